@@ -73,7 +73,7 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(f"--{one.name.replace('_', '-')}", **given)
 
     def asked(self, words: Sequence[str]) -> inspect.BoundArguments:
-        """What words ask the function for.
+        """The arguments that words give the function.
 
         Raises:
             HeadwayError: for the first word that does not fit.
@@ -103,7 +103,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def uses(documented: Callable[..., object], prefix: str = "") -> dict[str, str]:
-    """What every argument of a function, or field of a class, is for, as its docstring says."""
+    """The use of every argument of a function, or field of a class, as its docstring says."""
     from docstring_parser import parse
 
     params = parse(inspect.getdoc(documented) or "").params

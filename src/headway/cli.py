@@ -98,7 +98,7 @@ def module_of(verb: str) -> str:
 
 
 def usage() -> str:
-    """All verbs by what they are for: headway's own, and by package those that others add."""
+    """The verbs by their use: headway's own, and by package those that others add."""
     packages: dict[str, list[str]] = {}
     for verb, module in added_verbs().items():
         packages.setdefault(module.partition(".")[0], []).append(verb)

@@ -1,4 +1,4 @@
-"""What the fields of configs may hold: annotations are checked here, and nowhere else.
+"""Fields of configs, held against their annotations here and nowhere else.
 
 A config is a frozen dataclass whose annotations say it all:
 
@@ -50,7 +50,7 @@ def check(config: Any, section: str = "") -> None:
 
 
 def allows(hint: Any, value: Any) -> bool:
-    """Whether a value is of the type that an annotation says, and within its bounds."""
+    """Tell whether a value is of the type that an annotation says, and within its bounds."""
     members = _members(hint)
     if any(map(dataclasses.is_dataclass, members)):
         return isinstance(value, members)
@@ -166,7 +166,7 @@ def hints_of(cls: type) -> dict[str, Any]:
 
 
 def described(hint: Any) -> str:
-    """What an annotation allows, in words: `a whole number of at least 1`."""
+    """The values that an annotation allows, in words: `a whole number of at least 1`."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         bounds = [_bound(mark) for mark in args[1:] if isinstance(mark, BaseMetadata)]

@@ -64,7 +64,7 @@ def draws_for(share: float, confidence: float, failures: int = 0) -> int:
 
 
 def failures_allowed(share: float, confidence: float, count: int) -> int | None:
-    """How many of so many draws may fail for them to bound a share; None if too few are drawn."""
+    """The most of so many draws that may fail if they are to bound a share; None if too few."""
 
     def too_many(failures: int) -> bool:
         return chance_of_at_most(failures, count, 1 - share) > 1 - confidence

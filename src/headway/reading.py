@@ -59,7 +59,7 @@ def opened(path: str | Path) -> int:
 
 
 def parsed(content: bytes, where: object) -> Any:
-    """What strict JSON says: without NaN, infinities and lone surrogates, not too deep.
+    """The data in strict JSON: without NaN, infinities and lone surrogates, not too deep.
 
     Args:
         content: the JSON.

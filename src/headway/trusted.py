@@ -28,7 +28,7 @@ def place() -> Path | None:
 
 
 def entries() -> set[Entry]:
-    """All that is on the list.
+    """The entries of the list.
 
     Raises:
         HeadwayError: if there is a list that cannot be read.

@@ -67,9 +67,9 @@ _beside: dict[Source, dict[str, Source]] = {}
 """The neighbours that a file has imported, by their path."""
 _names: set[str] = set()
 _named: set[Entry] = set()
-"""What the user named in this process to work with."""
+"""Files that the user named in this process to work with."""
 _lent: set[Entry] = set()
-"""What this process may execute besides, but not note for others."""
+"""Files that this process may execute besides, but not note for others."""
 
 
 @contextmanager
@@ -88,7 +88,7 @@ def started_safely() -> Iterator[None]:
 
 
 def installed(group: str) -> dict[str, "EntryPoint"]:
-    """What installed packages offer, by name.
+    """The entry points of installed packages, by name.
 
     What lies in a folder that Python looks into, such as the one that a program was started in, is
     not installed.
@@ -286,7 +286,7 @@ def _neighbour(importer: Source, name: str) -> str | None:
 
 
 def _are_unchanged(neighbours: dict[str, Source]) -> bool:
-    """Whether neighbours, and those of these, are as they were when they were loaded."""
+    """Tell whether neighbours, and those of these, are as they were when they were loaded."""
     found: set[Source] = set()
     new = set(neighbours.values())
     while new:
@@ -296,7 +296,7 @@ def _are_unchanged(neighbours: dict[str, Source]) -> bool:
 
 
 def called(path: Path, function: Callable[..., T], *given: Any) -> T:
-    """What a function of a user's file returns, which may import its neighbours.
+    """The result of a function of a user's file, which may import its neighbours.
 
     Raises:
         HeadwayError: if it raises anything: at which line of the file, and what is wrong there.
@@ -324,12 +324,12 @@ def source_of(cls: Any) -> Source | None:
 
 
 def is_loaded(cls: Any) -> bool:
-    """Whether a class was defined in a file that was loaded by its path, not in a package."""
+    """Tell whether a class was defined in a file that was loaded by its path, not in a package."""
     return cls.__module__ in _names
 
 
 def one_line(error: BaseException) -> str | None:
-    """What is wrong in a file that was loaded, on one line with its place; None if in none."""
+    """An error in a file that was loaded, on one line with its place; None if it is in none."""
     for source in reversed(_loaded):
         if line := line_of(error, source.file):
             return f"{source.file}{line}: {described(error)}"

@@ -1,4 +1,4 @@
-"""How fields and their values are written and read in words, wherever a field is named.
+"""Fields and their values in words, written and read wherever a field is named.
 
     depth=4   model.causal=true   task.position_base=none   training.betas=0.9,0.95   seed=0..7
 
@@ -38,7 +38,7 @@ def split(text: str) -> tuple[str, str]:
 
 
 def texts_of(words: Iterable[str]) -> dict[str, str]:
-    """What words, each `FIELD=VALUE`, say of every field.
+    """The text of every field in words, each `FIELD=VALUE`.
 
     Raises:
         HeadwayError: if one is none, or a field is named twice.
@@ -122,7 +122,7 @@ def _read(field: str, text: str, hint: Any, allowed: str) -> Any:
 
 
 def _meanings(field: str, text: str) -> Iterator[Any]:
-    """What a text may stand for, the likeliest first."""
+    """Values that a text may stand for, the likeliest first."""
     yield _plain(text)
     yield text
     yield Path(text)
@@ -142,7 +142,7 @@ def _plain(text: str) -> Any:
 
 
 def _parts(field: str, text: str, between: str) -> list[str]:
-    """What a text joins, ranges written out."""
+    """The parts that a text joins, ranges written out."""
     parts = []
     for part in map(str.strip, re.split(f"[{between}]", text)):
         if ends := re.fullmatch(r"([+-]?[0-9]{1,20})\.\.([+-]?[0-9]{1,20})", part):

@@ -51,7 +51,7 @@ class Ledger:
         return self.folder / f"{self.part or self.name}.jsonl"
 
     def about(self) -> dict[str, Any]:
-        """What was asked, and the environment in which it was begun.
+        """The asking, and the environment in which it was begun.
 
         Raises:
             HeadwayError: if the folder does not tell.

@@ -24,7 +24,7 @@ PROBE = "a is 1. b is a. What is b? " * 8
 
 @dataclass(frozen=True)
 class Answers:
-    """How probable every acceptable answer is.
+    """Log-probabilities of the acceptable answers.
 
     Attributes:
         said: the log-probability of the tokens of each, in the order of `Question.acceptable`.
@@ -87,13 +87,13 @@ class LocalModel:
 
     @property
     def context(self) -> int:
-        """How many tokens the model was made for."""
+        """The number of tokens that the model was made for."""
         config = self.model.config.get_text_config()
         return getattr(config, "max_position_embeddings", None) or 2**31
 
     @property
     def columns(self) -> int:
-        """How many tokens the model tells apart, be they the tokenizer's or none."""
+        """The number of tokens that the model tells apart, be they the tokenizer's or none."""
         return self.model.config.get_text_config().vocab_size
 
     @property
@@ -160,7 +160,7 @@ class LocalModel:
         return f"{prompt}\nAnswer:" if self.form == "completion" else self._turns(prompt)
 
     def _turns(self, asked: str, answered: str | None = None) -> str:
-        """What the chat template makes of a question, and of an answer to it."""
+        """A question, and an answer to it, in the chat template."""
         turns = [{"role": "user", "content": asked}]
         if answered is not None:
             turns.append({"role": "assistant", "content": answered})
@@ -281,7 +281,7 @@ class LocalModel:
         return told
 
     def _text(self, prompt: Tensor, tokens: Sequence[int]) -> str:
-        """What tokens say behind a prompt."""
+        """The text of tokens behind a prompt."""
         before = prompt.tolist()
         start = len(self.tokenizer.decode(before))
         return self.tokenizer.decode([*before, *tokens])[start:].removeprefix(self.lead)
@@ -316,7 +316,7 @@ class LocalModel:
 
 
 def common_start(ways: Sequence[Sequence[int]]) -> int:
-    """How many tokens all begin with alike."""
+    """The number of tokens that all begin with alike."""
     same = takewhile(lambda tokens: len(set(tokens)) == 1, zip(*ways, strict=False))
     return sum(1 for _ in same)
 

@@ -7,7 +7,7 @@ AROUND = "\"'`“”‘’«»*_"
 """Quotation marks and those of bold, italic and code; dropped, as white space is, at both ends."""
 
 FINAL = ".,;:!"
-"""What ends a sentence or a part of one; dropped at the end."""
+"""Marks that end a sentence or a part of one; dropped at the end."""
 
 
 @dataclass(frozen=True)

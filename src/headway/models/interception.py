@@ -279,7 +279,7 @@ class Interception(TorchFunctionMode):
     def _is_over_keys(
         self, out: Tensor, input: Tensor, dim: int | None = None, *_: Any, **__: Any
     ) -> bool:
-        """Whether a softmax, given as it was called, is one of scores over keys."""
+        """Tell whether a softmax, given as it was called, is one of scores over keys."""
         square = out.ndim > 3 and out.shape[-2:] == (self.length, self.length)
         known = square or input in self.scores
         return dim in (-1, out.ndim - 1) and self._has_batch(out) and known
@@ -336,11 +336,11 @@ class Interception(TorchFunctionMode):
                 return
 
     def _has_batch(self, x: Tensor) -> bool:
-        """Whether x may be [batch, …, query, key] or [batch * head, query, key]."""
+        """Tell whether x may be [batch, …, query, key] or [batch * head, query, key]."""
         return x.shape[0] == self.batch if x.ndim > 3 else x.ndim == 3 and not len(x) % self.batch
 
     def _has_keys(self, x: Tensor) -> bool:
-        """Whether the last two dimensions of x may be queries and keys."""
+        """Tell whether the last two dimensions of x may be queries and keys."""
         n_queries, n_keys = x.shape[-2:]
         few = n_keys - self.length <= 2  # beside the positions, for queries that are read out
         return n_keys >= self.length and (n_queries >= self.length or few)

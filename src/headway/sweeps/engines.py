@@ -1,4 +1,4 @@
-"""What runs of a sweep are computed on: processes that are each given work."""
+"""Engines, on which runs of a sweep are computed: processes that are each given work."""
 
 import gc
 import os
@@ -94,7 +94,7 @@ class Engine(ABC):
 
     @abstractmethod
     def places(self, work: Work) -> int:
-        """How many such works may be carried out side by side.
+        """The number of such works that may be carried out side by side.
 
         Raises:
             HeadwayError: if none ever can.
@@ -112,7 +112,7 @@ class Engine(ABC):
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -139,7 +139,7 @@ class LocalEngine(Engine):
         self._pools = {}
 
     def places(self, work: Work) -> int:
-        """How many such works may be carried out side by side."""
+        """The number of such works that may be carried out side by side."""
         return self.workers or max(1, cores() // work.threads)
 
     def submit(self, work: Work) -> Future[dict[str, str]]:

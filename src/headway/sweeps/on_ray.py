@@ -74,7 +74,7 @@ class RayEngine(Engine):
             self._ray.shutdown()
 
     def places(self, work: Work) -> int:
-        """How many such works may be carried out side by side (see `Engine`)."""
+        """The number of such works that may be carried out side by side (see `Engine`)."""
         asked = self._resources(work)
         nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         each = [

@@ -29,7 +29,7 @@ from headway.words import said
 State = Literal["waiting", "running", "elsewhere", "done", "failed"]
 
 TRIES = 4
-"""How often a run is begun before it is given up, if its process is ended from outside each time:
+"""The times a run is begun before it is given up, if its process is ended from outside each time:
 once, and resumed three times."""
 LOST = "its process ended from outside or crashed (was there enough memory?)"
 TICK = 0.2
@@ -44,7 +44,7 @@ without a name."""
 
 @dataclass(frozen=True)
 class Standing:
-    """How one run stands.
+    """The state of one run.
 
     Attributes:
         state: `elsewhere` if another process is writing to the run.
@@ -60,12 +60,12 @@ class Standing:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is done or failed."""
+        """True if it is done or failed."""
         return self.state in ("done", "failed")
 
 
 class Board:
-    """How every run of a sweep stands.
+    """The state of every run of a sweep.
 
     Args:
         configs: of every run by name.
@@ -88,17 +88,17 @@ class Board:
         return [name for name, run in self.runs.items() if run.state == state]
 
     def count(self, state: State) -> int:
-        """How many runs are in a state."""
+        """The number of runs in a state."""
         return len(self.named(state))
 
     @property
     def ended(self) -> int:
-        """How many runs have ended."""
+        """The number of runs that have ended."""
         return sum(run.has_ended for run in self.runs.values())
 
     @property
     def share(self) -> float:
-        """How much of all computing is done, from 0 to 1; a run that has ended counts as whole."""
+        """The share of all computing that is done; a run that has ended counts as whole."""
         done = sum(
             self._costs[name] * (1.0 if run.has_ended else run.step / self.steps[name])
             for name, run in self.runs.items()
@@ -112,7 +112,7 @@ class Board:
 
 
 def standing(folder: Path) -> Standing:
-    """How a run stands by its folder: ended, or `running` since its last evaluation.
+    """The state of a run by its folder: ended, or `running` since its last evaluation.
 
     Raises:
         HeadwayError: if that cannot be read.
@@ -131,7 +131,7 @@ def standing(folder: Path) -> Standing:
 
 
 def step_cost(config: RunConfig) -> float:
-    """What a training step costs, up to a factor: weights times positions."""
+    """The cost of a training step, up to a factor: weights times positions."""
     weights = n_weights(config.transformer, config.task)
     return config.training.batch_size * config.task.length * float(weights)
 
@@ -233,7 +233,7 @@ class Carrier:
         return self.board
 
     def is_open(self, there: Standing) -> bool:
-        """Whether a run that stands so is still to be done, or to be tried again."""
+        """Tell whether a run in this state is still to be done, or to be tried again."""
         return not there.has_ended or (there.state == "failed" and self.retry_failed)
 
     def submit(self) -> None:
@@ -251,7 +251,7 @@ class Carrier:
                 self.running[future] = free
 
     def is_free(self, name: str) -> bool:
-        """Whether a run, whose folder is made if it is not there, can be gone on with now."""
+        """Tell whether a run, whose folder is made if it is not there, can be gone on with now."""
         folder = self.folders[name]
         if not is_there(folder):
             try:

@@ -111,7 +111,7 @@ def write_table(file: str | Path, rows: Sequence[Row]) -> None:
 
 
 def _annotations() -> dict[str, Any]:
-    """What every field may hold by which rows are chosen: those of all tasks that are known."""
+    """The annotation of every field by which rows are chosen: those of all tasks known."""
     found = {"task.kind": Literal[*offered()], **annotations(fast())}
     for task in KINDS.values():
         for name, hint in hints_of(task).items():

@@ -1,4 +1,4 @@
-"""What the terminal shows: training as it goes, runs, sweeps, comparisons, the theory.
+"""Output on the terminal: training as it goes, runs, sweeps, comparisons, the theory.
 
 Runs, circuits and timelines have a text of their own: `print(found)`.
 """

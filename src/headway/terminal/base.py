@@ -1,4 +1,4 @@
-"""What every screen shares: the terminal, at most 80 columns wide; files that can be written."""
+"""The terminal, at most 80 columns wide, and files that can be written."""
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,7 +38,7 @@ class PlainConsole(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterator[Segment]:
-        """What is shown, piece by piece."""
+        """The pieces that are shown."""
         for one in super().render(renderable, options):
             yield one if one.control else Segment(plain(one.text), one.style)
 
@@ -77,7 +77,7 @@ def columns(left: Sequence[str], right: Sequence[str] = (), wrap: bool = True) -
 
 
 def can_draw() -> bool:
-    """Whether figures can be drawn; says what they need if not."""
+    """Tell whether figures can be drawn, and print what they need if not."""
     if find_spec("matplotlib") is not None:
         return True
     print("without figures: they need pip install 'headway[plot]'")

@@ -1,4 +1,4 @@
-"""What the program prints: no text commands the terminal, and a full disk ends no work."""
+"""Standard streams: no text commands the terminal, and a full disk ends no work."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""What may move the cursor or turn text round, all but the ends of lines and tabs."""
+"""Characters that may move the cursor or turn text round, but for ends of lines and tabs."""
 
 
 def plain(text: str) -> str:

@@ -38,7 +38,7 @@ FORMULAS = {True: "⌊log₂ D⌋ + 2", False: "⌈log₃(4D + 1)⌉"}
 
 
 def print_bounds(depths: Sequence[int], causal: bool, order: Order) -> None:
-    """How many layers it takes for every depth, by simulation and beside the formulas.
+    """Print the least layers for every depth, by simulation and beside the formulas.
 
     Neighbouring depths with the same bounds share a line.
 
@@ -72,7 +72,7 @@ def print_bounds(depths: Sequence[int], causal: bool, order: Order) -> None:
 
 
 def print_hops(hops: Sequence[int], causal: bool) -> None:
-    """How many layers k-hop takes by simulation, beside a chain of D = k pairs.
+    """Print the least layers of k-hop by simulation, beside a chain of D = k pairs.
 
     Raises:
         HeadwayError: if a number of hops is below 1.
@@ -87,7 +87,7 @@ def print_hops(hops: Sequence[int], causal: bool) -> None:
 
 
 def print_counts(depths: Sequence[int], order: PairOrder) -> None:
-    """How many minimal circuits there are with the fewest layers, for every depth.
+    """Print the number of minimal circuits with the fewest layers, for every depth.
 
     Args:
         depths: D, retrieval steps.
@@ -152,7 +152,7 @@ def best_witness(flow: Flow, causal: bool) -> Witness:
 
 
 def print_run(run: Run) -> None:
-    """What every position of a run's model holds after each layer, by the circuit that was found.
+    """Print the holdings of a run's positions after each layer, by the circuit that was found.
 
     Args:
         run: in whose folder a circuit was left.
@@ -185,7 +185,7 @@ def print_run(run: Run) -> None:
 
 
 def print_account(flow: Flow, stages: Sequence[Holdings], title: str) -> None:
-    """What every role holds before the first layer and after each: the symbols, codes left out."""
+    """Print the symbols that roles hold before the first layer and after each."""
     out = console()
     out.print(title, style="bold")
     roles = list(flow.roles)

@@ -1,4 +1,4 @@
-"""How few attention layers could do: information flow, simulated and proved."""
+"""The fewest attention layers that could do: information flow, simulated and proved."""
 
 from typing import TYPE_CHECKING
 

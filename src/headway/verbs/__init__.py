@@ -1,4 +1,4 @@
-"""What the command line can do: a function per verb.
+"""The verbs of the command line: a function for each.
 
 Here is what verbs share: runs and configs that words name, and options that go together.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from headway.training import Run, RunConfig
 
 FIELD = re.compile(r"[^\W\d][\w.\- ]*=")
-"""How a word begins that gives a field a value."""
+"""The beginning of a word that gives a field a value."""
 
 
 def print_fields(source: str) -> None:

@@ -1,4 +1,4 @@
-"""What every formulation can do, and what they draw in the same way."""
+"""The base of all formulations, and names that they draw in the same way."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ class Formulation(ABC):
         )
 
     def answers(self, chains: int) -> int:
-        """How many acceptable answers there are."""
+        """The number of acceptable answers."""
         return chains
 
     def depths(self, chains: int) -> range:

@@ -111,7 +111,7 @@ WORLD = (
     (MINERALS, " contains ", "Who takes in "),
     (DISEASES, " causes ", "Who has "),
 )
-"""What leads away from people, step by step: names, how they are told of, and asked about."""
+"""Steps that lead away from people: names, the words that tell of them, and that ask."""
 
 
 class Kingdoms(Chains):
