@@ -87,18 +87,24 @@ def _nearest(name: str, known: list[str]) -> str:
     return f"there are {', '.join(sorted(places, key=lambda place: '*' not in place))}"
 
 
-def read(field: str, text: str, hint: Any) -> Any:
+def read(field: str, text: str, hint: Any, allowed: str | None = None) -> Any:
     """The value that a text stands for.
 
     Args:
         field: whose value it is, for the complaint.
         text: `true`, `false`, `none`, a number, a text, a path, or some of them joined as a tuple.
         hint: the field's annotation, which says what is allowed (see `fields`).
+        allowed: the same in words, for the complaint; by default the annotation's own.
 
     Raises:
         HeadwayError: if the annotation does not allow it.
     """
-    return _read(field, text, hint, described(hint))
+    for meant in _meanings(field, text):
+        with suppress(ValueError):
+            return held(hint, meant)
+    number = _plain(text)
+    is_number = isinstance(number, int | float) and not isinstance(number, bool)
+    return require(False, field, number if is_number else text, allowed or described(hint))
 
 
 def values_of(field: str, text: str, hint: Any) -> list[Any]:
@@ -108,17 +114,7 @@ def values_of(field: str, text: str, hint: Any) -> list[Any]:
         HeadwayError: if the annotation does not allow one of them.
     """
     allowed = f"{described(hint)}; several are written 1,2,4 or 1..8, a tuple 1:2"
-    return [_read(field, part, hint, allowed) for part in _parts(field, text, ",")]
-
-
-def _read(field: str, text: str, hint: Any, allowed: str) -> Any:
-    """The first meaning of a text that an annotation allows."""
-    for meant in _meanings(field, text):
-        with suppress(ValueError):
-            return held(hint, meant)
-    number = _plain(text)
-    is_number = isinstance(number, int | float) and not isinstance(number, bool)
-    return require(False, field, number if is_number else text, allowed)
+    return [read(field, part, hint, allowed) for part in _parts(field, text, ",")]
 
 
 def _meanings(field: str, text: str) -> Iterator[Any]:
