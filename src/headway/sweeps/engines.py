@@ -21,6 +21,9 @@ from headway.tasks.registry import task_to_json
 from headway.training import RunBusyError, RunConfig, resume_stacked
 from headway.userfile import Source, described, lend, started_safely
 
+START = "spawn" if sys.platform == "darwin" else "forkserver"
+"""The way processes are started; macOS' own libraries do not stand a fork."""
+
 
 @dataclass(frozen=True)
 class Work:
@@ -122,8 +125,8 @@ class LocalEngine(Engine):
     """Work side by side on this machine, in processes of which each has its own pool, so that no
     other is lost with it.
 
-    They are forked from one that has loaded PyTorch, and take one work after another. Each ends
-    when this end of its pipe is closed, by hand or as this process ends.
+    They are forked from one that has loaded PyTorch where that is safe, and take one work after
+    another. Each ends when this end of its pipe is closed, by hand or as this process ends.
     """
 
     def __init__(self, workers: int | None = None):
@@ -131,7 +134,6 @@ class LocalEngine(Engine):
         self._pools: dict[ProcessPoolExecutor, tuple[Connection, Future[dict[str, str]]]] = {}
 
     def __exit__(self, *error: object) -> None:
-        """Ends what is being computed, at whatever step it is."""
         for end, _ in self._pools.values():
             end.close()
         for pool in self._pools:
@@ -152,7 +154,7 @@ class LocalEngine(Engine):
                     del self._pools[pool]
                 else:
                     return self._pools[pool][1]
-        (theirs, ours), context = Pipe(duplex=False), get_context("forkserver")
+        (theirs, ours), context = Pipe(duplex=False), get_context(START)
         context.set_forkserver_preload([__name__])
         try:
             with _aside():
