@@ -8,7 +8,7 @@ ROOT = Path(__file__).parent.parent
 SOURCES = {".py", ".ts", ".js", ".svelte", ".css", ".html", ".toml", ".jinja"}
 
 CAPS = {
-    "src/headway/*": 2020,
+    "src/headway/*": 2010,
     "src/headway/theory": 840,
     "src/headway/tasks": 1980,
     "src/headway/relations": 500,
@@ -22,7 +22,7 @@ CAPS = {
     "src/headway/verbs": 810,
     "src/headway_experiments": 11000,
     "benchmarks": 1540,
-    "tests": 26110,
+    "tests": 26000,
     "web/src": 3310,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
