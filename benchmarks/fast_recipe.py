@@ -2,26 +2,23 @@
 
     python benchmarks/fast_recipe.py --seeds 1000 1009 --threads 2 --workers 1
 
-Every seed is trained in a process of its own, taken apart and dated. Printed is one line a seed
+The seeds are trained as a sweep, then taken apart and dated one by one. Printed is one line a seed
 and the totals: mean, spread and count, never the best. Runs are kept in `--folder`; a seed whose
 run is done there is not trained again.
 """
 
-import multiprocessing
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from frame import options, spread, write
 from headway import HeadwayError, discover, emergence, every_circuit, fast
 from headway.changes import changed
 from headway.circuits import saved_discovery, saved_timeline
 from headway.circuits.minimal import MinimalCircuits
-from headway.training import Run, resume, train
+from headway.sweeps import LocalEngine, Plan, sweep
+from headway.training import Run, RunConfig
 
 SOLVED = 0.02
 """The validation MSE below which a run counts as solved."""
@@ -32,20 +29,19 @@ KINDS = ("fast", "mixture", "non-ic")
 """The recipe; with a mixture of depths and layers to spare; and asked for the last symbol alone."""
 
 
-def examine(seed: int, depth: int, kind: str, threads: int, folder: Path) -> dict[str, Any]:
-    """Trains one seed, or goes on with it, and says what came of it."""
-    torch.set_num_threads(threads)
+def config_of(seed: int, depth: int, kind: str, threads: int) -> RunConfig:
+    """The config of one seed."""
     config = replace(fast(depth, seed, mixture=kind == "mixture"), threads=threads)
-    if kind == "non-ic":
-        config = changed(config, {"training.curriculum": "final_hop"})
-    path = folder / f"D{depth}-{kind}-s{seed}"
-    if path.exists() and Run.open(path).config != config:
-        raise HeadwayError(f"{path} is of another config: choose another --folder")
-    run = resume(path) if path.exists() else train(config, path)
+    final = {"training.curriculum": "final_hop"} if kind == "non-ic" else {}
+    return changed(config, final)
+
+
+def examine(run: Run) -> dict[str, Any]:
+    """The result of one seed, and its circuit."""
     metrics, outcome = run.metrics(), run.read("outcome.json") or {}
     reached = next((line for line in metrics if line["val_loss"] < SOLVED), None)
     result = {
-        "seed": seed,
+        "seed": run.config.seed,
         "val_loss": outcome["val_loss"],
         "partial": outcome["partial"],
         "steps": outcome["step"],
@@ -129,15 +125,17 @@ def main() -> None:
     if given.kind not in KINDS:
         raise SystemExit(f"--kind must be one of {', '.join(KINDS)}")
     first, last = given.seeds
-    given.folder.mkdir(parents=True, exist_ok=True)
+    configs = {
+        f"D{given.depth}-{given.kind}-s{seed}": config_of(
+            seed, given.depth, given.kind, given.threads
+        )
+        for seed in range(first, last + 1)
+    }
+    sweep(Plan("fast-recipe", configs), given.folder, LocalEngine(given.workers))
     results = []
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(given.workers, mp_context=spawn) as pool:
-        about = given.depth, given.kind, given.threads, given.folder
-        jobs = [pool.submit(examine, seed, *about) for seed in range(first, last + 1)]
-        for pending in jobs:
-            results.append(pending.result())
-            print(line(results[-1]), flush=True)
+    for name in configs:
+        results.append(examine(Run.open(given.folder / name)))
+        print(line(results[-1]), flush=True)
     solved = [r for r in results if r["solved"]]
     print(f"MSE < {SOLVED}: {len(solved)} of {len(results)} seeds")
     at_once = sum(not r["given_up"] for r in solved)

@@ -121,9 +121,8 @@ def solved(tmp_path_factory) -> Run:
 
 @pytest.fixture(scope="session")
 def engine():
-    """An engine that keeps its one worker process, as every new one has to load PyTorch first."""
-    with LocalEngine(1) as kept:
-        yield kept
+    """An engine with one worker at a time."""
+    return LocalEngine(1)
 
 
 @pytest.fixture

@@ -14,16 +14,16 @@ from headway.tasks import KINDS
 class InThisProcess(sweeps.Engine):
     """An engine that carries out runs one after another, in no process of their own."""
 
-    def end(self, close: bool) -> None:
+    def __exit__(self, *error: object) -> None:
         """Has nothing to end."""
 
     def places(self, work: sweeps.Work) -> int:
         """One at a time."""
         return 1
 
-    def submit(self, work: sweeps.Work) -> Future[dict[str, str]]:
+    def submit(self, work: sweeps.Work) -> Future[str | None]:
         """Carries out work."""
-        done = Future[dict[str, str]]()
+        done = Future[str | None]()
         done.set_result(sweeps.carry_out(work))
         return done
 

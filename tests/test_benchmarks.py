@@ -25,8 +25,6 @@ RUNS = {
         f"RUN --circuit L0.H0_s2←s1 L1.H0_s0←s2 --add L0.H0_s0←s2 {FEW} --out OUT",
         "L0.H0 s0←s2      own      replaced",
     ),
-    "clamped_step": ("--depths 2 --rounds 2 --repeats 1 --out OUT", "ratio"),
-    "serve": ("--runs 2 --evaluations 3 --rounds 1 --page RUN", "page after an evaluation"),
 }
 """Of benchmarks that can be small, arguments and what is printed; `_` stands for a space."""
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headway.changes import base_of, changed, changes_in, configured, told
+from headway.changes import base_of, carried_lines, changed, changes_in, configured
 from headway.errors import HeadwayError
 from headway.training import Deepening, Implicit, fast, own
 from headway.training.config import flat
@@ -37,7 +37,7 @@ def made(source, *words):
     """The config of some words, and what was carried along, as it is told."""
     base = base_of(str(source))
     config, carried = configured(base, changes_in(base, words))
-    return config, told(carried)
+    return config, carried_lines(carried)
 
 
 def complaint_of(source, *words):

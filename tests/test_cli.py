@@ -11,10 +11,11 @@ import pytest
 
 from commands import headway
 from headway import cli
-from headway.arguments import Parser, config_asked_for, uses
+from headway.arguments import Parser, uses
 from headway.changes import annotations, changed
 from headway.training import fast
 from headway.training.recipes import RECIPES
+from headway.verbs import config_asked_for
 from headway.verbs.training import train
 from headway_experiments.recipes import composition
 
@@ -159,18 +160,15 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
         (["claims", "--file", ".md"], "file = '.md' is not allowed: it must"),
         (["claims", "--file", "no/a.md"], "'no/a.md' is not allowed: it must"),
         (["claims", "--file", "/proc/a.md"], "cannot write /proc/a.md: "),
-        (["theory", "--figure", "a" * 300 + ".svg"], "aaa.svg: File name too long"),
+        (["claims", "--file", "a" * 300 + ".md"], "aaa.md: File name too long"),
         (["emergence", "nowhere"], "nowhere: there is no run folder here"),
         (["report", "nowhere"], "nowhere: there is no run folder here"),
         (["runs", "nowhere"], "nowhere: there is no such folder"),
         (["serve"], "runs: there is no such folder"),
         (["serve", ".", "--port", "65536"], "port = 65536 is not allowed: it must be a whole"),
         (["runs", ".", "--where", "bogus=1"], "bogus is not a field: there are task.*"),
-        (["runs", ".", "--table", "a.txt"], "table = 'a.txt' is not allowed: it must be a file"),
-        (["sweep", "fats"], "plan = 'fats' is not allowed: it must be one of fast, conditional"),
-        (["sweep", "--grid", "seed"], "'seed' is not FIELD=VALUE"),
+        (["runs", ".", "--table", "a.txt"], "file = 'a.txt' is not allowed: it must be one that"),
         (["sweep", "--grid", "seed=1", "--grid", "seed=2"], "seed is named twice"),
-        (["sweep", "--grid", "model.n_heads=1..4"], "in the grid's cell n_heads=3: model.n_heads"),
         (["sweep", "--workers", "0"], "workers = 0 is not allowed: it must be a whole number"),
         (["sweep", "--engine", "slurm"], "engine = 'slurm' is not allowed: it must be one of"),
         (["sweep", "--address", "h:1"], "--address and --gpus-per-run are options of --engine ray"),
@@ -211,17 +209,12 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path, args, complaint, capsys
 def test_a_folder_is_no_file_to_write(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.md").mkdir()
-    (tmp_path / "a.svg").mkdir()
-    for words in (
-        ["claims", "--file", "a.md"],
-        ["theory", "--depth", "2", "--figure", "a.svg"],
-    ):
-        with pytest.raises(SystemExit) as stop:
-            cli.main(words)
-        assert stop.value.code == 2
-        told, complained = capsys.readouterr()
-        assert told == ""
-        assert "is not allowed: it must be a file, not a folder\n" in complained
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["claims", "--file", "a.md"])
+    assert stop.value.code == 2
+    told, complained = capsys.readouterr()
+    assert told == ""
+    assert "is not allowed: it must be a file, not a folder\n" in complained
 
 
 def test_bad_input_ends_the_program_too(tmp_path):

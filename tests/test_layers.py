@@ -29,7 +29,7 @@ ROOMS = [
     {"sweeps", "language", "report"},
     {
         *("terminal", "arguments", "verbs", "cli", "notebook"),
-        *("output", "recipes", "figures", "files"),
+        *("recipes", "figures", "files"),
         *("__init__", "__main__", "_registry"),
     },
 ]

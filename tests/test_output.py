@@ -11,8 +11,8 @@ import time
 import pytest
 
 from headway import cli
-from headway.output import Screen
 from headway.terminal.base import columns, console
+from headway.terminal.output import Screen
 from headway.training import Run
 
 HEADWAY = [sys.executable, "-m", "headway"]
@@ -58,12 +58,11 @@ def test_brackets_and_colons_are_no_markup(name, capsys):
 
 def test_work_goes_on_when_nothing_more_can_be_printed():
     with open("/dev/full", "w") as full:
-        screen = Screen(full)
+        screen = Screen(full, [])
         for _ in range(3):
             screen.write("line\n" * 10_000)
             screen.flush()
-        assert screen.lost is not None
-        assert screen.lost.strerror == "No space left on device"
+        assert [loss.strerror for loss in screen.losses] == ["No space left on device"]
 
 
 def test_letters_that_a_terminal_lacks_are_escaped():

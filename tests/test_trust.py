@@ -191,19 +191,15 @@ def test_what_is_executed_is_what_was_read(tmp_path, monkeypatch):
         userfile.load_named("task.defined.file", str(file))
 
 
-@pytest.mark.parametrize("text", ["[]", '{"/x.py": "sha256:0"}', "{", '{"/x.py": [3]}'])
-def test_a_list_that_is_none_trusts_nothing(tmp_path, text, capsys):
+def test_a_line_that_was_cut_off_trusts_nothing_and_spoils_no_other(tmp_path):
     place = trusted.place()
-    assert place == tmp_path / "data" / "headway" / "trusted.json"
+    assert place == tmp_path / "data" / "headway" / "trusted.txt"
     place.parent.mkdir(parents=True)
-    place.write_text(text)
-    with pytest.raises(HeadwayError, match=r"trusted\.json") as refusal:
-        trusted.entries()
-    assert "\n" not in str(refusal.value)
-    trusted.add({("/y.py", "sha256:1")})
-    trusted.add({("/z.py", "sha256:1")})
-    assert capsys.readouterr().err.count("\n") == 1
-    assert place.read_text() == text
+    place.write_bytes(b"sha256:0 /x.py\nsha256:1 /y\xff")
+    before = {("/x.py", "sha256:0"), ("/y\ufffd", "sha256:1")}
+    assert trusted.entries() == before
+    trusted.add({("/a file.py", "sha256:2"), ("/z\nsha256:3 /other.py", "sha256:2")})
+    assert trusted.entries() == {*before, ("/a file.py", "sha256:2")}
 
 
 def test_a_home_that_cannot_be_written_is_told_once_and_fails_nothing(
@@ -221,22 +217,18 @@ def test_a_home_that_cannot_be_written_is_told_once_and_fails_nothing(
 def test_a_list_lies_in_no_folder_that_one_happens_to_be_in(tmp_path, monkeypatch, home):
     monkeypatch.setenv("XDG_DATA_HOME", home)
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert trusted.place() == tmp_path / ".local" / "share" / "headway" / "trusted.json"
+    assert trusted.place() == tmp_path / ".local" / "share" / "headway" / "trusted.txt"
     monkeypatch.setenv("HOME", home or "x")
     assert trusted.place() is None
     assert trusted.entries() == set()
 
 
-def test_many_processes_write_one_list(tmp_path):
+def test_many_processes_write_one_list():
     code = "import sys; from headway import trusted; trusted.add({(sys.argv[1], 'sha256:0')})"
     files = [f"/{n}.py" for n in range(6)]
     writing = [subprocess.Popen([sys.executable, "-c", code, file]) for file in files]
     assert [one.wait() for one in writing] == [0] * 6
     assert trusted.entries() == {(file, "sha256:0") for file in files}
-    assert {path.name for path in (tmp_path / "data/headway").iterdir()} <= {
-        "trusted.json",
-        "trusted.lock",
-    }
 
 
 @pytest.mark.parametrize(
@@ -262,6 +254,10 @@ def test_what_lies_where_a_command_is_started_is_not_imported(words, tmp_path):
 
 def test_what_the_user_starts_later_is_started_as_ever(monkeypatch):
     monkeypatch.setenv("PYTHONSAFEPATH", "0")
+    monkeypatch.setattr(sys, "path", ["", "/here/first", *sys.path])
+    monkeypatch.delenv("PYTHONPATH", raising=False)
     with userfile.started_safely():
         assert os.environ["PYTHONSAFEPATH"] == "1"
+        assert os.environ["PYTHONPATH"].startswith(f"/here/first{os.pathsep}")
     assert os.environ["PYTHONSAFEPATH"] == "0"
+    assert "PYTHONPATH" not in os.environ

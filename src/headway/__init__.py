@@ -1,4 +1,4 @@
-"""How stacked attention heads learn to follow a chain of facts, and when.
+"""The attention heads of a small transformer: their circuit, the evidence, and their dates.
 
 from headway import discover, emergence, fast, train
 

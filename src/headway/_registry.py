@@ -1,4 +1,4 @@
-"""What Inspect AI finds in headway; it loads this module itself, by the entry point `inspect_ai`.
+"""Headway for Inspect AI, which loads this module itself, by the entry point `inspect_ai`.
 
 Inspect AI is not imported by anything else in headway.
 """

@@ -1,4 +1,4 @@
-"""The words behind a verb: its options, and a config's fields.
+"""The words behind a verb: its options.
 
 A verb is a function. A parameter that is positional only, `runs: tuple[Path, ...], /`, takes the
 words that stand alone; all others are options. Their values are read as fields' are (`words`).
@@ -7,22 +7,13 @@ words that stand alone; all others are options. Their values are read as fields'
 import argparse
 import difflib
 import inspect
-import re
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from headway.errors import HeadwayError
 from headway.text import width, wrapped
-
-if TYPE_CHECKING:
-    from headway.training import Run, RunConfig
-
-FIELD = re.compile(r"[^\W\d][\w.\- ]*=")
-"""How a word begins that gives a field a value."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -82,7 +73,7 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(f"--{one.name.replace('_', '-')}", **given)
 
     def asked(self, words: Sequence[str]) -> inspect.BoundArguments:
-        """What words ask the function for.
+        """The arguments that words give the function.
 
         Raises:
             HeadwayError: for the first word that does not fit.
@@ -112,118 +103,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def uses(documented: Callable[..., object], prefix: str = "") -> dict[str, str]:
-    """What every argument of a function, or field of a class, is for, as its docstring says."""
+    """The use of every argument of a function, or field of a class, as its docstring says."""
     from docstring_parser import parse
 
     params = parse(inspect.getdoc(documented) or "").params
     return {prefix + one.arg_name: " ".join((one.description or "").split()) for one in params}
-
-
-def print_fields(source: str) -> None:
-    """Prints what can be changed in a recipe or a user's task: its arguments, then all fields."""
-    from headway.changes import annotations, base_of
-    from headway.fields import described
-    from headway.training.config import SECTIONS, RunConfig, flat
-    from headway.training.curriculum import CURRICULA
-    from headway.words import said
-
-    base = base_of(source)
-    config = base.make()
-    values, told = flat(config), uses(base.make) | uses(RunConfig)
-    for section in SECTIONS:
-        told |= uses(type(getattr(config, section)), f"{section}.")
-    for kind in CURRICULA.values():
-        told |= uses(kind, "training.curriculum.")
-    arguments = [(name, name, hint) for name, hint in base.arguments.items()]
-    fields = [
-        (f"{name}={said(values[name])}" if name in values else name, name, hint)
-        for name, hint in annotations(config).items()
-    ]
-    for title, entries in (
-        (f"arguments of {base.name}, to which other fields adapt", arguments),
-        ("\nfields", fields),
-    ):
-        print(title)
-        for shown, name, hint in entries:
-            use = told.get(name) or told.get(f"task.{name}", "")
-            print(*wrapped(f"{shown}  ({described(hint)})", "  ", "      "), sep="\n")
-            print(*wrapped(use, "      ", "      "), sep="\n")
-
-
-def config_asked_for(words: Sequence[str]) -> "RunConfig":
-    """The config that words ask for: a recipe or a file, and changes to it.
-
-    Fields that changed along are reported on standard error.
-
-    Raises:
-        HeadwayError: if there is no such recipe, the changes do not fit, or the machine cannot hold
-            the run.
-    """
-    from headway.changes import base_of, changes_in, configured, told
-    from headway.training.size import require_size
-
-    base = base_of(next(iter(sources_in(words)), "fast"))
-    config, carried = configured(base, changes_in(base, filter(FIELD.match, words)))
-    require_size(config)
-    for line in told(carried):
-        note(line)
-    return config
-
-
-def sources_in(words: Iterable[str]) -> list[str]:
-    """The recipe or the file that is named among words, if there is one.
-
-    Raises:
-        HeadwayError: if there are several.
-    """
-    sources = [word for word in words if not FIELD.match(word) and not word.startswith("-")]
-    if len(sources) > 1:
-        told = f"{' and '.join(sources)} are {len(sources)} recipes or files: it must be one"
-        raise HeadwayError(f"{told}, and all else FIELD=VALUE")
-    return sources
-
-
-def require_goes_with(asked: str, options: Mapping[str, Any], allowed: Sequence[str]) -> None:
-    """Makes sure that no option is given that would change nothing.
-
-    Args:
-        asked: what is asked for.
-        options: every option by name; None or False if it is not given.
-        allowed: the names of those that go with it.
-
-    Raises:
-        HeadwayError: if one is.
-    """
-    names = [f"--{name.replace('_', '-')}" for name in allowed]
-    for name, value in options.items():
-        if name not in allowed and value not in (None, False):
-            told = f"the options are {', '.join(names)}"
-            raise HeadwayError(f"--{name.replace('_', '-')} does not go with {asked}: {told}")
-
-
-def opened(folder: Path, changed_task: bool | None = None) -> "Run":
-    """A run, and on standard error a word if the file of its task has changed since.
-
-    Args:
-        folder: of the run.
-        changed_task: whether that does not matter; None only reports it.
-
-    Raises:
-        HeadwayError: if there is no run, or its task has changed and that matters.
-    """
-    from headway.training import Run
-
-    run = Run.open(folder)
-    if run.changed and changed_task is False:
-        raise HeadwayError(
-            f"{folder}: {run.changed}: put the file back as it was, or say --changed-task to take"
-            " the task as it is"
-        )
-    if run.changed:
-        note(f"{folder}: {run.changed}")
-    return run
-
-
-def note(line: str) -> None:
-    """One line on standard error about what is done otherwise than asked."""
-    print(f"headway: {line}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""What runs are made from, and changes to it, of which some carry others along.
+"""Recipes, users' files and configs that runs are made from, and changes to them.
 
     made, carried = configured(base_of("fast"), {"task.depth": 4, "training.steps": 300})
 
@@ -34,7 +34,7 @@ COOLDOWN = "training.cooldown_steps"
 
 @dataclass(frozen=True)
 class Base:
-    """What configs are made from: a recipe, a user's task, or a config.
+    """The base of configs: a recipe, a user's task, or a config.
 
     Attributes:
         name: what it is called.
@@ -57,7 +57,7 @@ class Base:
 
 
 def base_of(source: str) -> Base:
-    """What a user names: a recipe, or a Python file with `recipe()`, or with a task.
+    """The base that a user names: a recipe, or a Python file with `recipe()`, or with a task.
 
     Args:
         source: a recipe's name, or a file's path; with `:NAME` behind it for one task of several.
@@ -104,7 +104,7 @@ def recipe_in(source: str) -> Callable[..., Any] | None:
 
 
 def is_file(source: str) -> bool:
-    """Whether a source is the path of a Python file, not the name of a recipe."""
+    """Tell the path of a Python file from the name of a recipe."""
     return re.search(r"\.py(:\w+)?$", source) is not None
 
 
@@ -176,7 +176,7 @@ class Carried(NamedTuple):
 
 
 def whole_names(base: Base, said_of: Mapping[str, T]) -> dict[str, T]:
-    """What is said of fields and arguments, by their whole names; an argument's name comes first.
+    """Values of fields and arguments by their whole names; an argument's name comes first.
 
     Raises:
         HeadwayError: if there is no such field, or one is named twice.
@@ -242,8 +242,8 @@ def configured(base: Base, changes: Mapping[str, Any]) -> tuple[RunConfig, list[
     return changed(config, rest), carried
 
 
-def told(carried: Sequence[Carried]) -> list[str]:
-    """What was carried along, on a line; only the fields where values differ by run."""
+def carried_lines(carried: Sequence[Carried]) -> list[str]:
+    """A line about all that was carried along; only the fields where values differ by run."""
     ones = list(dict.fromkeys(carried))
     names = list(dict.fromkeys(one.field for one in ones))
     if len(names) == len(ones):

@@ -9,14 +9,49 @@ import textwrap
 from importlib import import_module
 from types import FrameType
 
-from headway import output, userfile
+from headway import userfile
 from headway.errors import HeadwayError, require
+from headway.terminal import output
 from headway.userfile import installed
 
 USAGE = """\
 usage: headway VERB …
 
-{verbs}
+See a circuit being learnt
+  demo [RECIPE]          train, find the circuit, date it, report: all in one
+
+Train
+  train [RECIPE]         train a model; recipes: fast, conditional, hops,
+                         composition, paper, or a file with a task of your own
+  train --resume RUN     continue a run that was stopped
+  check FILE or RUN      try a task of your own; read every file of a run
+
+Look inside
+  circuit RUN …          find the circuit that a model learnt, and the evidence
+  circuit RUN --all      find every minimal circuit, too
+  circuit RUN --certify  on how many of all sequences do circuit and model
+                         agree, at least? with a guarantee
+  emergence RUN          date every path of the circuit
+  depend RUN …           train again with each path clamped: what depends on
+                         what?
+
+Show
+  report RUN             write report.html, and draw figures for papers
+  report RUN RUN …       one page that compares runs
+  report FOLDER          one page about all runs in a folder, such as a sweep's
+  serve [FOLDER]         show the runs in a folder in the browser, live
+  runs [FOLDER]          the runs in a folder and their state, as a table
+
+Scale
+  sweep [PLAN]           many runs: a plan (a recipe, a Python file) and a grid
+
+Theory
+  theory [RUN]           how few layers could do; what a circuit brings where
+
+Language models
+  ask                    put the same questions to a local model; or write them
+                         down
+{added}
 Recipes and tasks are changed field by field, here and in grids of sweeps:
 
   headway train fast depth=4 model.n_heads=2 training.steps=300 seed=3
@@ -25,46 +60,15 @@ RUN is a run's folder. `headway VERB --help` lists a verb's options, and
 `headway train RECIPE --help` all fields. Python files that you train with are
 run again when a run names them; `headway --trust FILE VERB …` allows others."""
 
-GROUPS = {
-    ("See a circuit being learnt", "training"): {
-        "demo [RECIPE]": "train, find the circuit, date it, report: all in one go",
-    },
-    ("Train", "training"): {
-        "train [RECIPE]": "train a model; recipes: fast, conditional, hops, composition,"
-        " paper, or a file with a task of your own",
-        "train --resume RUN": "continue a run that was stopped",
-        "check FILE or RUN": "try a task of your own; read every file of a run",
-    },
-    ("Look inside", "circuits"): {
-        "circuit RUN …": "find the circuit that a model learnt, and the evidence",
-        "circuit RUN --all": "find every minimal circuit, too",
-        "circuit RUN --certify": "on how many of all sequences do circuit and model agree, at"
-        " least? with a guarantee",
-        "emergence RUN": "date every path of the circuit",
-        "depend RUN …": "train again with each path clamped: what depends on what?",
-    },
-    ("Show", "showing"): {
-        "report RUN": "write report.html, and draw figures for papers",
-        "report RUN RUN …": "one page that compares runs",
-        "report FOLDER": "one page about all runs in a folder, such as a sweep's",
-        "serve [FOLDER]": "show the runs in a folder in the browser, live",
-        "runs [FOLDER]": "the runs in a folder and their state, as a table",
-    },
-    ("Scale", "sweeps"): {"sweep [PLAN]": "many runs: a plan (a recipe, a Python file) and a grid"},
-    ("Theory", "theory"): {
-        "theory [RUN]": "how few layers could do; what a circuit brings where",
-    },
-    ("Language models", "language"): {
-        "ask": "put the same questions to a local model; or write them down",
-    },
+ROOMS = {
+    "training": ("demo", "train", "check"),
+    "circuits": ("circuit", "emergence", "depend"),
+    "showing": ("report", "serve", "runs"),
+    "sweeps": ("sweep",),
+    "theory": ("theory",),
+    "language": ("ask",),
 }
-"""What the program does, by what it is for and the module of `headway.verbs` with the verbs."""
-
-VERBS = {
-    usage.split()[0]: f"headway.verbs.{room}"
-    for (_, room), verbs in GROUPS.items()
-    for usage in verbs
-}
+VERBS = {verb: f"headway.verbs.{room}" for room, verbs in ROOMS.items() for verb in verbs}
 """Headway's own verbs, and the modules of their functions, imported when they are called."""
 
 KEEPING = ("ask", "depend", "sweep")
@@ -94,22 +98,13 @@ def module_of(verb: str) -> str:
 
 
 def usage() -> str:
-    """All verbs by what they are for: headway's own, and by package those that others add."""
-    lines = []
-    for (group, _), verbs in GROUPS.items():
-        lines.append(group)
-        for verb, use in verbs.items():
-            lines += textwrap.wrap(f"  {verb:<22} {use}", 79, subsequent_indent=" " * 25)
-        lines.append("")
+    """The verbs by their use: headway's own, and by package those that others add."""
     packages: dict[str, list[str]] = {}
     for verb, module in added_verbs().items():
         packages.setdefault(module.partition(".")[0], []).append(verb)
-    if packages:
-        lines.append("Verbs that packages add")
-    for package, names in packages.items():
-        line = f"  {package}: {', '.join(names)}"
-        lines += [*textwrap.wrap(line, 79, subsequent_indent="    "), ""]
-    return USAGE.format(verbs="\n".join(lines))
+    lines = [f"  {package}: {', '.join(names)}" for package, names in packages.items()]
+    broken = [textwrap.fill(line, 79, subsequent_indent="    ") + "\n" for line in lines]
+    return USAGE.format(added="\n".join(["\nVerbs that packages add", *broken] if broken else []))
 
 
 def main(args: list[str] | None = None) -> None:
@@ -137,13 +132,13 @@ def main(args: list[str] | None = None) -> None:
             output.give_up_stdout()
             sys.exit(141)
         except Exception as error:
-            if (told := too_large(error) or userfile.told(error)) is None:
+            if (line := too_large(error) or userfile.one_line(error)) is None:
                 raise
-            print(f"headway: {told}", file=sys.stderr)
+            print(f"headway: {line}", file=sys.stderr)
             sys.exit(2)
-        if screen.lost is not None:
+        if screen.losses:
             output.give_up_stdout()
-            print(f"headway: cannot print: {screen.lost.strerror}", file=sys.stderr)
+            print(f"headway: cannot print: {screen.losses[0].strerror}", file=sys.stderr)
             sys.exit(2)
 
 
@@ -193,7 +188,8 @@ def dispatch(args: list[str]) -> None:
         print(metadata.version("headway"))
         return
     function = getattr(import_module(module_of(verb)), verb)
-    from headway.arguments import Parser, print_fields, sources_in
+    from headway.arguments import Parser
+    from headway.verbs import print_fields, sources_in
 
     parser = Parser(function, verb)
     if {"-h", "--help"} & {*rest}:

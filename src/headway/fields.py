@@ -1,4 +1,4 @@
-"""What the fields of configs may hold: annotations are checked here, and nowhere else.
+"""Fields of configs, held against their annotations here and nowhere else.
 
 A config is a frozen dataclass whose annotations say it all:
 
@@ -50,7 +50,7 @@ def check(config: Any, section: str = "") -> None:
 
 
 def allows(hint: Any, value: Any) -> bool:
-    """Whether a value is of the type that an annotation says, and within its bounds."""
+    """Tell whether a value is of the type that an annotation says, and within its bounds."""
     members = _members(hint)
     if any(map(dataclasses.is_dataclass, members)):
         return isinstance(value, members)
@@ -132,9 +132,16 @@ def from_json(cls: type, data: Any, section: str = "") -> Any:
     Raises:
         HeadwayError: if a field is unknown or missing, or a value is not allowed.
     """
+    from pydantic import ValidationError
+
     require_fields(cls, data, section)
-    hints = hints_of(cls)
-    return cls(**{name: _value(section + name, data[name], hints[name]) for name in hints})
+    values = {}
+    for name, hint in hints_of(cls).items():
+        try:
+            values[name] = _adapter(hint).validate_json(json.dumps(data[name]), strict=True)
+        except ValidationError:
+            require(False, section + name, data[name], described(hint))
+    return cls(**values)
 
 
 def require_fields(cls: type, data: Any, section: str = "") -> None:
@@ -145,23 +152,10 @@ def require_fields(cls: type, data: Any, section: str = "") -> None:
     """
     require(isinstance(data, dict), section.rstrip(".") or "config", data, "an object of fields")
     hints = hints_of(cls)
-    for name in data:
-        if name not in hints:
-            fields = ", ".join(hints)
-            raise HeadwayError(f"{section}{name} is not a field: the fields are {fields}")
-    for name in hints:
-        if name not in data:
-            raise HeadwayError(f"{section}{name} is missing: every field must be given")
-
-
-def _value(field: str, data: Any, hint: Any) -> Any:
-    """One field's value as JSON says it."""
-    from pydantic import ValidationError
-
-    try:
-        return _adapter(hint).validate_json(json.dumps(data), strict=True)
-    except ValidationError:
-        require(False, field, data, described(hint))
+    for name in (name for name in data if name not in hints):
+        raise HeadwayError(f"{section}{name} is not a field: the fields are {', '.join(hints)}")
+    for name in (name for name in hints if name not in data):
+        raise HeadwayError(f"{section}{name} is missing: every field must be given")
 
 
 @cache
@@ -172,7 +166,7 @@ def hints_of(cls: type) -> dict[str, Any]:
 
 
 def described(hint: Any) -> str:
-    """What an annotation allows, in words: `a whole number of at least 1`."""
+    """The values that an annotation allows, in words: `a whole number of at least 1`."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         bounds = [_bound(mark) for mark in args[1:] if isinstance(mark, BaseMetadata)]

@@ -64,7 +64,7 @@ def draws_for(share: float, confidence: float, failures: int = 0) -> int:
 
 
 def failures_allowed(share: float, confidence: float, count: int) -> int | None:
-    """How many of so many draws may fail for them to bound a share; None if too few are drawn."""
+    """The most of so many draws that may fail if they are to bound a share; None if too few."""
 
     def too_many(failures: int) -> bool:
         return chance_of_at_most(failures, count, 1 - share) > 1 - confidence
@@ -90,11 +90,6 @@ def chance_of_at_most(successes: int, count: int, share: float) -> float:
     each += (count - np.arange(successes + 1)) * math.log1p(-share)
     most = each.max()
     return min(1.0, float(np.exp(each - most).sum() * math.exp(most)))
-
-
-def chance_of_at_least(successes: int, count: int, share: float) -> float:
-    """The chance of so many successes or more among independent draws (see above)."""
-    return chance_of_at_most(count - successes, count, 1 - share)
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:

@@ -1,4 +1,4 @@
-"""What a head may attend along, and what such a path is called; written and read in one place."""
+"""Attention paths and their relations: their names, written and read in one place."""
 
 import re
 from typing import NamedTuple, Self
@@ -6,11 +6,11 @@ from typing import NamedTuple, Self
 from headway.errors import HeadwayError, require
 
 OTHERS = " (other chains)"
-"""What the name of a relation ends with in which a role attends to those of other chains."""
+"""The end of the name of a relation in which a role attends to those of other chains."""
 
 
 NAME = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,200}")
-"""What a relation may be called: nothing that a terminal takes as a command."""
+"""Names that a relation may have: nothing that a terminal takes as a command."""
 
 
 def require_name(name: str) -> None:

@@ -7,6 +7,8 @@ read without end, and what is too deep, too long or no finite number is refused 
 import math
 import os
 import stat
+from os.path import isdir as is_folder  # noqa: F401
+from os.path import isfile as is_file  # noqa: F401
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +37,8 @@ def read_bytes(path: str | Path, most: int = MOST) -> bytes:
             if whole is None:  # of a file of the kernel's, which looks like any other
                 raise HeadwayError(f"{path} is not a file")
     except (OSError, ValueError) as error:
-        raise HeadwayError(f"cannot read {path}: {_reason(error)}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise HeadwayError(f"cannot read {path}: {reason}") from None
     if max(size, len(whole)) > most:
         raise HeadwayError(f"{path} has {size} bytes: of such a file at most {most} are read")
     return whole
@@ -55,24 +58,8 @@ def opened(path: str | Path) -> int:
     return file
 
 
-def is_file(path: str | Path) -> bool:
-    """Whether there is a file that can be looked at; there is none of a name that cannot be."""
-    try:
-        return Path(path).is_file()
-    except (OSError, ValueError):
-        return False
-
-
-def is_folder(path: str | Path) -> bool:
-    """Whether there is a folder, likewise."""
-    try:
-        return Path(path).is_dir()
-    except (OSError, ValueError):
-        return False
-
-
 def parsed(content: bytes, where: object) -> Any:
-    """What strict JSON says: without NaN, infinities and lone surrogates, not too deep.
+    """The data in strict JSON: without NaN, infinities and lone surrogates, not too deep.
 
     Args:
         content: the JSON.
@@ -99,7 +86,3 @@ def parsed(content: bytes, where: object) -> Any:
         elif type(one) is dict:
             left += one.values()
     return data
-
-
-def _reason(error: OSError | ValueError) -> str:
-    return getattr(error, "strerror", None) or str(error)

@@ -44,11 +44,6 @@ def counted(number: int, thing: str) -> str:
     return f"{number} {thing}" + ("" if number == 1 else "s")
 
 
-def either(choices: Sequence[str]) -> str:
-    """Several things to choose from: `.csv, .json or .parquet`."""
-    return enumerated(choices, "or")
-
-
 def enumerated(things: Iterable[object], word: str = "and") -> str:
     """At least one thing, as an enumeration."""
     *first, last = map(str, things)

@@ -67,25 +67,28 @@ _beside: dict[Source, dict[str, Source]] = {}
 """The neighbours that a file has imported, by their path."""
 _names: set[str] = set()
 _named: set[Entry] = set()
-"""What the user named in this process to work with."""
+"""Files that the user named in this process to work with."""
 _lent: set[Entry] = set()
-"""What this process may execute besides, but not note for others."""
+"""Files that this process may execute besides, but not note for others."""
 
 
 @contextmanager
 def started_safely() -> Iterator[None]:
-    """Within it, Python processes are started that import nothing from the folder they start in."""
-    before = os.environ.get(SAFE)
-    os.environ[SAFE] = "1"
+    """Within it, Python processes are started that import from where this one does, and nothing
+    from the folder they start in."""
+    own = {SAFE: "1", "PYTHONPATH": os.pathsep.join(filter(os.path.isabs, sys.path))}
+    before = {name: os.environ[name] for name in own if name in os.environ}
+    os.environ |= own
     try:
         yield
     finally:
-        del os.environ[SAFE]
-        os.environ |= {} if before is None else {SAFE: before}
+        for name in own:
+            del os.environ[name]
+        os.environ |= before
 
 
 def installed(group: str) -> dict[str, "EntryPoint"]:
-    """What installed packages offer, by name.
+    """The entry points of installed packages, by name.
 
     What lies in a folder that Python looks into, such as the one that a program was started in, is
     not installed.
@@ -283,7 +286,7 @@ def _neighbour(importer: Source, name: str) -> str | None:
 
 
 def _are_unchanged(neighbours: dict[str, Source]) -> bool:
-    """Whether neighbours, and those of these, are as they were when they were loaded."""
+    """Tell whether neighbours, and those of these, are as they were when they were loaded."""
     found: set[Source] = set()
     new = set(neighbours.values())
     while new:
@@ -293,7 +296,7 @@ def _are_unchanged(neighbours: dict[str, Source]) -> bool:
 
 
 def called(path: Path, function: Callable[..., T], *given: Any) -> T:
-    """What a function of a user's file returns, which may import its neighbours.
+    """The result of a function of a user's file, which may import its neighbours.
 
     Raises:
         HeadwayError: if it raises anything: at which line of the file, and what is wrong there.
@@ -302,8 +305,6 @@ def called(path: Path, function: Callable[..., T], *given: Any) -> T:
     sys.path.insert(0, str(file.parent))
     try:
         return function(*given)
-    except HeadwayError as error:
-        raise HeadwayError(f"{path}{line_of(error, str(file))}: {error}") from None
     except KeyboardInterrupt:
         raise
     except BaseException as error:
@@ -323,12 +324,12 @@ def source_of(cls: Any) -> Source | None:
 
 
 def is_loaded(cls: Any) -> bool:
-    """Whether a class was defined in a file that was loaded by its path, not in a package."""
+    """Tell whether a class was defined in a file that was loaded by its path, not in a package."""
     return cls.__module__ in _names
 
 
-def told(error: BaseException) -> str | None:
-    """What is wrong in a file that was loaded, on one line with its place; None if in none."""
+def one_line(error: BaseException) -> str | None:
+    """An error in a file that was loaded, on one line with its place; None if it is in none."""
     for source in reversed(_loaded):
         if line := line_of(error, source.file):
             return f"{source.file}{line}: {described(error)}"
@@ -345,6 +346,8 @@ def line_of(error: BaseException, file: str) -> str:
 
 
 def described(error: BaseException) -> str:
-    """An error on one line: its kind and what it says."""
+    """An error on one line: its kind and what it says; what it says alone if it is headway's."""
+    if isinstance(error, HeadwayError):
+        return str(error)
     message = error.msg if isinstance(error, SyntaxError) else str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}: {message}" if message else type(error).__name__

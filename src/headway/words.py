@@ -1,4 +1,4 @@
-"""How fields and their values are written and read in words, wherever a field is named.
+"""Fields and their values in words, written and read wherever a field is named.
 
     depth=4   model.causal=true   task.position_base=none   training.betas=0.9,0.95   seed=0..7
 
@@ -38,7 +38,7 @@ def split(text: str) -> tuple[str, str]:
 
 
 def texts_of(words: Iterable[str]) -> dict[str, str]:
-    """What words, each `FIELD=VALUE`, say of every field.
+    """The text of every field in words, each `FIELD=VALUE`.
 
     Raises:
         HeadwayError: if one is none, or a field is named twice.
@@ -74,33 +74,37 @@ def named(name: str, fields: Iterable[str]) -> str:
 
 def _nearest(name: str, known: list[str]) -> str:
     """Which fields may be meant by a name that is none; else which there are."""
-    section, _, last = name.rpartition(".")
+    section, dot, last = name.rpartition(".")
+    inside = [field for field in known if dot and field.startswith(f"{section}.")]
     lasts = {field.rpartition(".")[2] for field in known}
     same = difflib.get_close_matches(last, lasts, n=2, cutoff=1.0 if last in lasts else 0.6)
-    near = [field for part in same for field in known if field.rpartition(".")[2] == part]
-    near = sorted(near, key=lambda field: not field.startswith(f"{section}."))
-    if near:
+    every = dict.fromkeys([*inside, *known])
+    if near := [field for part in same for field in every if field.rpartition(".")[2] == part]:
         return f"did you mean {' or '.join(near[:3])}?"
-    inside = [field for field in known if field.startswith(f"{section}.")] if section else []
     if inside:
         return f"those of {section} are {', '.join(inside)}"
-    sections = dict.fromkeys(f"{field.partition('.')[0]}.*" for field in known if "." in field)
-    own = [field for field in known if "." not in field]
-    return f"there are {', '.join([*sections, *own])}"
+    places = dict.fromkeys(field.partition(".")[0] + ".*" * ("." in field) for field in known)
+    return f"there are {', '.join(sorted(places, key=lambda place: '*' not in place))}"
 
 
-def read(field: str, text: str, hint: Any) -> Any:
+def read(field: str, text: str, hint: Any, allowed: str | None = None) -> Any:
     """The value that a text stands for.
 
     Args:
         field: whose value it is, for the complaint.
         text: `true`, `false`, `none`, a number, a text, a path, or some of them joined as a tuple.
         hint: the field's annotation, which says what is allowed (see `fields`).
+        allowed: the same in words, for the complaint; by default the annotation's own.
 
     Raises:
         HeadwayError: if the annotation does not allow it.
     """
-    return _read(field, text, hint, described(hint))
+    for meant in _meanings(field, text):
+        with suppress(ValueError):
+            return held(hint, meant)
+    number = _plain(text)
+    is_number = isinstance(number, int | float) and not isinstance(number, bool)
+    return require(False, field, number if is_number else text, allowed or described(hint))
 
 
 def values_of(field: str, text: str, hint: Any) -> list[Any]:
@@ -110,21 +114,11 @@ def values_of(field: str, text: str, hint: Any) -> list[Any]:
         HeadwayError: if the annotation does not allow one of them.
     """
     allowed = f"{described(hint)}; several are written 1,2,4 or 1..8, a tuple 1:2"
-    return [_read(field, part, hint, allowed) for part in _parts(field, text, ",")]
-
-
-def _read(field: str, text: str, hint: Any, allowed: str) -> Any:
-    """The first meaning of a text that an annotation allows."""
-    for meant in _meanings(field, text):
-        with suppress(ValueError):
-            return held(hint, meant)
-    number = _plain(text)
-    is_number = isinstance(number, int | float) and not isinstance(number, bool)
-    return require(False, field, number if is_number else text, allowed)
+    return [read(field, part, hint, allowed) for part in _parts(field, text, ",")]
 
 
 def _meanings(field: str, text: str) -> Iterator[Any]:
-    """What a text may stand for, the likeliest first."""
+    """Values that a text may stand for, the likeliest first."""
     yield _plain(text)
     yield text
     yield Path(text)
@@ -144,7 +138,7 @@ def _plain(text: str) -> Any:
 
 
 def _parts(field: str, text: str, between: str) -> list[str]:
-    """What a text joins, ranges written out."""
+    """The parts that a text joins, ranges written out."""
     parts = []
     for part in map(str.strip, re.split(f"[{between}]", text)):
         if ends := re.fullmatch(r"([+-]?[0-9]{1,20})\.\.([+-]?[0-9]{1,20})", part):

@@ -177,9 +177,12 @@ def planted(world: World, tree: Path, run: Path) -> dict[str, str]:
 def lists(world: World, tree: Path) -> None:
     """Plants the lists of a user who trusts everything, entry points, and what Python imports."""
     named = [tree / "code.py", tree / "runs" / "run0" / "code.py", tree / "mine.py"]
-    data = {str(path): [f"sha256:{DIGESTS[1](path)}", "builder:other"] for path in named}
+    marks = [
+        (path, mark) for path in named for mark in (f"sha256:{DIGESTS[1](path)}", "builder:other")
+    ]
+    lines = "\n".join(f"{mark} {path}" for path, mark in marks)
     for place in (".local/share/headway", "headway", ".headway", "runs/run0", "~/.local/share"):
-        written(tree / place / "trusted.json", json.dumps(data))
+        written(tree / place / "trusted.txt", lines)
     points = "".join(f"{kind} = code\n" for kind in ("stranger", "unheard_of"))
     written(tree / "bad-1.dist-info" / "entry_points.txt", f"[headway.tasks]\n{points}")
     written(tree / "bad-1.dist-info" / "METADATA", "Name: bad\nVersion: 1\n")

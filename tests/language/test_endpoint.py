@@ -1,28 +1,78 @@
-"""The tasks asked over HTTP: endpoints that fail, stall, babble, or go away."""
+"""The tasks asked over HTTP, of an endpoint that fails or babbles."""
+
+import json
+import threading
+from collections import Counter
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 pytest.importorskip("inspect_ai", reason="needs the extra `llm`")
 
-from endpoint import serving
 from inspect_ai import eval as evaluate
 from inspecting import QUIET, asked, metrics
 
 pytestmark = QUIET
 
-MODEL = "openai-api/test/model"
+
+@contextmanager
+def serving(behave):
+    """An OpenAI-compatible endpoint on this machine: its address, as long as the block runs.
+
+    Args:
+        behave: told the prompt and how often it came before; gives a status and a text.
+    """
+    came, lock = Counter(), threading.Lock()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            prompt = body["messages"][-1]["content"]
+            with lock:
+                before = came[prompt]
+                came[prompt] += 1
+            status, text = behave(prompt, before)
+            said = completion(text) if status == 200 else {"error": {"message": text}}
+            data = said if isinstance(said, bytes) else json.dumps(said).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *args):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+        thread.join()
 
 
-def run(endpoint, log_dir, n, retries=1, **more):
+def completion(text):
+    if isinstance(text, bytes):  # sent as it is
+        return text
+    message = {"role": "assistant", "content": text}
+    return {
+        **{"id": "1", "object": "chat.completion", "created": 0, "model": "model"},
+        "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+    }
+
+
+def run(address, log_dir, n):
     """The address is named, because Inspect keeps the models of a process by name and address."""
-    where = {"model": MODEL, "model_base_url": endpoint.url, "log_dir": str(log_dir)}
     (log,) = evaluate(
         "headway/equations",
+        model="openai-api/test/model",
+        model_base_url=address,
         task_args={"d": 1, "n": n, "draws": 3},
-        max_retries=retries,
+        max_retries=0,
+        log_dir=str(log_dir),
         display="none",
-        **where,
-        **more,
     )
     return log
 
@@ -58,8 +108,8 @@ def test_every_sample_ends_scored_or_named_as_failed(tmp_path):
             case _:
                 return right
 
-    with serving(behave) as endpoint:
-        log = run(endpoint, tmp_path, 7, retries=0)
+    with serving(behave) as address:
+        log = run(address, tmp_path, 7)
     samples = numbered(log)
     assert sorted(samples) == list(range(7))
     values = {n: s.scores["acceptable_answer"].value for n, s in samples.items() if s.scores}

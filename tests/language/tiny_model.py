@@ -55,7 +55,7 @@ def in_full(model, question):
     fresh = AutoModelForCausalLM.from_pretrained(model.name).eval()
     prompt = model.prompt(question).tolist()
     said, ended = [], []
-    for option in model.options(question)[0]:
+    for option in model.options(question):
         with torch.no_grad():
             ids = torch.tensor([prompt + option])
             log_p = fresh(input_ids=ids, use_cache=False).logits[0].log_softmax(-1)

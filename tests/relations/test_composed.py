@@ -25,7 +25,6 @@ KEYS = {
     "earliest token above 6": [[], [], [2], [2], [2], [2]],
     "mirror across token 9": [[], [], [2], [1], [0], []],
     "after aligned past token 9": [[], [], [1], [2], [3], [4]],
-    "first position and 2 back": [[0], [0], [0], [0, 1], [0, 2], [0, 3]],
     "token unlike its mirror": [[], [], [], [3], [3, 4], [3, 4]],
     "after same token, else 3 back, else first position": [[0], [0], [0], [2], [1], [1]],
 }

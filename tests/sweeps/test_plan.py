@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from headway.changes import changed, told
+from headway.changes import carried_lines, changed
 from headway.errors import HeadwayError
 from headway.sweeps import Plan, default_folder, grid, load_plan, sweep
 from headway.training import RECIPES, fast, own
@@ -51,13 +51,13 @@ def test_what_a_grid_carries_along_is_told():
     assert cooldowns["steps=350,seed=1"] == 70
     assert cooldowns["steps=9000,seed=1"] == 1400
     line = "changed along: training.cooldown_steps = 70 (was 1400)"
-    assert told(plan.carried) == [line]
+    assert carried_lines(plan.carried) == [line]
     several = load_plan("fast", ["training.steps=300,400"])
-    assert told(several.carried) == ["changed along: training.cooldown_steps"]
+    assert carried_lines(several.carried) == ["changed along: training.cooldown_steps"]
     deeper = load_plan("fast", ["task.depth=2,4"])
     assert list(deeper.runs.values()) == [fast(2), fast(4)]
-    assert len(told(deeper.carried)) == 1
-    assert told(load_plan("fast", ["depth=2,4"]).carried) == []
+    assert len(carried_lines(deeper.carried)) == 1
+    assert carried_lines(load_plan("fast", ["depth=2,4"]).carried) == []
 
 
 def test_names_are_safe_short_and_told_apart():
@@ -74,13 +74,12 @@ def test_names_are_safe_short_and_told_apart():
     assert max(map(len, names)) <= 120
 
 
-def test_a_plan_file_may_return_a_list_a_dict_or_pairs(tmp_path):
+def test_a_plan_file_may_return_a_list_or_a_dict(tmp_path):
     for returned, names in (
         ("[fast(seed=1), fast(seed=2)]", ["seed=1", "seed=2"]),
         ("[fast(seed=1)]", ["seed=1"]),
         ("[paper(2), paper(3)]", ["depth=2", "depth=3"]),
         ("{'a': fast(seed=1), 'b': fast(seed=1)}", ["a", "b"]),
-        ("[('x y', fast()), ('z', fast())]", ["x y", "z"]),
     ):
         path = tmp_path / "some.py"
         path.write_text(FILE.format(returned=returned))
@@ -152,10 +151,10 @@ def test_a_plan_that_came_with_its_tasks_file_executes_nothing(tmp_path, kinds):
         ("x = 1", "defines no task: it must have"),
         ("def plan(:", "some.py, line 1: SyntaxError"),
         ("def plan():\n    return 1 / 0", "some.py, line 2: ZeroDivisionError: division by zero"),
-        (FILE.format(returned="None"), "plan() returned NoneType: it must be a list of RunConfig"),
+        (FILE.format(returned="None"), "plan() returned None: it must be a list of RunConfig"),
         (FILE.format(returned="[]"), "plan() returned no configs"),
         (FILE.format(returned="[fast(), 3]"), "plan() returned "),
-        (FILE.format(returned="[('a', 3)]"), "plan() returned ('a', 3) in it"),
+        (FILE.format(returned="{'a': 3}"), "plan() returned {'a': 3}: it must be"),
         (FILE.format(returned="[fast(), fast()]"), "two configs are called seed=0"),
         (FILE.format(returned="{'a/b': fast()}"), "a run's name = 'a/b' is not allowed"),
         (FILE.format(returned="{'plan.json': fast()}"), "a run's name = 'plan.json'"),
@@ -256,5 +255,5 @@ class Nothing(InThisProcess):
 
     def submit(self, work):
         done = Future()
-        done.set_result(dict.fromkeys((folder.name for folder in work.folders), "nothing"))
+        done.set_result("nothing")
         return done

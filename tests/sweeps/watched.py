@@ -5,8 +5,7 @@ import os
 import time
 from pathlib import Path
 
-from headway.sweeps import Board, Plan, Standing, Work
-from headway.sweeps.engines import Worker
+from headway.sweeps import Board, LocalEngine, Plan, Standing
 
 
 class Seen(list[tuple[str, Standing]]):
@@ -27,21 +26,15 @@ class Seen(list[tuple[str, Standing]]):
         return found
 
 
-def names(work: Work) -> list[str]:
-    """The names of the runs that are worked on."""
-    return [folder.name for folder in work.folders]
-
-
 def noted(monkeypatch, take) -> None:
     """Lets somebody take note of all work that workers of this process are given."""
-    give = Worker.submit
+    give = LocalEngine.submit
 
-    def noting(worker, work):
-        future = give(worker, work)
+    def noting(engine, work):
         take(work)
-        return future
+        return give(engine, work)
 
-    monkeypatch.setattr(Worker, "submit", noting)
+    monkeypatch.setattr(LocalEngine, "submit", noting)
 
 
 def until(holds, seconds: float = 60.0) -> None:
@@ -60,10 +53,20 @@ def put(folder: Path, plan: Plan) -> Path:
 
 
 def workers_of(process: int) -> list[int]:
-    """The processes in which a process lets runs be trained."""
-    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    commands = {child: Path(f"/proc/{child}/cmdline").read_bytes() for child in children}
-    return [int(child) for child, command in commands.items() if b"spawn_main" in command]
+    """The processes in which a process lets runs be trained: those that its server forks."""
+    servers = [one for one in children_of(process) if b"forkserver" in command_of(one)]
+    return [worker for server in servers for worker in children_of(server)]
+
+
+def children_of(process: int) -> list[int]:
+    """The processes that a process has started."""
+    found = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return list(map(int, found))
+
+
+def command_of(process: int) -> bytes:
+    """The command line of a process."""
+    return Path(f"/proc/{process}/cmdline").read_bytes()
 
 
 def is_alive(process: int) -> bool:

@@ -16,7 +16,6 @@ relations whose effects are alike.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from itertools import combinations
 
 import torch
 import torch.nn.functional as F
@@ -29,7 +28,7 @@ from headway.circuits.patterns import what_is_seen
 from headway.circuits.search import longest
 from headway.models import Tappable, attention_patterns
 from headway.relations import Composed
-from headway.relations.composed import ANCHORED, AND, BY_TABLE, BY_WEIGHT, ELSE, FEW_TOKENS
+from headway.relations.composed import ANCHORED, BY_TABLE, BY_WEIGHT, ELSE, FEW_TOKENS
 from headway.tasks import Batch, Task
 
 SHARE = 0.005
@@ -50,6 +49,10 @@ PRICE = 0.1
 
 ALIKE = 0.03
 """Of relations that serve and differ by less in likeness, the simplest is named."""
+
+ROUGH = 0.2
+"""A table of weights by two tokens is tried if all else moves answers by more than this share of
+what ablating every head does."""
 
 UNLIKE = 0.1
 """A relation that has less of a head's attention is not what it looks at, whatever it does."""
@@ -169,7 +172,8 @@ class Reader:
         self.few = Answers(model, task, batch.part(slice(FEW)), own.mean(0))
         seen = what_is_seen(model, batch.inputs)[0].any(0)[:, : batch.inputs.shape[1]]
         ends = {x: self.all.moved(dict.fromkeys(self.heads, x)) for x in (IDLE, ZERO)}
-        self.slack = SHARE * max(ends.values())
+        self.whole = max(ends.values())
+        self.slack = SHARE * self.whole
         self.weights = row_weights(model, task, batch, self.all.means)
         matters = (self.weights.sum((1, 2)) > 0)[..., None]
         relations = self.all.relations
@@ -230,7 +234,8 @@ class Reader:
         def best(found: Mapping[str, float], count: int) -> list[str]:
             return sorted(found, key=lambda name: found[name])[:count]
 
-        names = [*self.names[head[0]], *self.weighed[head]]
+        weighed = self.weighed[head]
+        names = [*self.names[head[0]], *(name for name in weighed if BY_TABLE not in name)]
         looked = [name for name in names if self.explained(head, name) >= UNLIKE]
 
         def likest(names: Sequence[str], count: int) -> list[str]:
@@ -241,13 +246,14 @@ class Reader:
         firsts = {*best(simple, BEFORE_ELSE), *likest(looked, BEFORE_ELSE)}
         pairs = [f"{first}{ELSE}{other}" for first in firsts for other in names]
         pairs = [pair for pair in pairs if self._adds(*pair.split(ELSE))]
-        single = [name for name in likest(looked, 2 * KEPT) if BY_WEIGHT not in name]
-        pairs += [f"{one}{AND}{other}" for one, other in combinations(single, 2)]
         likely = likest(pairs, 4 * KEPT)
         kept = {*best(tried(likely, self.few), KEPT), *likely[:KEPT]}
         both = tried(sorted(kept), self.all)
         idle = [effect(self.all, _with({**chosen, head: IDLE}, way)) for way in (IDLE, ZERO)]
         found = {n: x for n, x in {**simple, **both}.items() if self.explained(head, n) >= UNLIKE}
+        if min([*found.values(), idle[0]]) > ROUGH * self.whole:
+            names += (tables := [name for name in weighed if BY_TABLE in name])
+            found |= tried(tables, self.all)
         limit = min([*found.values(), idle[0]]) + self.slack
         if max(idle) <= limit:
             return IDLE
@@ -357,17 +363,16 @@ def row_weights(
 
 
 def complexity(name: str) -> int:
-    """The parts of a relation: `else`, `and`, a place past a token and a table add one each."""
+    """The parts of a relation: an `else`, a place past a token and a table add one each."""
     more = [BY_TABLE, *(f"{way} token" for way in ANCHORED)]
-    return 1 + name.count(ELSE) + name.count(AND) + sum(word in name for word in more)
+    return 1 + name.count(ELSE) + sum(word in name for word in more)
 
 
 def _order(names: Sequence[str]) -> Callable[[str], list[int]]:
     """A key that sorts relations by how simple they are, those of fewest parts first."""
 
     def place(name: str) -> list[int]:
-        parts = name.replace(AND, ELSE).split(ELSE)
-        return [complexity(name), *(names.index(part) for part in parts)]
+        return [complexity(name), *(names.index(part) for part in name.split(ELSE))]
 
     return place
 

@@ -1,4 +1,4 @@
-"""What a model replied to questions, and its accuracies with their intervals, beside chance."""
+"""A model's replies to questions, and its accuracies with their intervals, beside chance."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

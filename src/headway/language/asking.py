@@ -28,7 +28,7 @@ Watch = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of a model.
+    """The questions that are asked of a model.
 
     Attributes:
         model: its name or path.
@@ -58,7 +58,7 @@ class Asked:
 
     @property
     def total(self) -> int:
-        """How many questions there are."""
+        """The number of questions."""
         return len(self.places) * self.n
 
     def ledger(self, folder: Path) -> Ledger:
@@ -66,7 +66,7 @@ class Asked:
         return Ledger(folder, "asked", {"format": FORMAT, **asdict(self)})
 
     def questions(self) -> Iterator[tuple[int, Question]]:
-        """All questions with their numbers, cell by cell."""
+        """The questions with their numbers, cell by cell."""
         for name, depth in self.places:
             yield from enumerate(questions(name, depth, self.chains, self.n, self.seed))
 

@@ -172,7 +172,7 @@ def shares() -> Metric:
 
 
 def _shares(scores: list[Score]) -> dict[str, float]:
-    """What is missing has no share: `of_answered` if nothing was answered, and all of no scores."""
+    """Shares of scores; `of_answered` is left out if nothing was answered, and all of no scores."""
     if not scores:
         return {"questions": 0.0}
     right = sum(one.value == CORRECT for one in scores)

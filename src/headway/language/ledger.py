@@ -51,7 +51,7 @@ class Ledger:
         return self.folder / f"{self.part or self.name}.jsonl"
 
     def about(self) -> dict[str, Any]:
-        """What was asked, and the environment in which it was begun.
+        """The asking, and the environment in which it was begun.
 
         Raises:
             HeadwayError: if the folder does not tell.
@@ -68,14 +68,8 @@ class Ledger:
             return
         known = self.about()
         for name, value in json.loads(json.dumps(self.asked)).items():
-            before = known.get(name)
-            if name in known and value == before:
-                continue
-            if isinstance(value, list | dict) or name not in known:
-                raise HeadwayError(f"{name} is not what {path} says: choose another --folder")
-            now = "left out" if value is None else f"= {shown(value)}"
-            then = "left out" if before is None else shown(before)
-            raise HeadwayError(f"{name} {now} is not allowed: it must be {then}, as in {path}")
+            allowed = f"{shown(known.get(name))}, as in {path}, or in another --folder"
+            require(name in known and value == known[name], name, value, allowed)
 
     def lines(self) -> list[dict[str, Any]]:
         """The results so far; a line cut off in the middle does not count.

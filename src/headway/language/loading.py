@@ -67,14 +67,9 @@ PACKAGED = {
 """SmolLM2-135M-Instruct, and the base model Gemma-3-270M, which has no chat template."""
 
 
-def short_name(model: str) -> str:
-    """What a model's name or path is called in the names of folders and in titles."""
-    return Path(model).name.removesuffix(".gguf")
-
-
 def place_of(verb: str, model: str, folder: Path | None) -> Path:
     """The folder that is asked for; by default one in `runs/`, named after verb and model."""
-    return folder or Path("runs") / f"{verb}-{short_name(model)}"
+    return folder or Path("runs", f"{verb}-{Path(model).name.removesuffix('.gguf')}")
 
 
 def compute_on(device: str, threads: int | None) -> None:

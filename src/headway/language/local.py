@@ -24,7 +24,7 @@ PROBE = "a is 1. b is a. What is b? " * 8
 
 @dataclass(frozen=True)
 class Answers:
-    """How probable every acceptable answer is.
+    """Log-probabilities of the acceptable answers.
 
     Attributes:
         said: the log-probability of the tokens of each, in the order of `Question.acceptable`.
@@ -87,13 +87,13 @@ class LocalModel:
 
     @property
     def context(self) -> int:
-        """How many tokens the model was made for."""
+        """The number of tokens that the model was made for."""
         config = self.model.config.get_text_config()
         return getattr(config, "max_position_embeddings", None) or 2**31
 
     @property
     def columns(self) -> int:
-        """How many tokens the model tells apart, be they the tokenizer's or none."""
+        """The number of tokens that the model tells apart, be they the tokenizer's or none."""
         return self.model.config.get_text_config().vocab_size
 
     @property
@@ -160,7 +160,7 @@ class LocalModel:
         return f"{prompt}\nAnswer:" if self.form == "completion" else self._turns(prompt)
 
     def _turns(self, asked: str, answered: str | None = None) -> str:
-        """What the chat template makes of a question, and of an answer to it."""
+        """A question, and an answer to it, in the chat template."""
         turns = [{"role": "user", "content": asked}]
         if answered is not None:
             turns.append({"role": "assistant", "content": answered})
@@ -216,40 +216,29 @@ class LocalModel:
         return ways[0][:start], options
 
     def answers(self, question: Question) -> Answers:
-        """The probabilities of all acceptable answers: one pass over the prompt, one over them."""
-        options, padded = self.options(question)
-        prompt = self.prompt(question)
-        with self._reading():
-            first, cache = self._read(prompt)
-            return self.told(options, first, self._after(prompt, cache, padded))
-
-    def options(self, question: Question) -> tuple[list[list[int]], list[list[int]]]:
-        """The tokens of every acceptable answer, and the same filled up to one length."""
-        options = self._ways(question)[1]
-        longest = max(map(len, options))
-        return options, [option + [0] * (longest - len(option)) for option in options]
-
-    def told(self, options: list[list[int]], first: Tensor, after: Tensor) -> Answers:
-        """How probable answers are.
-
-        Args:
-            options: their tokens.
-            first: log-probabilities of what comes after the prompt, [next token].
-            after: likewise after every token of every answer, [option, token, next token].
+        """The probabilities of all acceptable answers: one pass over the prompt, one over them.
 
         Raises:
             HeadwayError: if the model puts out what is not a number, or rules an answer out: JSON
                 keeps finite numbers alone.
         """
-        said, ended = [], []
-        for option, row in zip(options, after, strict=True):
-            before = torch.cat([first[None], row[: len(option) - 1]])
-            log_p = before.gather(1, torch.tensor(option, device=self.device)[:, None]).sum()
-            said.append(log_p.item())
-            ended.append((log_p + row[len(option) - 1, self.stops].logsumexp(0)).item())
+        prompt, options = self.prompt(question), self.options(question)
+        longest, said, ended = max(map(len, options)), [], []
+        rows = [option + [0] * (longest - len(option)) for option in options]
+        with self._reading():
+            first, cache = self._read(prompt)
+            for option, row in zip(options, self._after(prompt, cache, rows), strict=True):
+                before = torch.cat([first[None], row[: len(option) - 1]])
+                log_p = before.gather(1, torch.tensor(option, device=self.device)[:, None]).sum()
+                said.append(log_p.item())
+                ended.append((log_p + row[len(option) - 1, self.stops].logsumexp(0)).item())
         if not all(map(math.isfinite, said + ended)):
             raise HeadwayError("the model answers with values that are not finite")
         return Answers(said, ended)
+
+    def options(self, question: Question) -> list[list[int]]:
+        """The tokens of every acceptable answer."""
+        return self._ways(question)[1]
 
     def sample(self, question: Question, count: int, generator: torch.Generator) -> list[str]:
         """`count` independent answers at temperature 1, each up to where it ends.
@@ -258,7 +247,7 @@ class LocalModel:
         that cannot become acceptable any more is cut off there, with an ellipsis; draws that
         have said the same so far share a pass.
         """
-        prompt, options = self.prompt(question), self._ways(question)[1]
+        prompt, options = self.prompt(question), self.options(question)
         told = [""] * count
         with self._reading():
             answers = {
@@ -292,7 +281,7 @@ class LocalModel:
         return told
 
     def _text(self, prompt: Tensor, tokens: Sequence[int]) -> str:
-        """What tokens say behind a prompt."""
+        """The text of tokens behind a prompt."""
         before = prompt.tolist()
         start = len(self.tokenizer.decode(before))
         return self.tokenizer.decode([*before, *tokens])[start:].removeprefix(self.lead)
@@ -327,7 +316,7 @@ class LocalModel:
 
 
 def common_start(ways: Sequence[Sequence[int]]) -> int:
-    """How many tokens all begin with alike."""
+    """The number of tokens that all begin with alike."""
     same = takewhile(lambda tokens: len(set(tokens)) == 1, zip(*ways, strict=False))
     return sum(1 for _ in same)
 

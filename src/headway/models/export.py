@@ -104,7 +104,7 @@ def _lens_config(model: Transformer) -> Any:
 
 
 class Body(nn.Module):
-    """What TransformerLens wraps: its own blocks, between an embedding and a read-out.
+    """The module that TransformerLens wraps: its own blocks between embedding and read-out.
 
     Submodules are named as TransformerLens names those of its own models.
     """
@@ -206,7 +206,7 @@ def _require_plain(model: Transformer) -> None:
 
 
 def vocabulary_of(model: Transformer) -> int | None:
-    """How many tokens a model knows, if it reads them by number."""
+    """The number of tokens that a model knows, if it reads them by number."""
     return model.embed.num_embeddings if isinstance(model.embed, nn.Embedding) else None
 
 

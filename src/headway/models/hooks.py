@@ -1,4 +1,4 @@
-"""What a model computes, seen and changed under TransformerLens' names.
+"""Hooks and caches: a model's computation, seen and changed under TransformerLens' names.
 
 Wherever something can be looked at, a model has a `HookPoint`. Its path in the model is its name,
 such as `blocks.1.attn.hook_pattern`, and torch's forward hooks do the rest.
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from headway.errors import HeadwayError
 
 Key = str | tuple[Any, ...]
-"""What is meant by `blocks.1.attn.hook_pattern`: that, or `blocks.1.attn.pattern`, or
+"""A way to write `blocks.1.attn.hook_pattern`: that, or `blocks.1.attn.pattern`, or
 `("pattern", 1)`. Layers may count from the end; `("normalized", 1, "ln2")` tells two of a kind."""
 
 
@@ -43,7 +43,7 @@ class UnknownNameError(HeadwayError, KeyError):
 
 
 class Cache(Mapping[Key, Tensor]):
-    """What was kept of one pass, by name, in the order of computation.
+    """Tensors that were kept of one pass, by name, in the order of computation.
 
     Args:
         kept: by full name.
@@ -74,7 +74,7 @@ class Hooked(nn.Module):
     """A module with hook points, and TransformerLens' ways to use them."""
 
     def hook_points(self) -> dict[str, HookPoint]:
-        """All hook points by name."""
+        """The hook points by name."""
         points = {n: point for n, point in self.named_modules() if isinstance(point, HookPoint)}
         for name, point in points.items():
             point.name = name
@@ -173,7 +173,7 @@ def full_name(key: Key, names: Collection[str]) -> str:
 
 
 def is_watched(module: nn.Module) -> bool:
-    """Whether anyone looks at a module or at parts of it: with hooks, or as nnsight does with a
+    """Tell whether anyone looks at a module or its parts: with hooks, or as nnsight does with a
     `forward` of its own."""
     hooks = module._forward_hooks or module._forward_pre_hooks or module._backward_hooks
     if hooks or "forward" in vars(module):

@@ -3,8 +3,7 @@
 A call of `scaled_dot_product_attention` is computed step by step: scores, softmax, tap, values. The
 result of a softmax over keys passes through the tap. Routers and outputs have a softmax, too. To
 tell them apart, every product of activations that may be scores is followed until a softmax takes
-it. `trial` notices what
-is missed here.
+it. `trial` notices what is missed here.
 """
 
 import functools
@@ -280,7 +279,7 @@ class Interception(TorchFunctionMode):
     def _is_over_keys(
         self, out: Tensor, input: Tensor, dim: int | None = None, *_: Any, **__: Any
     ) -> bool:
-        """Whether a softmax, given as it was called, is one of scores over keys."""
+        """Tell whether a softmax, given as it was called, is one of scores over keys."""
         square = out.ndim > 3 and out.shape[-2:] == (self.length, self.length)
         known = square or input in self.scores
         return dim in (-1, out.ndim - 1) and self._has_batch(out) and known
@@ -337,11 +336,11 @@ class Interception(TorchFunctionMode):
                 return
 
     def _has_batch(self, x: Tensor) -> bool:
-        """Whether x may be [batch, …, query, key] or [batch * head, query, key]."""
+        """Tell whether x may be [batch, …, query, key] or [batch * head, query, key]."""
         return x.shape[0] == self.batch if x.ndim > 3 else x.ndim == 3 and not len(x) % self.batch
 
     def _has_keys(self, x: Tensor) -> bool:
-        """Whether the last two dimensions of x may be queries and keys."""
+        """Tell whether the last two dimensions of x may be queries and keys."""
         n_queries, n_keys = x.shape[-2:]
         few = n_keys - self.length <= 2  # beside the positions, for queries that are read out
         return n_keys >= self.length and (n_queries >= self.length or few)

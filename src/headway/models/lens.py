@@ -9,7 +9,7 @@ from headway.tasks import Batch, Task
 
 
 def logit_lens(model: Transformer, inputs: Inputs) -> Float[Tensor, "layer batch query output"]:
-    """What the model would say if it ended after every layer: logits, or vectors.
+    """The outputs of the model if it ended after every layer: logits, or vectors.
 
     The residual stream goes through the last norm and the read-out; after the last layer that is
     what the model does say. (nostalgebraist 2020, "interpreting GPT: the logit lens")

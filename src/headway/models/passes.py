@@ -2,17 +2,19 @@
 
 import sys
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from headway.errors import HeadwayError
-from headway.models.interception import Interception
 from headway.userfile import described
 
+if TYPE_CHECKING:
+    from headway.models.interception import Interception
 
-def intercepted(module: nn.Module, inputs: Tensor, seen: Interception) -> Tensor:
+
+def intercepted(module: nn.Module, inputs: Tensor, seen: "Interception") -> Tensor:
     """The output of a module whose attention is caught.
 
     Args:

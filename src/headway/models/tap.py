@@ -17,7 +17,7 @@ class Tappable(Protocol):
 
     @property
     def n_layers(self) -> int:
-        """How often the tap is called in one pass, with 0, 1, …"""
+        """The number of calls of the tap in one pass, with 0, 1, …"""
         ...
 
     @property

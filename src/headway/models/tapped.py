@@ -2,16 +2,18 @@
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 from torch.overrides import BaseTorchFunctionMode
 
 from headway.errors import HeadwayError, require
-from headway.models.interception import Interception, Reads
 from headway.models.passes import intercepted, output_of
 from headway.models.tap import Tap
-from headway.models.trial import Shape, tried
+
+if TYPE_CHECKING:
+    from headway.models.interception import Reads
+    from headway.models.trial import Shape
 
 
 def tapped(module: nn.Module, inputs: Tensor | None = None) -> "Tapped":
@@ -62,7 +64,9 @@ class Tapped(nn.Module):
         """Operations beside attention by which positions reach one another."""
         return self._known().mixers
 
-    def forward(self, inputs: Tensor, tap: Tap | None = None, reads: Reads | None = None) -> Tensor:
+    def forward(
+        self, inputs: Tensor, tap: Tap | None = None, reads: "Reads | None" = None
+    ) -> Tensor:
         """The module's output; every layer's attention passes through `tap`.
 
         Args:
@@ -78,6 +82,8 @@ class Tapped(nn.Module):
                 return output_of(self.module, inputs)
         if self._shape is None:
             self._shape = _shape_of(self.module, inputs)
+        from headway.models.interception import Interception
+
         batch, length = inputs.shape[:2]
         seen = Interception(tap, batch, length, self._shape.places, reads)
         output = intercepted(self.module, inputs, seen)
@@ -95,7 +101,7 @@ class Tapped(nn.Module):
         """Loads the module's own state dict."""
         return self.module.load_state_dict(state_dict, *args, **kwargs)
 
-    def _known(self) -> Shape:
+    def _known(self) -> "Shape":
         if self._shape is None:
             raise HeadwayError(
                 f"the layers and heads of {type(self.module).__name__} are not known yet: "
@@ -104,8 +110,10 @@ class Tapped(nn.Module):
         return self._shape
 
 
-def _shape_of(module: nn.Module, inputs: Tensor) -> Shape:
+def _shape_of(module: nn.Module, inputs: Tensor) -> "Shape":
     """The shape of a module; it warns of what else mixes positions."""
+    from headway.models.trial import tried
+
     shape = tried(module, inputs)
     if shape.mixers:
         warnings.warn(

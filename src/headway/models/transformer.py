@@ -49,7 +49,7 @@ class Attention(nn.Module):
         tap: Callable[[Pattern], Tensor] | None = None,
         n_read: int | None = None,
     ) -> Float[Tensor, "batch query d_model"]:
-        """What the heads write to the residual stream.
+        """The sum that the heads write to the residual stream.
 
         With `n_read`, only the last so many positions attend; all positions can be attended to.
         """
@@ -187,7 +187,7 @@ class Block(nn.Module):
 
 
 def norm_of(config: TransformerConfig) -> nn.Module:
-    """What stands before all that reads the residual stream."""
+    """The module that stands before all that reads the residual stream."""
     return Norm(config.d_model) if config.norm == "pre" else nn.Identity()
 
 
@@ -284,7 +284,7 @@ class Transformer(Hooked):
     def read(
         self, stream: Float[Tensor, "batch position d_model"]
     ) -> Float[Tensor, "batch read d_target"]:
-        """What is read out of a residual stream; it is meant for that after the last layer."""
+        """The read-out of a residual stream; it is meant for that after the last layer."""
         if not is_watched(self.ln_final):
             stream = stream[:, -self.n_read :]
         return self.unembed(self.ln_final(stream)[:, -self.n_read :])

@@ -198,7 +198,7 @@ class _Trial:
         wide = self.exchanged.reshape(*self.exchanged.shape, *[1] * (one.ndim - 2))
         self.inputs = torch.where(wide, _other(one), one)
         self.alone = alone.repeat(self.cases, 1, 1)
-        """What positions attend to: themselves. In the last two cases, those of the first set to
+        """Keys of every position: itself. In the last two cases, those of the first set attend to
         all, and the others to all but these."""
         self.alone[-2:] = ~(~sets[0][:, None] & sets[0])
         # Weights that are zero before training would hide what they are going to let through.

@@ -13,7 +13,6 @@ which    `same token`, `larger token`, `smaller token`, `other token`, `same or 
 of them  `latest …`, `earliest …`, `largest …`, `smallest …`, and the `second` of these by value;
          without such a word all
 moved    `after …`, `before …`: the position next to each of these
-both     `… and …`: the keys of two relations, all alike
 if       `… if the same token`, `… if another token` than the query's
 by       `… by weight (token 0 0.92)`: these tokens count so much among the keys, all others 1;
          `… by weight (token 0 at token 1 0.4)`: for queries that hold token 1
@@ -36,7 +35,7 @@ from headway.relations.edges import Edges
 
 Mask = Bool[Tensor, "batch query key"]
 
-ELSE, AND = ", else ", " and "
+ELSE = ", else "
 BY_WEIGHT = " by weight ("
 BY_TABLE = " at token "
 WEIGHT = r"token (\d{1,9})(?: at token (\d{1,9}))? (\d{1,6}(?:\.\d{1,6})?)"
@@ -121,11 +120,7 @@ class Composed:
         """The keys of every query in a relation without an `else`; kept for the next time."""
         name = name.partition(BY_WEIGHT)[0]
         if name not in self._masks:
-            one, *others = name.split(AND)
-            found = self._moved(one)
-            for other in others:
-                found = found | self._moved(other)
-            self._masks[name] = found
+            self._masks[name] = self._moved(name)
         return self._masks[name]
 
     def weights(self, name: str) -> Float[Tensor, "batch query key"]:

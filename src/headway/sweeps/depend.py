@@ -29,7 +29,7 @@ def depend(
     training: SweepWatch | None = None,
     measuring: Watch | None = None,
 ) -> Dependence:
-    """What depends on what in a run's circuit: each path is clamped in a training of its own.
+    """The dependences in a run's circuit: each path is clamped in a training of its own.
 
     It measures whether every other path still forms, and whether every hop is still learnt. The
     trainings lie in a folder within the run's, as a sweep; what is done there is not done again.

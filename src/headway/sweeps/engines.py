@@ -1,4 +1,4 @@
-"""What runs of a sweep are computed on: processes that are each given work, one after another."""
+"""Engines, on which runs of a sweep are computed: processes that are each given work."""
 
 import gc
 import os
@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,69 +21,57 @@ from headway.tasks.registry import task_to_json
 from headway.training import RunBusyError, RunConfig, resume
 from headway.userfile import Source, described, lend, started_safely
 
-STARTS = 3
-"""After so many processes in a row that ended before they could be given anything, none can be."""
+START = "spawn" if sys.platform == "darwin" else "forkserver"
+"""The way processes are started; macOS' own libraries do not stand a fork."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """Runs that one process trains, at once if there are several.
+    """A run that a process trains.
 
     Attributes:
-        folders: of the runs, which are there.
-        threads: that they compute with.
-        device: that they compute on.
-        trusted: the file of their task that the process may execute, if it is a user's own.
+        folder: of the run, which is there.
+        threads: that it computes with.
+        device: that it computes on.
+        trusted: the file of its task that the process may execute, if it is a user's own.
     """
 
-    folders: tuple[Path, ...]
+    folder: Path
     threads: int
     device: str
     trusted: Source | None
 
     @classmethod
-    def of(cls, folders: Sequence[Path], config: RunConfig) -> "Work":
-        """The work on runs that have task, threads and device in common."""
+    def of(cls, folder: Path, config: RunConfig) -> "Work":
+        """The work on a run."""
         defined = task_to_json(config.task).get("defined")
         trusted = None if defined is None else Source(**defined)
-        return cls(tuple(folders), config.threads, config.device, trusted)
+        return cls(folder, config.threads, config.device, trusted)
 
 
-def carry_out(work: Work) -> dict[str, str]:
-    """Goes on with runs, each from where it is, to their ends.
+def carry_out(work: Work) -> str | None:
+    """Goes on with a run, from where it is, to its end.
 
     A run that is done is left as it is, and one that another process writes to is left to it.
 
     Returns:
-        Why runs failed, by name, where their folders do not tell: one cannot be read, its task has
-        changed or breaks, the memory does not suffice, …
+        Why it failed, where its folder does not tell: it cannot be read, its task has changed or
+        breaks, the memory does not suffice, …
     """
     if work.trusted is not None:
         lend(work.trusted)
-    failures = dict[str, str]()
-    for folder in work.folders:
-        gc.collect()  # of a run that was too large, what the error's frames held
-        try:
-            resume(folder)
-        except RunBusyError:
-            continue
-        except Exception as error:
-            failures[folder.name] = _reason(error)
-    return failures
-
-
-def _reason(error: Exception) -> str:
-    """Why a run failed, on one line."""
-    text = str(error) if isinstance(error, HeadwayError) else described(error)
-    text = " ".join(text.partition("\n")[0].split())
-    return text if len(text) <= 300 else f"{text[:299]}…"
+    gc.collect()  # of a run before that was too large, what the error's frames held
+    try:
+        resume(work.folder)
+    except RunBusyError:
+        return None
+    except Exception as error:
+        return described(error)
+    return None
 
 
 class Engine(ABC):
-    """Lets processes carry out work.
-
-    It keeps what it computes on until it is left as often as it was entered, so `with engine:`
-    around several sweeps takes that once.
+    """Lets processes carry out work, within `with engine:`, and ends them at its end.
 
     Args:
         workers: the most processes side by side; by default as many as there are cores for.
@@ -92,30 +80,24 @@ class Engine(ABC):
     def __init__(self, workers: int | None = None):
         require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
         self.workers = workers
-        self._entered = 0
 
     def __enter__(self) -> Self:
-        self._entered += 1
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self._entered -= 1
-        self.end(self._entered == 0)
-
     @abstractmethod
-    def end(self, close: bool) -> None:
-        """Ends what is being computed, at whatever step it is, and may give all else back."""
+    def __exit__(self, *error: object) -> None:
+        """Ends what is being computed, at whatever step it is."""
 
     @abstractmethod
     def places(self, work: Work) -> int:
-        """How many such works may be carried out side by side.
+        """The number of such works that may be carried out side by side.
 
         Raises:
             HeadwayError: if none ever can.
         """
 
     @abstractmethod
-    def submit(self, work: Work) -> Future[dict[str, str]]:
+    def submit(self, work: Work) -> Future[str | None]:
         """Lets a process carry out work (see `carry_out`).
 
         The result is a `BrokenExecutor` if the process ended before.
@@ -126,98 +108,55 @@ class Engine(ABC):
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 class LocalEngine(Engine):
-    """Work side by side on this machine, each in a process that stays for the next one."""
+    """Work side by side on this machine, in processes of which each has its own pool, so that no
+    other is lost with it.
+
+    They are forked from one that has loaded PyTorch where that is safe, and take one work after
+    another. Each ends when this end of its pipe is closed, by hand or as this process ends.
+    """
 
     def __init__(self, workers: int | None = None):
         super().__init__(workers)
-        self._workers: list[Worker] = []
-        self._false_starts = 0
+        self._pools: dict[ProcessPoolExecutor, tuple[Connection, Future[str | None]]] = {}
 
-    def end(self, close: bool) -> None:
-        """Ends what is being computed; the other processes only if it is closed."""
-        self._drop([worker for worker in self._workers if close or worker.is_busy])
+    def __exit__(self, *error: object) -> None:
+        for end, _ in self._pools.values():
+            end.close()
+        for pool in self._pools:
+            pool.shutdown()
+        self._pools = {}
 
     def places(self, work: Work) -> int:
-        """How many such works may be carried out side by side."""
+        """The number of such works that may be carried out side by side."""
         return self.workers or max(1, cores() // work.threads)
 
-    def submit(self, work: Work) -> Future[dict[str, str]]:
+    def submit(self, work: Work) -> Future[str | None]:
         """Lets a process carry out work (see `Engine`)."""
-        for worker in [worker for worker in self._workers if not worker.is_busy]:
-            try:
-                future = worker.submit(work)
-            except BrokenExecutor:
-                self._false_starts = 0 if worker.has_started else self._false_starts + 1
-                self._drop([worker])
-            else:
-                self._false_starts = 0
-                return future
-        if self._false_starts >= STARTS:
-            raise HeadwayError(f"no worker process can start: {STARTS} in a row ended at once")
-        self._workers.append(Worker())
-        return self._workers[-1].submit(work)
-
-    def _drop(self, workers: "list[Worker]") -> None:
-        self._workers = [worker for worker in self._workers if worker not in workers]
-        for worker in workers:
-            worker.end()
-        for worker in workers:
-            worker.wait()
-
-
-class Worker:
-    """A process of its own, so that only its own runs are lost with it.
-
-    It ends when this end of a pipe is closed, by hand or as this process ends.
-    """
-
-    def __init__(self):
-        self._theirs, self._ours = Pipe(duplex=False)
-        spawn = get_context("spawn")
-        with started_safely():  # this starts a process that keeps account of locks
-            self._pool = ProcessPoolExecutor(1, spawn, _begin, (self._theirs,))
-        self._started: Future[int] | None = None
-        self._future: Future[dict[str, str]] | None = None
-
-    @property
-    def has_started(self) -> bool:
-        """Whether the process was ever able to do anything."""
-        return bool(self._started and self._started.done() and not self._started.exception())
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether it is carrying out work."""
-        return self._future is not None and not self._future.done()
-
-    def submit(self, work: Work) -> Future[dict[str, str]]:
-        """Gives it work.
-
-        Raises:
-            BrokenExecutor: if it has ended.
-            HeadwayError: if the system starts no process.
-        """
+        for pool, (end, last) in [*self._pools.items()]:
+            if last.done():
+                try:
+                    self._pools[pool] = end, pool.submit(carry_out, work)
+                except BrokenExecutor:
+                    del self._pools[pool]
+                else:
+                    return self._pools[pool][1]
+        (theirs, ours), context = Pipe(duplex=False), get_context(START)
+        context.set_forkserver_preload([__name__])
         try:
             with _aside():
-                self._started = self._started or self._pool.submit(os.getpid)
-                self._future = self._pool.submit(carry_out, work)
+                pool = ProcessPoolExecutor(1, context, _begin, (theirs,))
+                self._pools[pool] = ours, pool.submit(carry_out, work)
         except OSError as error:
             raise HeadwayError(f"no worker process can start: {error.strerror}") from None
-        return self._future
-
-    def end(self) -> None:
-        """Tells it to end at once."""
-        self._ours.close()
-
-    def wait(self) -> None:
-        """Waits until it has ended."""
-        self._pool.shutdown(cancel_futures=True)
+        theirs.close()
+        return self._pools[pool][1]
 
 
 @contextmanager

@@ -43,32 +43,38 @@ class RayEngine(Engine):
         self._tasks: list[Any] = []
 
     def __enter__(self) -> Self:
-        if not self._entered:
-            self._ray = _imported()
-            self._ours = not self._ray.is_initialized()
-            address = self.address or os.environ.get("RAY_ADDRESS") or "local"
-            options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
-            if address == "local":
-                options |= {"num_cpus": self.workers or cores(), "include_dashboard": False}
-            elif self._ours and address != "auto":
-                require_reachable(address)
-            try:
-                if self._ours:
-                    self._ray.init(address=address, **options)
-            except (ConnectionError, RuntimeError, ValueError, TimeoutError, OSError) as error:
-                raise HeadwayError(f"cannot use Ray at {address}: {first_line(error)}") from None
-        return super().__enter__()
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        # A run without a GPU keeps its view of the GPUs; Ray would warn without an answer.
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        try:
+            import ray
+        except ImportError:
+            missing = "the engine ray needs Ray: pip install 'headway[ray]'"
+            raise HeadwayError(missing) from None
+        self._ray, self._ours = ray, not ray.is_initialized()
+        address = self.address or os.environ.get("RAY_ADDRESS") or "local"
+        options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+        if address == "local":
+            options |= {"num_cpus": self.workers or cores(), "include_dashboard": False}
+        elif self._ours and address != "auto":
+            require_reachable(address)
+        try:
+            if self._ours:
+                ray.init(address=address, **options)
+        except (ConnectionError, RuntimeError, ValueError, TimeoutError, OSError) as error:
+            raise HeadwayError(f"cannot use Ray at {address}: {first_line(error)}") from None
+        return self
 
-    def end(self, close: bool) -> None:
-        """Ends what is being computed, and may leave the cluster."""
-        tasks, self._tasks = self._tasks, []
-        for task in tasks:
+    def __exit__(self, *error: object) -> None:
+        """Ends what is being computed, and leaves the cluster if it was joined here."""
+        for task in self._tasks:
             self._ray.cancel(task, force=True)
-        if close and self._ours:
+        self._tasks = []
+        if self._ours:
             self._ray.shutdown()
 
     def places(self, work: Work) -> int:
-        """How many such works may be carried out side by side (see `Engine`)."""
+        """The number of such works that may be carried out side by side (see `Engine`)."""
         asked = self._resources(work)
         nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         each = [
@@ -76,32 +82,30 @@ class RayEngine(Engine):
             for node in nodes
         ]
         if not any(each):
-            most = {kind: max(node.get(kind, 0.0) for node in nodes) for kind in asked}
             raise HeadwayError(
-                f"{work.folders[0].name} asks for {asked['CPU']:g} CPUs and {asked['GPU']:g} GPUs"
-                f" (threads, --gpus-per-run): no node of the cluster has both; the most there"
-                f" are on one are {most['CPU']:g} and {most['GPU']:g}"
+                f"{work.folder.name} asks for {asked['CPU']:g} CPUs and {asked['GPU']:g} GPUs"
+                " (threads, --gpus-per-run): no node of the cluster has both"
             )
         return self.workers or sum(each)
 
-    def submit(self, work: Work) -> Future[dict[str, str]]:
+    def submit(self, work: Work) -> Future[str | None]:
         """Lets a process carry out work (see `Engine`)."""
         # Ray would try a task that is killed for its memory without end.
         asked = self._resources(work)
         options = {"num_cpus": asked["CPU"], "num_gpus": asked["GPU"], "max_retries": 0}
         self._tasks.append(self._ray.remote(**options)(on_node).remote(work, sys.argv))
-        future = Future[dict[str, str]]()
+        future = Future[str | None]()
         self._tasks[-1].future().add_done_callback(lambda done: self._pass_on(done, future))
         return future
 
-    def _pass_on(self, done: Future[dict[str, str]], future: Future[dict[str, str]]) -> None:
+    def _pass_on(self, done: Future[str | None], future: Future[str | None]) -> None:
         error = done.exception()
         if error is None:
             future.set_result(done.result())
         elif isinstance(error, self._ray.exceptions.RayTaskError):
             cause = getattr(error, "cause", None) or error
-            told = f"the cluster cannot run headway: {described(cause)}"
-            future.set_exception(HeadwayError(cause if type(cause) is HeadwayError else told))
+            why = f"the cluster cannot run headway: {described(cause)}"
+            future.set_exception(HeadwayError(cause if type(cause) is HeadwayError else why))
         else:
             future.set_exception(BrokenExecutor(type(error).__name__))
 
@@ -112,15 +116,15 @@ class RayEngine(Engine):
         return {"CPU": float(work.threads), "GPU": gpus}
 
 
-def on_node(work: Work, command: Sequence[str]) -> dict[str, str]:
+def on_node(work: Work, command: Sequence[str]) -> str | None:
     """Carries out work on a node, as if it were the process with this command line.
 
     Raises:
         HeadwayError: if the sweep's folder is not to be seen there.
     """
-    if not is_there(work.folders[0]):
+    if not is_there(work.folder):
         raise HeadwayError(
-            f"{work.folders[0].parent} is not the same folder on all nodes of the cluster: put the"
+            f"{work.folder.parent} is not the same folder on all nodes of the cluster: put the"
             " sweep into one that they share"
         )
     sys.argv = [*command]
@@ -137,14 +141,3 @@ def require_reachable(address: str) -> None:
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or error
         raise HeadwayError(f"no Ray cluster can be reached at {address}: {why}") from None
-
-
-def _imported() -> Any:
-    # A run without a GPU keeps the view of the GPUs that it has; Ray would warn without an answer.
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-    except ImportError:
-        raise HeadwayError("the engine ray needs Ray: pip install 'headway[ray]'") from None
-    return ray

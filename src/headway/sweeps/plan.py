@@ -19,7 +19,7 @@ from headway.changes import (
     is_file,
     whole_names,
 )
-from headway.errors import HeadwayError, require
+from headway.errors import HeadwayError, require, shown
 from headway.reading import is_folder
 from headway.training import RECIPES, RunConfig, from_dict, to_dict
 from headway.training.config import FORMAT, flat
@@ -33,7 +33,7 @@ LONGEST = 120
 Axes = Mapping[str, str | Iterable[Any]]
 """The values of every field of a grid: written in the grammar, or as they are."""
 
-RETURNED = "a list of RunConfig, a dict of them by name, or a list of pairs (name, RunConfig)"
+RETURNED = "a list of RunConfig, or a dict of them by name"
 """A plan as a user's function may return it."""
 
 
@@ -158,8 +158,8 @@ def load_plan(source: str | Path, texts: Sequence[str] = ()) -> Plan:
 
     Args:
         source: a recipe's name; a Python file that defines a task, or `recipe()`, which returns a
-            `RunConfig`, or `plan()`, which returns a list of them, or a dict of them by name, or a
-            list of pairs (name, `RunConfig`); or the folder of a sweep.
+            `RunConfig`, or `plan()`, which returns a list of them or a dict of them by name; or the
+            folder of a sweep.
         texts: a grid to cross it with, each `FIELD=VALUES`.
 
     Raises:
@@ -191,26 +191,22 @@ def _bases(returned: Any, axes: Axes) -> list[tuple[str, Base]]:
 
     Those without are named by the fields in which they differ, but for those of axes.
     """
-    ones = list(returned.items()) if isinstance(returned, dict) else returned
-    if not isinstance(ones, list | tuple):
-        raise HeadwayError(f"plan() returned {type(returned).__name__}: it must be {RETURNED}")
-    if not ones:
+    configs = list(returned.values()) if isinstance(returned, dict) else returned
+    fits = isinstance(configs, list | tuple) and all(isinstance(c, RunConfig) for c in configs)
+    if not fits:
+        raise HeadwayError(f"plan() returned {shown(returned, 60)}: it must be {RETURNED}")
+    if not configs:
         raise HeadwayError("plan() returned no configs: a plan has at least one")
-    configs = [one for one in ones if isinstance(one, RunConfig)]
-    if len(configs) == len(ones):
+    if isinstance(returned, dict):
+        for name in returned:
+            require_name(name)
+        called = list(returned)
+    else:
         fields = [flat(config) for config in configs]
-        crossed_with = whole_names(Base.of(configs[0]), axes) if len(ones) > 1 else {}
+        crossed_with = whole_names(Base.of(configs[0]), axes) if len(configs) > 1 else {}
         names = [name for name in varied(fields) if name not in crossed_with]
         called = [name_of(one, [name for name in names if name in one]) for one in fields]
-        return list(zip(called, map(Base.of, configs), strict=True))
-    for one in ones:
-        is_pair = isinstance(one, tuple | list) and len(one) == 2
-        if not (is_pair and isinstance(one[1], RunConfig)):
-            shown = repr(one).partition("\n")[0]
-            shown = shown if len(shown) <= 60 else f"{shown[:57]}…"
-            raise HeadwayError(f"plan() returned {shown} in it: it must be {RETURNED}")
-        require_name(one[0])
-    return [(name, Base.of(config)) for name, config in ones]
+    return list(zip(called, map(Base.of, configs), strict=True))
 
 
 def read_plan(folder: Path) -> Plan:

@@ -3,7 +3,7 @@
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,7 @@ from headway.words import said
 State = Literal["waiting", "running", "elsewhere", "done", "failed"]
 
 TRIES = 4
-"""How often a run is begun before it is given up, if its process is ended from outside each time:
+"""The times a run is begun before it is given up, if its process is ended from outside each time:
 once, and resumed three times."""
 LOST = "its process ended from outside or crashed (was there enough memory?)"
 TICK = 0.2
@@ -43,7 +43,7 @@ without a name."""
 
 @dataclass(frozen=True)
 class Standing:
-    """How one run stands.
+    """The state of one run.
 
     Attributes:
         state: `elsewhere` if another process is writing to the run.
@@ -59,12 +59,12 @@ class Standing:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is done or failed."""
+        """True if it is done or failed."""
         return self.state in ("done", "failed")
 
 
 class Board:
-    """How every run of a sweep stands.
+    """The state of every run of a sweep.
 
     Args:
         configs: of every run by name.
@@ -87,17 +87,17 @@ class Board:
         return [name for name, run in self.runs.items() if run.state == state]
 
     def count(self, state: State) -> int:
-        """How many runs are in a state."""
+        """The number of runs in a state."""
         return len(self.named(state))
 
     @property
     def ended(self) -> int:
-        """How many runs have ended."""
+        """The number of runs that have ended."""
         return sum(run.has_ended for run in self.runs.values())
 
     @property
     def share(self) -> float:
-        """How much of all computing is done, from 0 to 1; a run that has ended counts as whole."""
+        """The share of all computing that is done; a run that has ended counts as whole."""
         done = sum(
             self._costs[name] * (1.0 if run.has_ended else run.step / self.steps[name])
             for name, run in self.runs.items()
@@ -111,7 +111,7 @@ class Board:
 
 
 def standing(folder: Path) -> Standing:
-    """How a run stands by its folder: ended, or `running` since its last evaluation.
+    """The state of a run by its folder: ended, or `running` since its last evaluation.
 
     Raises:
         HeadwayError: if that cannot be read.
@@ -130,7 +130,7 @@ def standing(folder: Path) -> Standing:
 
 
 def step_cost(config: RunConfig) -> float:
-    """What a training step costs, up to a factor: weights times positions."""
+    """The cost of a training step, up to a factor: weights times positions."""
     weights = n_weights(config.transformer, config.task)
     return config.training.batch_size * config.task.length * float(weights)
 
@@ -196,14 +196,14 @@ class Carrier:
         begun = {name: Standing(step=one.step) for name, one in there.items() if self.is_open(one)}
         self.board = Board(plan.runs, there | begun)
         self.watch = watch if watch is not None else lambda board, name: None
-        self.waiting: list[tuple[float, list[str]]] = []
-        self.running: dict[Future[dict[str, str]], list[str]] = {}
+        self.waiting: list[tuple[float, str]] = []
+        self.running: dict[Future[str | None], str] = {}
         self.losses = Counter[str]()
 
     def carry_out(self) -> Board:
         """Carries out all that is to be done; how every run has ended."""
         left = [name for name, one in self.board.runs.items() if self.is_open(one)]
-        self.waiting = [(0.0, [name]) for name in left]
+        self.waiting = [(0.0, name) for name in left]
         self.watch(self.board, None)
         while self.waiting or self.running:
             self.submit()
@@ -211,7 +211,7 @@ class Carrier:
                 time.sleep(TICK)
             for future in wait(self.running, TICK, FIRST_COMPLETED).done:
                 self.settle(self.running.pop(future), future)
-            for name in [name for names in self.running.values() for name in names]:
+            for name in self.running.values():
                 with contextlib.suppress(HeadwayError):  # which its process meets too, and tells
                     there = standing(self.folders[name])
                     if there.state == "done" or (there.state == "running" and there.step):
@@ -220,25 +220,23 @@ class Carrier:
         return self.board
 
     def is_open(self, there: Standing) -> bool:
-        """Whether a run that stands so is still to be done, or to be tried again."""
+        """Tell whether a run in this state is still to be done, or to be tried again."""
         return not there.has_ended or (there.state == "failed" and self.retry_failed)
 
     def submit(self) -> None:
         """Gives the engine what waits, as far as it has places."""
-        for since, names in [*self.waiting]:
+        for since, name in [*self.waiting]:
             if since > time.monotonic():
                 continue
-            work = Work.of([self.folders[name] for name in names], self.configs[names[0]])
+            work = Work.of(self.folders[name], self.configs[name])
             if len(self.running) >= self.engine.places(work):
                 return
-            self.waiting.remove((since, names))
-            if free := [name for name in names if self.is_free(name)]:
-                folders = [self.folders[name] for name in free]
-                future = self.engine.submit(Work.of(folders, self.configs[free[0]]))
-                self.running[future] = free
+            self.waiting.remove((since, name))
+            if self.is_free(name):
+                self.running[self.engine.submit(work)] = name
 
     def is_free(self, name: str) -> bool:
-        """Whether a run, whose folder is made if it is not there, can be gone on with now."""
+        """Tell whether a run, whose folder is made if it is not there, can be gone on with now."""
         folder = self.folders[name]
         if not is_there(folder):
             try:
@@ -257,42 +255,37 @@ class Carrier:
             return True
         return False
 
-    def settle(self, names: Sequence[str], future: Future[dict[str, str]]) -> None:
-        """Takes note of what became of runs: done, failed, lost, or another process has them.
+    def settle(self, name: str, future: Future[str | None]) -> None:
+        """Takes note of what became of a run: done, failed, lost, or another process has it.
 
-        Those of a stack whose process has ended go on one by one. A run that was alone is resumed,
-        or given up.
+        One whose process has ended is resumed, or given up.
         """
         try:
-            failures = future.result()
+            failure = future.result()
         except BrokenExecutor:
-            self.losses.update(names if len(names) == 1 else [])
-            failures = {
-                name: f"{LOST}, {TRIES} times" for name in names if self.losses[name] >= TRIES
-            }
-            again = [name for name in names if name not in failures]
-            self.waiting[:0] = [(0.0, [name]) for name in again]
-            for name in again:
+            self.losses[name] += 1
+            if self.losses[name] < TRIES:
+                self.waiting.insert(0, (0.0, name))
                 self.tell(name, Standing(step=self.board.runs[name].step, message=LOST))
-            names = [*failures]
-        for name in names:
-            try:
-                if name in failures:
-                    with contextlib.suppress(HeadwayError):  # the board tells it all the same
-                        RunFolder(self.folders[name]).fail(failures[name])
-                    self.tell(name, Standing("failed", message=failures[name]))
-                    continue
-                there = standing(self.folders[name])
-            except HeadwayError as error:
-                there = Standing("failed", message=str(error))
-            if there.has_ended:
-                self.tell(name, there)
-            else:
-                self.leave(name)
+                return
+            failure = f"{LOST}, {TRIES} times"
+        if failure is not None:
+            with contextlib.suppress(HeadwayError):  # the board tells it all the same
+                RunFolder(self.folders[name]).fail(failure)
+            self.tell(name, Standing("failed", message=failure))
+            return
+        try:
+            there = standing(self.folders[name])
+        except HeadwayError as error:
+            there = Standing("failed", message=str(error))
+        if there.has_ended:
+            self.tell(name, there)
+        else:
+            self.leave(name)
 
     def leave(self, name: str) -> None:
         """Leaves a run to the process that is writing to it, for now."""
-        self.waiting.append((time.monotonic() + LATER, [name]))
+        self.waiting.append((time.monotonic() + LATER, name))
         self.tell(name, Standing("elsewhere", self.board.runs[name].step))
 
     def tell(self, name: str, now: Standing) -> None:

@@ -10,10 +10,8 @@ from typing import Any, Literal
 from headway.changes import annotations
 from headway.errors import HeadwayError, require
 from headway.fields import hints_of
-from headway.reading import is_folder
 from headway.tasks import KINDS
 from headway.tasks.registry import offered
-from headway.text import either
 from headway.training import Run, fast
 from headway.training.config import flat
 from headway.training.files import clear_content_errors, write_whole
@@ -92,12 +90,6 @@ def columns(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def require_format(file: Path) -> None:
-    """Raises `HeadwayError` if a file's ending is unknown, or its folder is not there."""
-    require(file.suffix in FORMATS, "table", str(file), f"a file that ends in {either(FORMATS)}")
-    require(is_folder(file.parent), "table", str(file), "in a folder that exists")
-
-
 def write_table(file: str | Path, rows: Sequence[Row]) -> None:
     """Writes rows as CSV or JSON, as the file's ending says; whole or not at all.
 
@@ -105,7 +97,7 @@ def write_table(file: str | Path, rows: Sequence[Row]) -> None:
         HeadwayError: if the ending is unknown, or the disk does not take the file.
     """
     file = Path(file)
-    require_format(file)
+    require(file.suffix in FORMATS, "file", str(file), f"one that ends in {' or '.join(FORMATS)}")
     names = columns(rows)
     whole = [{name: row.get(name) for name in names} for row in rows]
     if file.suffix == ".json":
@@ -119,7 +111,7 @@ def write_table(file: str | Path, rows: Sequence[Row]) -> None:
 
 
 def _annotations() -> dict[str, Any]:
-    """What every field may hold by which rows are chosen: those of all tasks that are known."""
+    """The annotation of every field by which rows are chosen: those of all tasks known."""
     found = {"task.kind": Literal[*offered()], **annotations(fast())}
     for task in KINDS.values():
         for name, hint in hints_of(task).items():

@@ -1,24 +1,21 @@
-"""What every screen shares: the terminal, at most 80 columns wide; files that can be written."""
+"""The terminal, at most 80 columns wide, and files that can be written."""
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TextIO, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
 
 from headway.errors import require
-from headway.output import Screen, plain
 from headway.reading import is_folder
+from headway.terminal.output import Screen, plain
 from headway.text import width
 from headway.training.files import clear_io_errors
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def console() -> Console:
@@ -41,7 +38,7 @@ class PlainConsole(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterator[Segment]:
-        """What is shown, piece by piece."""
+        """The pieces that are shown."""
         for one in super().render(renderable, options):
             yield one if one.control else Segment(plain(one.text), one.style)
 
@@ -79,27 +76,12 @@ def columns(left: Sequence[str], right: Sequence[str] = (), wrap: bool = True) -
     return table
 
 
-def draw(figure: "Figure", path: Path, title: str) -> None:
-    """Draws a figure into a file, .svg or .png, and says so."""
-    from headway.report.figures import save_figure
-
-    save_figure(figure, path, title)
-    print(f"drawn in {path}")
-
-
 def can_draw() -> bool:
-    """Whether figures can be drawn; says what they need if not."""
+    """Tell whether figures can be drawn, and print what they need if not."""
     if find_spec("matplotlib") is not None:
         return True
     print("without figures: they need pip install 'headway[plot]'")
     return False
-
-
-def draw_both(figure: "Figure", stem: Path, title: str) -> None:
-    """Draws a figure as SVG and as PNG, and says so; `stem` is its file, without the ending."""
-    from headway.report.figures.saving import save_both
-
-    print(f"drawn in {save_both(figure, stem, title)}")
 
 
 def require_file(path: Path, endings: Sequence[str]) -> None:

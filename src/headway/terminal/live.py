@@ -1,4 +1,4 @@
-"""How far something is: on a terminal in its place, else a line now and then."""
+"""Progress: on a terminal in its place, else a line now and then."""
 
 import math
 import sys
@@ -152,7 +152,7 @@ def following() -> Iterator[SweepWatch]:
 
 
 def end_of(run: Standing) -> str:
-    """How a run has ended, in words."""
+    """The end of a run, in words."""
     loss = "" if run.loss is None else f"  loss {run.loss:.4f}"
     return {
         "done": f"done  step {run.step}{loss}",

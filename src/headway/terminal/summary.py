@@ -102,7 +102,7 @@ def said_of_minimum(found: Discovery, flow: Flow | None) -> str:
 
 
 def said_of_every(every: MinimalCircuits) -> str:
-    """How many circuits are minimal, and whether all sets of paths were judged."""
+    """The number of minimal circuits, and a word if not all sets of paths were judged."""
     count = counted(len(every.circuits), "minimal circuit")
     searched = "exhaustive search" if every.complete else "not all sets were judged: circuit --all"
     return f"{count} among {counted(len(every.candidates), 'candidate path')} ({searched})"

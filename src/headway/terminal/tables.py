@@ -57,7 +57,7 @@ def _name(row: dict[str, Any], folder: Path) -> str:
 
 
 def print_sweep(board: Board, folder: Path) -> None:
-    """How a sweep has ended: a table of its runs, and how many are done and failed."""
+    """Print the end of a sweep: a table of its runs, and how many are done and failed."""
     rows = [row for row in table(folder) if row["name"] in board.runs]
     if len(rows) > MOST:
         rows = [row for row in rows if row["status"] != "done"]
@@ -72,7 +72,7 @@ def print_sweep(board: Board, folder: Path) -> None:
 
 
 def print_comparison(comparison: Comparison, names: Sequence[str]) -> None:
-    """What circuits share and where they differ: a row per relation, a column per run."""
+    """Print likenesses of circuits: a row per relation, a column per run."""
     out = console()
     shown = columns(("relation", *map(str, range(1, len(names) + 1))))
     for relation, by in comparison.heads.items():

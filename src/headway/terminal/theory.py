@@ -2,26 +2,26 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path as FilePath
+from itertools import groupby
 
 from headway import text
 from headway.circuits import Circuit, saved_discovery
 from headway.circuits.text import drawing
 from headway.errors import HeadwayError, require
-from headway.paths import Path
-from headway.terminal.base import columns, console, draw, print_table
+from headway.terminal.base import columns, console, print_table
 from headway.theory import (
     Flow,
     Holdings,
     Order,
     PairOrder,
     Witness,
-    bounds,
     closed_form,
     count_circuits,
     hop_flow,
     is_code,
     is_minimal_circuit,
+    minimum_layers,
+    theorem_1_bound,
     witness,
 )
 from headway.training import Run
@@ -29,44 +29,50 @@ from headway.training import Run
 TOLD = 64
 """The greatest depth whose positions are printed one by one, and the most hops simulated."""
 MASKS = {True: "causal mask", False: "no mask"}
+DEEP = 20_000
+"""The greatest depth that is simulated for a table, which takes some seconds."""
 GAP = 4
 EXACT = 10**15
 """The number of circuits from which on only the first digits are shown."""
 FORMULAS = {True: "⌊log₂ D⌋ + 2", False: "⌈log₃(4D + 1)⌉"}
 
 
-def print_bounds(
-    depths: Sequence[int], causal: bool, order: Order, figure: FilePath | None = None
-) -> None:
-    """How many layers it takes for every depth, by simulation and beside the formulas.
+def print_bounds(depths: Sequence[int], causal: bool, order: Order) -> None:
+    """Print the least layers for every depth, by simulation and beside the formulas.
+
+    Neighbouring depths with the same bounds share a line.
 
     Args:
         depths: D, retrieval steps.
         causal: whether a position sees only itself and what stands before it.
         order: of the pairs.
-        figure: where to draw the curves.
 
     Raises:
         HeadwayError: if a depth is below 1.
     """
-    rows = []
-    for row in bounds(depths, causal, order):
-        depth = str(row.first) if row.first == row.last else f"{row.first} … {row.last}"
-        ends = dict.fromkeys("–" if end is None else str(end) for end in row.simulated)
-        rows.append((depth, " and ".join(ends), row.layers, row.other, row.theorem_1))
+
+    def formulas(depth: int) -> tuple[int, int, int]:
+        return closed_form(depth, causal), closed_form(depth, not causal), theorem_1_bound(depth)
+
+    def simulated(depth: int) -> str:
+        least = minimum_layers(depth, causal=causal, order=order) if depth <= DEEP else "–"
+        return str(least)
+
+    rows, ranked = [], sorted(set(depths))
+    for (_, known), group in groupby(enumerate(ranked), lambda d: (d[1] - d[0], formulas(d[1]))):
+        members = [depth for _, depth in group]
+        ends = dict.fromkeys((members[0], members[-1]))
+        found = dict.fromkeys(map(simulated, ends))
+        rows.append((" … ".join(map(str, ends)), " and ".join(found), *known))
     title = f"Least layers for D retrieval steps, {MASKS[causal]}, {order}"
     heads = ("D", "simulated", FORMULAS[causal], MASKS[not causal], "theorem 1")
     print_table(title, (), heads, rows)
     print("simulated: the first and the last depth of every line, unless too deep")
     print("theorem 1: the paper's bound, ⌈log₃ 2D⌉; 2D attention paths always do")
-    if figure is not None:
-        from headway.report.figures.depth_plot import draw_depths
-
-        draw(draw_depths(max(depths)), figure, "Least layers against retrieval steps")
 
 
 def print_hops(hops: Sequence[int], causal: bool) -> None:
-    """How many layers k-hop takes by simulation, beside a chain of D = k pairs.
+    """Print the least layers of k-hop by simulation, beside a chain of D = k pairs.
 
     Raises:
         HeadwayError: if a number of hops is below 1.
@@ -81,7 +87,7 @@ def print_hops(hops: Sequence[int], causal: bool) -> None:
 
 
 def print_counts(depths: Sequence[int], order: PairOrder) -> None:
-    """How many minimal circuits there are with the fewest layers, for every depth.
+    """Print the number of minimal circuits with the fewest layers, for every depth.
 
     Args:
         depths: D, retrieval steps.
@@ -101,23 +107,20 @@ def print_counts(depths: Sequence[int], order: PairOrder) -> None:
     print("minimal: no path can be left out; each has just 2D paths, so none is smaller")
 
 
-def print_flow(flow: Flow, causal: bool, title: str, figure: FilePath | None = None) -> None:
+def print_flow(flow: Flow, causal: bool, title: str) -> None:
     """Who holds what after every layer, and a circuit with as few layers.
 
     Args:
         flow: the problem.
         causal: whether a position sees only itself and what stands before it.
         title: what to call it.
-        figure: where to draw it.
 
     Raises:
-        HeadwayError: if no number of layers can answer, or it is too large to be drawn.
+        HeadwayError: if no number of layers can answer.
     """
-    _require_drawable(flow, figure)
     found, out = best_witness(flow, causal), console()
     stages = flow.holdings(found.layers, causal)
-    said = f"{title}, {MASKS[causal]}: at least {found.layers} layers"
-    print_account(flow, stages, said)
+    print_account(flow, stages, f"{title}, {MASKS[causal]}: at least {found.layers} layers")
     if flow.singled:
         alone = replace(flow, singled=()).minimum_layers(causal)
         out.print(
@@ -137,7 +140,6 @@ def print_flow(flow: Flow, causal: bool, title: str, figure: FilePath | None = N
         out.print("No circuit has fewer paths, in any number of layers.")
     elif found.least:
         out.print(f"Every circuit has at least {found.least} paths.")
-    _draw(flow, causal, found.paths, stages, said, figure)
 
 
 def best_witness(flow: Flow, causal: bool) -> Witness:
@@ -149,12 +151,11 @@ def best_witness(flow: Flow, causal: bool) -> Witness:
     return replace(witness(careful, causal), least=plain.least)
 
 
-def print_run(run: Run, figure: FilePath | None = None) -> None:
-    """What every position of a run's model holds after each layer, by the circuit that was found.
+def print_run(run: Run) -> None:
+    """Print the holdings of a run's positions after each layer, by the circuit that was found.
 
     Args:
         run: in whose folder a circuit was left.
-        figure: where to draw it.
 
     Raises:
         HeadwayError: if no circuit was found yet.
@@ -163,7 +164,6 @@ def print_run(run: Run, figure: FilePath | None = None) -> None:
     flow, causal, paths = run.config.task.flow(), run.config.model.causal, found.circuit.paths
     if flow is None:
         raise HeadwayError(f"{run.folder}: how information flows in its task is not known")
-    _require_drawable(flow, figure)
     along, out = flow.along(paths, causal, run.config.model.n_layers), console()
     print_account(flow, along.stages, f"{run.folder.name}: who holds what, along the circuit")
     least, used = flow.minimum_layers(causal), len(found.circuit.useful_layers)
@@ -182,11 +182,10 @@ def print_run(run: Run, figure: FilePath | None = None) -> None:
         out.print("Every path finds its key by a piece that the circuit brought to both ends.")
     if is_minimal_circuit(flow, paths, causal):
         out.print("The circuit is minimal: without any one of its paths the flow would break.")
-    _draw(flow, causal, paths, along.stages, run.folder.name, figure)
 
 
 def print_account(flow: Flow, stages: Sequence[Holdings], title: str) -> None:
-    """What every role holds before the first layer and after each: the symbols, codes left out."""
+    """Print the symbols that roles hold before the first layer and after each."""
     out = console()
     out.print(title, style="bold")
     roles = list(flow.roles)
@@ -217,25 +216,3 @@ def held_said(flow: Flow, pieces: frozenset[str]) -> str:
         else:
             runs.append([number])
     return ",".join(str(r[0]) if len(r) == 1 else f"{r[0]}–{r[-1]}" for r in runs)
-
-
-def _require_drawable(flow: Flow, figure: FilePath | None) -> None:
-    if figure is not None:
-        from headway.report.figures.flow_drawing import MOST_ROLES
-
-        size, allowed = len(flow.roles), f"of at most {MOST_ROLES}"
-        require(size <= MOST_ROLES, "figure", f"of {size} positions", allowed)
-
-
-def _draw(
-    flow: Flow,
-    causal: bool,
-    paths: Sequence[Path],
-    stages: Sequence[Holdings],
-    title: str,
-    figure: FilePath | None,
-) -> None:
-    if figure is not None:
-        from headway.report.figures.flow_drawing import draw_flow
-
-        draw(draw_flow(flow, causal, paths, stages, title), figure, title)

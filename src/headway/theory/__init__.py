@@ -1,4 +1,4 @@
-"""How few attention layers could do: information flow, simulated and proved."""
+"""The fewest attention layers that could do: information flow, simulated and proved."""
 
 from typing import TYPE_CHECKING
 
@@ -15,8 +15,6 @@ from headway.theory.problems import conditional_flow as conditional_flow
 from headway.theory.problems import facts_flow as facts_flow
 from headway.theory.problems import hop_flow as hop_flow
 from headway.theory.problems import retrieval_flow as retrieval_flow
-from headway.theory.simulation import minimum_layers as minimum_layers
-from headway.theory.simulation import stretches as stretches
 
 if TYPE_CHECKING:
     from headway.theory.counting import Count as Count
@@ -26,8 +24,8 @@ if TYPE_CHECKING:
     from headway.theory.formulas import closed_form as closed_form
     from headway.theory.formulas import fewest_paths as fewest_paths
     from headway.theory.formulas import theorem_1_bound as theorem_1_bound
-    from headway.theory.table import Bound as Bound
-    from headway.theory.table import bounds as bounds
+    from headway.theory.simulation import minimum_layers as minimum_layers
+    from headway.theory.simulation import stretches as stretches
     from headway.theory.witnesses import Witness as Witness
     from headway.theory.witnesses import witness as witness
 

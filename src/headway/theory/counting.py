@@ -1,4 +1,4 @@
-"""How many circuits the flow allows along a chain, and whether a circuit is one of them.
+"""The number of circuits that the flow allows along a chain, and a test for one of them.
 
 A circuit is a set of paths (layer, who attends, to whom). It solves the problem if every path finds
 its key by what the circuit itself has brought to both ends, and the query ends with the goal. It is
@@ -52,7 +52,7 @@ class Count:
 
 
 def count_circuits(depth: int, order: PairOrder = "deep-first", layers: int | None = None) -> Count:
-    """How many minimal circuits solve a chain under the causal mask, one path a role and layer.
+    """Count the minimal circuits of a chain under the causal mask, one path a role and layer.
 
     Args:
         depth: D, retrieval steps.
@@ -97,7 +97,7 @@ def _after_a_layer(held: Sequence[Trees]) -> list[Trees]:
 
 
 def solves(flow: Flow, paths: Sequence[Path], causal: bool = True) -> bool:
-    """Whether a circuit answers, and each of its paths finds its key by what the circuit brought.
+    """Tell whether a circuit answers, each path finding its key by what the circuit brought.
 
     Args:
         flow: the problem.
@@ -112,7 +112,7 @@ def solves(flow: Flow, paths: Sequence[Path], causal: bool = True) -> bool:
 
 
 def is_minimal_circuit(flow: Flow, paths: Sequence[Path], causal: bool = True) -> bool:
-    """Whether a circuit solves a problem and can spare no path: one of those that are counted.
+    """Tell whether a circuit solves a problem and can spare no path, as those that are counted.
 
     Raises:
         HeadwayError: if a path names a role that there is not.

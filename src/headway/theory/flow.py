@@ -31,7 +31,7 @@ Found = Bool[np.ndarray, "query key"]
 
 
 class Along(NamedTuple):
-    """How information flows if heads attend along the paths of a circuit and nowhere else.
+    """The flow of information if heads attend along the paths of a circuit and nowhere else.
 
     Attributes:
         stages: what every role holds before the first layer, and after each.
@@ -85,11 +85,11 @@ class Flow:
 
     @cached_property
     def pieces(self) -> tuple[str, ...]:
-        """All pieces there are, sorted by name."""
+        """The pieces there are, sorted by name."""
         return tuple(sorted(frozenset().union(*self.starts)))
 
     def start(self) -> Held:
-        """What every role holds before the first layer."""
+        """The holdings of every role before the first layer."""
         return self.marked(dict(zip(self.roles, self.starts, strict=True)))
 
     def marked(self, held: Holdings) -> Held:
@@ -136,7 +136,7 @@ class Flow:
         return found | self.known
 
     def layers(self, causal: bool, hidden: Iterable[str] = ()) -> Iterator[Held]:
-        """What every role holds before the first layer, after it, after the second, and so on.
+        """The holdings of every role before the first layer, after it, after the second, and so on.
 
         Args:
             causal: whether a position sees only itself and what stands before it.
@@ -221,5 +221,5 @@ class Flow:
 
 
 def is_code(piece: str) -> bool:
-    """Whether a piece is the code of a position or of its pair, and not a symbol."""
+    """Tell the code of a position or of its pair from a symbol."""
     return piece.startswith(("p_", "n_"))

@@ -1,4 +1,4 @@
-"""How many layers and paths a chain needs: formulas in exact integers. Proofs: docs/theory.md.
+"""Layers and paths that a chain needs: formulas in exact integers. Proofs: docs/theory.md.
 
 Throughout, `depth` is D, retrieval steps; below 1 raises a `HeadwayError`. `causal` says whether a
 position sees only itself and what comes before it.

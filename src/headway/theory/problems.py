@@ -9,10 +9,10 @@ from headway.theory.flow import Flow
 from headway.theory.formulas import require_depth
 
 Order = Literal["deep-first", "shallow-first"]
-"""Whether the deepest pair stands first in a sequence, or the one that the query asks for."""
+"""The pair that stands first in a sequence: the deepest, or the one that the query asks for."""
 
 Copies = Literal["same", "rotated", "independent"]
-"""What the two places of a symbol have in common (see `tasks.Retrieval`)."""
+"""The likeness of the two places of a symbol (see `tasks.Retrieval`)."""
 
 PairOrder = Order | Sequence[int]
 """`deep-first`, `shallow-first`, or the numbers 1 .. D of the pairs as they stand in the sequence;

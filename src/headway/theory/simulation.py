@@ -27,7 +27,7 @@ Ends = Int[np.ndarray, "end role"]
 
 
 def stretches(depth: int, causal: bool = True, order: PairOrder = "deep-first") -> Iterator[Ends]:
-    """What every role of a chain holds before the first layer, after it, and so on.
+    """The holdings of every role of a chain before the first layer, after it, and so on.
 
     Roles stand as in the sequence, the query s_0 last; piece 2k is p_k, and 2k + 1 is x_k.
     """

@@ -46,7 +46,7 @@ class Witness:
 
     @property
     def fewest(self) -> bool:
-        """Whether no circuit at all has fewer paths."""
+        """True if no circuit at all has fewer paths."""
         return len(self.paths) == self.least
 
 
@@ -94,7 +94,7 @@ class _Trace:
             self.costs.append(np.minimum(before, after))
 
     def _finding(self, costs: Costs, layer: int) -> Float[np.ndarray, "query key"]:
-        """How many paths it takes until a query can find a key in a layer, for every such pair."""
+        """The number of paths until a query can find a key in a layer, for every such pair."""
         finders = self.flow.finders(layer)
         usable = np.where(finders, costs, np.inf)
         finding = np.stack([(usable + row).min(1) for row in usable])

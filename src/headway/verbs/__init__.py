@@ -1,1 +1,129 @@
-"""What the command line can do: a function per verb, with the verb's arguments."""
+"""The verbs of the command line: a function for each.
+
+Here is what verbs share: runs and configs that words name, and options that go together.
+"""
+
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headway.errors import HeadwayError
+from headway.text import wrapped
+
+if TYPE_CHECKING:
+    from headway.training import Run, RunConfig
+
+FIELD = re.compile(r"[^\W\d][\w.\- ]*=")
+"""The beginning of a word that gives a field a value."""
+
+
+def print_fields(source: str) -> None:
+    """Prints what can be changed in a recipe or a user's task: its arguments, then all fields."""
+    from headway.arguments import uses
+    from headway.changes import annotations, base_of
+    from headway.fields import described
+    from headway.training.config import SECTIONS, RunConfig, flat
+    from headway.training.curriculum import CURRICULA
+    from headway.words import said
+
+    base = base_of(source)
+    config = base.make()
+    values, about = flat(config), uses(base.make) | uses(RunConfig)
+    for section in SECTIONS:
+        about |= uses(type(getattr(config, section)), f"{section}.")
+    for kind in CURRICULA.values():
+        about |= uses(kind, "training.curriculum.")
+    for title, hints in (
+        (f"arguments of {base.name}, to which other fields adapt", base.arguments),
+        ("\nfields", annotations(config)),
+    ):
+        print(title)
+        for name, hint in hints.items():
+            shown = f"{name}={said(values[name])}" if name in values else name
+            use = about.get(name) or about.get(f"task.{name}", "")
+            print(*wrapped(f"{shown}  ({described(hint)})", "  ", "      "), sep="\n")
+            print(*wrapped(use, "      ", "      "), sep="\n")
+
+
+def config_asked_for(words: Sequence[str]) -> "RunConfig":
+    """The config that words ask for: a recipe or a file, and changes to it.
+
+    Fields that changed along are reported on standard error.
+
+    Raises:
+        HeadwayError: if there is no such recipe, the changes do not fit, or the machine cannot hold
+            the run.
+    """
+    from headway.changes import base_of, carried_lines, changes_in, configured
+    from headway.training.size import require_size
+
+    base = base_of(next(iter(sources_in(words)), "fast"))
+    config, carried = configured(base, changes_in(base, filter(FIELD.match, words)))
+    require_size(config)
+    note(*carried_lines(carried))
+    return config
+
+
+def sources_in(words: Iterable[str]) -> list[str]:
+    """The recipe or the file that is named among words, if there is one.
+
+    Raises:
+        HeadwayError: if there are several.
+    """
+    sources = [word for word in words if not FIELD.match(word) and not word.startswith("-")]
+    if len(sources) > 1:
+        raise HeadwayError(
+            f"{' and '.join(sources)} are {len(sources)} recipes or files: it must be one, and all"
+            " else FIELD=VALUE"
+        )
+    return sources
+
+
+def require_goes_with(asked: str, options: Mapping[str, Any], allowed: Sequence[str]) -> None:
+    """Makes sure that no option is given that would change nothing.
+
+    Args:
+        asked: what is asked for.
+        options: every option by name; None or False if it is not given.
+        allowed: the names of those that go with it.
+
+    Raises:
+        HeadwayError: if one is.
+    """
+    written = {name: f"--{name.replace('_', '-')}" for name in (*options, *allowed)}
+    there = ", ".join(written[name] for name in allowed)
+    for name, value in options.items():
+        if name not in allowed and value not in (None, False):
+            rest = f": the options are {there}" if there else ""
+            raise HeadwayError(f"{written[name]} does not go with {asked}{rest}")
+
+
+def opened(folder: Path, changed_task: bool | None = None) -> "Run":
+    """A run, and on standard error a word if the file of its task has changed since.
+
+    Args:
+        folder: of the run.
+        changed_task: whether that does not matter; None only reports it.
+
+    Raises:
+        HeadwayError: if there is no run, or its task has changed and that matters.
+    """
+    from headway.training import Run
+
+    run = Run.open(folder)
+    if run.changed and changed_task is False:
+        raise HeadwayError(
+            f"{folder}: {run.changed}: put the file back as it was, or say --changed-task to take"
+            " the task as it is"
+        )
+    if run.changed:
+        note(f"{folder}: {run.changed}")
+    return run
+
+
+def note(*lines: str) -> None:
+    """Lines on standard error about what is done otherwise than asked."""
+    for line in lines:
+        print(f"headway: {line}", file=sys.stderr)

@@ -5,26 +5,22 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from headway.arguments import opened, require_goes_with
 from headway.fields import AtLeastOne, Positive
 from headway.text import command
+from headway.verbs import opened, require_goes_with
 
 if TYPE_CHECKING:
     from headway.terminal.live import Display
     from headway.training import Run
 
+EXHAUST = ("sequences", "most")
+"""The options of a search for every minimal circuit."""
 HOW = {
     "a search": ("threshold", "sequences", "ablation", "trials", "step", "circuit"),
-    "--all": ("sequences", "most"),
+    "--all": ("threshold", "ablation", "trials", *EXHAUST),
     "--certify": ("circuit", "step", "sequences", "agreement", "confidence", "seed"),
 }
 """The options that say how to do what is asked."""
-GOES_WITH = {
-    "a search": (*HOW["a search"], "changed_task"),
-    "--all": ("threshold", "ablation", "trials", *HOW["--all"], "all", "changed_task"),
-    "--certify": ("certify", *HOW["--certify"], "changed_task"),
-}
-"""The options that mean something for what is asked."""
 
 
 def circuit(
@@ -78,11 +74,13 @@ def circuit(
     """
     given: dict[str, Any] = {k: v for k, v in locals().items() if v is not None}
     those = [opened(folder, changed_task) for folder in given.pop("runs")]
+    del given["changed_task"], given["certify" if certify else "all"]
     asked = "--certify" if certify else "--all" if all else "a search"
-    require_goes_with(asked, given, GOES_WITH[asked])
-    how = {k: given[k] for k in HOW["--certify" if certify else "a search"] if k in given}
+    require_goes_with(asked, given, HOW[asked])
+    how = {k: given[k] for k in HOW[asked] if k in given}
     if not certify:
-        exhaust = {k: given[k] for k in HOW["--all"] if k in given} if all else None
+        exhaust = {k: how[k] for k in EXHAUST if k in how} if all else None
+        how.pop("most", None)
         _find(those, how, exhaust)
     elif not min([_certify(run, how) for run in those]):
         sys.exit(1)
@@ -200,24 +198,13 @@ def depend(
     for run in those:  # all are looked at before any is trained
         sweeps.clamped_plan(run, path, after, until, steps)
     engine, found = sweeps.LocalEngine(workers), []
-    with engine:
-        for run in those:
-            terminal.say(f"{run.folder}: training with each path clamped …")
-            with terminal.following() as watch, terminal.counting("checkpoints measured:") as count:
-                found.append(
-                    sweeps.depend(
-                        run,
-                        path,
-                        after=after,
-                        until=until,
-                        steps=steps,
-                        engine=engine,
-                        retry_failed=retry_failed,
-                        training=watch,
-                        measuring=count,
-                    )
-                )
-            terminal.say(f"{found[-1]}\nwritten to {run.folder / 'dependence.json'}")
+    how: dict[str, Any] = {"after": after, "until": until, "steps": steps, "engine": engine}
+    for run in those:
+        terminal.say(f"{run.folder}: training with each path clamped …")
+        with terminal.following() as watch, terminal.counting("checkpoints measured:") as count:
+            how |= {"training": watch, "measuring": count, "retry_failed": retry_failed}
+            found.append(sweeps.depend(run, path, **how))
+        terminal.say(f"{found[-1]}\nwritten to {run.folder / 'dependence.json'}")
     if len(found) > 1:
         terminal.say(of_several(found))
     if out is not None:

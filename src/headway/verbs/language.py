@@ -1,10 +1,11 @@
 """The verb that puts the same questions to language models."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
-from headway.arguments import require_goes_with
+from headway.verbs import require_goes_with
 
 
 def ask(
@@ -25,9 +26,8 @@ def ask(
     """Ask a local language model, by exact probabilities.
 
     Answers are kept: the command goes on where it was. With --questions, no model is asked, and the
-    questions are written down, one JSON object per line. Each has its prompt, the correct answer,
-    the acceptable ones, and the relations that a head can follow: pairs of spans of characters, by
-    name. Those of the chain that is asked about come first.
+    questions are written down, one JSON object per line. Each has its prompt, the correct answer
+    and the acceptable ones.
 
     Args:
         model: smollm2 (the default) or gemma3 (fetched once from the package index), a GGUF file,
@@ -61,7 +61,7 @@ def ask(
         require_goes_with("--questions", given, ("formulation", "depth", "chains", "n", "seed"))
         terminal.require_file(questions, (".jsonl",))
         each = [one for place in wanted for one in language.questions(*place, chains, n, seed)]
-        lines = (json.dumps(one.to_json(), ensure_ascii=False) for one in each)
+        lines = (json.dumps(asdict(one), ensure_ascii=False) for one in each)
         write_whole(questions, "".join(f"{line}\n" for line in lines).encode())
         terminal.say(f"{len(each)} questions written to {questions}")
         return

@@ -5,8 +5,8 @@ import threading
 import webbrowser
 from pathlib import Path
 
-from headway.arguments import opened
 from headway.errors import HeadwayError
+from headway.verbs import opened
 
 
 def report(folders: tuple[Path, ...], /, out: Path | None = None) -> None:
@@ -52,8 +52,7 @@ def report(folders: tuple[Path, ...], /, out: Path | None = None) -> None:
             f" in its folder, {run.folder}"
         )
     print(f"report   {write_report(run)}")
-    figures = figures_if_possible(run)
-    if figures is None:
+    if (figures := figures_if_possible(run)) is None:
         terminal.say("without figures for papers: they need pip install 'headway[plot]'")
     else:
         print(f"figures  {figures}")
@@ -97,7 +96,7 @@ def runs(
     from headway import sweeps, terminal
 
     if table is not None:
-        sweeps.require_format(table)
+        terminal.require_file(table, sweeps.FORMATS)
     rows = sweeps.table(folder, where, sort)
     terminal.print_runs(rows, folder, where)
     if table is not None:

@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from headway.arguments import note
 from headway.errors import HeadwayError
+from headway.verbs import note
 
 
 def sweep(
@@ -33,11 +33,10 @@ def sweep(
         gpus_per_run: a run's share of GPUs; by default 1 if its device is cuda.
     """
     from headway import sweeps, terminal
-    from headway.changes import told
+    from headway.changes import carried_lines
 
     planned = sweeps.load_plan(plan, grid)
-    for line in told(planned.carried):
-        note(line)
+    note(*carried_lines(planned.carried))
     place = folder or sweeps.default_folder(plan, planned, grid)
     if engine == "ray":
         chosen = sweeps.RayEngine(address, workers, gpus_per_run)

@@ -4,19 +4,18 @@ import re
 from pathlib import Path
 from typing import Literal
 
-from headway.arguments import opened, require_goes_with
 from headway.errors import require
 from headway.theory import Order
+from headway.verbs import opened, require_goes_with
 
 GOES_WITH = {
-    "a run": ("figure",),
-    "--facts": ("facts", "mask", "query", "goal", "figure"),
-    "--task conditional": ("task", "mask", "order", "figure"),
+    "a run": (),
+    "--facts": ("facts", "mask", "query", "goal"),
+    "--task conditional": ("task", "mask", "order"),
     "--task hops": ("task", "depth", "mask"),
-    "a single depth": ("task", "depth", "mask", "order", "queries", "figure"),
-    "several depths": ("task", "depth", "mask", "order", "figure"),
+    "a single depth": ("task", "depth", "mask", "order", "queries"),
+    "several depths, or so great a one": ("task", "depth", "mask", "order"),
     "--count": ("count", "depth", "order"),
-    "so great a depth": ("task", "depth", "mask", "order", "figure"),
 }
 """The options that mean something for what is asked."""
 
@@ -33,7 +32,6 @@ def theory(
     goal: str | None = None,
     queries: int | None = None,
     count: bool = False,
-    figure: Path | None = None,
 ) -> None:
     """Show how few layers are enough: exact bounds, what positions hold, a circuit that has so few.
 
@@ -52,37 +50,33 @@ def theory(
         goal: the symbol that is the answer (default: z).
         queries: how many positions at the end hold what is asked about: room to think in.
         count: count the minimal circuits with the fewest layers; by default for depths 1..8.
-        figure: where to draw it, .svg or .png.
     """
     options = {name: value for name, value in locals().items() if name != "run"}
-    from headway.terminal import require_file
     from headway.terminal import theory as terminal
     from headway.theory import conditional_flow, facts_flow, retrieval_flow
     from headway.words import read, values_of
 
     depths = values_of("depth", depth or ("1..8" if count else "1..64"), int)
-    deep = len(depths) == 1 and depths[0] > terminal.TOLD
+    single = len(depths) == 1 and depths[0] <= terminal.TOLD
     asked = (
         *(["a run"] if run is not None else []),
         *(["--count"] if count else []),
         *(["--facts"] if facts else []),
         *([f"--task {task}"] if task in ("conditional", "hops") else []),
-        "several depths" if len(depths) > 1 else "so great a depth" if deep else "a single depth",
+        "a single depth" if single else "several depths, or so great a one",
     )[0]
     require_goes_with(asked, options, GOES_WITH[asked])
     causal, order = mask != "none", "deep-first" if order is None else order
     by_numbers = "," in order and asked in ("--count", "a single depth")
     pairs = read("order", order, tuple[int, ...] if by_numbers else Order)
-    if figure is not None:
-        require_file(figure, (".svg", ".png"))
     if run is not None:
-        return terminal.print_run(opened(run), figure)
+        return terminal.print_run(opened(run))
     if count:
         return terminal.print_counts(depths, pairs)
     if asked == "--task hops":
         return terminal.print_hops(depths, causal)
-    if asked in ("several depths", "so great a depth"):
-        return terminal.print_bounds(depths, causal, pairs, figure)
+    if asked.startswith("several"):
+        return terminal.print_bounds(depths, causal, pairs)
     if facts:
         said = re.findall(r"[^\s,]+", " ".join(facts))
         start, end = "a" if query is None else query, "z" if goal is None else goal
@@ -94,4 +88,4 @@ def theory(
         require(1 <= spare <= terminal.TOLD, "queries", spare, f"from 1 to {terminal.TOLD}")
         flow = retrieval_flow(depths[0], pairs, spare)
         title = f"retrieval, D = {depths[0]}"
-    terminal.print_flow(flow, causal, title, figure)
+    terminal.print_flow(flow, causal, title)

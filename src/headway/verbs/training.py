@@ -5,9 +5,9 @@ import sys
 import time
 from pathlib import Path
 
-from headway.arguments import FIELD, config_asked_for, opened, sources_in
 from headway.errors import HeadwayError, require
 from headway.reading import is_folder
+from headway.verbs import FIELD, config_asked_for, opened, sources_in
 
 MOST = 5_000
 """Sets of paths that the demo judges at most in its search for other circuits: some seconds."""

@@ -6,8 +6,8 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headway.arguments import opened
 from headway.errors import HeadwayError
+from headway.verbs import opened
 
 if TYPE_CHECKING:
     from headway_experiments.truncation.cuts import Cuts
@@ -92,12 +92,13 @@ def _of_run(run: Path, cuts: "Cuts", sequences: int, step: int | None) -> None:
     print_losses(found)
     terminal.say(f"written to {its.folder / FILE}")
     if found.spans and terminal.can_draw():
+        from headway.figures import save_both
         from headway_experiments.truncation.figures import draw_losses
 
         figures, title = its.folder / "figures", "Losses with weights cut to low rank"
         with clear_io_errors(figures, "make"):
             figures.mkdir(exist_ok=True)
-        terminal.draw_both(draw_losses(found), figures / "truncation", title)
+        terminal.say(f"drawn in {save_both(draw_losses(found), figures / 'truncation', title)}")
 
 
 def _of_model(asked: "Truncating", place: Path, device: str, threads: int | None) -> None:
@@ -121,9 +122,10 @@ def _of_model(asked: "Truncating", place: Path, device: str, threads: int | None
     write_json(place / "effects.json", to_json(found, counts, about))
     terminal.say(f"truncation.jsonl and effects.json are in {place}")
     if terminal.can_draw():
+        from headway.figures import save_both
         from headway_experiments.truncation.figures import draw_effects
 
-        first, title = next(iter(found.values())), "with weights cut to low rank"
+        first, title = next(iter(found.values())), f"{Path(asked.model).name} with weights cut to"
         for weights, span in product(first.weights, first.spans):
-            figure, name = draw_effects(found, weights, span), f"{weights}-{span}"
-            terminal.draw_both(figure, place / name, f"{Path(asked.model).name} {title}")
+            figure, stem = draw_effects(found, weights, span), place / f"{weights}-{span}"
+            terminal.say(f"drawn in {save_both(figure, stem, f'{title} low rank')}")

@@ -14,7 +14,7 @@ from headway.language.formulations.conditional import Functions, Relatives
 from headway.language.question import Question
 
 Count = Annotated[int, Ge(1), Le(1_000_000)]
-"""How many questions are asked."""
+"""A number of questions that are asked."""
 
 FORMULATIONS: dict[str, Formulation] = {
     one.name: one for one in (Equations(), LivesWith(), Kingdoms(), Functions(), Relatives())

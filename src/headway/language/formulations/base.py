@@ -1,14 +1,11 @@
-"""What every formulation can do, and what they draw and link in the same way."""
+"""The base of all formulations, and names that they draw in the same way."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from random import Random
 
 from headway.errors import require
-from headway.language.question import Question, Text
-
-Link = tuple[str, str]
-"""The role that attends, and the one attended to."""
+from headway.language.question import Question
 
 
 class Formulation(ABC):
@@ -41,13 +38,11 @@ class Formulation(ABC):
 
     def question(
         self,
-        text: Text,
+        prompt: str,
         depth: int,
         chains: int,
         rank: int,
         acceptable: Sequence[str],
-        steps: Sequence[Sequence[Link]],
-        asked: int = 0,
         nearer: Sequence[str] | None = None,
     ) -> Question:
         """The question that a text asks; see `write` and `Question`."""
@@ -55,17 +50,14 @@ class Formulation(ABC):
             formulation=self.name,
             depth=depth,
             chains=chains,
-            prompt=text.prompt,
-            spans=text.spans,
-            asked=asked,
+            prompt=prompt,
             correct=acceptable[rank],
             acceptable=tuple(acceptable),
             nearer=tuple(nearer or acceptable),
-            links=[link for links in steps for link in links],
         )
 
     def answers(self, chains: int) -> int:
-        """How many acceptable answers there are."""
+        """The number of acceptable answers."""
         return chains
 
     def depths(self, chains: int) -> range:
@@ -90,16 +82,3 @@ def drawn(random: Random, names: Sequence[str], rows: int, width: int) -> list[l
     """Rows of different names."""
     found = random.sample(names, rows * width)
     return [found[width * i : width * (i + 1)] for i in range(rows)]
-
-
-def step(query: str, near: str, far: str, forward: bool = True) -> tuple[Link, Link, Link]:
-    """The links by which a causal head looks a word up: from the word to where it was told of
-    before, between the sides of that line, and from the word at once to what stands beside it.
-
-    Args:
-        query: the role of the word.
-        near: its role on the line that tells of it.
-        far: the role of what stands beside it there.
-        forward: whether `near` stands before `far`.
-    """
-    return (query, near), (far, near) if forward else (near, far), (query, far)

@@ -1,8 +1,7 @@
 """Formulations in which one fact leads to the next: equations, lives-with, kingdoms (F1 to F3).
 
 A chain is x_0 → x_1 → … → x_D; a line tells a pair (x_{k-1}, x_k), and the lines of one k stand
-together, the deepest first. Roles are those of the retrieval problem (appendix B): s0 is what is
-asked about, s_{2k-1} and s_{2k} are x_{k-1} and x_k on the line of their pair.
+together, the deepest first.
 """
 
 from abc import abstractmethod
@@ -10,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import ClassVar
 
-from headway.language.formulations.base import Formulation, drawn, step
+from headway.language.formulations.base import Formulation, drawn
 from headway.language.names import (
     BELIEFS,
     CITIES,
@@ -21,7 +20,7 @@ from headway.language.names import (
     MINERALS,
     PEOPLE,
 )
-from headway.language.question import Question, Text
+from headway.language.question import Question
 
 
 class Chains(Formulation):
@@ -52,18 +51,15 @@ class Chains(Formulation):
         symbols, between, (before, after) = self.draw(random, depth, chains)
         acceptable = sorted(symbols[-1])
         asked = symbols[-1].index(acceptable[rank])
-        text, pairs = Text(), range(1, depth + 1)
-        for pair in reversed(pairs):
-            sides = [(symbols[pair - 1], f"s{2 * pair - 1}"), (symbols[pair], f"s{2 * pair}")]
-            (left, left_role), (right, right_role) = sides if self.forward else sides[::-1]
+        prompt = ""
+        for pair in range(depth, 0, -1):
+            sides = symbols[pair - 1], symbols[pair]
+            left, right = sides if self.forward else sides[::-1]
             for chain in random.sample(range(chains), chains):
-                start = self.first.get(left[chain], left[chain]), left_role
-                rest = between[pair - 1], (right[chain], right_role), self.end
-                text.put(True, start, *rest, chain=chain)
-        text.put(True, before, (symbols[0][asked], "s0"), after, chain=asked)
-        steps = [step(f"s{2 * k - 2}", f"s{2 * k - 1}", f"s{2 * k}", self.forward) for k in pairs]
-        by_kind = list(zip(*steps, strict=True))
-        return self.question(text, depth, chains, rank, acceptable, by_kind, asked)
+                start = self.first.get(left[chain], left[chain])
+                prompt += f"{start}{between[pair - 1]}{right[chain]}{self.end}"
+        prompt += f"{before}{symbols[0][asked]}{after}"
+        return self.question(prompt, depth, chains, rank, acceptable)
 
 
 class Equations(Chains):
@@ -115,7 +111,7 @@ WORLD = (
     (MINERALS, " contains ", "Who takes in "),
     (DISEASES, " causes ", "Who has "),
 )
-"""What leads away from people, step by step: names, how they are told of, and asked about."""
+"""Steps that lead away from people: names, the words that tell of them, and that ask."""
 
 
 class Kingdoms(Chains):

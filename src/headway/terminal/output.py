@@ -1,39 +1,34 @@
-"""What the program prints: no text commands the terminal, and a full disk ends no work."""
+"""Standard streams: no text commands the terminal, and a full disk ends no work."""
 
 import os
 import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import Any, TextIO
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""What may move the cursor or turn text round, all but the ends of lines and tabs."""
+"""Characters that may move the cursor or turn text round, but for ends of lines and tabs."""
 
 
 def plain(text: str) -> str:
     """A text with escapes in the place of what would command a terminal."""
-    return CONTROL.sub(_shown, text)
+    return CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 class Screen:
     """A standard stream. Control characters in names and messages are shown as escapes.
 
-    When the stream takes nothing more, work goes on, and `lost` tells why.
+    When the stream takes nothing more, work goes on, and `losses` tell why.
 
     Args:
         stream: to write to.
+        losses: of all that write to it.
         drawing: whether the cursor may be moved.
     """
 
-    def __init__(self, stream: TextIO, drawing: bool = False):
-        self.stream, self._drawing, self._losses = stream, drawing, list[OSError]()
-
-    @property
-    def lost(self) -> OSError | None:
-        """Why the stream takes nothing more; None if it does."""
-        return self._losses[0] if self._losses else None
+    def __init__(self, stream: TextIO, losses: list[OSError], drawing: bool = False):
+        self.stream, self.losses, self._drawing = stream, losses, drawing
 
     def write(self, text: str) -> int:
         """Writes a text, unless the stream takes nothing any more."""
@@ -45,34 +40,21 @@ class Screen:
         self._tried(self.stream.flush)
 
     def for_drawing(self) -> "Screen":
-        """The same stream, for displays that are drawn; what one loses, both have lost."""
-        screen = Screen(self.stream, drawing=True)
-        screen._losses = self._losses
-        return screen
+        """The same stream, for displays that are drawn."""
+        return Screen(self.stream, self.losses, drawing=True)
 
     def _tried(self, action: Any, *given: str) -> None:
-        if self.lost is not None:
+        if self.losses:
             return
         try:
             action(*given)
         except BrokenPipeError:  # who reads has seen enough
             raise
         except OSError as error:
-            self._losses.append(error)
+            self.losses.append(error)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
-
-
-def _shown(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
-
-
-@cache
-def _nowhere() -> TextIO:
-    """Never closed: who keeps a screen may write to it until the process ends."""
-    return open(os.devnull, "w")
 
 
 @contextmanager
@@ -82,14 +64,15 @@ def guarded() -> Iterator[Screen]:
     What is written to a stream that was closed before the program began goes nowhere.
     """
     before = sys.stdout, sys.stderr
-    streams = [stream or _nowhere() for stream in before]
-    for stream in streams:
+    screens = []
+    for stream in before:
+        stream = stream or open(os.devnull, "w")  # noqa: SIM115 (displays may write at the end)
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")
-    screen, errors = map(Screen, streams)
-    sys.stdout, sys.stderr = screen, errors  # pyright: ignore[reportAttributeAccessIssue]
+        screens.append(Screen(stream, []))
+    sys.stdout, sys.stderr = screens
     try:
-        yield screen
+        yield screens[0]
     finally:
         sys.stdout, sys.stderr = before
 
