@@ -167,7 +167,7 @@ def test_tables_sort_and_say_how(visit, learnt, tmp_path):
     download.value.save_as(tmp_path / "paths.csv")
     text = (tmp_path / "paths.csv").read_text(encoding="utf-8")
     found = {float(row["attention"]) for row in csv.DictReader(io.StringIO(text))}
-    assert found == {row["attention"] for row in data["evidence"]}
+    assert found == {row[2] for row in data["evidence"]["rows"]}
 
 
 def test_figures_are_kept_and_need_nothing_else(visit, learnt, tmp_path):

@@ -8,35 +8,17 @@ export interface Attention {
   strays: Stray[];
 }
 
-export interface Axis {
-  field: string;
-  name: string;
-  values: string[];
-  numbers: number[] | null;
-  along: string[];
-}
-
 export interface Circuit {
   layers: number;
-  heads: number;
   places: Place[];
   joined: boolean;
   paths: CircuitPath[];
-  idle: IdleHead[];
-  stream: string[][][];
-  loss: number;
-  intact: number;
-  threshold: number;
-  ablation: string;
-  faithful: boolean;
 }
 
 export interface CircuitPath {
   key: string;
-  name: string;
   layer: number;
   head: number;
-  relation: string;
   label: string;
   query: number | null;
   attended: number | null;
@@ -48,45 +30,16 @@ export interface CircuitPath {
   without: (number | null)[];
   born: number | null;
   needed: number | null;
-  cut: number | null;
-  free: number | null;
   lost: string[];
   answers: string[];
 }
 
-export interface ComparisonPage {
+export interface Curve {
   name: string;
-  title: string;
-  headline: string;
-  summary: string[];
-  live: string;
-  setting: string[];
-  facts: Fact[];
-  birth: number;
-  threshold: number;
-  until: number;
-  end: number;
-  kind: "comparison";
-  varies: string[];
-  members: Member[];
-  runs: Table;
-  shared: Section[];
-  learnt: Table;
-}
-
-export interface EvidenceRow {
   key: string;
-  attention: number;
-  cut: number;
-  free: number;
-  alone: number | null;
-  needed: boolean | null;
-}
-
-export interface Fact {
-  name: string;
-  value: string;
-  note: string;
+  colour: number;
+  dashes: number;
+  points: [number, number][];
 }
 
 export interface FollowedHead {
@@ -96,34 +49,11 @@ export interface FollowedHead {
   does: string;
 }
 
-export interface Grid {
-  title: string;
-  down: number;
-  across: number;
-  cells: ((GridCell | null)[])[];
-}
-
-export interface GridCell {
-  runs: number;
-  done: number;
-  solved: number;
-  failed: number;
-  median: number | null;
-  side: string;
-}
-
 export interface Hop {
   name: string;
   label: string;
-  judged: boolean;
   learnt: number | null;
   colour: number;
-}
-
-export interface IdleHead {
-  layer: number;
-  head: number;
-  does: string;
 }
 
 export interface ListPage {
@@ -170,43 +100,28 @@ export interface Losses {
 }
 
 export interface Member {
-  number: number;
+  key: string;
   name: string;
   link: string | null;
-  status: string;
   note: string;
   hops: Hop[];
-  in_order: boolean | null;
-  losses: Losses;
   circuit: Circuit | null;
 }
 
-export interface Minimum {
-  layers: number | null;
-  used: number | null;
-  sentences: string[];
-  query: ([string[], string[] | null])[];
-}
-
-export interface Missing {
-  evaluations: string | null;
-  circuit: string | null;
-  births: string | null;
-  attention: string | null;
+export interface Panel {
+  title: string;
+  curves: Curve[];
 }
 
 export interface Place {
   role: string;
-  symbol: string;
   label: string;
-  group: number;
   colour: number;
 }
 
 export interface Question {
   position: number;
   hop: number;
-  chain: number | null;
   answer: number;
 }
 
@@ -216,42 +131,55 @@ export interface RunPage {
   headline: string;
   summary: string[];
   live: string;
-  setting: string[];
-  facts: Fact[];
-  birth: number;
-  threshold: number;
-  until: number;
-  end: number;
   kind: "run" | "widget";
   warning: string | null;
-  status: string;
-  seed: number;
-  versions: Record<string, string>;
-  commands: string[];
-  python: string;
-  config: string;
+  birth: number;
+  until: number;
+  end: number;
   task: Task;
   steps: number[];
   losses: Losses;
   circuit: Circuit | null;
   model: (number | null)[];
-  first: number;
   answer_steps: number[];
   sequences: Sequence[];
   attention: Attention | null;
   verdicts: Verdict[];
-  evidence: EvidenceRow[];
-  minimum: Minimum;
-  story: string[];
+  evidence: Table | null;
+  heads: Table | null;
+  stream: Table | null;
+  minimum: Section;
   details: Section[];
-  missing: Missing;
+  missing: Record<string, string>;
+  again: string;
+  bibtex: string;
+  config: string;
+}
+
+export interface RunsPage {
+  name: string;
+  title: string;
+  headline: string;
+  summary: string[];
+  live: string;
+  kind: "runs";
+  setting: string[];
+  members: Member[];
+  table: Table;
+  sections: Section[];
+  panels: Panel[];
+  learnt: Section;
+  threshold: number;
+  until: number;
+  end: number;
+  notes: string[];
 }
 
 export interface Section {
-  name: string;
   title: string;
   sentences: string[];
   tables: Table[];
+  text: string;
 }
 
 export interface Sequence {
@@ -267,52 +195,9 @@ export interface Sequence {
 export interface Stray {
   head: number | null;
   label: string;
-  attention: number;
   rise: number;
   needed: boolean;
   cells: [number, number][][];
-}
-
-export interface SweepPage {
-  name: string;
-  title: string;
-  headline: string;
-  summary: string[];
-  live: string;
-  setting: string[];
-  facts: Fact[];
-  birth: number;
-  threshold: number;
-  until: number;
-  end: number;
-  kind: "sweep";
-  axes: Axis[];
-  runs: SweepRun[];
-  panels: number | null;
-  coloured: number | null;
-  table: Table;
-  fields: Table[];
-  grids: Grid[];
-  bounds: string[];
-  learnt: Table;
-  order: string;
-  waiting: string[];
-  unreadable: string[];
-}
-
-export interface SweepRun {
-  number: number;
-  name: string;
-  link: string | null;
-  status: string;
-  values: number[];
-  loss: number | null;
-  done: boolean;
-  solved: boolean;
-  steps: number[];
-  losses: number[];
-  learnt: Record<string, number | null>;
-  in_order: boolean | null;
 }
 
 export interface Table {
@@ -321,14 +206,12 @@ export interface Table {
   rows: ((string | boolean | number | null)[])[];
   keys: string[];
   note: string;
+  shares: number[][];
 }
 
 export interface Task {
-  kind: string;
   reading: string;
   loss: string;
-  vocabulary: number | null;
-  length: number;
   hops: Hop[];
   references: Record<string, number>;
 }
@@ -340,4 +223,4 @@ export interface Verdict {
   next: string | null;
 }
 
-export type Page = RunPage | ComparisonPage | SweepPage | ListPage;
+export type Page = RunPage | RunsPage | ListPage;

@@ -68,12 +68,6 @@ export class View {
     return this.paths.findIndex(({ key }) => key === this.cut);
   }
 
-  /** The relations along which a head attends, as they are printed; perhaps none. */
-  relations(layer: number, head: number): string {
-    const own = this.paths.filter((path) => path.layer === layer && path.head === head);
-    return own.map(({ label, name }) => label.replace(`${name} `, "")).join(", ");
-  }
-
   path(key: string | null): CircuitPath | null {
     return this.paths.find((path) => path.key === key) ?? null;
   }

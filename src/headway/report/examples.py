@@ -131,8 +131,7 @@ class _Looker:
 
     def __init__(self, findings: Findings, batch: Batch, steps: int, memory: Memory):
         self.findings, self.batch, self.memory = findings, batch, memory
-        found = findings.discovery
-        self.paths: list[Path] = [] if found is None else found.circuit.paths
+        self.paths: list[Path] = findings.paths
         self.cells = leads(findings, batch, self.paths)
         one = len(findings.followed_heads) * len(findings.shown) ** 2
         room = max(FEW_CELLS, min(MOST_CELLS, MANY * one)) // one
@@ -191,7 +190,9 @@ class _Looker:
             steps=self.kept,
             sequences=self.count,
             heads=[
-                schema.FollowedHead(*head, found is None or head in useful, str(does.get(head, "")))
+                schema.FollowedHead(
+                    *head, found is None or head in useful, typeset(str(does.get(head, "")))
+                )
                 for head in findings.followed_heads
             ],
             packed=packed(torch.stack([seen[i].attention for i in self.kept], dim=-1)),
@@ -246,7 +247,7 @@ def _sequence(
         places=[where[position][0] for position in shown],
         chains=[where[position][1] for position in shown],
         questions=[
-            schema.Question(first + q - shown.start, h, where[first + q][1], index[n])
+            schema.Question(first + q - shown.start, h, index[n])
             for n, (q, h) in zip(wanted, asked, strict=True)
         ],
         names=[*names[:MOST_NAMES], *(["…"] if len(names) > MOST_NAMES else [])],
@@ -282,7 +283,6 @@ def stray_attention(
         schema.Stray(
             head=heads.index(stray.path.at) if stray.path.at in heads else None,
             label=typeset(str(stray.path)),
-            attention=round(stray.attention, 3),
             rise=stray.rise,
             needed=stray.rise >= MATTERS,
             cells=where[stray.path.relation],

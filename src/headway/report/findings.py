@@ -20,8 +20,10 @@ from headway.circuits.discovery import standing_of
 from headway.circuits.emergence import hop_steps
 from headway.circuits.least import Least
 from headway.errors import HeadwayError, require
+from headway.paths import Path as AttentionPath
 from headway.tasks import Batch, Task
 from headway.text import command
+from headway.theory.flow import Along
 from headway.training import Run, held_out
 from headway.training.modules import Module
 
@@ -141,16 +143,23 @@ class Findings:
         return hop_steps(self.metrics, self.task.hops)
 
     @property
+    def paths(self) -> list[AttentionPath]:
+        """The paths of the circuit; empty without one."""
+        return [] if self.discovery is None else self.discovery.circuit.paths
+
+    @functools.cached_property
+    def along(self) -> Along | None:
+        """How information flows along the circuit's paths; None if that is not known."""
+        flow = self.task.flow()
+        ends = {end for path in self.paths for end in path.relation.ends or ("",)}
+        if flow is None or self.discovery is None or not ends <= {*flow.roles}:
+            return None
+        return flow.along(self.paths, self.causal, self.run.config.model.n_layers)
+
+    @property
     def no_circuit(self) -> str | None:
         """Why there is no circuit to look for, as a sentence; None if there may be one."""
-        if self.task.length == 1:
-            return "A sequence has one position, so attention has no choice: there is no circuit."
-        if getattr(self.run.config.model, "attention", "softmax") != "softmax":
-            return (
-                "The model's attention is linear: its scores are no shares of attention, so no"
-                " circuit can be looked for."
-            )
-        return None
+        return no_circuit(self.run)
 
     @property
     def no_maps(self) -> str | None:
@@ -166,6 +175,24 @@ class Findings:
                 " to show."
             )
         return None
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """Why parts of a page are not there, each with the command that would help."""
+        folder, lacks = self.run.folder, dict[str, str]()
+        if not self.metrics:
+            lacks["evaluations"] = "There is no evaluation yet."
+        if self.no_maps is not None:
+            lacks["attention"] = self.no_maps
+        if self.no_circuit is not None:
+            lacks |= {"circuit": self.no_circuit, "births": "There are no paths to date."}
+        elif self.discovery is None:
+            how = command("circuit", folder)
+            lacks["circuit"] = f"The circuit has not been looked for yet: {how}"
+        if self.timeline is None and "births" not in lacks:
+            how = command("emergence", folder)
+            lacks["births"] = f"The circuit's paths are not dated yet: {how}"
+        return lacks
 
     @property
     def causal(self) -> bool:
@@ -213,6 +240,18 @@ class Findings:
         """The positions of an example that the page shows: the last ones, if there are many."""
         most = min(MOST_POSITIONS, math.isqrt(MOST_CELLS // len(self.followed_heads)))
         return range(self.task.length)[-most:]
+
+
+def no_circuit(run: Run) -> str | None:
+    """Why a run has no circuit to look for, as a sentence; None if there may be one."""
+    if run.task.length == 1:
+        return "A sequence has one position, so attention has no choice: there is no circuit."
+    if getattr(run.config.model, "attention", "softmax") != "softmax":
+        return (
+            "The model's attention is linear: its scores are no shares of attention, so no"
+            " circuit can be looked for."
+        )
+    return None
 
 
 def heads_of(run: Run) -> list[Head]:

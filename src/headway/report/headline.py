@@ -2,12 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
-from headway.circuits import THRESHOLD
 from headway.circuits.emergence import BIRTH, learnt_in_order
 from headway.circuits.verdicts import verdicts
 from headway.report.findings import Findings
 from headway.report.labels import typeset
-from headway.report.schema import Fact
 from headway.text import counted, enumerated, rounded
 
 
@@ -104,36 +102,6 @@ def _against_least(findings: Findings) -> str:
         return ", exactly the flow minimum"
     side = "more" if used > least.layers else "fewer"
     return f", {abs(used - least.layers)} {side} than the flow minimum of {least.layers}"
-
-
-def facts(findings: Findings) -> Iterator[Fact]:
-    """Key numbers."""
-    last, found, solved = findings.metrics[-1:], findings.discovery, findings.solved_at
-    taken = "no evaluation yet"
-    if last:
-        taken = f"{findings.task.targets.loss_name} at step {last[0]['step']:,}"
-        if (test := (findings.outcome or {}).get("test_loss")) is not None:
-            taken += f"; test loss {rounded(test)}, on other sequences"
-    yield Fact("Validation loss", number(findings.loss), taken)
-    if found is not None:
-        every = f"every head replaced ({findings.ablation}); threshold {found.threshold:g}"
-        yield Fact("Circuit loss", rounded(found.replaced_loss), every)
-        heads = f"{len(findings.useful_heads)} of {len(found.circuit.mechanisms)}"
-        yield Fact("Useful heads", heads, findings.least.words)
-    never = "not yet" if findings.outcome is None else "never"
-    step, seconds, speed = never, never, ""
-    if solved is not None:
-        step, seconds = f"{solved['step']:,}", f"{solved['seconds']:,.0f}"
-    if last and last[0].get("examples_per_second") is not None:
-        speed = f"{last[0]['examples_per_second']:,.0f} sequences a second"
-    yield Fact(f"Step below {THRESHOLD:g}", step, "first evaluation at which it was")
-    yield Fact("Seconds until then", seconds, speed)
-    if findings.task.hop_order:
-        learnt = learnt_first(findings.hops)
-        order = learnt_in_order(findings.hops, findings.task.hop_order) if learnt else None
-        names = ", ".join(typeset(hop) for _, hop in learnt)
-        note = f"learnt: {names}" if learnt else "no hop was learnt" if last else taken
-        yield Fact("Hops in order", {True: "yes", False: "no", None: "–"}[order], note)
 
 
 def number(value: float | None) -> str:

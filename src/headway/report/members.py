@@ -1,19 +1,24 @@
-"""Runs that are compared, each with what its folder says, a number and a name."""
+"""Several runs, each with what its folder says and a name: those that were named, or a folder's."""
 
+import functools
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
-from headway.circuits import Circuit
 from headway.circuits.emergence import learnt_in_order
 from headway.circuits.roles import places
+from headway.errors import HeadwayError
 from headway.reading import is_file
 from headway.report.findings import Findings
-from headway.text import command
-from headway.training import Run
+from headway.training import Run, find_runs
+from headway.training.config import flat
+from headway.training.files import clear_content_errors, is_there, read_json
+from headway.training.finding import PLAN
 from headway.training.seeds import generator_for
+from headway.words import natural
 
 Link = Callable[[Path], str | None]
 """From a run's folder to the address of its page."""
@@ -24,76 +29,150 @@ class Member:
     """One of the runs.
 
     Attributes:
-        number: from 1 on, in the order in which they were named.
         name: its folder's, with those above it as far as they are not common to all.
-        link: the address of its own page, as seen from the comparison; None if there is no page.
         status: `done`, `failed`, `running` or `stopped`.
         findings: what its folder says.
     """
 
-    number: int
     name: str
-    link: str | None
     status: str
     findings: Findings
 
-    @classmethod
-    def of(cls, number: int, run: Run, base: Path, link: Link) -> "Member":
-        """Reads a run's folder.
-
-        Args:
-            number: of the run.
-            run: the run.
-            base: the folder that holds all runs.
-            link: gives the address of a run's own page.
-
-        Raises:
-            HeadwayError: if a file in it is corrupted.
-        """
-        name = run.folder.resolve().relative_to(base).as_posix()
-        return cls(number, name, link(run.folder), run.status, Findings.of(run))
+    @functools.cached_property
+    def fields(self) -> dict[str, Any]:
+        """Those of the config, flat."""
+        return flat(self.findings.run.config)
 
     @property
-    def circuit(self) -> Circuit:
-        """Of a run that has one."""
-        assert self.findings.discovery is not None
-        return self.findings.discovery.circuit
+    def message(self) -> str:
+        """Why it failed; empty if it did not."""
+        return str((self.findings.outcome or {}).get("message") or "")
+
+    @property
+    def loss(self) -> float | None:
+        """The validation loss at the end, or so far."""
+        return self.findings.loss
+
+    @property
+    def done(self) -> bool:
+        """Whether training came to its end, with a loss."""
+        return self.status == "done" and self.loss is not None
+
+    @property
+    def solved(self) -> bool:
+        """Whether it is done and the task counts as solved."""
+        return self.done and self.findings.solved
 
     @property
     def hops(self) -> dict[str, float | None]:
-        """The step at which every hop was learnt, if the evaluations tell it."""
+        """The step at which every hop was learnt; empty if that is not known."""
         timeline = self.findings.timeline
-        return self.findings.hops if timeline is None else timeline.hops
+        if timeline is not None:
+            return timeline.hops
+        return self.findings.hops if self.findings.metrics else {}
 
     @property
     def in_chain_order(self) -> bool | None:
         """Whether the hops were learnt in their order; None if there is nothing to compare."""
         if len(self.hops) < 2:
             return None
-        return learnt_in_order(self.hops, self.findings.run.task.hop_order)
+        return learnt_in_order(self.hops, self.findings.task.hop_order)
 
     @property
     def lacks(self) -> str:
         """What is not there of the run, in sentences; perhaps empty."""
-        findings, lines = self.findings, list[str]()
-        if findings.outcome and findings.outcome["status"] == "failed":
-            lines.append(f"Training failed: {findings.outcome['message']}.")
-        elif findings.outcome is None:
-            running = self.status == "running"
-            lines.append("Still training." if running else "Training was stopped.")
-        if not findings.metrics:
-            lines.append("There is no evaluation yet.")
-        if not findings.checkpoints:
-            lines.append("There are no checkpoints.")
-        elif findings.no_circuit is not None:
-            lines.append(findings.no_circuit)
-        elif findings.discovery is None:
-            how = command("circuit", findings.run.folder)
-            lines.append(f"No circuit has been looked for: {how}")
-        elif findings.timeline is None:
-            how = command("emergence", findings.run.folder)
-            lines.append(f"The circuit's paths are not dated: {how}")
-        return " ".join(lines)
+        lines, missing = list[str](), self.findings.missing
+        if self.status == "failed":
+            lines.append(f"Training failed: {self.message}.")
+        elif self.status != "done":
+            lines.append("Still training." if self.status == "running" else "Training was stopped.")
+        names = ("evaluations", "circuit", "births" if self.findings.discovery else "")
+        return " ".join([*lines, *(missing[name] for name in names if name in missing)])
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Runs to show together.
+
+    Attributes:
+        folder: that holds them all.
+        members: the runs.
+        unreadable: what could not be read, each with the reason.
+        planned: the names of all that the plan of a sweep's folder has; None if there is no plan.
+    """
+
+    folder: Path
+    members: list[Member]
+    unreadable: list[str] = field(default_factory=list)
+    planned: list[str] | None = None
+
+    @property
+    def missing(self) -> list[str]:
+        """The names of those of the plan that have not been started."""
+        return sorted((n for n in self.planned or () if not is_there(self.folder / n)), key=natural)
+
+    @property
+    def expected(self) -> int:
+        """How many there will be."""
+        return len({*(self.planned or ()), *(member.name for member in self.members)})
+
+    @classmethod
+    def named(cls, runs: Sequence[Run]) -> "Runs":
+        """Reads runs that were named.
+
+        Raises:
+            HeadwayError: if one is named twice, there are fewer than two, or a file of one is
+                corrupted.
+        """
+        folders = [run.folder.resolve() for run in runs]
+        for i, folder in enumerate(folders):
+            if folder in folders[:i]:
+                raise HeadwayError(f"{runs[i].folder} is named twice: a run is compared to others")
+        if len(runs) < 2:
+            raise HeadwayError(f"{len(runs)} run cannot be compared: name at least two")
+        base = Path(os.path.commonpath([folder.parent for folder in folders]))
+        return cls(base, [_member(run, base) for run in runs])
+
+    @classmethod
+    def of(cls, folder: Path, runs: Iterable[Run | HeadwayError] | None = None) -> "Runs":
+        """Reads the runs of a folder. Folders that are no runs are passed over.
+
+        Args:
+            folder: that holds them.
+            runs: the runs in it, or why one cannot be read, if they are known.
+
+        Raises:
+            HeadwayError: if there is no run, none can be read, or its plan cannot.
+        """
+        members, unreadable = list[Member](), list[str]()
+        for found in find_runs(folder) if runs is None else runs:
+            try:
+                if isinstance(found, HeadwayError):
+                    raise found
+                members.append(_member(found, folder.resolve()))
+            except HeadwayError as error:
+                if not str(error).endswith("no config.json"):
+                    unreadable.append(str(error))
+        if not members and not unreadable:
+            raise HeadwayError(f"{folder}: there is no run here, and no folder of a run in it")
+        if not members:
+            raise HeadwayError(f"{folder}: no run in it can be read: {unreadable[0]}")
+        members.sort(key=lambda member: natural(member.name))
+        return cls(folder, members, unreadable, _planned_in(folder))
+
+
+def _member(run: Run, base: Path) -> Member:
+    name = run.folder.resolve().relative_to(base).as_posix()
+    return Member(name, run.status, Findings.of(run))
+
+
+def _planned_in(folder: Path) -> list[str] | None:
+    """The names of all runs that the plan of a sweep's folder has; None if there is no plan."""
+    if not is_there(folder / PLAN):
+        return None
+    plan = read_json(folder / PLAN)
+    with clear_content_errors(folder / PLAN):
+        return list(map(str, plan["runs"].keys()))
 
 
 def families(members: Sequence[Member]) -> list[list[Member]]:

@@ -1,8 +1,7 @@
 """What decides a run, in a few words: the task and the model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any
 
 from headway.models import TransformerConfig
 from headway.report.labels import shortened
@@ -10,7 +9,7 @@ from headway.tasks import Task
 from headway.text import counted
 from headway.training import RunConfig
 from headway.training.modules import Module
-from headway.words import said, varied
+from headway.words import said
 
 
 def task_parts(task: Task) -> list[str]:
@@ -52,11 +51,6 @@ def common_parts(configs: Sequence[RunConfig]) -> list[str]:
     """The parts of the setting that several runs have in common."""
     parts = [setting_of(config) for config in configs]
     return [part for part in parts[0] if all(part in others for others in parts)]
-
-
-def varied_in_all(configs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The fields that vary and that all runs have; the others follow from the kind of task."""
-    return [name for name in varied(configs) if all(name in config for config in configs)]
 
 
 def model_parts(model: TransformerConfig | Module) -> list[str]:

@@ -93,16 +93,6 @@ def log_scale(axes: Axes, which: str, base: float = 10) -> None:
         axis.set_minor_formatter(_Plain(base))
 
 
-def draw_intervals(
-    axes: Axes, points: Iterable[tuple[float, float, float, float]], **how: Any
-) -> None:
-    """Points with their intervals: place, value, and the two ends."""
-    at, values, lows, highs = zip(*points, strict=True)
-    below = [max(0.0, value - low) for value, low in zip(values, lows, strict=True)]
-    above = [max(0.0, high - value) for value, high in zip(values, highs, strict=True)]
-    axes.errorbar(at, values, [below, above], **how)
-
-
 @dataclass(frozen=True)
 class Line:
     """How one of several curves is told from the others, in colour and in grey."""
