@@ -15,7 +15,7 @@ from headway.report.figures.style import INK as INK
 from headway.report.figures.style import MARKERS as MARKERS
 from headway.report.figures.style import PALETTE as PALETTE
 from headway.report.figures.style import PAPER as PAPER
-from headway.report.figures.style import hop_lines as hop_lines
+from headway.report.figures.style import hop_looks as hop_looks
 from headway.report.figures.style import log_scale as log_scale
 from headway.report.figures.style import look as look
 from headway.report.figures.style import styled as styled

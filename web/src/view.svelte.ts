@@ -1,4 +1,4 @@
-import type { CircuitPath, Page, RunPage } from "./data";
+import type { CircuitPath, Page, RunPage } from "../data";
 import type { Example, Prepared } from "./run";
 
 export const TABS = ["attention", "residual", "heads"] as const;

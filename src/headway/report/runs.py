@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
 
-from headway.circuits import THRESHOLD, compare, jaccard
+from headway.circuits import THRESHOLD, compare
 from headway.circuits.emergence import BIRTH
 from headway.errors import HeadwayError
 from headway.report.axes import SEED, Axis, axes_of, grouped, value_of
@@ -391,11 +391,8 @@ def _together(title: str, members: Sequence[Member]) -> Section:
     if found.shared:
         names = enumerated(map(typeset, found.shared))
         relations = f"{names}, of {len(found.heads)} relations in any of them"
-    same = all(first == found.first[0] for first in found.first)
     sentences = [
         f"{'Both' if len(members) == 2 else whole} circuits attend along {relations}.",
-        f"The first useful layer {'attends' if same else 'does not attend'} along the same"
-        " relations in all.",
         f"Of two runs' relations, {number(found.likeness)} are common to both on average (Jaccard"
         " index).",
     ]
@@ -417,22 +414,8 @@ def _together(title: str, members: Sequence[Member]) -> Section:
         " was born, if it was dated."
     )
     by_run = "the heads that attend along each relation, by run"
-    return Section(title, sentences, [Table(by_run, head, rows, note=note), *_alike(members)])
+    return Section(title, sentences, [Table(by_run, head, rows, note=note)])
 
 
 def _date(dates: dict[Any, float | None], path: Any) -> str:
     return f" {_at_step(dates[path])}" if path in dates else ""
-
-
-def _alike(members: Sequence[Member]) -> Iterator[Table]:
-    """The Jaccard index of every two runs' relations, where there are more than two."""
-    if len(members) < 3:
-        return
-    used = [sorted({path.relation for path in member.findings.paths}) for member in members]
-    rows = [
-        [member.name, *(None if a is b else jaccard(a, b) for b in used)]
-        for member, a in zip(members, used, strict=True)
-    ]
-    note = "Jaccard index of two runs' relations: those in both, of those in either."
-    head = ["run", *(member.name for member in members)]
-    yield Table("how alike two runs are", head, rows, note=note)

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote, unquote_to_bytes
@@ -93,13 +94,8 @@ class Shown:
 
     kind: Kind
     name: Name
-    entries: Sequence[Entry]
+    entries: tuple[Entry, ...]
     version: str
-
-    @property
-    def key(self) -> tuple[Kind, Name]:
-        """What it is known by."""
-        return self.kind, self.name
 
     @property
     def title(self) -> str:
@@ -126,8 +122,8 @@ class Watch:
         self.folder = folder
         is_there(folder)  # complains of names that no file can have
         self._root = Path(os.path.realpath(folder))
-        self._kept: dict[tuple[Kind, Name], Page] = {}
-        self._seen: dict[Name, Memory] = {}
+        self._kept = lru_cache(KEPT)(self._made)
+        self._memory = lru_cache(KEPT)(_memory)
         self._listed: dict[Name, tuple[str, ListedRun]] = {}
         self._lock, self._list_lock = threading.Lock(), threading.Lock()
         self._folders()
@@ -155,7 +151,7 @@ class Watch:
             return None
         told = [text for entry in found for text in (*entry.name, entry.version)]
         version = found[0].version if kind == "run" else _digest([*told, plan])
-        return Shown(kind, name, found, version)
+        return Shown(kind, name, tuple(found), version)
 
     def listed(self) -> tuple[str, Callable[[], Page]]:
         """The version of the list of all runs, and what makes its data."""
@@ -173,20 +169,16 @@ class Watch:
         A page that cannot be made tells why. A run that is written to meanwhile can look spoilt: it
         is then read again.
         """
-        made, why, key = True, "", shown.key
+        made, why = True, ""
         with self._list_lock if shown.kind == "list" else self._lock:
             for _ in range(TRIES):
-                if (kept := self._kept.get(key)) is not None and kept.live == shown.version:
-                    return True, kept
                 try:
-                    page = self._made(shown)
-                    self._keep(key, page)
-                    return True, page
+                    return True, self._kept(shown)
                 except HeadwayError as error:
                     made, why = True, str(error)
                 except Exception as error:
                     made, why = False, f"{type(error).__name__}: {first_line(error)}"
-                now = self.find(*key)
+                now = self.find(shown.kind, shown.name)
                 if now is None or now.version == shown.version:
                     break
                 shown = now
@@ -195,14 +187,6 @@ class Watch:
     def close(self, seconds: float = 5.0) -> None:
         """Begins no further page, and waits a while for the one that is being made."""
         self._lock.acquire(timeout=seconds)
-
-    def _keep(self, key: tuple[Kind, Name], page: Page) -> None:
-        self._kept.pop(key, None)
-        self._kept[key] = page
-        if len(self._kept) > KEPT:
-            _, oldest = gone = next(iter(self._kept))
-            del self._kept[gone]
-            self._seen.pop(oldest, None)
 
     def _made(self, shown: Shown) -> Page:
         """The page's data; checkpoints seen before are not computed again.
@@ -215,9 +199,10 @@ class Watch:
             case "list":
                 return self._list(shown)
             case "run":
-                run, seen = shown.entries[0].open(), self._seen.setdefault(shown.name, {})
+                run = shown.entries[0].open()
                 with run.computing():
-                    return run_page(Findings.of(run), live=version, memory=seen)
+                    found, memory = Findings.of(run), self._memory(shown.name)
+                    return run_page(found, live=version, memory=memory)
             case "sweep":
                 folder = self.folder.joinpath(*shown.name)
                 self._require_inside(folder / PLAN)
@@ -375,6 +360,11 @@ def _listed(entry: Entry, unread: ListedRun) -> ListedRun:
         curve=[(line["step"], line["val_loss"]) for line in thinned(metrics, POINTS)],
         circuit=circuit,
     )
+
+
+def _memory(_: Name) -> Memory:
+    """That of a run's checkpoints, empty at first."""
+    return {}
 
 
 def _opened(entries: Iterable[Entry]) -> Iterator[Run | HeadwayError]:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from headway.circuits import Head
-from headway.report.figures.style import FAINT, PAPER, head_colours, styled
+from headway.report.figures.style import FAINT, PALETTE, PAPER, styled
 
 MOST_LABELLED = 12
 """With more heads than this the maps are too small for a label at every position."""
@@ -43,16 +43,16 @@ def draw_attention(
     grid = figure.subplots(rows, columns, squeeze=False)
     gap = 0.3 if labelled else 0.08
     _space(figure, side, left=0.4 if labelled else 0.25, gap=gap)
-    colours = head_colours(useful)
     for axes in grid.flat:
         axes.set_axis_off()
     for index, axes in enumerate(grid.flat[: n_layers * n_heads]):
         head = divmod(index, n_heads)
         axes.set_axis_on()
-        _draw_head(axes, patterns[head].numpy(force=True), colours.get(head), starts)
+        colour = PALETTE[0] if head in useful else FAINT
+        _draw_head(axes, patterns[head].numpy(force=True), colour, starts)
         name = f"layer {head[0]}" + (f" head {head[1]}" if n_heads > 1 else "")
         size = 9 if side > 1.6 else 6.5
-        axes.set_title(name, color=colours.get(head, FAINT), fontsize=size, pad=3)
+        axes.set_title(name, color=colour, fontsize=size, pad=3)
         if labelled:
             _label_positions(axes, labels, side)
     width, height = figure.get_size_inches()
@@ -77,11 +77,10 @@ def _space(figure: Figure, side: float, left: float, gap: float) -> None:
 def _draw_head(
     axes: Axes,
     pattern: Float[np.ndarray, "query key"],
-    colour: str | None,
+    colour: str,
     starts: Sequence[int],
 ) -> None:
-    dark = FAINT if colour is None else colour
-    shades = LinearSegmentedColormap.from_list("attention", [PAPER, dark])
+    shades = LinearSegmentedColormap.from_list("attention", [PAPER, colour])
     axes.imshow(pattern, cmap=shades, vmin=0, vmax=1, interpolation="none")
     for start in starts:
         for line in (axes.axhline, axes.axvline):
@@ -90,8 +89,8 @@ def _draw_head(
     axes.set_yticks([])
     for spine in axes.spines.values():
         spine.set_visible(True)
-        spine.set_color(FAINT if colour is None else colour)
-        spine.set_linewidth(0.6 if colour is None else 1.8)
+        spine.set_color(colour)
+        spine.set_linewidth(0.6 if colour == FAINT else 1.8)
 
 
 def _label_positions(axes: Axes, labels: Sequence[str], side: float) -> None:
