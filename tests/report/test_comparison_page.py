@@ -114,7 +114,7 @@ def test_the_verb_compares_the_runs_that_are_named(pair, tmp_path, capsys, monke
     (tmp_path / "there").mkdir()
     cli.main(["report", "a", "b", "--out", "there/page.html"])
     text = FilePath("there/page.html").read_text()
-    assert "2 runs in" in text
+    assert "<title>a and b — comparison</title>" in text
     assert not (tmp_path / "a" / "report.html").exists()
 
 

@@ -22,7 +22,7 @@ from headway.circuits.least import Least
 from headway.errors import HeadwayError, require
 from headway.paths import Path as AttentionPath
 from headway.tasks import Batch, Task
-from headway.text import command
+from headway.text import command, rounded
 from headway.theory.flow import Along
 from headway.training import Run, held_out
 from headway.training.modules import Module
@@ -189,6 +189,8 @@ class Findings:
         elif self.discovery is None:
             how = command("circuit", folder)
             lacks["circuit"] = f"The circuit has not been looked for yet: {how}"
+            if (why := refusal(self.run, self.metrics)) is not None:
+                lacks["circuit"] = f"{why} {how} --threshold LOSS asks for less."
         if self.timeline is None and "births" not in lacks:
             how = command("emergence", folder)
             lacks["births"] = f"The circuit's paths are not dated yet: {how}"
@@ -252,6 +254,19 @@ def no_circuit(run: Run) -> str | None:
             " circuit can be looked for."
         )
     return None
+
+
+def refusal(run: Run, metrics: Sequence[dict[str, Any]]) -> str | None:
+    """Why the search for a circuit refuses a run, as a sentence; None if it does not."""
+    if (why := no_circuit(run)) is not None or not metrics or run.status != "done":
+        return why
+    loss, threshold = judged_loss(run.task, metrics[-1]), run.task.threshold
+    if threshold is None or loss < threshold:
+        return None
+    return (
+        f"The search refuses a model that has not learnt: its loss, {rounded(loss)}, is not below"
+        f" {threshold:g}."
+    )
 
 
 def heads_of(run: Run) -> list[Head]:

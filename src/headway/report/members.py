@@ -13,6 +13,8 @@ from headway.circuits.roles import places
 from headway.errors import HeadwayError
 from headway.reading import is_file
 from headway.report.findings import Findings
+from headway.report.labels import shortened
+from headway.text import enumerated
 from headway.training import Run, find_runs
 from headway.training.config import flat
 from headway.training.files import clear_content_errors, is_there, read_json
@@ -96,12 +98,16 @@ class Runs:
 
     Attributes:
         folder: that holds them all.
+        name: with which the names of files begin that are kept.
+        title: of a page about them.
         members: the runs.
         unreadable: what could not be read, each with the reason.
         planned: the names of all that the plan of a sweep's folder has; None if there is no plan.
     """
 
     folder: Path
+    name: str
+    title: str
     members: list[Member]
     unreadable: list[str] = field(default_factory=list)
     planned: list[str] | None = None
@@ -131,7 +137,9 @@ class Runs:
         if len(runs) < 2:
             raise HeadwayError(f"{len(runs)} run cannot be compared: name at least two")
         base = Path(os.path.commonpath([folder.parent for folder in folders]))
-        return cls(base, [_member(run, base) for run in runs])
+        members = [_member(run, base) for run in runs]
+        title = shortened(enumerated(member.name for member in members), 100)
+        return cls(base, "comparison", title, members)
 
     @classmethod
     def of(cls, folder: Path, runs: Iterable[Run | HeadwayError] | None = None) -> "Runs":
@@ -158,7 +166,8 @@ class Runs:
         if not members:
             raise HeadwayError(f"{folder}: no run in it can be read: {unreadable[0]}")
         members.sort(key=lambda member: natural(member.name))
-        return cls(folder, members, unreadable, _planned_in(folder))
+        name = folder.resolve().name or "runs"
+        return cls(folder, name, name, members, unreadable, _planned_in(folder))
 
 
 def _member(run: Run, base: Path) -> Member:

@@ -14,7 +14,7 @@ from headway.report.axes import SEED, Axis, axes_of, grouped, value_of
 from headway.report.circuit import circuit_data, hop_data
 from headway.report.examples import thinned
 from headway.report.headline import number
-from headway.report.labels import typeset
+from headway.report.labels import shortened, typeset
 from headway.report.looks import DASHES
 from headway.report.members import Link, Member, Runs, families, links_from
 from headway.report.page import html
@@ -31,8 +31,8 @@ LAYERS, DEPTH = "model.n_layers", "task.depth"
 FEW = 12
 """Of more runs, circuits are not drawn, and tables have no column a run."""
 
-MOST_CELLS, MOST_GRIDS = 400, 12
-"""Larger grids, or more of them, are left out."""
+MOST_CELLS = 400
+"""Grids with more cells are left out, and such as have more than two for every run."""
 
 MOST_PANELS, MOST_COLOURS, MOST_POINTS = 12, 6, 120
 """With more values than this, curves are not parted, and not coloured; of more points, evenly many
@@ -96,14 +96,14 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
     dated = [step for one in members for step in one.hops.values() if step is not None]
     end = max([1.0, *dated, *(m.findings.metrics[-1]["step"] for m in members if m.findings.loss)])
     headline, varies = " ".join(_headline(found)), _varies(members, axes)
-    name, few = found.folder.resolve().name or "runs", len(members) <= FEW
+    few = len(members) <= FEW
     waiting = [f"Not started yet: {', '.join(found.missing)}."] if found.missing else []
     return RunsPage(
         kind="runs",
-        name=name,
-        title=name,
+        name=found.name,
+        title=found.title,
         headline=headline,
-        summary=[f"{counted(len(members), 'run')} in {name}.", headline, f"Varies: {varies}."],
+        summary=[f"{counted(len(members), 'run')}: {found.title}.", headline, f"Varies: {varies}."],
         setting=[*common_parts([m.findings.run.config for m in members]), f"varies: {varies}"],
         members=[
             MemberData(
@@ -197,7 +197,11 @@ def _table(found: Runs, axes: Sequence[Axis]) -> Table:
             row += [len(circuit.useful_layers), findings.least.cell, found_circuit.replaced_loss]
             row += [found_circuit.faithful, found_circuit.necessary, found_circuit.minimal]
         rows.append(row)
-    along = [f"With {axis.name} goes: {', '.join(axis.along)}." for axis in axes if axis.along]
+    along = [
+        shortened(f"With {axis.name} goes: {', '.join(axis.along)}", 80) + "."
+        for axis in axes
+        if axis.along
+    ]
     note = (
         "in order: whether no hop was learnt before one that is nearer to the query. layers used:"
         " with a useful head. flow minimum: the fewest layers that are enough by the theory."
@@ -211,7 +215,7 @@ def _keys(members: Sequence[Member]) -> list[str]:
 
 
 def _by_field(members: Sequence[Member], axes: Sequence[Axis]) -> Iterator[Section]:
-    """What came out by every value of each field that varies, if it has several runs."""
+    """What came out by every value of each field that varies, if most have several runs."""
 
     def cells(some: Sequence[Member]) -> list[Cell]:
         done, losses, solved = _outcome(some)
@@ -225,7 +229,7 @@ def _by_field(members: Sequence[Member], axes: Sequence[Axis]) -> Iterator[Secti
     tables = []
     for axis in axes:
         by = grouped(members, [axis])
-        if len(by) < len(members):
+        if 2 * len(by) <= len(members):
             rows = [[value, *cells(by[value,])] for value in axis.values]
             title = f"validation loss at the end, by {axis.name}"
             tables.append(Table(title, [axis.name, *COLUMNS], rows))
@@ -245,7 +249,7 @@ def _grids(members: Sequence[Member], axes: Sequence[Axis]) -> Iterator[Section]
         return
     rest = [axis for axis in axes if axis is not down and axis is not across]
     groups, size = grouped(members, rest), len(down.values) * len(across.values)
-    if not size <= min(MOST_CELLS, 2 * len(members)) or len(groups) > MOST_GRIDS:
+    if size * len(groups) > min(MOST_CELLS, 2 * len(members)):
         return
     tables = []
     for key in (key for key in product(*(axis.values for axis in rest)) if key in groups):
@@ -380,8 +384,6 @@ def _shared(members: Sequence[Member]) -> Iterator[Section]:
         title = title or "What the circuits share"
         if len(found) > 1:
             yield _together(title, found)
-        elif found and len(groups) > 1:
-            yield Section(title, [f"{found[0].name} alone has a circuit of this task."])
 
 
 def _together(title: str, members: Sequence[Member]) -> Section:

@@ -22,7 +22,7 @@ from headway.circuits import THRESHOLD
 from headway.circuits.least import Least
 from headway.errors import HeadwayError
 from headway.report.examples import Memory, thinned
-from headway.report.findings import Findings, judged_loss, no_circuit
+from headway.report.findings import Findings, judged_loss, refusal
 from headway.report.labels import plain
 from headway.report.members import Runs
 from headway.report.run import run_page
@@ -334,7 +334,7 @@ def _listed(entry: Entry, unread: ListedRun) -> ListedRun:
     run = entry.open()
     config, task, status = run.config, run.config.task, run.status
     outcome, metrics, found = run.outcome() or {}, run.metrics(), run.read("circuit.json")
-    last, circuit = metrics[-1] if metrics else {}, no_circuit(run) or ""
+    last, circuit = metrics[-1] if metrics else {}, refusal(run, metrics) or ""
     with clear_content_errors(entry.folder / "circuit.json"):
         if found is not None:
             useful = counted(int(found["useful_heads"]), "useful head")
