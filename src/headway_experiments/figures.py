@@ -82,7 +82,7 @@ def curves(named: Mapping[str, Iterable[tuple[Sequence[float], Sequence[float]]]
 def hop_curves(
     steps: Sequence[int], losses: Mapping[str, Sequence[float]], **more: Any
 ) -> list[Series]:
-    """A curve for every hop, from dark to light along the chain."""
+    """A curve for every hop."""
     looks = hop_looks(list(losses)).values()
     return [
         Series(steps, values, {**one, "marker": "", "lw": 1.2, **more}, hop)

@@ -188,9 +188,12 @@ class Findings:
             lacks |= {"circuit": self.no_circuit, "births": "There are no paths to date."}
         elif self.discovery is None:
             how = command("circuit", folder)
-            lacks["circuit"] = f"The circuit has not been looked for yet: {how}"
-            if (why := refusal(self.run, self.metrics)) is not None:
-                lacks["circuit"] = f"{why} {how} --threshold LOSS asks for less."
+            why = refusal(self.run, self.metrics)
+            lacks["circuit"] = (
+                f"The circuit has not been looked for yet: {how}"
+                if why is None
+                else f"The circuit has not been looked for. {why} {how} --threshold LOSS asks less."
+            )
         if self.timeline is None and "births" not in lacks:
             how = command("emergence", folder)
             lacks["births"] = f"The circuit's paths are not dated yet: {how}"

@@ -28,6 +28,7 @@ from headway.report.members import Runs
 from headway.report.run import run_page
 from headway.report.runs import runs_page
 from headway.report.schema import ListedGroup, ListedRun, ListPage, Page
+from headway.report.settings import task_words
 from headway.text import counted
 from headway.training import Run
 from headway.training.config import Elsewhere
@@ -351,7 +352,7 @@ def _listed(entry: Entry, unread: ListedRun) -> ListedRun:
         unread,
         status=status,
         message=plain(message),
-        task=plain(f"{task.kind} {task.label}".strip() + mask),
+        task=plain(task_words(task) + mask),
         model=f"{size} · seed {config.seed}",
         step=last.get("step", 0),
         steps=None if isinstance(config.training, Elsewhere) else config.training.steps,

@@ -4,9 +4,8 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-from matplotlib import colormaps, rc_context
+from matplotlib import rc_context
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
@@ -69,7 +68,8 @@ styled = rc_context(STYLE)  # pyright: ignore[reportArgumentType]
 
 def look(number: int) -> dict[str, Any]:
     """Colour, dashes and marker of one of several curves, as keywords of `Axes.plot`."""
-    colour, dashes, marker = (some[number % len(some)] for some in (PALETTE, DASHES, MARKERS))
+    colour, marker = (some[number % len(some)] for some in (PALETTE, MARKERS))
+    dashes = DASHES[(number + number // len(PALETTE)) % len(DASHES)]
     return {"color": colour, "ls": dashes, "marker": marker}
 
 
@@ -99,12 +99,8 @@ def curve_looks(task: Task | Cast, paths: Sequence[Path]) -> list[dict[str, Any]
 
 
 def hop_looks(hops: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """The look of every hop, from dark to light along the chain."""
-    shades, last = colormaps["viridis"], max(len(hops) - 1, 1)
-    return {
-        hop: {**look(i), "color": to_hex(shades(0.08 + 0.68 * i / last))}
-        for i, hop in enumerate(hops)
-    }
+    """The look of every hop: the colours of the symbols that a chain asks for."""
+    return {hop: look(i) for i, hop in enumerate(hops)}
 
 
 def svg_bytes(figure: Figure, title: str) -> bytes:
