@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from headway.report.members import Member
+from headway.report.findings import Findings
 from headway.words import MACHINE, natural, said, short_names, varied
 
 SEED = "seed"
@@ -27,17 +27,17 @@ class Axis:
     values: list[str]
     along: list[str]
 
-    def of(self, member: Member) -> str:
+    def of(self, member: Findings) -> str:
         """A run's value, as text."""
         return value_of(member, self.field)
 
 
-def value_of(member: Member, field: str) -> str:
+def value_of(member: Findings, field: str) -> str:
     """A run's value of a field, as text."""
     return said(member.fields[field]) if field in member.fields else MISSING
 
 
-def number_of(member: Member, field: str) -> float | None:
+def number_of(member: Findings, field: str) -> float | None:
     """A run's value of a field if it is a number."""
     value = member.fields.get(field)
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -45,7 +45,7 @@ def number_of(member: Member, field: str) -> float | None:
     return None
 
 
-def axes_of(members: Sequence[Member]) -> list[Axis]:
+def axes_of(members: Sequence[Findings]) -> list[Axis]:
     """The fields that vary, except the seed and those that follow from an earlier one.
 
     The task's fields come first, then the model's and those of training.
@@ -63,15 +63,17 @@ def axes_of(members: Sequence[Member]) -> list[Axis]:
     return [Axis(name, short[name], _values(members, name), chosen[name]) for name in chosen]
 
 
-def grouped(members: Iterable[Member], axes: Sequence[Axis]) -> dict[tuple[str, ...], list[Member]]:
+def grouped(
+    members: Iterable[Findings], axes: Sequence[Axis]
+) -> dict[tuple[str, ...], list[Findings]]:
     """The runs by their values of some axes, as text."""
-    groups: dict[tuple[str, ...], list[Member]] = {}
+    groups: dict[tuple[str, ...], list[Findings]] = {}
     for member in members:
         groups.setdefault(tuple(axis.of(member) for axis in axes), []).append(member)
     return groups
 
 
-def _follows(members: Sequence[Member], name: str, other: str) -> bool:
+def _follows(members: Sequence[Findings], name: str, other: str) -> bool:
     """Whether one field's value follows from another's, in these runs."""
     seen: dict[str, str] = {}
     return all(
@@ -80,7 +82,7 @@ def _follows(members: Sequence[Member], name: str, other: str) -> bool:
     )
 
 
-def _values(members: Sequence[Member], name: str) -> list[str]:
+def _values(members: Sequence[Findings], name: str) -> list[str]:
     """The values that occur: numbers by size, then words, then none at all."""
     found = {value_of(member, name): number_of(member, name) for member in members}
 

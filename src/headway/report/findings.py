@@ -17,7 +17,7 @@ from headway.circuits import (
 )
 from headway.circuits.dependence import Dependence
 from headway.circuits.discovery import standing_of
-from headway.circuits.emergence import hop_steps
+from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.circuits.least import Least
 from headway.errors import HeadwayError, require
 from headway.paths import Path as AttentionPath
@@ -25,6 +25,7 @@ from headway.tasks import Batch, Task
 from headway.text import command, rounded
 from headway.theory.flow import Along
 from headway.training import Run, held_out
+from headway.training.config import flat
 from headway.training.modules import Module
 
 SEQUENCES, EXAMPLES = 16, 8
@@ -55,6 +56,7 @@ class Findings:
         checkpoints: the steps whose weights are kept.
         dependence: which paths depend on which, if that was measured.
         certificate: that of the circuit, if it was asked for.
+        name: of the folder, perhaps with those above it.
     """
 
     run: Run
@@ -67,10 +69,15 @@ class Findings:
     checkpoints: list[int]
     dependence: Dependence | None = None
     certificate: Certificate | None = None
+    name: str = ""
 
     @classmethod
-    def of(cls, run: Run) -> "Findings":
+    def of(cls, run: Run, name: str = "") -> "Findings":
         """Reads a run's folder.
+
+        Args:
+            run: of the folder.
+            name: by default the folder's own.
 
         Raises:
             HeadwayError: if a file in it is corrupted.
@@ -110,6 +117,7 @@ class Findings:
             checkpoints=run.checkpoint_steps(),
             dependence=depends,
             certificate=certificate,
+            name=name or run.folder.name,
         )
 
     @property
@@ -139,8 +147,35 @@ class Findings:
 
     @functools.cached_property
     def hops(self) -> dict[str, float | None]:
-        """The step at which each hop was learnt, from the evaluations; None if it was not yet."""
-        return hop_steps(self.metrics, self.task.hops)
+        """The step at which each hop was learnt, None if it was not yet; empty if unknown."""
+        if self.timeline is not None:
+            return self.timeline.hops
+        return hop_steps(self.metrics, self.task.hops) if self.metrics else {}
+
+    @functools.cached_property
+    def fields(self) -> dict[str, Any]:
+        """Those of the config, flat."""
+        return flat(self.run.config)
+
+    @property
+    def in_chain_order(self) -> bool | None:
+        """Whether the hops were learnt in their order; None if there is nothing to compare."""
+        return None if len(self.hops) < 2 else learnt_in_order(self.hops, self.task.hop_order)
+
+    @functools.cached_property
+    def status(self) -> str:
+        """`done`, `failed`, `running` or `stopped`."""
+        return self.run.status
+
+    @property
+    def done(self) -> bool:
+        """Whether training came to its end, with a loss."""
+        return self.status == "done" and self.loss is not None
+
+    @property
+    def message(self) -> str:
+        """Why it failed; empty if it did not."""
+        return str((self.outcome or {}).get("message") or "")
 
     @property
     def paths(self) -> list[AttentionPath]:
@@ -198,6 +233,14 @@ class Findings:
             how = command("emergence", folder)
             lacks["births"] = f"The circuit's paths are not dated yet: {how}"
         return lacks
+
+    @property
+    def lacks(self) -> str:
+        """How it ended if it is not done, and what is not there, in sentences; perhaps empty."""
+        why = {"failed": f"Training failed: {self.message}.", "running": "Still training."}
+        lines = [] if self.status == "done" else [why.get(self.status, "Training was stopped.")]
+        names = ("evaluations", "circuit", "births" if self.discovery else "")
+        return " ".join([*lines, *(self.missing[name] for name in names if name in self.missing)])
 
     @property
     def causal(self) -> bool:

@@ -1,8 +1,8 @@
 """What came out of a run, in sentences and key numbers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from headway.circuits.emergence import BIRTH, learnt_in_order
+from headway.circuits.emergence import BIRTH
 from headway.circuits.verdicts import verdicts
 from headway.report.findings import Findings
 from headway.report.labels import typeset
@@ -57,10 +57,10 @@ def summary(findings: Findings) -> Iterator[str]:
         below = [typeset(hop) for hop, loss in last[0]["partial"].items() if loss < BIRTH]
         of = counted(len(task.hops), "hop")
         yield f"Of {of}, {', '.join(below)} got below {BIRTH:g}." if below else "No hop was learnt."
-    learnt = learnt_first(findings.hops)
-    if len(learnt) > 1 and (in_order := learnt_in_order(findings.hops, task.hop_order)) is not None:
+    learnt = sorted((step, hop) for hop, step in findings.hops.items() if step is not None)
+    if len(learnt) > 1 and findings.in_chain_order is not None:
         steps = ", ".join(f"{typeset(hop)} by step {step:,.0f}" for step, hop in learnt)
-        yield f"The hops were {'' if in_order else 'not '}learnt in order: {steps}."
+        yield f"The hops were {'' if findings.in_chain_order else 'not '}learnt in order: {steps}."
 
 
 def _circuit(findings: Findings) -> Iterator[str]:
@@ -107,8 +107,3 @@ def _against_least(findings: Findings) -> str:
 def number(value: float | None) -> str:
     """A measured number to three digits; a dash if there is none."""
     return "–" if value is None else rounded(value)
-
-
-def learnt_first(hops: Mapping[str, float | None]) -> list[tuple[float, str]]:
-    """The hops that were learnt, in that order, each after its step."""
-    return sorted((step, hop) for hop, step in hops.items() if step is not None)

@@ -1,14 +1,11 @@
 """Several runs, each with what its folder says and a name: those that were named, or a folder's."""
 
-import functools
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
-from headway.circuits.emergence import learnt_in_order
 from headway.circuits.roles import places
 from headway.errors import HeadwayError
 from headway.reading import is_file
@@ -16,7 +13,6 @@ from headway.report.findings import Findings
 from headway.report.labels import shortened
 from headway.text import enumerated
 from headway.training import Run, find_runs
-from headway.training.config import flat
 from headway.training.files import clear_content_errors, is_there, read_json
 from headway.training.finding import PLAN
 from headway.training.seeds import generator_for
@@ -24,72 +20,6 @@ from headway.words import natural
 
 Link = Callable[[Path], str | None]
 """From a run's folder to the address of its page."""
-
-
-@dataclass(frozen=True)
-class Member:
-    """One of the runs.
-
-    Attributes:
-        name: its folder's, with those above it as far as they are not common to all.
-        status: `done`, `failed`, `running` or `stopped`.
-        findings: what its folder says.
-    """
-
-    name: str
-    status: str
-    findings: Findings
-
-    @functools.cached_property
-    def fields(self) -> dict[str, Any]:
-        """Those of the config, flat."""
-        return flat(self.findings.run.config)
-
-    @property
-    def message(self) -> str:
-        """Why it failed; empty if it did not."""
-        return str((self.findings.outcome or {}).get("message") or "")
-
-    @property
-    def loss(self) -> float | None:
-        """The validation loss at the end, or so far."""
-        return self.findings.loss
-
-    @property
-    def done(self) -> bool:
-        """Whether training came to its end, with a loss."""
-        return self.status == "done" and self.loss is not None
-
-    @property
-    def solved(self) -> bool:
-        """Whether it is done and the task counts as solved."""
-        return self.done and self.findings.solved
-
-    @property
-    def hops(self) -> dict[str, float | None]:
-        """The step at which every hop was learnt; empty if that is not known."""
-        timeline = self.findings.timeline
-        if timeline is not None:
-            return timeline.hops
-        return self.findings.hops if self.findings.metrics else {}
-
-    @property
-    def in_chain_order(self) -> bool | None:
-        """Whether the hops were learnt in their order; None if there is nothing to compare."""
-        if len(self.hops) < 2:
-            return None
-        return learnt_in_order(self.hops, self.findings.task.hop_order)
-
-    @property
-    def lacks(self) -> str:
-        """What is not there of the run, in sentences; perhaps empty."""
-        lines, missing = list[str](), self.findings.missing
-        if self.status == "failed":
-            lines.append(f"Training failed: {self.message}.")
-        elif self.status != "done":
-            lines.append("Still training." if self.status == "running" else "Training was stopped.")
-        names = ("evaluations", "circuit", "births" if self.findings.discovery else "")
-        return " ".join([*lines, *(missing[name] for name in names if name in missing)])
 
 
 @dataclass(frozen=True)
@@ -108,7 +38,7 @@ class Runs:
     folder: Path
     name: str
     title: str
-    members: list[Member]
+    members: list[Findings]
     unreadable: list[str] = field(default_factory=list)
     planned: list[str] | None = None
 
@@ -137,7 +67,7 @@ class Runs:
         if len(runs) < 2:
             raise HeadwayError(f"{len(runs)} run cannot be compared: name at least two")
         base = Path(os.path.commonpath([folder.parent for folder in folders]))
-        members = [_member(run, base) for run in runs]
+        members = [_read(run, base) for run in runs]
         title = shortened(enumerated(member.name for member in members), 100)
         return cls(base, "comparison", title, members)
 
@@ -152,12 +82,12 @@ class Runs:
         Raises:
             HeadwayError: if there is no run, none can be read, or its plan cannot.
         """
-        members, unreadable = list[Member](), list[str]()
+        members, unreadable = list[Findings](), list[str]()
         for found in find_runs(folder) if runs is None else runs:
             try:
                 if isinstance(found, HeadwayError):
                     raise found
-                members.append(_member(found, folder.resolve()))
+                members.append(_read(found, folder.resolve()))
             except HeadwayError as error:
                 if not str(error).endswith("no config.json"):
                     unreadable.append(str(error))
@@ -170,9 +100,8 @@ class Runs:
         return cls(folder, name, name, members, unreadable, _planned_in(folder))
 
 
-def _member(run: Run, base: Path) -> Member:
-    name = run.folder.resolve().relative_to(base).as_posix()
-    return Member(name, run.status, Findings.of(run))
+def _read(run: Run, base: Path) -> Findings:
+    return Findings.of(run, run.folder.resolve().relative_to(base).as_posix())
 
 
 def _planned_in(folder: Path) -> list[str] | None:
@@ -184,14 +113,14 @@ def _planned_in(folder: Path) -> list[str] | None:
         return list(map(str, plan["runs"].keys()))
 
 
-def families(members: Sequence[Member]) -> list[list[Member]]:
+def families(members: Sequence[Findings]) -> list[list[Findings]]:
     """The runs whose circuits can be compared, together.
 
     They are of one kind of task with the same relations, and their roles stand in the same order.
     """
-    found: dict[tuple[str, ...], list[Member]] = {}
+    found: dict[tuple[str, ...], list[Findings]] = {}
     for member in members:
-        task = member.findings.task
+        task = member.task
         roles = (place.role for place in places(task))
         relations = task.relations(task.sample(2, generator_for("cpu", "families")))
         found.setdefault((task.kind, *roles, "", *sorted(relations)), []).append(member)

@@ -13,13 +13,13 @@ from headway.errors import HeadwayError
 from headway.report.axes import SEED, Axis, axes_of, grouped, value_of
 from headway.report.circuit import circuit_data, hop_data
 from headway.report.examples import thinned
+from headway.report.findings import Findings
 from headway.report.headline import number
 from headway.report.labels import shortened, typeset
 from headway.report.looks import DASHES
-from headway.report.members import Link, Member, Runs, families, links_from
+from headway.report.members import Link, Runs, families, links_from
 from headway.report.page import html
-from headway.report.schema import Cell, Curve, Panel, RunsPage, Section, Table
-from headway.report.schema import Member as MemberData
+from headway.report.schema import Cell, Curve, Member, Panel, RunsPage, Section, Table
 from headway.report.settings import common_parts, task_words
 from headway.report.span import worth_showing
 from headway.text import counted, enumerated, rounded
@@ -94,7 +94,7 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
     members, axes = found.members, axes_of(found.members)
     keys = {id(member): f"run:{i}" for i, member in enumerate(members, start=1)}
     dated = [step for one in members for step in one.hops.values() if step is not None]
-    end = max([1.0, *dated, *(m.findings.metrics[-1]["step"] for m in members if m.findings.loss)])
+    end = max([1.0, *dated, *(m.metrics[-1]["step"] for m in members if m.loss)])
     headline, varies = " ".join(_headline(found)), _varies(members, axes)
     few = len(members) <= FEW
     waiting = [f"Not started yet: {', '.join(found.missing)}."] if found.missing else []
@@ -104,15 +104,15 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
         title=found.title,
         headline=headline,
         summary=[f"{counted(len(members), 'run')}: {found.title}.", headline, f"Varies: {varies}."],
-        setting=[*common_parts([m.findings.run.config for m in members]), f"varies: {varies}"],
+        setting=[*common_parts([m.run.config for m in members]), f"varies: {varies}"],
         members=[
-            MemberData(
+            Member(
                 key=keys[id(member)],
                 name=member.name,
-                link=link(member.findings.run.folder),
+                link=link(member.run.folder),
                 note=member.lacks,
-                hops=hop_data(member.findings.task, member.hops),
-                circuit=circuit_data(member.findings) if few else None,
+                hops=hop_data(member.task, member.hops),
+                circuit=circuit_data(member) if few else None,
             )
             for member in members
         ],
@@ -143,9 +143,9 @@ def _headline(found: Runs) -> Iterator[str]:
             f" loss is {number(median(losses))}, from {rounded(losses[0])} to"
             f" {rounded(losses[-1])}."
         )
-    circuits = [d for m in members if (d := m.findings.discovery) is not None]
+    circuits = [d for m in members if (d := m.discovery) is not None]
     if circuits:
-        faithful, least = sum(d.faithful for d in circuits), {m.findings.least for m in members}
+        faithful, least = sum(d.faithful for d in circuits), {m.least for m in members}
         heads = _between([len(d.circuit.useful_heads) for d in circuits])
         layers = _between([len(d.circuit.useful_layers) for d in circuits])
         against = f" ({least.pop().words})" if len(least) == 1 else ""
@@ -155,10 +155,10 @@ def _headline(found: Runs) -> Iterator[str]:
         )
 
 
-def _outcome(members: Sequence[Member]) -> tuple[int, list[float], int]:
+def _outcome(members: Sequence[Findings]) -> tuple[int, list[float], int]:
     """How many runs are done, their losses, the least first, and how many solved the task."""
     losses = sorted(m.loss for m in members if m.done and m.loss is not None)
-    return len(losses), losses, sum(member.solved for member in members)
+    return len(losses), losses, sum(one.done and one.solved for one in members)
 
 
 def _between(values: Sequence[int]) -> str:
@@ -166,8 +166,8 @@ def _between(values: Sequence[int]) -> str:
     return " to ".join(map(str, sorted({min(values), max(values)})))
 
 
-def _varies(members: Sequence[Member], axes: Sequence[Axis]) -> str:
-    seeds = len({member.findings.run.config.seed for member in members})
+def _varies(members: Sequence[Findings], axes: Sequence[Axis]) -> str:
+    seeds = len({member.run.config.seed for member in members})
     parts = [f"{axis.name} ({len(axis.values)} values)" for axis in axes]
     return " × ".join([*parts, *([f"seed ({seeds})"] if seeds > 1 else [])]) or "nothing"
 
@@ -175,26 +175,25 @@ def _varies(members: Sequence[Member], axes: Sequence[Axis]) -> str:
 def _table(found: Runs, axes: Sequence[Axis]) -> Table:
     """A row for every run, with its values of what varies."""
     members, fields = found.members, {axis.name: axis.field for axis in axes}
-    if len({m.findings.run.config.seed for m in members}) > 1 or not fields:
+    if len({m.run.config.seed for m in members}) > 1 or not fields:
         fields[SEED] = SEED
     head = ["run", "status", *fields, "validation loss", f"step below {THRESHOLD:g}", "steps"]
     head += ["seconds", "in order", "useful heads", "layers used", "flow minimum", "circuit loss"]
     head += ["faithful", "necessary", "minimal"]
     rows = list[list[Cell]]()
     for member in members:
-        findings, found_circuit = member.findings, member.findings.discovery
-        last, solved = findings.metrics[-1] if findings.metrics else {}, findings.solved_at
+        last, solved = member.metrics[-1] if member.metrics else {}, member.solved_at
         row: list[Cell] = [member.name]
         row.append(f"failed: {member.message}" if member.status == "failed" else member.status)
         row += [value_of(member, name) for name in fields.values()]
         row += [member.loss, None if solved is None else solved["step"], last.get("step", 0)]
         row += [round(last["seconds"]) if "seconds" in last else None, member.in_chain_order]
-        if found_circuit is None:
-            row += [None, None, findings.least.cell, *[None] * 4]
+        if (found_circuit := member.discovery) is None:
+            row += [None, None, member.least.cell, *[None] * 4]
         else:
             circuit = found_circuit.circuit
             row.append(f"{len(circuit.useful_heads)} of {len(circuit.mechanisms)}")
-            row += [len(circuit.useful_layers), findings.least.cell, found_circuit.replaced_loss]
+            row += [len(circuit.useful_layers), member.least.cell, found_circuit.replaced_loss]
             row += [found_circuit.faithful, found_circuit.necessary, found_circuit.minimal]
         rows.append(row)
     along = [
@@ -210,14 +209,14 @@ def _table(found: Runs, axes: Sequence[Axis]) -> Table:
     return Table("the runs", head, rows, _keys(members), " ".join([*along, note]))
 
 
-def _keys(members: Sequence[Member]) -> list[str]:
+def _keys(members: Sequence[Findings]) -> list[str]:
     return [f"run:{i}" for i in range(1, 1 + len(members))]
 
 
-def _by_field(members: Sequence[Member], axes: Sequence[Axis]) -> Iterator[Section]:
+def _by_field(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Section]:
     """What came out by every value of each field that varies, if most have several runs."""
 
-    def cells(some: Sequence[Member]) -> list[Cell]:
+    def cells(some: Sequence[Findings]) -> list[Cell]:
         done, losses, solved = _outcome(some)
         if not losses:
             return [f"0 of {len(some)}", "0 of 0", *[None] * 4]
@@ -240,7 +239,7 @@ def _by_field(members: Sequence[Member], axes: Sequence[Axis]) -> Iterator[Secti
         yield Section("What the loss depends on", tables=tables)
 
 
-def _grids(members: Sequence[Member], axes: Sequence[Axis]) -> Iterator[Section]:
+def _grids(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Section]:
     """Two fields across each other, and what the theory allows, in sentences."""
     by_field = {axis.field: axis for axis in axes}
     down = by_field.get(DEPTH) or next((axis for axis in axes if axis.field != LAYERS), None)
@@ -263,12 +262,12 @@ def _grids(members: Sequence[Member], axes: Sequence[Axis]) -> Iterator[Section]
     note = (
         "Solved of done, and the median loss; ◆ the fewest layers by the theory, ▽ too few by it."
     )
-    known = any(member.findings.least.layers is not None for member in members)
+    known = any(member.least.layers is not None for member in members)
     bounded = {DEPTH, LAYERS} & by_field.keys() and known
     yield Section("How many solved it", [note, *(_bounds(members) if bounded else ())], tables)
 
 
-def _cell(members: Sequence[Member]) -> Cell:
+def _cell(members: Sequence[Findings]) -> Cell:
     if not members:
         return None
     done, losses, solved = _outcome(members)
@@ -278,9 +277,9 @@ def _cell(members: Sequence[Member]) -> Cell:
     return " · ".join([*parts, *([f"{failed} failed"] if failed else [])])
 
 
-def _side(member: Member) -> str:
+def _side(member: Findings) -> str:
     """A sign if a run's layers are too few by the theory, ▽, or just enough, ◆."""
-    layers, least = member.findings.run.config.model.n_layers, member.findings.least
+    layers, least = member.run.config.model.n_layers, member.least
     if not least.known:
         return ""
     if least.layers is None or layers < least.layers:
@@ -288,7 +287,7 @@ def _side(member: Member) -> str:
     return "◆" if layers == least.layers else ""
 
 
-def _bounds(members: Sequence[Member]) -> Iterator[str]:
+def _bounds(members: Sequence[Findings]) -> Iterator[str]:
     done = [member for member in members if member.done]
     below = [member for member in done if _side(member) == "▽"]
     least = [member for member in done if _side(member) == "◆"]
@@ -302,13 +301,13 @@ def _bounds(members: Sequence[Member]) -> Iterator[str]:
         yield f"With just enough, {sum(m.solved for m in least)} of {len(least)} did."
 
 
-def _panels(members: Sequence[Member], axes: Sequence[Axis], keys: dict[int, str]) -> list[Panel]:
+def _panels(members: Sequence[Findings], axes: Sequence[Axis], keys: dict[int, str]) -> list[Panel]:
     """Losses through training: few runs each in its colour, many parted and coloured by fields."""
     parted, coloured = _divided(axes) if len(members) > MOST_COLOURS else (None, None)
 
-    def curve(i: int, member: Member) -> Curve:
+    def curve(i: int, member: Findings) -> Curve:
         value = None if coloured is None else coloured.values.index(coloured.of(member))
-        lines = thinned(member.findings.metrics, MOST_POINTS)
+        lines = thinned(member.metrics, MOST_POINTS)
         return Curve(
             name=member.name if coloured is None else f"{coloured.name} = {coloured.of(member)}",
             key=keys[id(member)],
@@ -340,7 +339,7 @@ def _divided(axes: Sequence[Axis]) -> tuple[Axis | None, Axis | None]:
     return parted, coloured
 
 
-def _learnt(members: Sequence[Member]) -> Section:
+def _learnt(members: Sequence[Findings]) -> Section:
     """When every hop was learnt, over all runs, and in each if they are few."""
     rows, few = list[list[Cell]](), members if len(members) <= FEW else []
     for hop in sorted({hop for member in members for hop in member.hops}, key=natural):
@@ -362,7 +361,7 @@ def _at_step(step: float | None) -> Cell:
     return "never" if step is None else round(step)
 
 
-def _order(members: Iterable[Member]) -> str:
+def _order(members: Iterable[Findings]) -> str:
     known = [member for member in members if member.hops]
     orders = [m.in_chain_order for m in known if m.in_chain_order is not None]
     if not any(step is not None for member in known for step in member.hops.values()):
@@ -375,19 +374,19 @@ def _order(members: Iterable[Member]) -> str:
     )
 
 
-def _shared(members: Sequence[Member]) -> Iterator[Section]:
+def _shared(members: Sequence[Findings]) -> Iterator[Section]:
     """What the circuits of each task have in common, if they are few."""
     groups = families(members) if len(members) <= FEW else []
     for family in groups:
-        found = [member for member in family if member.findings.discovery is not None]
-        title = task_words(family[0].findings.run.config.task) if len(groups) > 1 else ""
+        found = [member for member in family if member.discovery is not None]
+        title = task_words(family[0].run.config.task) if len(groups) > 1 else ""
         title = title or "What the circuits share"
         if len(found) > 1:
             yield _together(title, found)
 
 
-def _together(title: str, members: Sequence[Member]) -> Section:
-    circuits = [m.findings.discovery.circuit for m in members if m.findings.discovery]
+def _together(title: str, members: Sequence[Findings]) -> Section:
+    circuits = [m.discovery.circuit for m in members if m.discovery]
     found, whole = compare(circuits), f"All {len(members)}"
     relations = "no relation in common"
     if found.shared:
@@ -398,7 +397,7 @@ def _together(title: str, members: Sequence[Member]) -> Section:
         f"Of two runs' relations, {number(found.likeness)} are common to both on average (Jaccard"
         " index).",
     ]
-    timelines = [member.findings.timeline for member in members]
+    timelines = [member.timeline for member in members]
     born = [{} if one is None else {h.path: h.born for h in one.paths} for one in timelines]
     rows = list[list[Cell]]()
     for relation, by in found.heads.items():
