@@ -132,10 +132,9 @@ def details(findings: Findings) -> Iterator[schema.Section]:
     ):
         if found is not None:
             yield schema.Section(title, text=str(found))
-    for session in findings.sessions:
-        yield schema.Section(
-            "Where it was computed", text=json.dumps(session, indent=1, ensure_ascii=False)
-        )
+    ended = [] if findings.outcome is None else [("How it ended", findings.outcome)]
+    for title, data in [*ended, *(("Where it was computed", one) for one in findings.sessions)]:
+        yield schema.Section(title, text=json.dumps(data, indent=1, ensure_ascii=False))
 
 
 def _warning(findings: Findings) -> str | None:
