@@ -161,7 +161,7 @@ def test_the_headline_says_what_came_out(run):
     assert "did not solve the task" in page_data(report(run))["headline"]
     ended_with(run, 0.01)
     data = page_data(report(run))
-    assert "but the circuit is not" in " ".join(data["summary"])  # trained by nothing
+    assert "necessary: no; with" in " ".join(data["summary"])  # trained by nothing
     assert [v["name"] for v in data["verdicts"]][:2] == ["faithful", "the model's own"]
     assert any(verdict["holds"] is False for verdict in data["verdicts"])
     circuit = run.read("circuit.json")
@@ -173,8 +173,8 @@ def test_the_headline_says_what_came_out(run):
     run.write("circuit.json", circuit)
     data = page_data(report(run))
     assert "cut any one and it fails" in data["headline"]
-    assert "heads are enough: with every head replaced" in " ".join(data["summary"])
-    assert "but the circuit is not" not in " ".join(data["summary"])
+    assert "faithful: yes; with" in " ".join(data["summary"])
+    assert "The circuit has 2 of 2 heads, in 2 layers." in data["summary"]
     assert all(verdict["holds"] is not False for verdict in data["verdicts"])
     assert all(row[3] == 20 for row in data["evidence"]["rows"])
     assert all("RUN" not in (verdict["next"] or "") for verdict in data["verdicts"])

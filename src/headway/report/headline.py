@@ -52,56 +52,23 @@ def summary(findings: Findings) -> Iterator[str]:
             text += f" ({rounded(findings.judged_loss or 0.0)} for {names}; the rest cannot be told"
             text += " without error)"
         yield f"{text}."
-        yield from _circuit(findings)
     elif outcome is not None:
         below = [typeset(hop) for hop, loss in last[0]["partial"].items() if loss < BIRTH]
         of = counted(len(task.hops), "hop")
         yield f"Of {of}, {', '.join(below)} got below {BIRTH:g}." if below else "No hop was learnt."
+    if "circuit" in findings.missing:
+        yield findings.missing["circuit"]
+    elif (found := findings.discovery) is not None:
+        heads, every = len(found.circuit.useful_heads), len(found.circuit.mechanisms)
+        layers = counted(len(found.circuit.useful_layers), "layer")
+        yield f"The circuit has {heads} of {counted(every, 'head')}, in {layers}."
+        for one in verdicts(found, findings.circuits):
+            word = {True: "yes", False: "no", None: "cannot be said"}[one.holds]
+            yield f"{one.name}: {word}; {typeset(one.because)}."
     learnt = sorted((step, hop) for hop, step in findings.hops.items() if step is not None)
     if len(learnt) > 1 and findings.in_chain_order is not None:
         steps = ", ".join(f"{typeset(hop)} by step {step:,.0f}" for step, hop in learnt)
         yield f"The hops were {'' if findings.in_chain_order else 'not '}learnt in order: {steps}."
-
-
-def _circuit(findings: Findings) -> Iterator[str]:
-    discovery = findings.discovery
-    if findings.no_circuit is not None:
-        yield findings.no_circuit
-    elif discovery is None:
-        yield "The heads that do it have not been looked for yet."
-    else:
-        circuit, loss = discovery.circuit, rounded(discovery.replaced_loss)
-        heads, every = len(circuit.useful_heads), len(circuit.mechanisms)
-        if not discovery.faithful:
-            yield (
-                f"The circuit found for it, {heads} of its {every} heads, is not the whole story:"
-                f" with every head replaced the loss is {loss}, not below {discovery.threshold:g}."
-            )
-        elif not circuit.paths:
-            yield f"The circuit found for it has no path, so it explains nothing (loss {loss})."
-        else:
-            every = verdicts(discovery, findings.circuits)
-            failed = [one.name for one in every if one.holds is False]
-            but = f" (but the circuit is not {enumerated(failed, 'or')})" if failed else ""
-            yield (
-                f"{heads} of its {every} heads {'is' if heads == 1 else 'are'} enough: with every"
-                f" head replaced by what it was found to do, the loss is {loss}{but}. They sit in"
-                f" {counted(len(circuit.useful_layers), 'layer')}{_against_least(findings)}."
-            )
-
-
-def _against_least(findings: Findings) -> str:
-    """How the layers used compare with the flow minimum, to end a sentence."""
-    assert findings.discovery is not None
-    used, least = len(findings.discovery.circuit.useful_layers), findings.least
-    if not least.known:
-        return ""
-    if least.layers is None:
-        return ", though by the theory no number of layers can answer"
-    if used == least.layers:
-        return ", exactly the flow minimum"
-    side = "more" if used > least.layers else "fewer"
-    return f", {abs(used - least.layers)} {side} than the flow minimum of {least.layers}"
 
 
 def number(value: float | None) -> str:
