@@ -41,7 +41,7 @@ def data_of(runs: list[Run]) -> dict:
 
 def test_the_numbers_are_those_of_the_folders(pair):
     data = data_of(pair)
-    head, rows = table(data, "the runs")
+    head, rows = data["table"]["head"], data["table"]["rows"]
     for run, cells, member in zip(pair, rows, data["members"], strict=True):
         found = Discovery.from_json(run.read("circuit.json"))
         named = dict(zip(head, cells, strict=True))

@@ -144,10 +144,19 @@ def test_what_is_missing_names_its_command(unfinished, tmp_path):
     data = page_data(report(copy(unfinished, tmp_path)))
     assert data["circuit"] is None
     assert "headway circuit " in data["missing"]["circuit"]
-    assert "headway emergence " in data["missing"]["births"]
+    assert "births" not in data["missing"]
     assert data["sequences"]
     commands = [f"headway {verb} run" for verb in ("circuit", "emergence", "report")]
     assert data["again"].splitlines()[:3] == commands
+
+
+def test_without_dates_the_command_that_dates_is_named(run):
+    run.remove("emergence.json")
+    data = page_data(report(run))
+    assert data["missing"] == {
+        "births": f"The circuit's paths are not dated yet: headway emergence {run.folder}"
+    }
+    assert data["circuit"]["paths"][0]["attention"] == data["model"] == []
 
 
 def ended_with(run, loss):

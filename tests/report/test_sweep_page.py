@@ -69,7 +69,7 @@ def test_every_run_is_there(sweep):
     data = data_of(sweep)
     assert data["headline"].startswith("8 of 8 runs done. 3 of 8 solved the task")
     assert "depth (2 values) × n_layers (2 values) × seed (2)" in " ".join(data["summary"])
-    head, rows = table(data, "the runs")
+    head, rows = data["table"]["head"], data["table"]["rows"]
     assert head[:5] == ["run", "status", "depth", "n_layers", "seed"]
     expected = [
         [f"depth={d},n_layers={n},seed={s}", "done", str(d), str(n), str(s), loss]
@@ -134,7 +134,7 @@ def test_what_is_not_done_is_counted_and_says_why(sweep):
     waiting, why = data["notes"]
     assert waiting == "Not started yet: later."
     assert "outcome.json is not valid JSON" in why
-    head, rows = table(data, "the runs")
+    head, rows = data["table"]["head"], data["table"]["rows"]
     seen = {row[0]: dict(zip(head, row, strict=True)) for row in rows}
     assert seen["depth=1,n_layers=1,seed=0"]["status"] == "failed: <i>nan</i> & so"
     assert seen["depth=1,n_layers=1,seed=1"]["status"] == "running"

@@ -220,16 +220,13 @@ class Findings:
         if self.no_maps is not None:
             lacks["attention"] = self.no_maps
         if self.no_circuit is not None:
-            lacks |= {"circuit": self.no_circuit, "births": "There are no paths to date."}
+            lacks["circuit"] = self.no_circuit
         elif self.discovery is None:
-            how = command("circuit", folder)
-            why = refusal(self.run, self.metrics)
-            lacks["circuit"] = (
-                f"The circuit has not been looked for yet: {how}"
-                if why is None
-                else f"The circuit has not been looked for. {why} {how} --threshold LOSS asks less."
-            )
-        if self.timeline is None and "births" not in lacks:
+            how, why = command("circuit", folder), refusal(self.run, self.metrics)
+            lacks["circuit"] = f"The circuit has not been looked for yet: {how}"
+            if why is not None:
+                lacks["circuit"] = f"{why} To look all the same: {how} --threshold LOSS"
+        elif self.timeline is None:
             how = command("emergence", folder)
             lacks["births"] = f"The circuit's paths are not dated yet: {how}"
         return lacks
@@ -239,8 +236,8 @@ class Findings:
         """How it ended if it is not done, and what is not there, in sentences; perhaps empty."""
         why = {"failed": f"Training failed: {self.message}.", "running": "Still training."}
         lines = [] if self.status == "done" else [why.get(self.status, "Training was stopped.")]
-        names = ("evaluations", "circuit", "births" if self.discovery else "")
-        return " ".join([*lines, *(self.missing[name] for name in names if name in self.missing)])
+        missing = {**self.missing, "attention": ""}
+        return " ".join([*lines, *filter(None, missing.values())])
 
     @property
     def causal(self) -> bool:

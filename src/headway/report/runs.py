@@ -206,7 +206,7 @@ def _table(found: Runs, axes: Sequence[Axis]) -> Table:
         " with a useful head. flow minimum: the fewest layers that are enough by the theory."
         " circuit loss: with every head replaced by what it was found to do."
     )
-    return Table("the runs", head, rows, _keys(members), " ".join([*along, note]))
+    return Table("", head, rows, _keys(members), " ".join([*along, note]))
 
 
 def _keys(members: Sequence[Findings]) -> list[str]:
@@ -368,10 +368,7 @@ def _order(members: Iterable[Findings]) -> str:
         return "No run has learnt a hop yet."
     if not orders:
         return "No run has two hops to compare, so none tells of an order."
-    return (
-        f"In order: {sum(orders)} of {len(orders)} runs that learnt a hop of several. The other"
-        f" {len(known) - len(orders)} learnt none, or have but one."
-    )
+    return f"In order: {sum(orders)} of {len(orders)} runs that learnt a hop of several."
 
 
 def _shared(members: Sequence[Findings]) -> Iterator[Section]:
