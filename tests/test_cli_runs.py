@@ -68,7 +68,7 @@ def test_a_page_about_a_folder_of_tokens(tmp_path, monkeypatch, capsys):
     for seed in ("0", "1"):
         cli.main(["train", "hops", *small, f"seed={seed}", "--folder", f"runs/{seed}"])
     cli.main(["report", "runs"])
-    assert "hops problem" in (tmp_path / "runs/report.html").read_text()
+    assert "hops k=1" in (tmp_path / "runs/report.html").read_text()
     for seed in ("0", "1"):
         (tmp_path / f"runs/{seed}/config.json").write_text("{")
     with pytest.raises(SystemExit):

@@ -41,9 +41,9 @@ from headway.training.files import (
 )
 from headway.training.finding import PLAN, leads_out, run_folders
 
-KEPT, TRIES = 32, 3
-"""How many pages are kept for the next request, and how often one is made anew because a run was
-written to meanwhile."""
+KEPT, LISTED, TRIES = 32, 10_000, 3
+"""How many pages, and lines of the list, are kept for the next request; how often a page is made
+anew because a run was written to meanwhile."""
 
 POINTS = 48
 """The most evaluations in a small curve."""
@@ -125,7 +125,7 @@ class Watch:
         self._root = Path(os.path.realpath(folder))
         self._kept = lru_cache(KEPT)(self._made)
         self._memory = lru_cache(KEPT)(_memory)
-        self._listed: dict[Name, tuple[str, ListedRun]] = {}
+        self._listed = lru_cache(LISTED)(_listed)
         self._lock, self._list_lock = threading.Lock(), threading.Lock()
         self._folders()
 
@@ -214,12 +214,11 @@ class Watch:
 
     def _list(self, shown: Shown) -> ListPage:
         """The data of the list; runs that did not change are not read again."""
-        known = {entry.name: self._summed_up(entry) for entry in shown.entries}
-        self._listed = known
-        groups: dict[Name, list[ListedRun]] = {}
+        known, groups = list[ListedRun](), dict[Name, list[ListedRun]]()
         for entry in sorted(shown.entries, key=lambda one: len(one.name)):
-            groups.setdefault(entry.name[:-1], []).append(known[entry.name][1])
-        states = Counter(run.status for _, run in known.values())
+            known.append(self._listed(entry))
+            groups.setdefault(entry.name[:-1], []).append(known[-1])
+        states = Counter(run.status for run in known)
         parts = [f"{states[state]} {state}" for state in STATES if states[state]]
         headline, why = " · ".join([counted(len(known), "run"), *parts]), None
         if not known:
@@ -243,29 +242,6 @@ class Watch:
             back=None,
             live=shown.version,
         )
-
-    def _summed_up(self, entry: Entry) -> tuple[str, ListedRun]:
-        """An entry's version, and the run, or why it cannot be read."""
-        before = self._listed.get(entry.name)
-        if before is not None and before[0] == entry.version:
-            return before
-        changed = entry.changed and min(max(entry.changed, 0.0), LATEST)
-        unread = ListedRun(
-            name=plain(entry.name[-1]),
-            link=link("run", entry.name),
-            key=_quoted("/".join(entry.name)),
-            status="unreadable",
-            changed=None
-            if changed is None
-            else f"{datetime.fromtimestamp(changed, UTC):%Y-%m-%dT%H:%M:%SZ}",
-        )
-        try:
-            return entry.version, _listed(entry, unread)
-        except HeadwayError as error:
-            why = str(error)
-        except Exception as error:
-            why = f"{entry.folder}: {type(error).__name__}: {first_line(error)}"
-        return entry.version, replace(unread, message=plain(why))
 
     def _link(self, folder: Path) -> str | None:
         """The address of the page of a run in the folder."""
@@ -326,7 +302,26 @@ class Watch:
             raise HeadwayError(f"{where} is a link that leads out of {self.folder}")
 
 
-def _listed(entry: Entry, unread: ListedRun) -> ListedRun:
+def _listed(entry: Entry) -> ListedRun:
+    """What the list says of a run, or why it cannot be read."""
+    at = entry.changed and datetime.fromtimestamp(min(max(entry.changed, 0.0), LATEST), UTC)
+    unread = ListedRun(
+        name=plain(entry.name[-1]),
+        link=link("run", entry.name),
+        key=_quoted("/".join(entry.name)),
+        status="unreadable",
+        changed=f"{at:%Y-%m-%dT%H:%M:%SZ}" if at else None,
+    )
+    try:
+        return _read(entry, unread)
+    except HeadwayError as error:
+        why = str(error)
+    except Exception as error:
+        why = f"{entry.folder}: {type(error).__name__}: {first_line(error)}"
+    return replace(unread, message=plain(why))
+
+
+def _read(entry: Entry, unread: ListedRun) -> ListedRun:
     """What the list says of a run.
 
     Raises:
