@@ -173,6 +173,13 @@ def test_the_page_of_two_hundred_runs_is_small(tmp_path):
     assert len(text.encode()) < 3_000_000
 
 
+def test_links_to_runs_elsewhere_are_followed(sweep, tmp_path):
+    one = sweep / "depth=1,n_layers=1,seed=0"
+    one.rename(tmp_path / "elsewhere")
+    one.symlink_to(tmp_path / "elsewhere")
+    assert data_of(sweep)["members"][0]["name"] == one.name
+
+
 def test_the_verb_takes_a_folder_of_runs(sweep, capsys, monkeypatch):
     monkeypatch.chdir(sweep.parent)
     cli.main(["report", "both"])

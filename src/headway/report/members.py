@@ -67,7 +67,8 @@ class Runs:
         if len(runs) < 2:
             raise HeadwayError(f"{len(runs)} run cannot be compared: name at least two")
         base = Path(os.path.commonpath([folder.parent for folder in folders]))
-        members = [_read(run, base) for run in runs]
+        names = (folder.relative_to(base).as_posix() for folder in folders)
+        members = [Findings.of(run, name) for run, name in zip(runs, names, strict=True)]
         title = shortened(enumerated(member.name for member in members), 100)
         return cls(base, "comparison", title, members)
 
@@ -87,7 +88,7 @@ class Runs:
             try:
                 if isinstance(found, HeadwayError):
                     raise found
-                members.append(_read(found, folder.resolve()))
+                members.append(Findings.of(found))
             except HeadwayError as error:
                 if not str(error).endswith("no config.json"):
                     unreadable.append(str(error))
@@ -98,10 +99,6 @@ class Runs:
         members.sort(key=lambda member: natural(member.name))
         name = folder.resolve().name or "runs"
         return cls(folder, name, name, members, unreadable, _planned_in(folder))
-
-
-def _read(run: Run, base: Path) -> Findings:
-    return Findings.of(run, run.folder.resolve().relative_to(base).as_posix())
 
 
 def _planned_in(folder: Path) -> list[str] | None:

@@ -94,7 +94,7 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
     members, axes = found.members, axes_of(found.members)
     keys = {id(member): f"run:{i}" for i, member in enumerate(members, start=1)}
     dated = [step for one in members for step in one.hops.values() if step is not None]
-    end = max([1.0, *dated, *(m.metrics[-1]["step"] for m in members if m.loss)])
+    end = max([1.0, *dated, *(m.metrics[-1]["step"] for m in members if m.metrics)])
     headline, varies = " ".join(_headline(found)), _varies(members, axes)
     few = len(members) <= FEW
     waiting = [f"Not started yet: {', '.join(found.missing)}."] if found.missing else []
