@@ -11,11 +11,10 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
 from headway.circuits.ablation import Bench
-from headway.circuits.emergence import BIRTH, MATTERS
+from headway.circuits.emergence import BIRTH
 from headway.circuits.given import with_tap
 from headway.circuits.mechanism import KnockOut
 from headway.circuits.roles import chain_letter, places, position_labels
-from headway.circuits.strays import strays
 from headway.models import attention_patterns
 from headway.paths import Path
 from headway.report import schema
@@ -196,7 +195,6 @@ class _Looker:
                 for head in findings.followed_heads
             ],
             packed=packed(torch.stack([seen[i].attention for i in self.kept], dim=-1)),
-            strays=stray_attention(findings, self.batch, self.paths) if found else [],
         )
 
 
@@ -270,22 +268,3 @@ def _cells(edges: Edges, shown: range, sequence: int) -> list[tuple[int, int]]:
     cells = torch.stack([queries, edges.keys[sequence]], dim=-1)[edges.there[sequence]].tolist()
     start = shown.start
     return [(q - start, k - start) for q, k in cells if q in shown and k in shown][-MOST_LEADS:]
-
-
-def stray_attention(
-    findings: Findings, batch: Batch, paths: Sequential[Path]
-) -> list[schema.Stray]:
-    """Strong attention, at the last step, that no path of the circuit stands for."""
-    model = with_tap(findings.run.model(findings.checkpoints[-1]), findings.task)
-    found = strays(model, findings.task, findings.sequences, paths)
-    where, heads = leads(findings, batch, [one.path for one in found]), findings.followed_heads
-    return [
-        schema.Stray(
-            head=heads.index(stray.path.at) if stray.path.at in heads else None,
-            label=typeset(str(stray.path)),
-            rise=stray.rise,
-            needed=stray.rise >= MATTERS,
-            cells=where[stray.path.relation],
-        )
-        for stray in found
-    ]

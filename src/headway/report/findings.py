@@ -29,7 +29,7 @@ from headway.training.config import flat
 from headway.training.modules import Module
 
 SEQUENCES, EXAMPLES = 16, 8
-"""Held-out sequences over which strong attention is averaged, and how many of them are shown."""
+"""Held-out sequences that are drawn, and how many of them are shown."""
 
 MOST_POSITIONS, MOST_CELLS = 256, 3_000_000
 """The most positions of an example, and cells of all its maps; of more the page shows the end."""

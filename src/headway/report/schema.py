@@ -155,18 +155,6 @@ class FollowedHead:
 
 
 @dataclass(frozen=True)
-class Stray:
-    """Strong attention, at the last step, that no path of the circuit stands for."""
-
-    head: int | None  #: its number among the followed heads; None if it is not followed
-    label: str  #: head and relation as they are printed
-    rise: float  #: of the model's loss with this attention at zero
-    needed: bool  #: whether that rise is large enough to matter
-    #: where it leads in every example: pairs of positions, query and key
-    cells: list[list[tuple[int, int]]]
-
-
-@dataclass(frozen=True)
 class Attention:
     """The attention of heads on the examples, through training."""
 
@@ -176,7 +164,6 @@ class Attention:
     #: one byte a value, in hundredths, rounded to even ones, [sequence, head, query, key, step]; by
     #: gzip, as base64
     packed: str
-    strays: list[Stray]  #: the strongest attention that is no path, the strongest first
 
 
 @dataclass(frozen=True)
