@@ -17,13 +17,13 @@ CAPS = {
     "src/headway/circuits": 7210,
     "src/headway/sweeps": 1330,
     "src/headway/language": 2050,
-    "src/headway/report": 4130,
+    "src/headway/report": 4040,
     "src/headway/terminal": 840,
     "src/headway/verbs": 710,
     "src/headway_experiments": 11000,
     "benchmarks": 1820,
     "tests": 26450,
-    "web/src": 2520,
+    "web/src": 2510,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
 

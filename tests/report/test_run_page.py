@@ -16,11 +16,11 @@ from fuzz.runs import with_every_file
 from headway.circuits import (
     ABLATIONS,
     Certificate,
-    Discovery,
     MinimalCircuits,
     Path,
     Timeline,
     saved_discovery,
+    verdicts,
 )
 from headway.circuits.ablation import Bench
 from headway.circuits.dependence import Dependence
@@ -30,7 +30,8 @@ from headway.models import attention_patterns
 from headway.report import Findings, render, write_report
 from headway.report.circuit import path_key, short
 from headway.report.examples import hundredths
-from headway.report.run import run_page
+from headway.report.labels import typeset
+from headway.report.run import run_page, verdicts_of
 from headway.report.schema import to_json
 from headway.training import Run
 
@@ -124,8 +125,13 @@ def test_attention_and_answers_are_those_of_the_checkpoints(run):
 def test_every_finding_is_on_the_page(run):
     with_every_file(run)
     data, words = page_data(report(run)), said(report(run))
-    for kind in (Discovery, Timeline, Certificate, MinimalCircuits, Dependence):
-        assert str(run.load(kind)) in [section["text"] for section in data["details"]]
+    texts = [section["text"] for section in data["details"]]
+    for kind in (Timeline, Certificate, MinimalCircuits, Dependence):
+        assert str(run.load(kind)) in texts
+    whole = str(saved_discovery(run)).splitlines()
+    left_out = {line.partition(" ")[0] for line in whole if line not in texts[0].splitlines()}
+    assert left_out >= {"faithful", "necessary", "minimal", "stable"}
+    assert texts[0].splitlines()[-1] == whole[-1]
     assert run.sessions()[0]["python"] in words
     assert [row[0] for row in data["heads"]["rows"]] == ["L0.H0", "L1.H0"]
 
@@ -159,6 +165,15 @@ def test_without_dates_the_command_that_dates_is_named(run):
     assert data["circuit"]["paths"][0]["attention"] == data["model"] == []
 
 
+def test_every_verdict_is_shown_with_its_reason_and_what_is_next(finished):
+    found = replace(saved_discovery(finished), threshold=1e-9)
+    shown = verdicts_of(replace(Findings.of(finished), discovery=found))
+    for data, verdict in zip(shown, verdicts(found), strict=True):
+        assert data.next == (verdict.next and verdict.next.replace("RUN", "run"))
+        assert (data.name, data.holds) == (verdict.name, verdict.holds)
+        assert data.because == typeset(verdict.because)
+
+
 def ended_with(run, loss):
     told = {"step": 99, "val_loss": loss, "partial": {"x_1": loss}}
     line, outcome = {**run.metrics()[-1], **told}, {**run.outcome(), **told}
@@ -186,8 +201,6 @@ def test_the_headline_says_what_came_out(run):
     assert "The circuit has 2 of 2 heads, in 2 layers." in data["summary"]
     assert all(verdict["holds"] is not False for verdict in data["verdicts"])
     assert all(row[3] == 20 for row in data["evidence"]["rows"])
-    assert all("RUN" not in (verdict["next"] or "") for verdict in data["verdicts"])
-    assert "headway circuit run --all" in [verdict["next"] for verdict in data["verdicts"]]
 
 
 def test_with_many_heads_the_maps_are_of_the_useful_ones(run, monkeypatch):

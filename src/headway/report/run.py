@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from headway.circuits.emergence import BIRTH
+from headway.circuits.text import verdict_lines
 from headway.circuits.verdicts import Verdict, verdicts
 from headway.report import schema
 from headway.report.circuit import circuit_data, evidence, heads, hop_data, short, stream
@@ -122,9 +123,12 @@ def verdicts_of(findings: Findings) -> list[Verdict]:
 
 
 def details(findings: Findings) -> Iterator[schema.Section]:
-    """All that was measured, as the terminal prints it."""
+    """All that was measured, as the terminal prints it; verdicts are not repeated."""
+    if (discovery := findings.discovery) is not None:
+        given = "\n".join(verdict_lines(verdicts(discovery)))
+        text = str(discovery).replace(f"{given}\n\n", "")
+        yield schema.Section("The circuit and the evidence for it", text=text)
     for title, found in (
-        ("The circuit and the evidence for it", findings.discovery),
         ("When its paths were born", findings.timeline),
         ("Is it certified?", findings.certificate),
         ("Are there other circuits?", findings.circuits),
