@@ -97,7 +97,7 @@ def large_run(folder: Path, taken_apart: bool = True) -> Run:
                 weights[name] = (1 + 3 * share) * weights[name] + 0.05 * noise
         run.save_checkpoint(step, weights)
         run.append_metrics(evaluation(run, step, share))
-    run.write("outcome.json", {"status": "done", "step": EVERY * (CHECKPOINTS - 1)})
+    run.end()
     if taken_apart:
         layers = range(config.transformer.n_layers)
         heads: dict[Head, Mechanism] = {(at, 0): Uniform() for at in layers}

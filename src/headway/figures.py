@@ -4,8 +4,6 @@ from headway.report.figures import draw_attention as draw_attention
 from headway.report.figures import draw_circuit as draw_circuit
 from headway.report.figures import draw_emergence as draw_emergence
 from headway.report.figures import draw_losses as draw_losses
-from headway.report.figures.accuracy_plot import Point as Point
-from headway.report.figures.accuracy_plot import draw_accuracy as draw_accuracy
 from headway.report.figures.depth_plot import draw_depths as draw_depths
 from headway.report.figures.flow_drawing import draw_flow as draw_flow
 from headway.report.figures.saving import figure as figure
@@ -17,8 +15,7 @@ from headway.report.figures.style import INK as INK
 from headway.report.figures.style import MARKERS as MARKERS
 from headway.report.figures.style import PALETTE as PALETTE
 from headway.report.figures.style import PAPER as PAPER
-from headway.report.figures.style import draw_intervals as draw_intervals
-from headway.report.figures.style import hop_lines as hop_lines
+from headway.report.figures.style import hop_looks as hop_looks
 from headway.report.figures.style import log_scale as log_scale
 from headway.report.figures.style import look as look
 from headway.report.figures.style import styled as styled

@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from headway.figures import FAINT, hop_lines, log_scale, look, styled
+from headway.figures import FAINT, hop_looks, log_scale, look, styled
 from headway.training import Run
 
 Look = Mapping[str, Any]
@@ -82,10 +82,10 @@ def curves(named: Mapping[str, Iterable[tuple[Sequence[float], Sequence[float]]]
 def hop_curves(
     steps: Sequence[int], losses: Mapping[str, Sequence[float]], **more: Any
 ) -> list[Series]:
-    """A curve for every hop, from dark to light along the chain."""
-    looks = hop_lines(list(losses)).values()
+    """A curve for every hop."""
+    looks = hop_looks(list(losses)).values()
     return [
-        Series(steps, values, {"color": one.colour, "ls": one.dashes, "lw": 1.2, **more}, hop)
+        Series(steps, values, {**one, "marker": "", "lw": 1.2, **more}, hop)
         for (hop, values), one in zip(losses.items(), looks, strict=True)
     ]
 

@@ -113,7 +113,6 @@ def outcomes(group: Group, scale: str, folder: Path) -> dict[str, dict[str, Any]
         place, found[name] = folder / group.name / name, {}
         if is_there(place / "config.json"):
             run = Run.open(place)
-            where = {"device": run.config.device, "threads": run.config.threads}
-            require_same(place, run.config, replace(config, **where))
+            require_same(place, run.config, replace(config, device=run.config.device))
             found[name] = run.outcome() or {}
     return found

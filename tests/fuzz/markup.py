@@ -14,9 +14,8 @@ from typing import Any
 from fuzz.tried import Tried, is_one_line
 from headway.errors import HeadwayError
 from headway.report import Findings, render
-from headway.report.comparison import write_comparison
+from headway.report.runs import write_comparison, write_sweep
 from headway.report.server import Server
-from headway.report.sweep import write_sweep
 from headway.training import Run
 
 MARKUP = (

@@ -55,7 +55,7 @@ class Mutant(NamedTuple):
 FILES, FOLDER, RUN = "training/files.py", "training/folder.py", "training/run.py"
 READING, FIELDS, TRAINER = "reading.py", "fields.py", "training/loop.py"
 USERFILE = "userfile.py"
-PAGE, SERVER = "report/page.py", "report/server/serve.py"
+PAGE, SERVER = "report/page.py", "report/server.py"
 OWN_TASK, RESUME = "tests/training/test_own_task.py", "tests/training/test_resume.py"
 MUTANTS: dict[str, tuple[Mutant, ...]] = {
     "power --cuts 120": (

@@ -73,6 +73,20 @@ def test_a_page_follows_what_happens_and_keeps_what_was_chosen(page, site, addre
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
+def test_why_a_search_is_refused_is_on_page_comparison_and_list(
+    browser, finished, unfinished, tmp_path
+):
+    for name, run in (("learnt", finished), ("not", unfinished)):
+        shutil.copytree(run.folder, tmp_path / "runs" / name)
+    context = browser.new_context(reduced_motion="reduce")
+    page = context.new_page()
+    with serving(tmp_path / "runs") as site:
+        for address in ("/", "/run/not/", "/compare/learnt/not/"):
+            page.goto(site.server.url.rstrip("/") + address)
+            page.get_by_text("The search refuses a model that has not learnt").first.wait_for()
+    context.close()
+
+
 def test_a_server_that_stops_is_told(page, site):
     site.server.server_close()
     site.server.shutdown()

@@ -26,7 +26,7 @@ def test_everything_shows_its_numbers_and_a_picture(finished):
     found, last = saved_discovery(finished), finished.metrics()[-1]
     words, pictures = shown(finished)
     assert pictures == 1
-    for told in (finished.folder.name, "done", "retrieval problem", rounded(last["val_loss"])):
+    for told in (finished.folder.name, "done", "retrieval D=1", rounded(last["val_loss"])):
         assert told in words
     useful, every = len(found.circuit.useful_heads), len(found.circuit.mechanisms)
     for thing in (found, found.circuit):

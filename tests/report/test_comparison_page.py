@@ -10,8 +10,8 @@ from pages import page_data, table
 from headway import cli
 from headway.circuits import Discovery, Path, compare
 from headway.errors import HeadwayError
-from headway.report.comparison import write_comparison
 from headway.report.labels import typeset
+from headway.report.runs import write_comparison
 from headway.training import Run
 
 
@@ -41,15 +41,14 @@ def data_of(runs: list[Run]) -> dict:
 
 def test_the_numbers_are_those_of_the_folders(pair):
     data = data_of(pair)
-    head, rows = table(data, "the runs")
+    head, rows = data["table"]["head"], data["table"]["rows"]
     for run, cells, member in zip(pair, rows, data["members"], strict=True):
         found = Discovery.from_json(run.read("circuit.json"))
         named = dict(zip(head, cells, strict=True))
-        assert (member["name"], member["status"]) == (run.folder.name, "done")
-        assert named["task"] == "retrieval D=1 n_chains=2"
+        assert (member["name"], named["status"]) == (run.folder.name, "done")
         assert named["validation loss"] == run.metrics()[-1]["val_loss"]
-        assert named["circuit loss"] == found.replaced_loss == member["circuit"]["loss"]
-        assert named["faithful"] == found.faithful == member["circuit"]["faithful"]
+        assert named["circuit loss"] == found.replaced_loss
+        assert (named["faithful"], named["necessary"]) == (found.faithful, found.necessary)
         assert named["useful heads"] == f"{len(found.circuit.useful_heads)} of 2"
         assert named["layers used"] == len(found.circuit.useful_layers)
         assert named["flow minimum"] == "2"
@@ -64,12 +63,12 @@ def test_what_is_shared_is_what_compare_says(pair):
     found = compare([Discovery.from_json(run.read("circuit.json")).circuit for run in pair])
     assert 0 < found.likeness < 1
     head, rows = table(data, "the heads that attend along each relation, by run")
-    assert head[-2:] == ["1", "2"]
+    assert head[-2:] == ["a", "b"]
     for (relation, by), cells in zip(found.heads.items(), rows, strict=True):
         assert cells[:2] == [typeset(relation), f"{sum(map(bool, by))} of 2"]
         for heads, cell in zip(by, cells[-2:], strict=True):
             assert [f"{layer}.{head}" for layer, head in heads] == re.findall(r"\d\.\d", cell or "")
-    (section,) = data["shared"]
+    section = data["sections"][-1]
     assert f"of {len(found.heads)} relations in any of them" in " ".join(section["sentences"])
 
 
@@ -87,14 +86,14 @@ def test_what_runs_lack_is_said(pair, unfinished, tmp_path):
         runs = [pair[0], Run.open(tmp_path / "bare"), Run.open(tmp_path / "failed"), running]
         data = data_of(runs)
     words = " ".join(data["summary"])
-    assert "1 failed: failed." in words
-    assert "1 still training: running." in words
-    assert "1 not finished: bare." in words
-    assert "3 runs without a circuit" in words
+    assert "1 of 4 runs done; 1 failed, 1 running and 1 stopped." in words
+    assert "Of 1 circuit" in words
     notes = [member["note"] for member in data["members"]]
-    assert "There is no evaluation yet. There are no checkpoints." in notes[1]
+    assert "Training was stopped. There is no evaluation yet." in notes[1]
     assert "Training failed: the loss is nan." in notes[2]
-    assert data["shared"] == []
+    assert "The circuit has not been looked for yet: headway circuit" in notes[2]
+    assert notes[3].startswith("Still training.")
+    assert "What the circuits share" not in [section["title"] for section in data["sections"]]
 
 
 def test_what_cannot_be_compared_is_one_clear_line(pair):
@@ -115,7 +114,7 @@ def test_the_verb_compares_the_runs_that_are_named(pair, tmp_path, capsys, monke
     (tmp_path / "there").mkdir()
     cli.main(["report", "a", "b", "--out", "there/page.html"])
     text = FilePath("there/page.html").read_text()
-    assert "2 runs in" in text
+    assert "<title>a and b — comparison</title>" in text
     assert not (tmp_path / "a" / "report.html").exists()
 
 

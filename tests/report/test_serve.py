@@ -12,7 +12,8 @@ from serving import add_line, serving, tree
 from tiny_runs import tiny_config
 
 from headway.errors import HeadwayError
-from headway.report.server import Server, pages
+from headway.report import watch
+from headway.report.server import Server
 from headway.tasks import Retrieval
 from headway.training import Run
 
@@ -155,7 +156,7 @@ def test_a_spoilt_run_is_a_page_that_says_why(site, name, content, reason):
 
 
 def test_a_run_that_is_written_to_while_it_is_read_is_read_again(site, monkeypatch):
-    reads, made = [], pages.run_page
+    reads, made = [], watch.run_page
 
     def reading(findings, **more):
         reads.append(findings)
@@ -164,7 +165,7 @@ def test_a_run_that_is_written_to_while_it_is_read_is_read_again(site, monkeypat
             raise HeadwayError("half of it was gone")
         return made(findings, **more)
 
-    monkeypatch.setattr(pages, "run_page", reading)
+    monkeypatch.setattr(watch, "run_page", reading)
     data = site.data("/run/ended/")
     assert data["losses"]["validation"][-1] == 0.125
     assert data["live"] == site.version("/run/ended/")

@@ -30,7 +30,7 @@ SIDE_BY_SIDE = "/compare/alone/sweep%2Fseed%3D2/"
 )
 def test_several_runs_are_one_page_which_follows_them(site, address, links):
     data, before = site.data(address), site.version(address)
-    assert [one["link"] for one in data.get("runs" if "axes" in data else "members")] == links
+    assert [one["link"] for one in data["members"]] == links
     assert data["live"] == before
     add_line(Run.open(site.folder / "sweep" / "seed=2"), 0.125)
     assert site.version(address) != before

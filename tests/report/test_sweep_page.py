@@ -11,7 +11,7 @@ from pages import page_data, table
 from headway import cli
 from headway.errors import HeadwayError
 from headway.models import TransformerConfig
-from headway.report.sweep import write_sweep
+from headway.report.runs import write_sweep
 from headway.tasks import Retrieval
 from headway.text import rounded
 from headway.training import Run, RunConfig, to_dict
@@ -69,20 +69,24 @@ def test_every_run_is_there(sweep):
     data = data_of(sweep)
     assert data["headline"].startswith("8 of 8 runs done. 3 of 8 solved the task")
     assert "depth (2 values) × n_layers (2 values) × seed (2)" in " ".join(data["summary"])
-    assert [axis["name"] for axis in data["axes"]] == ["depth", "n_layers"]
-    head, rows = table(data, "the runs")
+    head, rows = data["table"]["head"], data["table"]["rows"]
     assert head[:5] == ["run", "status", "depth", "n_layers", "seed"]
     expected = [
-        [f"depth={d},n_layers={n},seed={s}", "done", str(d), str(n), str(s), loss, 30]
+        [f"depth={d},n_layers={n},seed={s}", "done", str(d), str(n), str(s), loss]
         for (d, n), losses in LOSSES.items()
         for s, loss in enumerate(losses)
     ]
-    assert [row[:7] for row in rows] == expected
-    assert [[run["name"], run["loss"]] for run in data["runs"]] == [
-        [row[0], row[5]] for row in expected
+    assert [row[:6] for row in rows] == expected
+    assert {row[head.index("steps")] for row in rows} == {30}
+    solved = head.index("step below 0.05")
+    assert [row[solved] for row in rows] == [30 if row[5] < 0.05 else None for row in rows]
+    assert [run["name"] for run in data["members"]] == [row[0] for row in expected]
+    assert table(data, "when every hop was learnt")[1][0][2:] == [15] * (3 + len(rows))
+    assert [panel["title"] for panel in data["panels"]] == [
+        f"validation loss, n_layers = {n}" for n in (1, 2)
     ]
-    assert all(run["learnt"]["x_1"] == 15 for run in data["runs"])
-    assert table(data, "when every hop was learnt, over all runs")[1][0][2:] == [15, 15, 15]
+    ends = [curve["points"][-1] for panel in data["panels"] for curve in panel["curves"]]
+    assert sorted(ends) == sorted([30, row[5]] for row in expected)
 
 
 def test_seeds_are_not_averaged_away(sweep):
@@ -96,13 +100,13 @@ def test_seeds_are_not_averaged_away(sweep):
         assert named["median loss"] == statistics.median(losses)
         spread = f"{rounded(statistics.mean(losses))} ± {rounded(statistics.stdev(losses))}"
         assert (named["mean ± st. dev."], named["least"]) == (spread, min(losses))
-    (grid,) = data["grids"]
-    assert [[cell["solved"] for cell in row] for row in grid["cells"]] == [[0, 2], [0, 1]]
-    assert [[cell["side"] for cell in row] for row in grid["cells"]] == [
-        ["below", "least"],
-        ["below", "below"],
+    grid = data["sections"][0]
+    assert grid["tables"][0]["rows"] == [
+        ["1", "0 of 2 ▽ · 0.850", "2 of 2 ◆ · 0.0150"],
+        ["2", "0 of 2 ▽ · 0.650", "1 of 2 ▽ · 0.270"],
     ]
-    assert data["bounds"] == [
+    assert grid["tables"][0]["shares"] == [[0, 0, 1], [0, 0, 0.5]]
+    assert grid["sentences"][1:] == [
         "Solved with too few layers by the theory: depth=2,n_layers=2,seed=1.",
         "With just enough, 2 of 2 did.",
     ]
@@ -127,20 +131,21 @@ def test_what_is_not_done_is_counted_and_says_why(sweep):
         data = data_of(sweep)
     counts = "4 of 9 runs done; 1 failed, 1 running, 1 stopped, 1 not started and 1 cannot be read."
     assert data["headline"].startswith(counts)
-    assert data["waiting"] == ["later"]
-    (why,) = data["unreadable"]
+    waiting, why = data["notes"]
+    assert waiting == "Not started yet: later."
     assert "outcome.json is not valid JSON" in why
-    head, rows = table(data, "the runs")
+    head, rows = data["table"]["head"], data["table"]["rows"]
     seen = {row[0]: dict(zip(head, row, strict=True)) for row in rows}
     assert seen["depth=1,n_layers=1,seed=0"]["status"] == "failed: <i>nan</i> & so"
     assert seen["depth=1,n_layers=1,seed=1"]["status"] == "running"
     assert seen["depth=1,n_layers=2,seed=0"]["validation loss"] is None
+    assert "Training failed: <i>nan</i> & so." in data["members"][0]["note"]
 
 
 def test_a_run_is_linked_to_its_own_page(sweep, tmp_path):
     name = "depth=1,n_layers=1,seed=0"
     (sweep / name / "report.html").write_text("its own")
-    links = [run["link"] for run in data_of(sweep)["runs"]]
+    links = [run["link"] for run in data_of(sweep)["members"]]
     assert links == ["depth%3D1%2Cn_layers%3D1%2Cseed%3D0/report.html", *[None] * 7]
     (tmp_path / "there").mkdir()
     write_sweep(sweep, tmp_path / "there" / "page.html")
@@ -166,6 +171,13 @@ def test_the_page_of_two_hundred_runs_is_small(tmp_path):
     text = path.read_text()
     assert "200 of 200 runs done." in text
     assert len(text.encode()) < 3_000_000
+
+
+def test_links_to_runs_elsewhere_are_followed(sweep, tmp_path):
+    one = sweep / "depth=1,n_layers=1,seed=0"
+    one.rename(tmp_path / "elsewhere")
+    one.symlink_to(tmp_path / "elsewhere")
+    assert data_of(sweep)["members"][0]["name"] == one.name
 
 
 def test_the_verb_takes_a_folder_of_runs(sweep, capsys, monkeypatch):

@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from typescript import typescript
 
 ROOT = Path(__file__).parents[2]
 WEB, BUNDLE = ROOT / "web", ROOT / "src/headway/report/app.js"
@@ -30,7 +31,8 @@ def test_the_bundle_is_built_from_the_sources(tmp_path):
 
 
 @needs_node
-def test_the_sources_have_no_faults_of_types_or_access():
+def test_the_sources_fit_the_schema_and_have_no_faults_of_access():
+    (WEB / "data.d.ts").write_text(typescript(), encoding="utf-8")
     npm("run", "check")
 
 

@@ -1,4 +1,4 @@
-"""TypeScript types of a page's data: python tests/report/typescript.py > web/src/data.ts."""
+"""TypeScript types of a page's data: python tests/report/typescript.py > web/data.d.ts."""
 
 from typing import Any
 

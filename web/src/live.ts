@@ -1,4 +1,4 @@
-import type { Page } from "./data";
+import type { Page } from "../data";
 import { prepared } from "./run";
 import type { View } from "./view.svelte";
 

@@ -2,7 +2,7 @@ import { mount, unmount } from "svelte";
 
 import App from "./App.svelte";
 import css from "./app.css?inline";
-import type { Page, RunPage } from "./data";
+import type { Page, RunPage } from "../data";
 import { prepared } from "./run";
 import { type Traits, View } from "./view.svelte";
 

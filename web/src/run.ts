@@ -1,4 +1,4 @@
-import type { CircuitPath, Page, RunPage, Sequence } from "./data";
+import type { CircuitPath, Page, RunPage, Sequence } from "../data";
 
 /** Bytes that Python packed: gzip, as base64. */
 async function unpacked(text: string): Promise<Uint8Array> {

@@ -1,4 +1,4 @@
-import type { Circuit, Hop, RunPage, Sequence } from "./data";
+import type { Circuit, Hop, RunPage, Sequence } from "../data";
 import { View } from "./view.svelte";
 
 /** A circuit over one chain instead of a sequence, for runs of which only the circuit is known. */

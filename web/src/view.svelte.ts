@@ -1,4 +1,4 @@
-import type { CircuitPath, Page, RunPage } from "./data";
+import type { CircuitPath, Page, RunPage } from "../data";
 import type { Example, Prepared } from "./run";
 
 export const TABS = ["attention", "residual", "heads"] as const;
@@ -66,12 +66,6 @@ export class View {
   /** The path that is cut, by its number; -1 if none is. */
   get cutNumber(): number {
     return this.paths.findIndex(({ key }) => key === this.cut);
-  }
-
-  /** The relations along which a head attends, as they are printed; perhaps none. */
-  relations(layer: number, head: number): string {
-    const own = this.paths.filter((path) => path.layer === layer && path.head === head);
-    return own.map(({ label, name }) => label.replace(`${name} `, "")).join(", ");
   }
 
   path(key: string | null): CircuitPath | null {

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from headway.report.entries import Entry
+from headway.report.findings import Findings
 from headway.words import MACHINE, natural, said, short_names, varied
 
 SEED = "seed"
@@ -27,62 +27,64 @@ class Axis:
     values: list[str]
     along: list[str]
 
-    def of(self, entry: Entry) -> str:
+    def of(self, member: Findings) -> str:
         """A run's value, as text."""
-        return value_of(entry, self.field)
+        return value_of(member, self.field)
 
 
-def value_of(entry: Entry, field: str) -> str:
+def value_of(member: Findings, field: str) -> str:
     """A run's value of a field, as text."""
-    return said(entry.fields[field]) if field in entry.fields else MISSING
+    return said(member.fields[field]) if field in member.fields else MISSING
 
 
-def number_of(entry: Entry, field: str) -> float | None:
+def number_of(member: Findings, field: str) -> float | None:
     """A run's value of a field if it is a number."""
-    value = entry.fields.get(field)
+    value = member.fields.get(field)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     return None
 
 
-def axes_of(entries: Sequence[Entry]) -> list[Axis]:
+def axes_of(members: Sequence[Findings]) -> list[Axis]:
     """The fields that vary, except the seed and those that follow from an earlier one.
 
     The task's fields come first, then the model's and those of training.
     """
     chosen: dict[str, list[str]] = {}
-    for name in varied([entry.fields for entry in entries]):
+    for name in varied([member.fields for member in members]):
         if name == SEED or name in MACHINE:
             continue
-        by = next((other for other in chosen if _follows(entries, name, other)), None)
+        by = next((other for other in chosen if _follows(members, name, other)), None)
         if by is None:
             chosen[name] = []
-        elif all(name in entry.fields for entry in entries):
+        elif all(name in member.fields for member in members):
             chosen[by].append(name)
     short = short_names(list(chosen))
-    return [Axis(name, short[name], _values(entries, name), chosen[name]) for name in chosen]
+    return [Axis(name, short[name], _values(members, name), chosen[name]) for name in chosen]
 
 
-def grouped(entries: Iterable[Entry], axes: Sequence[Axis]) -> dict[tuple[str, ...], list[Entry]]:
+def grouped(
+    members: Iterable[Findings], axes: Sequence[Axis]
+) -> dict[tuple[str, ...], list[Findings]]:
     """The runs by their values of some axes, as text."""
-    groups: dict[tuple[str, ...], list[Entry]] = {}
-    for entry in entries:
-        groups.setdefault(tuple(axis.of(entry) for axis in axes), []).append(entry)
+    groups: dict[tuple[str, ...], list[Findings]] = {}
+    for member in members:
+        groups.setdefault(tuple(axis.of(member) for axis in axes), []).append(member)
     return groups
 
 
-def _follows(entries: Sequence[Entry], name: str, other: str) -> bool:
+def _follows(members: Sequence[Findings], name: str, other: str) -> bool:
     """Whether one field's value follows from another's, in these runs."""
     seen: dict[str, str] = {}
     return all(
-        seen.setdefault(value_of(entry, other), value_of(entry, name)) == value_of(entry, name)
-        for entry in entries
+        seen.setdefault(value_of(member, other), value_of(member, name)) == value_of(member, name)
+        for member in members
     )
 
 
-def _values(entries: Sequence[Entry], name: str) -> list[str]:
+def _values(members: Sequence[Findings], name: str) -> list[str]:
     """The values that occur: numbers by size, then words, then none at all."""
-    found = {value_of(entry, name): number_of(entry, name) for entry in entries}
+    found = {value_of(member, name): number_of(member, name) for member in members}
 
     def rank(value: str) -> tuple[bool, bool, float, list[str]]:
         number = found[value]

@@ -35,13 +35,11 @@ def cell(shown: Run | Discovery | Circuit | Timeline) -> str:
                 return _run(shown)
             case Discovery():
                 title = f"{_size(shown.circuit)}, loss {rounded(shown.replaced_loss)}"
-                return _fragment([title], picture(shown), title, str(shown))
             case Circuit():
                 title = _size(shown)
-                return _fragment([title], picture(shown), title, str(shown))
             case Timeline():
                 title = f"{counted(len(shown.paths), 'path')} through training"
-                return _fragment([title], picture(shown), title, str(shown))
+        return _fragment([title], picture(shown), title, str(shown))
     except HeadwayError as error:
         return _fragment([str(error)])
 
@@ -57,7 +55,6 @@ def picture(shown: Run | Discovery | Circuit | Timeline) -> str | None:
 
 def _drawing(shown: Run | Discovery | Circuit | Timeline) -> "Callable[[], Figure] | None":
     from headway.report.figures import draw_circuit, draw_emergence
-    from headway.report.figures.circuit_drawing import draw_paths
     from headway.report.figures.saving import drawings
 
     match shown:
@@ -66,12 +63,11 @@ def _drawing(shown: Run | Discovery | Circuit | Timeline) -> "Callable[[], Figur
             return drawn.get("circuit") or drawn.get("losses")
         case Timeline():
             return (lambda: draw_emergence(shown, [])) if shown.paths and shown.steps else None
-        case Discovery():
-            return lambda: draw_circuit(shown, cast_of(shown), _size(shown.circuit))
-        case Circuit():
-            return (
-                (lambda: draw_paths(shown, cast_of(shown), _size(shown))) if shown.paths else None
-            )
+        case Discovery() | Circuit():
+            circuit = shown if isinstance(shown, Circuit) else shown.circuit
+            if shown is circuit and not circuit.paths:
+                return None
+            return lambda: draw_circuit(shown, cast_of(shown), _size(circuit))
 
 
 def _run(run: Run) -> str:

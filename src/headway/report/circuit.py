@@ -1,4 +1,4 @@
-"""A run's circuit as data: its places, its paths with their curves, and what the stream holds."""
+"""A run's circuit as data: its places, its paths with their curves, and what is measured of it."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,8 @@ from headway.report.findings import Findings
 from headway.report.labels import typeset
 from headway.report.looks import path_looks, symbol_colours
 from headway.tasks import Task
-from headway.theory import is_code
+from headway.text import rounded
+from headway.theory import Holdings, is_code
 
 
 def path_key(path: Path) -> str:
@@ -19,29 +20,10 @@ def path_key(path: Path) -> str:
     return f"{path.layer}.{path.head}.{path.relation}"
 
 
-def place_data(task: Task) -> list[schema.Place]:
-    """The roles of one chain, in the order of the sequence."""
-    colours, standing = symbol_colours(task), places(task)
-    groups = list(dict.fromkeys(place.group for place in standing))
-    return [
-        schema.Place(
-            role=place.role,
-            symbol=place.symbol,
-            label=typeset(place.symbol or place.role),
-            group=groups.index(place.group),
-            colour=colours.get(place.symbol, 0),
-        )
-        for place in standing
-    ]
-
-
 def hop_data(task: Task, learnt: dict[str, float | None]) -> list[schema.Hop]:
     """What is asked for, each with the step at which it was learnt."""
     colours = symbol_colours(task)
-    return [
-        schema.Hop(hop, typeset(hop), hop in task.judged, learnt.get(hop), colours[hop])
-        for hop in task.hops
-    ]
+    return [schema.Hop(hop, typeset(hop), learnt.get(hop), colours[hop]) for hop in task.hops]
 
 
 def circuit_data(
@@ -56,54 +38,41 @@ def circuit_data(
         steps: of the page, for the curves of paths.
         cells: where relations lead in the examples.
     """
-    discovery, task = findings.discovery, findings.task
-    if discovery is None:
+    if findings.discovery is None:
         return None
-    circuit, model = discovery.circuit, findings.run.config.model
+    task, colours = findings.task, symbol_colours(findings.task)
     return schema.Circuit(
-        layers=model.n_layers,
-        heads=model.n_heads,
-        places=place_data(task),
-        joined=joins_roles(task, circuit.paths),
-        paths=path_data(findings, steps, cells or {}),
-        idle=[
-            schema.IdleHead(*head, does)
-            for does, heads in circuit.idle_heads.items()
-            for head in heads
+        layers=findings.run.config.model.n_layers,
+        places=[
+            schema.Place(
+                role=place.role,
+                label=typeset(place.symbol or place.role),
+                colour=colours.get(place.symbol, 0),
+            )
+            for place in places(task)
         ],
-        stream=stream(findings),
-        loss=discovery.replaced_loss,
-        intact=discovery.intact_loss,
-        threshold=discovery.threshold,
-        ablation=findings.ablation,
-        faithful=discovery.faithful,
+        joined=joins_roles(task, findings.discovery.circuit.paths),
+        paths=_paths(findings, steps, cells or {}),
     )
 
 
-def path_data(
+def _paths(
     findings: Findings, steps: Sequence[int], cells: dict[str, list[list[tuple[int, int]]]]
 ) -> list[schema.CircuitPath]:
-    """The paths of a circuit, with their curves at these steps."""
-    discovery, timeline, task = findings.discovery, findings.timeline, findings.task
-    assert discovery is not None
-    paths = discovery.circuit.paths
+    timeline, task, paths = findings.timeline, findings.task, findings.paths
     looks, standing = path_looks(task, paths), [place.role for place in places(task)]
-    necessity = {n.path: n for n in discovery.evidence.necessity}
     lost = lost_without(task, paths, findings.causal) or {}
     histories = {} if timeline is None else {h.path: h for h in timeline.paths}
     found = []
     for path in paths:
-        n, rest, history = necessity.get(path), lost.get(path), histories.get(path)
+        rest, history, look = lost.get(path), histories.get(path), looks[path]
         query, key = path.relation.ends or ("", "")
         between = query in standing and key in standing
-        look = looks[path]
         found.append(
             schema.CircuitPath(
                 key=path_key(path),
-                name=name_of(path.at),
                 layer=path.layer,
                 head=path.head,
-                relation=path.relation,
                 label=typeset(str(path)),
                 query=standing.index(query) if between else None,
                 attended=standing.index(key) if between else None,
@@ -115,8 +84,6 @@ def path_data(
                 without=[] if history is None else at_steps(findings, history.loss_without, steps),
                 born=history and history.born,
                 needed=history and history.needed,
-                cut=n and n.loss,
-                free=n and n.free,
                 lost=[] if rest is None else list(map(path_key, rest.paths)),
                 answers=[] if rest is None else list(map(typeset, rest.answers)),
             )
@@ -138,31 +105,71 @@ def short(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def stream(findings: Findings) -> list[list[list[str]]]:
+def evidence(findings: Findings) -> schema.Table | None:
+    """What every path is needed for; None without a path."""
+    found, timeline = findings.discovery, findings.timeline
+    if found is None or not findings.paths:
+        return None
+    necessity = {n.path: n for n in found.evidence.necessity}
+    born = {} if timeline is None else {h.path: h.born for h in timeline.paths}
+    looks, rows = path_looks(findings.task, findings.paths), list[list[schema.Cell]]()
+    for path in findings.paths:
+        n, step = necessity.get(path), born.get(path)
+        row: list[schema.Cell] = [typeset(str(path))]
+        row.append(", ".join(map(typeset, looks[path].carries)) or None)
+        row += [None, None] if n is None else [n.attention, n.worst]
+        rows.append([*row, None if step is None else round(step)])
+    return schema.Table(
+        title="",
+        head=["path", "carries", "attention", "loss without", "emerges at step"],
+        rows=rows,
+        keys=list(map(path_key, findings.paths)),
+        note=(
+            f"At the last step; loss of the circuit ({findings.ablation}) without the path, heads"
+            " above as found or free, whichever is worse. Whole:"
+            f" {rounded(found.replaced_loss)}; threshold: {rounded(found.threshold)}."
+        ),
+    )
+
+
+def heads(findings: Findings) -> schema.Table | None:
+    """What every head does; None if that is not known."""
+    if (found := findings.discovery) is None:
+        return None
+    rows = [
+        [name_of(head), typeset(str(mechanism)), found.evidence.alone.get(head)]
+        for head, mechanism in sorted(found.circuit.mechanisms.items(), key=lambda one: one[0])
+    ]
+    note = (
+        "The loss of the model with this head alone replaced by what it does; as it is:"
+        f" {rounded(found.intact_loss)}. The simplest mechanism that keeps the loss small is kept."
+    )
+    return schema.Table("", ["head", "what it does", "loss so"], rows, note=note)
+
+
+def stream(findings: Findings) -> schema.Table | None:
     """The symbols at every place before the first layer and after each, along the circuit.
 
-    Empty if the flow of information in the task is not known, or a path joins no two of its roles.
+    None if the flow of information in the task is not known, or a path joins no two of its roles.
     """
-    flow, discovery = findings.task.flow(), findings.discovery
-    if flow is None or discovery is None:
-        return []
-    paths, standing = discovery.circuit.paths, [place.role for place in places(findings.task)]
-    if not {end for path in paths for end in path.relation.ends or ("",)} <= {*flow.roles}:
-        return []
-    order = symbol_order(findings.task)
-    along = flow.along(paths, findings.causal, findings.run.config.model.n_layers)
-    return [
+    if (along := findings.along) is None:
+        return None
+    standing = [place.role for place in places(findings.task)]
+    rows: list[list[schema.Cell]] = [
         [
-            [
-                typeset(piece)
-                for piece in sorted(held[role], key=lambda one: _rank(order, one))
-                if not is_code(piece)
-            ]
-            for role in standing
+            f"layer {after - 1}" if after else "embedding",
+            *(" ".join(symbols(findings.task, held, role)) for role in standing),
         ]
-        for held in along.stages
+        for after, held in reversed(list(enumerate(along.stages)))
     ]
+    note = "Symbols at each place of one chain, if heads copy all that stands where they look."
+    return schema.Table("", ["after", *standing], rows, note=note)
 
 
-def _rank(order: Sequence[str], symbol: str) -> tuple[int, str]:
-    return order.index(symbol) if symbol in order else len(order), symbol
+def symbols(task: Task, held: Holdings, role: str) -> list[str]:
+    """The symbols that a role holds, as they are printed, those nearest to the query first."""
+    order = symbol_order(task)
+    rank = {symbol: i for i, symbol in enumerate(order)}
+    found = [piece for piece in held[role] if not is_code(piece)]
+    found.sort(key=lambda one: (rank.get(one, len(order)), one))
+    return [typeset(piece) for piece in found]

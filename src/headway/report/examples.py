@@ -11,11 +11,10 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
 from headway.circuits.ablation import Bench
-from headway.circuits.emergence import BIRTH, MATTERS
+from headway.circuits.emergence import BIRTH
 from headway.circuits.given import with_tap
 from headway.circuits.mechanism import KnockOut
 from headway.circuits.roles import chain_letter, places, position_labels
-from headway.circuits.strays import strays
 from headway.models import attention_patterns
 from headway.paths import Path
 from headway.report import schema
@@ -131,8 +130,7 @@ class _Looker:
 
     def __init__(self, findings: Findings, batch: Batch, steps: int, memory: Memory):
         self.findings, self.batch, self.memory = findings, batch, memory
-        found = findings.discovery
-        self.paths: list[Path] = [] if found is None else found.circuit.paths
+        self.paths: list[Path] = findings.paths
         self.cells = leads(findings, batch, self.paths)
         one = len(findings.followed_heads) * len(findings.shown) ** 2
         room = max(FEW_CELLS, min(MOST_CELLS, MANY * one)) // one
@@ -191,11 +189,12 @@ class _Looker:
             steps=self.kept,
             sequences=self.count,
             heads=[
-                schema.FollowedHead(*head, found is None or head in useful, str(does.get(head, "")))
+                schema.FollowedHead(
+                    *head, found is None or head in useful, typeset(str(does.get(head, "")))
+                )
                 for head in findings.followed_heads
             ],
             packed=packed(torch.stack([seen[i].attention for i in self.kept], dim=-1)),
-            strays=stray_attention(findings, self.batch, self.paths) if found else [],
         )
 
 
@@ -246,7 +245,7 @@ def _sequence(
         places=[where[position][0] for position in shown],
         chains=[where[position][1] for position in shown],
         questions=[
-            schema.Question(first + q - shown.start, h, where[first + q][1], index[n])
+            schema.Question(first + q - shown.start, h, index[n])
             for n, (q, h) in zip(wanted, asked, strict=True)
         ],
         names=[*names[:MOST_NAMES], *(["…"] if len(names) > MOST_NAMES else [])],
@@ -269,23 +268,3 @@ def _cells(edges: Edges, shown: range, sequence: int) -> list[tuple[int, int]]:
     cells = torch.stack([queries, edges.keys[sequence]], dim=-1)[edges.there[sequence]].tolist()
     start = shown.start
     return [(q - start, k - start) for q, k in cells if q in shown and k in shown][-MOST_LEADS:]
-
-
-def stray_attention(
-    findings: Findings, batch: Batch, paths: Sequential[Path]
-) -> list[schema.Stray]:
-    """Strong attention, at the last step, that no path of the circuit stands for."""
-    model = with_tap(findings.run.model(findings.checkpoints[-1]), findings.task)
-    found = strays(model, findings.task, findings.sequences, paths)
-    where, heads = leads(findings, batch, [one.path for one in found]), findings.followed_heads
-    return [
-        schema.Stray(
-            head=heads.index(stray.path.at) if stray.path.at in heads else None,
-            label=typeset(str(stray.path)),
-            attention=round(stray.attention, 3),
-            rise=stray.rise,
-            needed=stray.rise >= MATTERS,
-            cells=where[stray.path.relation],
-        )
-        for stray in found
-    ]

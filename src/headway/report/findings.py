@@ -17,16 +17,19 @@ from headway.circuits import (
 )
 from headway.circuits.dependence import Dependence
 from headway.circuits.discovery import standing_of
-from headway.circuits.emergence import hop_steps
+from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.circuits.least import Least
 from headway.errors import HeadwayError, require
+from headway.paths import Path as AttentionPath
 from headway.tasks import Batch, Task
-from headway.text import command
+from headway.text import command, rounded
+from headway.theory.flow import Along
 from headway.training import Run, held_out
+from headway.training.config import flat
 from headway.training.modules import Module
 
 SEQUENCES, EXAMPLES = 16, 8
-"""Held-out sequences over which strong attention is averaged, and how many of them are shown."""
+"""Held-out sequences that are drawn, and how many of them are shown."""
 
 MOST_POSITIONS, MOST_CELLS = 256, 3_000_000
 """The most positions of an example, and cells of all its maps; of more the page shows the end."""
@@ -53,6 +56,7 @@ class Findings:
         checkpoints: the steps whose weights are kept.
         dependence: which paths depend on which, if that was measured.
         certificate: that of the circuit, if it was asked for.
+        name: of the folder, perhaps with those above it.
     """
 
     run: Run
@@ -65,10 +69,15 @@ class Findings:
     checkpoints: list[int]
     dependence: Dependence | None = None
     certificate: Certificate | None = None
+    name: str = ""
 
     @classmethod
-    def of(cls, run: Run) -> "Findings":
+    def of(cls, run: Run, name: str = "") -> "Findings":
         """Reads a run's folder.
+
+        Args:
+            run: of the folder.
+            name: by default the folder's own.
 
         Raises:
             HeadwayError: if a file in it is corrupted.
@@ -108,6 +117,7 @@ class Findings:
             checkpoints=run.checkpoint_steps(),
             dependence=depends,
             certificate=certificate,
+            name=name or run.folder.name,
         )
 
     @property
@@ -137,20 +147,54 @@ class Findings:
 
     @functools.cached_property
     def hops(self) -> dict[str, float | None]:
-        """The step at which each hop was learnt, from the evaluations; None if it was not yet."""
-        return hop_steps(self.metrics, self.task.hops)
+        """The step at which each hop was learnt, None if it was not yet; empty if unknown."""
+        if self.timeline is not None:
+            return self.timeline.hops
+        return hop_steps(self.metrics, self.task.hops) if self.metrics else {}
+
+    @functools.cached_property
+    def fields(self) -> dict[str, Any]:
+        """Those of the config, flat."""
+        return flat(self.run.config)
+
+    @property
+    def in_chain_order(self) -> bool | None:
+        """Whether the hops were learnt in their order; None if there is nothing to compare."""
+        return None if len(self.hops) < 2 else learnt_in_order(self.hops, self.task.hop_order)
+
+    @functools.cached_property
+    def status(self) -> str:
+        """`done`, `failed`, `running` or `stopped`."""
+        return self.run.status
+
+    @property
+    def done(self) -> bool:
+        """Whether training came to its end, with a loss."""
+        return self.status == "done" and self.loss is not None
+
+    @property
+    def message(self) -> str:
+        """Why it failed; empty if it did not."""
+        return str((self.outcome or {}).get("message") or "")
+
+    @property
+    def paths(self) -> list[AttentionPath]:
+        """The paths of the circuit; empty without one."""
+        return [] if self.discovery is None else self.discovery.circuit.paths
+
+    @functools.cached_property
+    def along(self) -> Along | None:
+        """How information flows along the circuit's paths; None if that is not known."""
+        flow = self.task.flow()
+        ends = {end for path in self.paths for end in path.relation.ends or ("",)}
+        if flow is None or self.discovery is None or not ends <= {*flow.roles}:
+            return None
+        return flow.along(self.paths, self.causal, self.run.config.model.n_layers)
 
     @property
     def no_circuit(self) -> str | None:
         """Why there is no circuit to look for, as a sentence; None if there may be one."""
-        if self.task.length == 1:
-            return "A sequence has one position, so attention has no choice: there is no circuit."
-        if getattr(self.run.config.model, "attention", "softmax") != "softmax":
-            return (
-                "The model's attention is linear: its scores are no shares of attention, so no"
-                " circuit can be looked for."
-            )
-        return None
+        return no_circuit(self.run)
 
     @property
     def no_maps(self) -> str | None:
@@ -166,6 +210,34 @@ class Findings:
                 " to show."
             )
         return None
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """Why parts of a page are not there, each with the command that would help."""
+        folder, lacks = self.run.folder, dict[str, str]()
+        if not self.metrics:
+            lacks["evaluations"] = "There is no evaluation yet."
+        if self.no_maps is not None:
+            lacks["attention"] = self.no_maps
+        if self.no_circuit is not None:
+            lacks["circuit"] = self.no_circuit
+        elif self.discovery is None:
+            how, why = command("circuit", folder), refusal(self.run, self.metrics)
+            lacks["circuit"] = f"The circuit has not been looked for yet: {how}"
+            if why is not None:
+                lacks["circuit"] = f"{why} To look all the same: {how} --threshold LOSS"
+        elif self.timeline is None:
+            how = command("emergence", folder)
+            lacks["births"] = f"The circuit's paths are not dated yet: {how}"
+        return lacks
+
+    @property
+    def lacks(self) -> str:
+        """How it ended if it is not done, and what is not there, in sentences; perhaps empty."""
+        why = {"failed": f"Training failed: {self.message}.", "running": "Still training."}
+        lines = [] if self.status == "done" else [why.get(self.status, "Training was stopped.")]
+        missing = {**self.missing, "attention": ""}
+        return " ".join([*lines, *filter(None, missing.values())])
 
     @property
     def causal(self) -> bool:
@@ -213,6 +285,31 @@ class Findings:
         """The positions of an example that the page shows: the last ones, if there are many."""
         most = min(MOST_POSITIONS, math.isqrt(MOST_CELLS // len(self.followed_heads)))
         return range(self.task.length)[-most:]
+
+
+def no_circuit(run: Run) -> str | None:
+    """Why a run has no circuit to look for, as a sentence; None if there may be one."""
+    if run.task.length == 1:
+        return "A sequence has one position, so attention has no choice: there is no circuit."
+    if getattr(run.config.model, "attention", "softmax") != "softmax":
+        return (
+            "The model's attention is linear: its scores are no shares of attention, so no"
+            " circuit can be looked for."
+        )
+    return None
+
+
+def refusal(run: Run, metrics: Sequence[dict[str, Any]]) -> str | None:
+    """Why the search for a circuit refuses a run, as a sentence; None if it does not."""
+    if (why := no_circuit(run)) is not None or not metrics or run.status != "done":
+        return why
+    loss, threshold = judged_loss(run.task, metrics[-1]), run.task.threshold
+    if threshold is None or loss < threshold:
+        return None
+    return (
+        f"The search refuses a model that has not learnt: its loss, {rounded(loss)}, is not below"
+        f" {threshold:g}."
+    )
 
 
 def heads_of(run: Run) -> list[Head]:

@@ -1,13 +1,11 @@
 """What came out of a run, in sentences and key numbers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from headway.circuits import THRESHOLD
-from headway.circuits.emergence import BIRTH, learnt_in_order
+from headway.circuits.emergence import BIRTH
 from headway.circuits.verdicts import verdicts
 from headway.report.findings import Findings
 from headway.report.labels import typeset
-from headway.report.schema import Fact
 from headway.text import counted, enumerated, rounded
 
 
@@ -54,93 +52,25 @@ def summary(findings: Findings) -> Iterator[str]:
             text += f" ({rounded(findings.judged_loss or 0.0)} for {names}; the rest cannot be told"
             text += " without error)"
         yield f"{text}."
-        yield from _circuit(findings)
     elif outcome is not None:
         below = [typeset(hop) for hop, loss in last[0]["partial"].items() if loss < BIRTH]
         of = counted(len(task.hops), "hop")
         yield f"Of {of}, {', '.join(below)} got below {BIRTH:g}." if below else "No hop was learnt."
-    learnt = learnt_first(findings.hops)
-    if len(learnt) > 1 and (in_order := learnt_in_order(findings.hops, task.hop_order)) is not None:
+    if "circuit" in findings.missing:
+        yield findings.missing["circuit"]
+    elif (found := findings.discovery) is not None:
+        heads, every = len(found.circuit.useful_heads), len(found.circuit.mechanisms)
+        layers = counted(len(found.circuit.useful_layers), "layer")
+        yield f"The circuit has {heads} of {counted(every, 'head')}, in {layers}."
+        for one in verdicts(found, findings.circuits):
+            word = {True: "yes", False: "no", None: "cannot be said"}[one.holds]
+            yield f"{one.name}: {word}; {typeset(one.because)}."
+    learnt = sorted((step, hop) for hop, step in findings.hops.items() if step is not None)
+    if len(learnt) > 1 and findings.in_chain_order is not None:
         steps = ", ".join(f"{typeset(hop)} by step {step:,.0f}" for step, hop in learnt)
-        yield f"The hops were {'' if in_order else 'not '}learnt in order: {steps}."
-
-
-def _circuit(findings: Findings) -> Iterator[str]:
-    discovery = findings.discovery
-    if findings.no_circuit is not None:
-        yield findings.no_circuit
-    elif discovery is None:
-        yield "The heads that do it have not been looked for yet."
-    else:
-        circuit, loss = discovery.circuit, rounded(discovery.replaced_loss)
-        heads, every = len(circuit.useful_heads), len(circuit.mechanisms)
-        if not discovery.faithful:
-            yield (
-                f"The circuit found for it, {heads} of its {every} heads, is not the whole story:"
-                f" with every head replaced the loss is {loss}, not below {discovery.threshold:g}."
-            )
-        elif not circuit.paths:
-            yield f"The circuit found for it has no path, so it explains nothing (loss {loss})."
-        else:
-            every = verdicts(discovery, findings.circuits)
-            failed = [one.name for one in every if one.holds is False]
-            but = f" (but the circuit is not {enumerated(failed, 'or')})" if failed else ""
-            yield (
-                f"{heads} of its {every} heads {'is' if heads == 1 else 'are'} enough: with every"
-                f" head replaced by what it was found to do, the loss is {loss}{but}. They sit in"
-                f" {counted(len(circuit.useful_layers), 'layer')}{_against_least(findings)}."
-            )
-
-
-def _against_least(findings: Findings) -> str:
-    """How the layers used compare with the flow minimum, to end a sentence."""
-    assert findings.discovery is not None
-    used, least = len(findings.discovery.circuit.useful_layers), findings.least
-    if not least.known:
-        return ""
-    if least.layers is None:
-        return ", though by the theory no number of layers can answer"
-    if used == least.layers:
-        return ", exactly the flow minimum"
-    side = "more" if used > least.layers else "fewer"
-    return f", {abs(used - least.layers)} {side} than the flow minimum of {least.layers}"
-
-
-def facts(findings: Findings) -> Iterator[Fact]:
-    """Key numbers."""
-    last, found, solved = findings.metrics[-1:], findings.discovery, findings.solved_at
-    taken = "no evaluation yet"
-    if last:
-        taken = f"{findings.task.targets.loss_name} at step {last[0]['step']:,}"
-        if (test := (findings.outcome or {}).get("test_loss")) is not None:
-            taken += f"; test loss {rounded(test)}, on other sequences"
-    yield Fact("Validation loss", number(findings.loss), taken)
-    if found is not None:
-        every = f"every head replaced ({findings.ablation}); threshold {found.threshold:g}"
-        yield Fact("Circuit loss", rounded(found.replaced_loss), every)
-        heads = f"{len(findings.useful_heads)} of {len(found.circuit.mechanisms)}"
-        yield Fact("Useful heads", heads, findings.least.words)
-    never = "not yet" if findings.outcome is None else "never"
-    step, seconds, speed = never, never, ""
-    if solved is not None:
-        step, seconds = f"{solved['step']:,}", f"{solved['seconds']:,.0f}"
-    if last and last[0].get("examples_per_second") is not None:
-        speed = f"{last[0]['examples_per_second']:,.0f} sequences a second"
-    yield Fact(f"Step below {THRESHOLD:g}", step, "first evaluation at which it was")
-    yield Fact("Seconds until then", seconds, speed)
-    if findings.task.hop_order:
-        learnt = learnt_first(findings.hops)
-        order = learnt_in_order(findings.hops, findings.task.hop_order) if learnt else None
-        names = ", ".join(typeset(hop) for _, hop in learnt)
-        note = f"learnt: {names}" if learnt else "no hop was learnt" if last else taken
-        yield Fact("Hops in order", {True: "yes", False: "no", None: "–"}[order], note)
+        yield f"The hops were {'' if findings.in_chain_order else 'not '}learnt in order: {steps}."
 
 
 def number(value: float | None) -> str:
     """A measured number to three digits; a dash if there is none."""
     return "–" if value is None else rounded(value)
-
-
-def learnt_first(hops: Mapping[str, float | None]) -> list[tuple[float, str]]:
-    """The hops that were learnt, in that order, each after its step."""
-    return sorted((step, hop) for hop, step in hops.items() if step is not None)

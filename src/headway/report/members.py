@@ -1,109 +1,123 @@
-"""Runs that are compared, each with what its folder says, a number and a name."""
+"""Several runs, each with what its folder says and a name: those that were named, or a folder's."""
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from headway.circuits import Circuit
-from headway.circuits.emergence import learnt_in_order
 from headway.circuits.roles import places
+from headway.errors import HeadwayError
 from headway.reading import is_file
 from headway.report.findings import Findings
-from headway.text import command
-from headway.training import Run
+from headway.report.labels import shortened
+from headway.text import enumerated
+from headway.training import Run, find_runs
+from headway.training.files import clear_content_errors, is_there, read_json
+from headway.training.finding import PLAN
 from headway.training.seeds import generator_for
+from headway.words import natural
 
 Link = Callable[[Path], str | None]
 """From a run's folder to the address of its page."""
 
 
 @dataclass(frozen=True)
-class Member:
-    """One of the runs.
+class Runs:
+    """Runs to show together.
 
     Attributes:
-        number: from 1 on, in the order in which they were named.
-        name: its folder's, with those above it as far as they are not common to all.
-        link: the address of its own page, as seen from the comparison; None if there is no page.
-        status: `done`, `failed`, `running` or `stopped`.
-        findings: what its folder says.
+        folder: that holds them all.
+        name: with which the names of files begin that are kept.
+        title: of a page about them.
+        members: the runs.
+        unreadable: what could not be read, each with the reason.
+        planned: the names of all that the plan of a sweep's folder has; None if there is no plan.
     """
 
-    number: int
+    folder: Path
     name: str
-    link: str | None
-    status: str
-    findings: Findings
+    title: str
+    members: list[Findings]
+    unreadable: list[str] = field(default_factory=list)
+    planned: list[str] | None = None
+
+    @property
+    def missing(self) -> list[str]:
+        """The names of those of the plan that have not been started."""
+        return sorted((n for n in self.planned or () if not is_there(self.folder / n)), key=natural)
+
+    @property
+    def expected(self) -> int:
+        """How many there will be."""
+        return len({*(self.planned or ()), *(member.name for member in self.members)})
 
     @classmethod
-    def of(cls, number: int, run: Run, base: Path, link: Link) -> "Member":
-        """Reads a run's folder.
-
-        Args:
-            number: of the run.
-            run: the run.
-            base: the folder that holds all runs.
-            link: gives the address of a run's own page.
+    def named(cls, runs: Sequence[Run]) -> "Runs":
+        """Reads runs that were named.
 
         Raises:
-            HeadwayError: if a file in it is corrupted.
+            HeadwayError: if one is named twice, there are fewer than two, or a file of one is
+                corrupted.
         """
-        name = run.folder.resolve().relative_to(base).as_posix()
-        return cls(number, name, link(run.folder), run.status, Findings.of(run))
+        folders = [run.folder.resolve() for run in runs]
+        for i, folder in enumerate(folders):
+            if folder in folders[:i]:
+                raise HeadwayError(f"{runs[i].folder} is named twice: a run is compared to others")
+        if len(runs) < 2:
+            raise HeadwayError(f"{len(runs)} run cannot be compared: name at least two")
+        base = Path(os.path.commonpath([folder.parent for folder in folders]))
+        names = (folder.relative_to(base).as_posix() for folder in folders)
+        members = [Findings.of(run, name) for run, name in zip(runs, names, strict=True)]
+        title = shortened(enumerated(member.name for member in members), 100)
+        return cls(base, "comparison", title, members)
 
-    @property
-    def circuit(self) -> Circuit:
-        """Of a run that has one."""
-        assert self.findings.discovery is not None
-        return self.findings.discovery.circuit
+    @classmethod
+    def of(cls, folder: Path, runs: Iterable[Run | HeadwayError] | None = None) -> "Runs":
+        """Reads the runs of a folder. Folders that are no runs are passed over.
 
-    @property
-    def hops(self) -> dict[str, float | None]:
-        """The step at which every hop was learnt, if the evaluations tell it."""
-        timeline = self.findings.timeline
-        return self.findings.hops if timeline is None else timeline.hops
+        Args:
+            folder: that holds them.
+            runs: the runs in it, or why one cannot be read, if they are known.
 
-    @property
-    def in_chain_order(self) -> bool | None:
-        """Whether the hops were learnt in their order; None if there is nothing to compare."""
-        if len(self.hops) < 2:
-            return None
-        return learnt_in_order(self.hops, self.findings.run.task.hop_order)
-
-    @property
-    def lacks(self) -> str:
-        """What is not there of the run, in sentences; perhaps empty."""
-        findings, lines = self.findings, list[str]()
-        if findings.outcome and findings.outcome["status"] == "failed":
-            lines.append(f"Training failed: {findings.outcome['message']}.")
-        elif findings.outcome is None:
-            running = self.status == "running"
-            lines.append("Still training." if running else "Training was stopped.")
-        if not findings.metrics:
-            lines.append("There is no evaluation yet.")
-        if not findings.checkpoints:
-            lines.append("There are no checkpoints.")
-        elif findings.no_circuit is not None:
-            lines.append(findings.no_circuit)
-        elif findings.discovery is None:
-            how = command("circuit", findings.run.folder)
-            lines.append(f"No circuit has been looked for: {how}")
-        elif findings.timeline is None:
-            how = command("emergence", findings.run.folder)
-            lines.append(f"The circuit's paths are not dated: {how}")
-        return " ".join(lines)
+        Raises:
+            HeadwayError: if there is no run, none can be read, or its plan cannot.
+        """
+        members, unreadable = list[Findings](), list[str]()
+        for found in find_runs(folder) if runs is None else runs:
+            try:
+                if isinstance(found, HeadwayError):
+                    raise found
+                members.append(Findings.of(found))
+            except HeadwayError as error:
+                if not str(error).endswith("no config.json"):
+                    unreadable.append(str(error))
+        if not members and not unreadable:
+            raise HeadwayError(f"{folder}: there is no run here, and no folder of a run in it")
+        if not members:
+            raise HeadwayError(f"{folder}: no run in it can be read: {unreadable[0]}")
+        members.sort(key=lambda member: natural(member.name))
+        name = folder.resolve().name or "runs"
+        return cls(folder, name, name, members, unreadable, _planned_in(folder))
 
 
-def families(members: Sequence[Member]) -> list[list[Member]]:
+def _planned_in(folder: Path) -> list[str] | None:
+    """The names of all runs that the plan of a sweep's folder has; None if there is no plan."""
+    if not is_there(folder / PLAN):
+        return None
+    plan = read_json(folder / PLAN)
+    with clear_content_errors(folder / PLAN):
+        return list(map(str, plan["runs"].keys()))
+
+
+def families(members: Sequence[Findings]) -> list[list[Findings]]:
     """The runs whose circuits can be compared, together.
 
     They are of one kind of task with the same relations, and their roles stand in the same order.
     """
-    found: dict[tuple[str, ...], list[Member]] = {}
+    found: dict[tuple[str, ...], list[Findings]] = {}
     for member in members:
-        task = member.findings.task
+        task = member.task
         roles = (place.role for place in places(task))
         relations = task.relations(task.sample(2, generator_for("cpu", "families")))
         found.setdefault((task.kind, *roles, "", *sorted(relations)), []).append(member)

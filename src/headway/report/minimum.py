@@ -1,11 +1,13 @@
 """How many layers would have been enough."""
 
 from collections.abc import Iterator
+from itertools import count
 
 from headway.circuits.least import Least
-from headway.report import schema
+from headway.report.circuit import symbols
 from headway.report.findings import Findings
 from headway.report.labels import typeset
+from headway.report.schema import Section, Table
 from headway.text import command, counted, enumerated
 from headway.theory import (
     Flow,
@@ -13,40 +15,34 @@ from headway.theory import (
     chain_depth,
     closed_form,
     fewest_paths,
-    is_code,
     theorem_1_bound,
 )
 
 MASKS = {True: "with the causal mask", False: "without a mask"}
 
 
-def minimum(findings: Findings) -> schema.Minimum:
+def minimum(findings: Findings) -> Section:
     """The flow minimum, what the circuit uses, and what the query can hold layer by layer."""
-    found, flow = findings.discovery, findings.task.flow()
-    used = None if found is None else len(found.circuit.useful_layers)
+    flow, along = findings.task.flow(), findings.along
     if flow is None:
         why = "the task does not say how information must flow to its answers."
-        sentence = f"The flow minimum of this task is not known: {why}"
-        return schema.Minimum(None, used, [sentence], [])
-    best = flow.holdings(findings.run.config.model.n_layers, findings.causal)
-    along, broken = None, []
-    paths = [] if found is None else found.circuit.paths
-    if found is not None and all({*(p.relation.ends or [""])} <= {*flow.roles} for p in paths):
-        walked = flow.along(paths, findings.causal, len(best) - 1)
-        along, broken = walked.stages, list(walked.broken)
+        return Section("Minimum", [f"The flow minimum of this task is not known: {why}"])
     sentences = list(_sentences(findings, flow))
-    if broken:
+    if along is not None and along.broken:
         sentences.append(
-            f"The circuit breaks the flow at {enumerated(typeset(str(path)) for path in broken)}:"
+            f"The circuit breaks the flow at {enumerated(typeset(str(p)) for p in along.broken)}:"
             " it has brought nothing that both positions hold. Either the circuit lacks a path, one"
             " that costs little when it is cut, or the head finds its key by something else, such"
             " as its position; then assumption 1 is violated there."
         )
-    query = [
-        (_symbols(flow, held), None if along is None else _symbols(flow, along[i]))
-        for i, held in enumerate(best)
+    best = flow.holdings(findings.run.config.model.n_layers, findings.causal)
+    rows = [
+        [layers, *(_query(findings, flow, held) for held in stages)]
+        for layers, *stages in zip(count(), best, *([] if along is None else [along.stages]))
     ]
-    return schema.Minimum(findings.least.layers, used, sentences, query)
+    head = ["layers", "symbols at the query, at best"]
+    head += [] if along is None else ["along the circuit"]
+    return Section("Minimum", sentences, [Table("", head, rows)])
 
 
 def _sentences(findings: Findings, flow: Flow) -> Iterator[str]:
@@ -86,7 +82,6 @@ def _sentences(findings: Findings, flow: Flow) -> Iterator[str]:
         )
 
 
-def _symbols(flow: Flow, held: Holdings) -> list[str]:
+def _query(findings: Findings, flow: Flow, held: Holdings) -> str:
     """The symbols at the query."""
-    symbols = [piece for piece in held[flow.query] if not is_code(piece)]
-    return [typeset(piece) for piece in sorted(symbols, key=lambda one: (len(one), one))]
+    return ", ".join(symbols(findings.task, held, flow.query))

@@ -7,7 +7,6 @@ from html import escape
 from importlib import resources
 from pathlib import Path
 
-from headway.report.examples import Memory
 from headway.report.findings import Findings
 from headway.report.labels import plain
 from headway.report.run import run_page
@@ -53,18 +52,13 @@ def write_report(run: Run) -> Path:
     return page
 
 
-def render(findings: Findings, live: str = "", memory: Memory | None = None) -> str:
-    """The page of a run as text.
-
-    Args:
-        findings: of the run.
-        live: the version of what is shown, if it is served and is to follow changes.
-        memory: of checkpoints seen before (see `examples`), for the next time.
+def render(findings: Findings, live: str = "") -> str:
+    """The page of a run as text (see `run_page`).
 
     Raises:
         HeadwayError: if a checkpoint cannot be read.
     """
-    return html(run_page(findings, live=live, memory=memory))
+    return html(run_page(findings, live=live))
 
 
 def html(page: Page) -> str:

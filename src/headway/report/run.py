@@ -1,23 +1,23 @@
 """The page of a run: all that its folder says, gathered into one object."""
 
 import json
+import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
-from headway.circuits import THRESHOLD
 from headway.circuits.emergence import BIRTH
-from headway.circuits.verdicts import verdicts
+from headway.circuits.text import verdict_lines
+from headway.circuits.verdicts import Verdict, verdicts
 from headway.report import schema
-from headway.report.circuit import circuit_data, hop_data, path_key, short
-from headway.report.details import details
+from headway.report.circuit import circuit_data, evidence, heads, hop_data, short, stream
 from headway.report.examples import Memory, examples, thinned
 from headway.report.findings import Findings
-from headway.report.headline import facts, headline, summary
+from headway.report.headline import headline, summary
 from headway.report.labels import typeset
 from headway.report.minimum import minimum
 from headway.report.settings import setting_of
 from headway.report.span import shown_until
-from headway.report.story import story
 from headway.text import command
 from headway.training import to_dict
 from headway.training.config import Elsewhere
@@ -25,8 +25,13 @@ from headway.training.config import Elsewhere
 MOST_POINTS = 600
 """Evaluations on a page; of more, evenly many are kept."""
 
-AGAIN = 'from headway.training import Run, train\n\ntrain(Run.open(".").config, "again")'
 VERSIONS = ("headway", "python", "torch")
+BIBTEX = """@software{{headway,
+  title = {{headway: how stacked attention heads learn to follow a chain of facts, and when}},
+  author = {{{{The headway authors}}}},
+  version = {{{version}}},
+  license = {{MIT}}
+}}"""
 
 
 def run_page(
@@ -53,30 +58,18 @@ def run_page(
     line, dated = headline(findings), dict[int, float]()
     if timeline is not None:
         dated = dict(zip(timeline.steps, map(short, timeline.loss), strict=True))
-    session = findings.sessions[-1] if findings.sessions else {}
+    versions = {name: str(version) for name, version in _versions(findings)}
     return schema.RunPage(
         kind=kind,
         name=run.folder.name,
         title=typeset(task.title),
         headline=line,
-        summary=[line, *summary(findings)],
-        setting=setting_of(run.config),
-        facts=list(facts(findings)),
+        summary=[line, *summary(findings), " · ".join(setting_of(run.config))],
         warning=_warning(findings),
-        status=run.status,
-        seed=run.config.seed,
-        versions={name: str(session[name]) for name in VERSIONS if session.get(name) is not None},
-        commands=list(_commands(findings)),
-        python="" if isinstance(run.config.training, Elsewhere) else AGAIN,
-        config=json.dumps(to_dict(run.config), indent=1, ensure_ascii=False),
         birth=BIRTH,
-        threshold=THRESHOLD,
         task=schema.Task(
-            kind=task.kind,
             reading=typeset(task.reading),
             loss=task.targets.loss_name,
-            vocabulary=task.vocabulary,
-            length=task.length,
             hops=hop_data(task, findings.hops),
             references=task.references(),
         ),
@@ -86,16 +79,19 @@ def run_page(
         losses=losses_of(findings.metrics, task.hops),
         circuit=circuit_data(findings, steps, shown.cells),
         model=[dated.get(step) for step in steps] if timeline else [],
-        first=findings.shown.start,
         answer_steps=shown.answer_steps,
         sequences=shown.sequences,
         attention=shown.attention,
         verdicts=verdicts_of(findings),
         evidence=evidence(findings),
+        heads=heads(findings),
+        stream=stream(findings),
         minimum=minimum(findings),
-        story=story(findings),
         details=list(details(findings)),
-        missing=missing(findings),
+        missing=findings.missing,
+        again="\n".join(_again(findings, versions)),
+        bibtex=BIBTEX.format(version=versions.get("headway", "")),
+        config=json.dumps(to_dict(run.config), indent=1, ensure_ascii=False),
         live=live,
     )
 
@@ -111,45 +107,38 @@ def losses_of(metrics: Sequence[dict[str, Any]], hops: Sequence[str]) -> schema.
     )
 
 
-def verdicts_of(findings: Findings) -> list[schema.Verdict]:
-    """The verdicts on the circuit."""
+def verdicts_of(findings: Findings) -> list[Verdict]:
+    """The verdicts on the circuit, as they are printed, with the run's folder in commands."""
     if (found := findings.discovery) is None:
         return []
+    folder = shlex.quote(_folder(findings))
     return [
-        schema.Verdict(one.name, one.holds, typeset(one.because), one.next)
+        replace(
+            one,
+            because=typeset(one.because),
+            next=one.next and one.next.replace(" RUN", f" {folder}"),
+        )
         for one in verdicts(found, findings.circuits)
     ]
 
 
-def evidence(findings: Findings) -> list[schema.EvidenceRow]:
-    """What every path is needed for."""
-    if (found := findings.discovery) is None:
-        return []
-    return [
-        schema.EvidenceRow(
-            key=path_key(n.path),
-            attention=n.attention,
-            cut=n.loss,
-            free=n.free,
-            alone=found.evidence.alone.get(n.path.at),
-            needed=n.worst >= found.threshold if found.faithful else None,
-        )
-        for n in found.evidence.necessity
-    ]
-
-
-def missing(findings: Findings) -> schema.Missing:
-    """Why parts of the page are not there, each with the command that would help."""
-    folder, circuit = findings.run.folder, findings.no_circuit
-    births = None
-    if circuit is None and findings.discovery is None:
-        circuit = f"The circuit has not been looked for yet: {command('circuit', folder)}"
-    if findings.timeline is None:
-        births = "There are no paths to date."
-        if findings.no_circuit is None:
-            births = f"The circuit's paths are not dated yet: {command('emergence', folder)}"
-    evaluations = None if findings.metrics else "There is no evaluation yet."
-    return schema.Missing(evaluations, circuit, births, findings.no_maps)
+def details(findings: Findings) -> Iterator[schema.Section]:
+    """All that was measured, as the terminal prints it; verdicts are not repeated."""
+    if (discovery := findings.discovery) is not None:
+        given = "\n".join(verdict_lines(verdicts(discovery)))
+        text = str(discovery).replace(f"{given}\n\n", "")
+        yield schema.Section("The circuit and the evidence for it", text=text)
+    for title, found in (
+        ("When its paths were born", findings.timeline),
+        ("Is it certified?", findings.certificate),
+        ("Are there other circuits?", findings.circuits),
+        ("What depends on what?", findings.dependence),
+    ):
+        if found is not None:
+            yield schema.Section(title, text=str(found))
+    ended = [] if findings.outcome is None else [("How it ended", findings.outcome)]
+    for title, data in [*ended, *(("Where it was computed", one) for one in findings.sessions)]:
+        yield schema.Section(title, text=json.dumps(data, indent=1, ensure_ascii=False))
 
 
 def _warning(findings: Findings) -> str | None:
@@ -159,9 +148,23 @@ def _warning(findings: Findings) -> str | None:
     return f"{findings.run.changed}, {rest}"
 
 
-def _commands(findings: Findings) -> Iterator[str]:
-    """The commands that find and show what is on the page."""
-    verbs = ["circuit", "emergence", "report"] if findings.no_circuit is None else ["report"]
+def _folder(findings: Findings) -> str:
     folder = findings.run.folder
-    for verb in verbs:
-        yield command(verb, folder.name if folder.is_absolute() else folder)
+    return folder.name if folder.is_absolute() else str(folder)
+
+
+def _versions(findings: Findings) -> Iterator[tuple[str, Any]]:
+    """Those of the main packages that the run was computed with."""
+    session = findings.sessions[-1] if findings.sessions else {}
+    return ((name, session[name]) for name in VERSIONS if session.get(name) is not None)
+
+
+def _again(findings: Findings, versions: dict[str, str]) -> Iterator[str]:
+    """The commands that find and show what is on the page, and those that train the run again."""
+    for verb in ["circuit", "emergence", "report"] if findings.no_circuit is None else ["report"]:
+        yield command(verb, _folder(findings))
+    config = findings.run.config
+    if not isinstance(config.training, Elsewhere):
+        yield "\n# in Python, in the run's folder, to train it again:"
+        yield 'from headway.training import Run, train\n\ntrain(Run.open(".").config, "again")'
+    yield f"\n# seed {config.seed}; {', '.join(map(' '.join, versions.items()))}"

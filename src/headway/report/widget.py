@@ -43,12 +43,10 @@ class View(anywidget.AnyWidget):
 
     def __init__(self, run: Run):
         findings = Findings.of(run)
-        found = findings.discovery
-        paths = [] if found is None else found.circuit.paths
         with run.computing():
             page = run_page(findings, "widget")
         self._name, self._steps = run.folder.name, page.steps
-        self.paths = {path_key(path): path for path in paths}
+        self.paths = {path_key(path): path for path in findings.paths}
         self.still = picture(run)
         super().__init__(_data=to_json(page), step=max(self._steps, default=0))
 

@@ -22,8 +22,7 @@ def report(folders: tuple[Path, ...], /, out: Path | None = None) -> None:
     """
     from headway import terminal
     from headway.report import figures_if_possible, write_report
-    from headway.report.comparison import write_comparison
-    from headway.report.sweep import write_sweep
+    from headway.report.runs import write_comparison, write_sweep
     from headway.training.files import clear_io_errors, is_there
 
     if out is not None:

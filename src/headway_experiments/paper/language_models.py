@@ -28,13 +28,11 @@ ASKED: Mapping[str, Mapping[str, Asked]] = {
     "small": _models(200, 50),
     "paper": _models(500, 500),
 }
-"""The models that packages carry, by scale, and what each is asked; the paper asks each 500
-questions per formulation."""
+"""The models that packages carry, by scale, and what is asked (the paper: 500 a formulation)."""
 
 
 def askable(experiments: Sequence[Experiment], scale: str) -> Mapping[str, Asked]:
-    """What every model is asked by experiments at a scale; empty if the extra `llm` is not
-    installed."""
+    """What every model is asked by experiments at a scale; empty without the extra `llm`."""
     asks = any(one.asks for one in experiments) and find_spec("transformers")
     return ASKED[scale] if asks else {}
 
@@ -60,8 +58,7 @@ def gathered(scale: str, folder: Path) -> tuple[Answers, str]:
 
 
 def measured(answers: Answers) -> Measures:
-    """How much better than guessing the paper's protocol is in its five examples, and how often it
-    is right, in exact expectation."""
+    """How much better than guessing its protocol is, and how often it is right, in expectation."""
     found: Measures = {"llm_above_random": {}, "llm_accuracy": {}, "llm_equations": {}}
     for model, cell in ((model, cell) for model, some in answers.items() for cell in some):
         if cell.depth == min(FORMULATIONS[cell.formulation].default_depth, max(DEPTHS)):
@@ -74,19 +71,25 @@ def measured(answers: Answers) -> Measures:
 
 
 def drawn(answers: Answers) -> Drawn:
-    """Figure 2: the accuracies against depth, by formulation, model and kind."""
-    from headway.figures import Point, draw_accuracy
+    """Figure 2: the accuracies against depth, by formulation, model and kind, and chance."""
+    from headway_experiments.figures import Panel, Series, draw_panels, numbered
 
-    found: dict[str, dict[str, list[Point]]] = {}
-    for model, all_cells in answers.items():
-        whose = f"{model}, " if len(answers) > 1 else ""
-        for cell in all_cells:
-            for kind in ("argmax", "expectation", "sampled"):
-                if (interval := cell.interval(kind)) is not None:
-                    point = Point(cell.depth, getattr(cell, kind), *interval, cell.chance)
-                    lines = found.setdefault(cell.formulation, {})
-                    lines.setdefault(f"{whose}{kind}", []).append(point)
-    return {"fig2": ("Accuracy of language models by formulation and depth", draw_accuracy(found))}
+    found: dict[str, dict[str, list[tuple[int, float, tuple[float, float]]]]] = {}
+    for model, cell in ((model, cell) for model, some in answers.items() for cell in some):
+        lines, whose = found.setdefault(cell.formulation, {}), f"{model}, " * (len(answers) > 1)
+        for kind in ("chance", "argmax", "expectation", "sampled"):
+            share = getattr(cell, kind)
+            if ends := (share, share) if kind == "chance" else cell.interval(kind):
+                lines.setdefault(f"{whose}{kind}", []).append((cell.depth, share, ends))
+    panels = list[Panel]()
+    for name, lines in found.items():
+        series = []
+        for i, (label, points) in enumerate(lines.items()):
+            x, y, ends = zip(*sorted(points), strict=True)
+            series.append(Series(x, y, numbered(i, True, ms=4), label, ends))
+        panels.append(Panel(name, series, "depth", "accuracy"))
+    figure = draw_panels(panels, len(panels), shared=True)
+    return {"fig2": ("Accuracy of language models by formulation and depth", figure)}
 
 
 TITLE = "language models on five formulations (section 4)"

@@ -14,10 +14,9 @@ from headway.report.figures.style import (
     FAINT,
     INK,
     PAPER,
-    Line,
-    hop_lines,
+    curve_looks,
+    hop_looks,
     log_scale,
-    path_lines,
     styled,
 )
 from headway.report.labels import typeset
@@ -55,9 +54,9 @@ def draw_losses(
         axes.plot(steps, values, label=f"{name}  {rounded(values[-1])}", **look)
 
     curve([m["val_loss"] for m in metrics], "validation", color=INK, lw=2.1, zorder=4)
-    for hop, line in hop_lines(hops).items() if len(hops) > 1 else ():
+    for hop, look in hop_looks(hops).items() if len(hops) > 1 else ():
         values = [m["partial"][hop] for m in metrics]
-        curve(values, typeset(hop), color=line.colour, ls=line.dashes, lw=1.4, zorder=3)
+        curve(values, typeset(hop), **{**look, "marker": ""}, lw=1.4, zorder=3)
     curve([m["train_loss"] for m in metrics], "training", color="#b4bac1", lw=1.1, zorder=2)
     levels = {f"predicting {name}": loss for name, loss in references.items()}
     for name, level in {**levels, "a hop counts as learnt": BIRTH}.items():
@@ -99,21 +98,21 @@ def draw_emergence(
 
     middle.plot(timeline.steps, timeline.loss, color=INK, lw=2.2, zorder=4)
     above.plot([], [], color=INK, lw=2.2, label="the model as it is")
-    lines = path_lines(task or cast_of(timeline), [history.path for history in timeline.paths])
-    for history, line in zip(timeline.paths, lines, strict=True):
+    looks = curve_looks(task or cast_of(timeline), [one.path for one in timeline.paths])
+    for history, look in zip(timeline.paths, looks, strict=True):
         born, needed = _step(history.born, "not yet"), _step(history.needed, "never")
         name = f"{typeset(str(history.path))}  {born}, {needed}"
-        _curve(above, timeline.steps, history.attention, line, (history.born, BIRTH), name)
+        _curve(above, timeline.steps, history.attention, look, (history.born, BIRTH), name)
         without = history.loss_without
         level = float(np.interp(history.needed or 0, timeline.steps, without))
-        _curve(middle, timeline.steps, without, line, (history.needed, level))
+        _curve(middle, timeline.steps, without, look, (history.needed, level))
         for axes in (above, middle, below) if history.born is not None else ():
-            axes.axvline(history.born, color=line.colour, lw=0.8, alpha=0.35, zorder=1)
+            axes.axvline(history.born, color=look["color"], lw=0.8, alpha=0.35, zorder=1)
     steps = [line["step"] for line in metrics]
-    for hop, line in hop_lines(list(timeline.hops)).items() if steps else ():
+    for hop, look in hop_looks(list(timeline.hops)).items() if steps else ():
         name = f"{typeset(hop)}  {_step(timeline.hops[hop], 'not yet')}"
         values = [m["partial"][hop] for m in metrics]
-        _curve(below, steps, values, line, (timeline.hops[hop], BIRTH), name)
+        _curve(below, steps, values, look, (timeline.hops[hop], BIRTH), name)
     above.set(ylim=(-0.03, 1.05), ylabel="attention along the path")
     middle.set(ylim=(0, None), ylabel="loss, path knocked out")
     last, end = shown_until(timeline, metrics)
@@ -131,18 +130,18 @@ def _curve(
     axes: Axes,
     steps: Sequence[int],
     values: Sequence[float],
-    line: Line,
+    look: dict[str, Any],
     mark: tuple[float | None, float],
     name: str = "",
 ) -> None:
     """A curve, a marker at a crossing of it, if there is one, and both in the legend."""
-    look = {"color": line.colour, "ms": 6, "mec": PAPER, "mew": 0.8}
-    axes.plot(steps, values, color=line.colour, ls=line.dashes, lw=1.5, zorder=3)
-    marker = "" if mark[0] is None else line.marker
+    curve = {**look, "ms": 6, "mec": PAPER, "mew": 0.8, "lw": 1.5}
+    axes.plot(steps, values, **{**curve, "marker": ""}, zorder=3)
     if mark[0] is not None:
-        axes.plot(*mark, zorder=5, ls="none", marker=marker, **look)  # pyright: ignore[reportArgumentType]
+        axes.plot([mark[0]], [mark[1]], **{**curve, "ls": "none"}, zorder=5)
     if name:
-        axes.plot([], [], ls=line.dashes, lw=1.5, label=name, marker=marker, **look)
+        marker = "" if mark[0] is None else look["marker"]
+        axes.plot([], [], **{**curve, "marker": marker}, label=name)
 
 
 def _step(step: float | None, without: str) -> str:

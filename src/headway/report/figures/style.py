@@ -1,17 +1,15 @@
 """How figures look: one palette, one type size, and the same bytes every time."""
 
 import io
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-from matplotlib import colormaps, rc_context
+from matplotlib import rc_context
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
-from headway.circuits import Head, Path
+from headway.circuits import Path
 from headway.circuits.roles import Cast
 from headway.report.looks import COLOURS, path_looks
 from headway.tasks import Task
@@ -70,7 +68,8 @@ styled = rc_context(STYLE)  # pyright: ignore[reportArgumentType]
 
 def look(number: int) -> dict[str, Any]:
     """Colour, dashes and marker of one of several curves, as keywords of `Axes.plot`."""
-    colour, dashes, marker = (some[number % len(some)] for some in (PALETTE, DASHES, MARKERS))
+    colour, marker = (some[number % len(some)] for some in (PALETTE, MARKERS))
+    dashes = DASHES[(number + number // len(PALETTE)) % len(DASHES)]
     return {"color": colour, "ls": dashes, "marker": marker}
 
 
@@ -93,52 +92,15 @@ def log_scale(axes: Axes, which: str, base: float = 10) -> None:
         axis.set_minor_formatter(_Plain(base))
 
 
-def draw_intervals(
-    axes: Axes, points: Iterable[tuple[float, float, float, float]], **how: Any
-) -> None:
-    """Points with their intervals: place, value, and the two ends."""
-    at, values, lows, highs = zip(*points, strict=True)
-    below = [max(0.0, value - low) for value, low in zip(values, lows, strict=True)]
-    above = [max(0.0, high - value) for value, high in zip(values, highs, strict=True)]
-    axes.errorbar(at, values, [below, above], **how)
-
-
-@dataclass(frozen=True)
-class Line:
-    """How one of several curves is told from the others, in colour and in grey."""
-
-    colour: str
-    dashes: str | tuple[int, tuple[float, ...]]
-    marker: str
-
-
-def head_colours(heads: Iterable[Head]) -> dict[Head, str]:
-    """A colour for every head, the same in every figure that shows the same heads."""
-    ordered = sorted(set(heads))
-    return {head: PALETTE[i % len(PALETTE)] for i, head in enumerate(ordered)}
-
-
-def path_lines(task: Task | Cast, paths: Sequence[Path]) -> list[Line]:
-    """A line for every path: its colour as in all drawings, dashes and marker of its own."""
+def curve_looks(task: Task | Cast, paths: Sequence[Path]) -> list[dict[str, Any]]:
+    """The look of every path: its colour as in all drawings, dashes and marker of its own."""
     looks = path_looks(task, paths)
-    return [
-        Line(looks[path].hex, DASHES[i % len(DASHES)], MARKERS[i % len(MARKERS)])
-        for i, path in enumerate(paths)
-    ]
+    return [{**look(i), "color": looks[path].hex} for i, path in enumerate(paths)]
 
 
-def hop_lines(hops: Sequence[str]) -> dict[str, Line]:
-    """A line for every hop, from dark to light along the chain."""
-    shades = colormaps["viridis"]
-    last = max(len(hops) - 1, 1)
-    return {
-        hop: Line(
-            to_hex(shades(0.08 + 0.68 * i / last)),
-            DASHES[i % len(DASHES)],
-            MARKERS[i % len(MARKERS)],
-        )
-        for i, hop in enumerate(hops)
-    }
+def hop_looks(hops: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The look of every hop: the colours of the symbols that a chain asks for."""
+    return {hop: look(i) for i, hop in enumerate(hops)}
 
 
 def svg_bytes(figure: Figure, title: str) -> bytes:

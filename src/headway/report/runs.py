@@ -1,0 +1,419 @@
+"""The page of several runs: those that were named, or all of a sweep or folder."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from statistics import mean, median, stdev
+from typing import Any
+
+from headway.circuits import THRESHOLD, compare
+from headway.circuits.emergence import BIRTH
+from headway.errors import HeadwayError
+from headway.report.axes import SEED, Axis, axes_of, grouped, value_of
+from headway.report.circuit import circuit_data, hop_data
+from headway.report.examples import thinned
+from headway.report.findings import Findings
+from headway.report.headline import number
+from headway.report.labels import shortened, typeset
+from headway.report.looks import DASHES
+from headway.report.members import Link, Runs, families, links_from
+from headway.report.page import html
+from headway.report.schema import Cell, Curve, Member, Panel, RunsPage, Section, Table
+from headway.report.settings import common_parts, task_words
+from headway.report.span import worth_showing
+from headway.text import counted, enumerated, rounded
+from headway.training import Run
+from headway.training.files import write_text
+from headway.words import natural
+
+LAYERS, DEPTH = "model.n_layers", "task.depth"
+FEW = 12
+"""Of more runs, circuits are not drawn, and tables have no column a run."""
+
+MOST_CELLS = 400
+"""Grids with more cells are left out, and such as have more than two for every run."""
+
+MOST_PANELS, MOST_COLOURS, MOST_POINTS = 12, 6, 120
+"""With more values than this, curves are not parted, and not coloured; of more points, evenly many
+are kept."""
+
+COLUMNS = ["done", "solved", "median loss", "mean ± st. dev.", "least", "largest"]
+
+
+def write_comparison(runs: Sequence[Run], out: Path | None = None) -> Path:
+    """Writes one page about runs that are named.
+
+    Args:
+        runs: at least two.
+        out: the page; by default `comparison.html` in the folder that holds all of the runs.
+
+    Returns: the page's path.
+
+    Raises:
+        HeadwayError: if a run is named twice, there are fewer than two, no folder but the root
+            holds them all, a file of a run is corrupted, or the disk does not take the page.
+    """
+    found, parents = Runs.named(runs), {run.folder.parent for run in runs}
+    apart = len(parents) > 1
+    folder = found.folder if apart else runs[0].folder.parent
+    if out is None and apart and folder == Path(folder.anchor):
+        raise HeadwayError("no folder holds all of these runs: say where to with --out FILE")
+    return _written(found, out or folder / "comparison.html")
+
+
+def write_sweep(folder: Path, out: Path | None = None) -> Path:
+    """Writes one page about all runs of a folder.
+
+    Args:
+        folder: of a sweep, or any that holds runs.
+        out: the page; by default `report.html` in the folder.
+
+    Returns: the page's path.
+
+    Raises:
+        HeadwayError: if there is no run in the folder, its plan is corrupted, or the disk does not
+            take the page.
+    """
+    return _written(Runs.of(folder), out or folder / "report.html")
+
+
+def _written(found: Runs, page: Path) -> Path:
+    write_text(page, html(runs_page(found, links_from(page.parent))))
+    return page
+
+
+def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
+    """The data of the page.
+
+    Args:
+        found: the runs.
+        link: gives the address of a run's own page.
+        live: the version of what is shown, if it is served and is to follow changes.
+    """
+    members, axes = found.members, axes_of(found.members)
+    keys = {id(member): f"run:{i}" for i, member in enumerate(members, start=1)}
+    dated = [step for one in members for step in one.hops.values() if step is not None]
+    end = max([1.0, *dated, *(m.metrics[-1]["step"] for m in members if m.metrics)])
+    headline, varies = " ".join(_headline(found)), _varies(members, axes)
+    few = len(members) <= FEW
+    waiting = [f"Not started yet: {', '.join(found.missing)}."] if found.missing else []
+    return RunsPage(
+        kind="runs",
+        name=found.name,
+        title=found.title,
+        headline=headline,
+        summary=[f"{counted(len(members), 'run')}: {found.title}.", headline, f"Varies: {varies}."],
+        setting=[*common_parts([m.run.config for m in members]), f"varies: {varies}"],
+        members=[
+            Member(
+                key=keys[id(member)],
+                name=member.name,
+                link=link(member.run.folder),
+                note=member.lacks,
+                hops=hop_data(member.task, member.hops),
+                circuit=circuit_data(member) if few else None,
+            )
+            for member in members
+        ],
+        table=_table(found, axes),
+        sections=[*_grids(members, axes), *_by_field(members, axes), *_shared(members)],
+        panels=_panels(members, axes, keys),
+        learnt=_learnt(members),
+        threshold=THRESHOLD,
+        until=worth_showing(max(dated), end) if dated else end,
+        end=end,
+        notes=[*waiting, *found.unreadable],
+        live=live,
+    )
+
+
+def _headline(found: Runs) -> Iterator[str]:
+    """How many are done and solved their task, what the others did, and what circuits take."""
+    members, states = found.members, Counter(member.status for member in found.members)
+    counts = {word: states[word] for word in ("failed", "running", "stopped")}
+    counts |= {"not started": len(found.missing), "cannot be read": len(found.unreadable)}
+    done, losses, solved = _outcome(members)
+    text = f"{done} of {counted(found.expected, 'run')} done"
+    rest = [f"{count} {word}" for word, count in counts.items() if count]
+    yield f"{text}; {enumerated(rest)}." if rest else f"{text}."
+    if losses:
+        yield (
+            f"{solved} of {done} solved the task (validation loss below {THRESHOLD:g}); the median"
+            f" loss is {number(median(losses))}, from {rounded(losses[0])} to"
+            f" {rounded(losses[-1])}."
+        )
+    circuits = [d for m in members if (d := m.discovery) is not None]
+    if circuits:
+        faithful, least = sum(d.faithful for d in circuits), {m.least for m in members}
+        heads = _between([len(d.circuit.useful_heads) for d in circuits])
+        layers = _between([len(d.circuit.useful_layers) for d in circuits])
+        against = f" ({least.pop().words})" if len(least) == 1 else ""
+        yield (
+            f"Of {counted(len(circuits), 'circuit')} {faithful} {'is' if faithful == 1 else 'are'}"
+            f" faithful; they take {heads} heads in {layers} layers{against}."
+        )
+
+
+def _outcome(members: Sequence[Findings]) -> tuple[int, list[float], int]:
+    """How many runs are done, their losses, the least first, and how many solved the task."""
+    losses = sorted(m.loss for m in members if m.done and m.loss is not None)
+    return len(losses), losses, sum(one.done and one.solved for one in members)
+
+
+def _between(values: Sequence[int]) -> str:
+    """The least and the largest of some values, or the only one."""
+    return " to ".join(map(str, sorted({min(values), max(values)})))
+
+
+def _varies(members: Sequence[Findings], axes: Sequence[Axis]) -> str:
+    seeds = len({member.run.config.seed for member in members})
+    parts = [f"{axis.name} ({len(axis.values)} values)" for axis in axes]
+    return " × ".join([*parts, *([f"seed ({seeds})"] if seeds > 1 else [])]) or "nothing"
+
+
+def _table(found: Runs, axes: Sequence[Axis]) -> Table:
+    """A row for every run, with its values of what varies."""
+    members, fields = found.members, {axis.name: axis.field for axis in axes}
+    if len({m.run.config.seed for m in members}) > 1 or not fields:
+        fields[SEED] = SEED
+    head = ["run", "status", *fields, "validation loss", f"step below {THRESHOLD:g}", "steps"]
+    head += ["seconds", "in order", "useful heads", "layers used", "flow minimum", "circuit loss"]
+    head += ["faithful", "necessary", "minimal"]
+    rows = list[list[Cell]]()
+    for member in members:
+        last, solved = member.metrics[-1] if member.metrics else {}, member.solved_at
+        row: list[Cell] = [member.name]
+        row.append(f"failed: {member.message}" if member.status == "failed" else member.status)
+        row += [value_of(member, name) for name in fields.values()]
+        row += [member.loss, None if solved is None else solved["step"], last.get("step", 0)]
+        row += [round(last["seconds"]) if "seconds" in last else None, member.in_chain_order]
+        if (found_circuit := member.discovery) is None:
+            row += [None, None, member.least.cell, *[None] * 4]
+        else:
+            circuit = found_circuit.circuit
+            row.append(f"{len(circuit.useful_heads)} of {len(circuit.mechanisms)}")
+            row += [len(circuit.useful_layers), member.least.cell, found_circuit.replaced_loss]
+            row += [found_circuit.faithful, found_circuit.necessary, found_circuit.minimal]
+        rows.append(row)
+    along = [
+        shortened(f"With {axis.name} goes: {', '.join(axis.along)}", 80) + "."
+        for axis in axes
+        if axis.along
+    ]
+    note = (
+        "in order: whether no hop was learnt before one that is nearer to the query. layers used:"
+        " with a useful head. flow minimum: the fewest layers that are enough by the theory."
+        " circuit loss: with every head replaced by what it was found to do."
+    )
+    return Table("", head, rows, _keys(members), " ".join([*along, note]))
+
+
+def _keys(members: Sequence[Findings]) -> list[str]:
+    return [f"run:{i}" for i in range(1, 1 + len(members))]
+
+
+def _by_field(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Section]:
+    """What came out by every value of each field that varies, if most have several runs."""
+
+    def cells(some: Sequence[Findings]) -> list[Cell]:
+        done, losses, solved = _outcome(some)
+        if not losses:
+            return [f"0 of {len(some)}", "0 of 0", *[None] * 4]
+        average = rounded(mean(losses))
+        average += f" ± {rounded(stdev(losses))}" if done > 1 else ""
+        counts = f"{done} of {len(some)}", f"{solved} of {done}"
+        return [*counts, median(losses), average, losses[0], losses[-1]]
+
+    tables = []
+    for axis in axes:
+        by = grouped(members, [axis])
+        if 2 * len(by) <= len(members):
+            rows = [[value, *cells(by[value,])] for value in axis.values]
+            title = f"validation loss at the end, by {axis.name}"
+            tables.append(Table(title, [axis.name, *COLUMNS], rows))
+    if not axes and len(members) > 1:
+        title = "validation loss at the end"
+        tables.append(Table(title, ["runs", *COLUMNS], [["all runs", *cells(members)]]))
+    if tables:
+        yield Section("What the loss depends on", tables=tables)
+
+
+def _grids(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Section]:
+    """Two fields across each other, and what the theory allows, in sentences."""
+    by_field = {axis.field: axis for axis in axes}
+    down = by_field.get(DEPTH) or next((axis for axis in axes if axis.field != LAYERS), None)
+    across = by_field.get(LAYERS) or next((axis for axis in axes if axis is not down), None)
+    if down is None or across is None:
+        return
+    rest = [axis for axis in axes if axis is not down and axis is not across]
+    groups, size = grouped(members, rest), len(down.values) * len(across.values)
+    if size * len(groups) > min(MOST_CELLS, 2 * len(members)):
+        return
+    tables = []
+    for key in (key for key in product(*(axis.values for axis in rest)) if key in groups):
+        cells = grouped(groups[key], (down, across))
+        pairs = [[cells.get((r, c), []) for c in across.values] for r in down.values]
+        title = ", ".join(f"{axis.name}={value}" for axis, value in zip(rest, key, strict=True))
+        rows = [[r, *map(_cell, some)] for r, some in zip(down.values, pairs, strict=True)]
+        shares = [[0, *(_outcome(one)[2] / max(1, len(one)) for one in some)] for some in pairs]
+        head = [f"{down.name} ↓ {across.name} →", *across.values]
+        tables.append(Table(title, head, rows, shares=shares))
+    note = (
+        "Solved of done, and the median loss; ◆ the fewest layers by the theory, ▽ too few by it."
+    )
+    known = any(member.least.layers is not None for member in members)
+    bounded = {DEPTH, LAYERS} & by_field.keys() and known
+    yield Section("How many solved it", [note, *(_bounds(members) if bounded else ())], tables)
+
+
+def _cell(members: Sequence[Findings]) -> Cell:
+    if not members:
+        return None
+    done, losses, solved = _outcome(members)
+    sides, failed = {_side(one) for one in members}, sum(one.status == "failed" for one in members)
+    parts = [f"{solved} of {done}{f' {sides.pop()}' if len(sides) == 1 else ''}".strip()]
+    parts += [number(median(losses))] if losses else []
+    return " · ".join([*parts, *([f"{failed} failed"] if failed else [])])
+
+
+def _side(member: Findings) -> str:
+    """A sign if a run's layers are too few by the theory, ▽, or just enough, ◆."""
+    layers, least = member.run.config.model.n_layers, member.least
+    if not least.known:
+        return ""
+    if least.layers is None or layers < least.layers:
+        return "▽"
+    return "◆" if layers == least.layers else ""
+
+
+def _bounds(members: Sequence[Findings]) -> Iterator[str]:
+    done = [member for member in members if member.done]
+    below = [member for member in done if _side(member) == "▽"]
+    least = [member for member in done if _side(member) == "◆"]
+    if broke := [member.name for member in below if member.solved]:
+        yield f"Solved with too few layers by the theory: {', '.join(broke)}."
+    elif below:
+        yield f"None of {counted(len(below), 'run')} with too few layers solved the task."
+    else:
+        yield "No run has too few layers by the theory."
+    if least:
+        yield f"With just enough, {sum(m.solved for m in least)} of {len(least)} did."
+
+
+def _panels(members: Sequence[Findings], axes: Sequence[Axis], keys: dict[int, str]) -> list[Panel]:
+    """Losses through training: few runs each in its colour, many parted and coloured by fields."""
+    parted, coloured = _divided(axes) if len(members) > MOST_COLOURS else (None, None)
+
+    def curve(i: int, member: Findings) -> Curve:
+        value = None if coloured is None else coloured.values.index(coloured.of(member))
+        lines = thinned(member.metrics, MOST_POINTS)
+        return Curve(
+            name=member.name if coloured is None else f"{coloured.name} = {coloured.of(member)}",
+            key=keys[id(member)],
+            colour=1 + (i if value is None else value) % MOST_COLOURS,
+            dashes=i // MOST_COLOURS % DASHES if coloured is None else 0 if member.done else 1,
+            points=[(line["step"], line["val_loss"]) for line in lines],
+        )
+
+    curves = {id(member): curve(i, member) for i, member in enumerate(members)}
+    if parted is None:
+        return [Panel("validation loss", list(curves.values()))]
+    return [
+        Panel(f"validation loss, {parted.name} = {value}", [curves[id(m)] for m in some])
+        for (value,), some in sorted(
+            grouped(members, [parted]).items(), key=lambda one: parted.values.index(one[0][0])
+        )
+    ]
+
+
+def _divided(axes: Sequence[Axis]) -> tuple[Axis | None, Axis | None]:
+    """The axis that parts curves into panels, and the one that colours them."""
+    by_field = {axis.field: axis for axis in axes}
+    parted = by_field.get(LAYERS) or next((a for a in axes if a.field != DEPTH), None)
+    if parted is not None and len(parted.values) > MOST_PANELS:
+        parted = None
+    coloured = next((a for a in [by_field.get(DEPTH), *axes] if a and a is not parted), None)
+    if coloured is not None and len(coloured.values) > MOST_COLOURS:
+        coloured = None
+    return parted, coloured
+
+
+def _learnt(members: Sequence[Findings]) -> Section:
+    """When every hop was learnt, over all runs, and in each if they are few."""
+    rows, few = list[list[Cell]](), members if len(members) <= FEW else []
+    for hop in sorted({hop for member in members for hop in member.hops}, key=natural):
+        some = [member.hops[hop] for member in members if hop in member.hops]
+        steps = sorted(step for step in some if step is not None)
+        ends = [round(s) for s in (median(steps), steps[0], steps[-1])] if steps else [None] * 3
+        own = (_at_step(m.hops[hop]) if hop in m.hops else None for m in few)
+        rows.append([typeset(hop), f"{len(steps)} of {len(some)}", *ends, *own])
+    head = ["hop", "learnt in runs", "median step", "earliest", "latest"]
+    note = (
+        f"The step at which the partial loss of a hop first falls below {BIRTH:g}, interpolated"
+        " between evaluations."
+    )
+    table = Table("when every hop was learnt", [*head, *(m.name for m in few)], rows, note=note)
+    return Section("", [_order(members)], [table])
+
+
+def _at_step(step: float | None) -> Cell:
+    return "never" if step is None else round(step)
+
+
+def _order(members: Iterable[Findings]) -> str:
+    known = [member for member in members if member.hops]
+    orders = [m.in_chain_order for m in known if m.in_chain_order is not None]
+    if not any(step is not None for member in known for step in member.hops.values()):
+        return "No run has learnt a hop yet."
+    if not orders:
+        return "No run has two hops to compare, so none tells of an order."
+    return f"In order: {sum(orders)} of {len(orders)} runs that learnt a hop of several."
+
+
+def _shared(members: Sequence[Findings]) -> Iterator[Section]:
+    """What the circuits of each task have in common, if they are few."""
+    groups = families(members) if len(members) <= FEW else []
+    for family in groups:
+        found = [member for member in family if member.discovery is not None]
+        title = task_words(family[0].run.config.task) if len(groups) > 1 else ""
+        title = title or "What the circuits share"
+        if len(found) > 1:
+            yield _together(title, found)
+
+
+def _together(title: str, members: Sequence[Findings]) -> Section:
+    circuits = [m.discovery.circuit for m in members if m.discovery]
+    found, whole = compare(circuits), f"All {len(members)}"
+    relations = "no relation in common"
+    if found.shared:
+        names = enumerated(map(typeset, found.shared))
+        relations = f"{names}, of {len(found.heads)} relations in any of them"
+    sentences = [
+        f"{'Both' if len(members) == 2 else whole} circuits attend along {relations}.",
+        f"Of two runs' relations, {number(found.likeness)} are common to both on average (Jaccard"
+        " index).",
+    ]
+    timelines = [member.timeline for member in members]
+    born = [{} if one is None else {h.path: h.born for h in one.paths} for one in timelines]
+    rows = list[list[Cell]]()
+    for relation, by in found.heads.items():
+        cells, steps = list[Cell](), list[float]()
+        for circuit, dates in zip(circuits, born, strict=True):
+            paths = [path for path in circuit.paths if path.relation == relation]
+            steps += [step for path in paths if (step := dates.get(path)) is not None]
+            words = [f"{p.layer}.{p.head}{_date(dates, p)}" for p in paths]
+            cells.append(", ".join(words) or None)
+        middle = round(median(steps)) if steps else None
+        rows.append([typeset(relation), f"{sum(map(bool, by))} of {len(members)}", middle, *cells])
+    head = ["relation", "runs", "median birth", *(member.name for member in members)]
+    note = (
+        "By run, the heads (layer.head) that attend along a relation, and the step at which that"
+        " was born, if it was dated."
+    )
+    by_run = "the heads that attend along each relation, by run"
+    return Section(title, sentences, [Table(by_run, head, rows, note=note)])
+
+
+def _date(dates: dict[Any, float | None], path: Any) -> str:
+    return f" {_at_step(dates[path])}" if path in dates else ""

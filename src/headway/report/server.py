@@ -1,0 +1,189 @@
+"""The server: pages over HTTP, to this machine alone, without writing anything anywhere."""
+
+import errno
+import re
+import sys
+from collections.abc import Mapping
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from socketserver import TCPServer
+from typing import Any, NamedTuple
+
+from headway.errors import HeadwayError, require
+from headway.report.page import app, html, policy
+from headway.report.schema import Page, to_json
+from headway.report.watch import NOUNS, Kind, Watch, decoded, link
+from headway.training.files import first_line
+
+ADDRESS = "127.0.0.1"
+
+HOSTS = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?", re.IGNORECASE)
+"""The hosts that a browser may name. Requests under other names, which a page from elsewhere could
+point here, are refused. The port may be that of a tunnel from another machine."""
+
+TARGET = re.compile(
+    r"(?=/|http:)(?:http://(?P<host>[a-z0-9.:-]+))?(?P<path>/[^?#]*)?(?:[?#].*)?", re.IGNORECASE
+)
+"""The address in a request."""
+
+HEADERS = {
+    "Content-Security-Policy": f"{policy(app(), served=True)}; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+PATIENCE = 10.0
+"""Seconds for which a client that sends nothing is waited for."""
+
+HTML, TEXT = "text/html; charset=utf-8", "text/plain; charset=utf-8"
+JSON = "application/json; charset=utf-8"
+
+
+class Server(ThreadingHTTPServer):
+    """Shows the runs in a folder, on this machine alone, until it is stopped.
+
+    Args:
+        folder: that holds runs, or sweeps, or a run's own.
+        port: where to listen; 0 takes a free one.
+
+    Raises:
+        HeadwayError: if there is no such folder, or the port cannot be taken.
+    """
+
+    daemon_threads = True
+    request_queue_size = 512
+
+    def __init__(self, folder: Path, port: int):
+        require(0 <= port <= 65535, "port", port, "a whole number from 0 to 65535")
+        self.watch = Watch(folder)
+        try:
+            super().__init__((ADDRESS, port), _Handler)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                reason = "in use already: choose another, or 0 for any that is free"
+            else:
+                reason = f"not to be had ({error.strerror})"
+            raise HeadwayError(f"port {port} is {reason}") from None
+
+    @property
+    def url(self) -> str:
+        """Where the page of all runs is."""
+        return f"http://{ADDRESS}:{self.server_port}/"
+
+    def server_close(self) -> None:
+        """Gives the port back."""
+        super().server_close()
+        self.watch.close()  # a thread that computes while the interpreter ends can crash it
+
+    def server_bind(self) -> None:
+        """Takes the port, without asking for the machine's name, which can take long."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = ADDRESS, self.server_address[1]
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says on one line what went wrong, unless it is only that somebody hung up."""
+        error = sys.exception()
+        if not isinstance(error, ConnectionError | TimeoutError):
+            print(f"headway: {type(error).__name__}: {error}", file=sys.stderr)
+
+
+class Reply(NamedTuple):
+    """The answer to a request: its status, a line or a page, its type, and headers of its own."""
+
+    status: int
+    text: str
+    kind: str = TEXT
+    headers: Mapping[str, str] = {}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One request, and one answer to it."""
+
+    timeout = PATIENCE
+    default_request_version = "HTTP/1.0"  # so that every answer has its headers
+
+    def do_GET(self) -> None:
+        """Answers with a page, its data or its version."""
+        try:
+            reply = self._found()
+        except HeadwayError as error:
+            reply = _line(HTTPStatus.NOT_FOUND, str(error))
+        except Exception as error:
+            why = f"{type(error).__name__}: {first_line(error)}"
+            reply = _line(HTTPStatus.INTERNAL_SERVER_ERROR, why)
+        self._answer(reply)
+
+    do_HEAD = do_GET  # noqa: N815
+
+    def _found(self) -> Reply:
+        """What an address shows, or why nothing is shown."""
+        hosts, target = self.headers.get_all("Host") or [], TARGET.fullmatch(self.path)
+        if target is None:
+            return _line(HTTPStatus.BAD_REQUEST, "this address cannot be understood")
+        asked = [*hosts, target["host"] or ADDRESS]
+        if len(hosts) != 1 or not all(HOSTS.fullmatch(host.strip()) for host in asked):
+            why = "this server answers to 127.0.0.1 and localhost only"
+            return _line(HTTPStatus.FORBIDDEN, why)
+        match (target["path"] or "/").split("/"):
+            case ["", ("" | "data.json" | "version") as last]:
+                version, page = self._watch.listed()
+                return _line(HTTPStatus.OK, version) if last == "version" else _shown(page(), last)
+            case ["", ("run" | "sweep" | "compare") as kind, *parts, last]:
+                return self._page(kind, parts, last)
+            case _:
+                return _line(HTTPStatus.NOT_FOUND, "there is no such page")
+
+    @property
+    def _watch(self) -> Watch:
+        assert isinstance(self.server, Server)
+        return self.server.watch
+
+    def _page(self, kind: Kind, parts: list[str], last: str) -> Reply:
+        """What begins with /run/, say, shows; the last part is empty in the address of a page."""
+        known = last in ("", "version", "data.json")
+        shown = self._watch.find(kind, decoded(parts)) if known else None
+        if shown is not None and last == "version":
+            return _line(HTTPStatus.OK, shown.version)
+        if shown is not None:
+            fine, page = self._watch.page(shown)
+            return _shown(page, last, HTTPStatus.OK if fine else HTTPStatus.INTERNAL_SERVER_ERROR)
+        if last and self._watch.find(kind, name := decoded([*parts, last])) is not None:
+            place = {"Location": link(kind, name)}
+            return Reply(HTTPStatus.MOVED_PERMANENTLY, "", headers=place)
+        return _line(HTTPStatus.NOT_FOUND, f"there is no such {NOUNS[kind]}")
+
+    def _answer(self, reply: Reply) -> None:
+        content = reply.text.encode("utf-8", "backslashreplace")
+        self.send_response_only(reply.status)
+        about = {"Content-Type": reply.kind, "Content-Length": str(len(content))}
+        for name, value in {**HEADERS, **about, **reply.headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answers a request that cannot be understood."""
+        self.close_connection = True
+        if code == HTTPStatus.NOT_IMPLEMENTED:
+            allowed = {"Allow": "GET, HEAD"}
+            why = "only GET and HEAD are answered\n"
+            self._answer(Reply(HTTPStatus.METHOD_NOT_ALLOWED, why, headers=allowed))
+        else:
+            self._answer(_line(code, "this request cannot be understood"))
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Keeps quiet: the terminal shows one line."""
+
+
+def _shown(page: Page, last: str, status: int = HTTPStatus.OK) -> Reply:
+    """A page, or its data alone."""
+    is_data = last == "data.json"
+    return Reply(status, *((to_json(page), JSON) if is_data else (html(page), HTML)))
+
+
+def _line(status: int, line: str) -> Reply:
+    return Reply(status, f"{line}\n")
