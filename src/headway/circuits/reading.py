@@ -243,8 +243,11 @@ class Reader:
 
         kept = {*best(tried(looked, self.few), KEPT), *likest(looked, BEFORE_ELSE)}
         simple = tried(sorted(kept), self.all)
-        firsts = {*best(simple, BEFORE_ELSE), *likest(looked, BEFORE_ELSE)}
-        pairs = [f"{first}{ELSE}{other}" for first in firsts for other in names]
+        plain = [name for name in looked if complexity(name) == 1]
+        tried_plain = {name: moved for name, moved in simple.items() if name in plain}
+        firsts = {*best(tried_plain, BEFORE_ELSE), *likest(plain, BEFORE_ELSE)}
+        others = [name for name in names if complexity(name) == 1]
+        pairs = [f"{first}{ELSE}{other}" for first in firsts for other in others]
         pairs = [pair for pair in pairs if self._adds(*pair.split(ELSE))]
         likely = likest(pairs, 4 * KEPT)
         kept = {*best(tried(likely, self.few), KEPT), *likely[:KEPT]}
