@@ -62,7 +62,7 @@ def ends_read(model: Tappable, patterns: Patterns, batch: Batch) -> set[str]:
     whole, part = (model(batch.inputs, tap)[:, -asked:] for tap in taps)
     if not torch.allclose(whole, part, rtol=1e-4, atol=1e-5):
         return set(patterns.relations)
-    return {name for name in patterns.relations if patterns.relation(name).query_span[1] >= first}
+    return {name for name in patterns.relations if (patterns.relation(name).queries >= first).any()}
 
 
 def candidate_paths(
