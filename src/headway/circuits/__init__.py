@@ -11,8 +11,6 @@ from headway.circuits.comparison import Comparison as Comparison
 from headway.circuits.comparison import compare as compare
 from headway.circuits.comparison import jaccard as jaccard
 from headway.circuits.discovery import Discovery as Discovery
-from headway.circuits.discovery import circuit_file as circuit_file
-from headway.circuits.discovery import discover as discover
 from headway.circuits.discovery import saved_discovery as saved_discovery
 from headway.circuits.emergence import BIRTH as BIRTH
 from headway.circuits.emergence import PathHistory as PathHistory
@@ -29,8 +27,6 @@ from headway.circuits.evidence import Pair as Pair
 from headway.circuits.evidence import Trial as Trial
 from headway.circuits.evidence import necessity as necessity
 from headway.circuits.evidence import with_path as with_path
-from headway.circuits.given import device_of as device_of
-from headway.circuits.given import read_circuit as read_circuit
 from headway.circuits.likeness import Likeness as Likeness
 from headway.circuits.likeness import Likenesses as Likenesses
 from headway.circuits.likeness import ablated as ablated
@@ -49,11 +45,14 @@ from headway.circuits.mlps import MLPs as MLPs
 from headway.circuits.patterns import ABLATIONS as ABLATIONS
 from headway.circuits.patterns import Patterns as Patterns
 from headway.circuits.patterns import attention_along as attention_along
+from headway.circuits.samples import DRAFT as DRAFT
+from headway.circuits.samples import Sample as Sample
 from headway.circuits.search import free_above as free_above
-from headway.circuits.study import DRAFT as DRAFT
-from headway.circuits.study import Sample as Sample
-from headway.circuits.study import Settings as Settings
-from headway.circuits.study import require_fits as require_fits
+from headway.circuits.study import circuit_file as circuit_file
+from headway.circuits.study import discover as discover
+from headway.circuits.subject import device_of as device_of
+from headway.circuits.subject import read_circuit as read_circuit
+from headway.circuits.subject import require_fits as require_fits
 from headway.circuits.verdicts import Verdict as Verdict
 from headway.circuits.verdicts import verdicts as verdicts
 from headway.circuits.yardstick import THRESHOLD as THRESHOLD
@@ -79,8 +78,5 @@ if TYPE_CHECKING:
     from headway.circuits.roles import block_starts as block_starts
     from headway.circuits.roles import position_labels as position_labels
     from headway.circuits.routes import trace as trace
-    from headway.circuits.subject import Judgement as Judgement
-    from headway.circuits.subject import Subject as Subject
-    from headway.circuits.subject import judged as judged
 
 __all__, __getattr__, __dir__ = late(__name__)

@@ -16,11 +16,13 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from headway.circuits.ablation import Bench
+from headway.circuits.discovery import Discovery, saved_discovery
+from headway.circuits.findings import Condition, Finding
 from headway.circuits.fresh import Fresh
 from headway.circuits.likeness import ablated, agreeing, spread, whole
-from headway.circuits.mechanism import Circuit
-from headway.circuits.study import require_fits
-from headway.circuits.subject import Judgement, Subject, judged, judgement_in
+from headway.circuits.mechanism import Circuit, WrittenCircuit
+from headway.circuits.patterns import ABLATIONS
+from headway.circuits.subject import read_given, require_fits, studied
 from headway.errors import HeadwayError, require
 from headway.intervals import clopper_pearson_low, draws_for, failures_allowed
 from headway.tasks import Task
@@ -35,10 +37,14 @@ LOOKED_AT = 32
 
 
 @dataclass(frozen=True)
-class Certificate(Judgement):
+class Certificate(Finding):
     """What fresh sequences say about a circuit and its model.
 
     Attributes:
+        circuit: a mechanism for every head.
+        ablation: what stands in rows without a path (`patterns.ABLATIONS`).
+        step: of the checkpoint; None if a model was given.
+        seed: of the sequences.
         agreement: the least share of all sequences on which circuit and model are to agree.
         confidence: of the bound: it is above the true share in at most 1 - `confidence` of all
             samples.
@@ -51,12 +57,20 @@ class Certificate(Judgement):
 
     FILE: ClassVar[str] = "certificate.json"
 
+    circuit: WrittenCircuit
+    ablation: str
+    step: int | None
+    seed: int
     agreement: float
     confidence: float
     sequences: int
     agreeing: int
     ablated_agreeing: int
     seconds: float
+
+    def is_of(self, found: Discovery) -> bool:
+        """Whether it is of the circuit that was discovered."""
+        return (self.circuit, self.ablation) == (found.circuit, found.ablation)
 
     @property
     def bound(self) -> float:
@@ -106,27 +120,20 @@ class Certificate(Judgement):
             yield f"NOT certified: {wanted}; {rest:,} disagree, and at most {may:,} may"
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as JSON data, as in `certificate.json`."""
+        """Everything as JSON data, with the bound."""
         return {**super().to_json(), "bound": self.bound, "holds": self.holds}
 
-    @classmethod
-    def from_json(cls, data: Any) -> "Certificate":
-        """What `to_json` wrote.
-
-        Raises:
-            HeadwayError: if a field is missing or not what it should be.
-        """
-        found = judgement_in(cls, data, cls.FILE)
-        count = found.sequences
-        for name, fits, allowed in (
-            ("agreement", 0 < found.agreement < 1, "above 0 and below 1"),
-            ("confidence", 0 < found.confidence < 1, "above 0 and below 1"),
-            ("sequences", 1 <= count <= MOST, f"from 1 to {MOST:,}"),
-            ("agreeing", 0 <= found.agreeing <= count, "from 0 to the number of sequences"),
-            ("ablated_agreeing", 0 <= found.ablated_agreeing <= count, "likewise"),
-        ):
-            require(fits, f"{cls.FILE}: {name}", getattr(found, name), allowed)
-        return found
+    def conditions(self) -> Iterator[Condition]:
+        """Conditions beside the types of fields."""
+        count, rows = self.sequences, self.ablation
+        yield "ablation", rows, rows in ABLATIONS, f"one of {', '.join(ABLATIONS)}"
+        for name in ("agreement", "confidence"):
+            value = getattr(self, name)
+            yield name, value, 0 < value < 1, "above 0 and below 1"
+        yield "sequences", count, 1 <= count <= MOST, f"from 1 to {MOST:,}"
+        for name in ("agreeing", "ablated_agreeing"):
+            value = getattr(self, name)
+            yield name, value, 0 <= value <= count, "from 0 to the number of sequences"
 
 
 def agreements(fresh: Fresh, count: int) -> Iterator[Bool[Tensor, "two sequence"]]:
@@ -237,14 +244,26 @@ def certify(
             circuit is of another model or task, or the model has nothing to agree on.
     """
     count = require_sequences(agreement, confidence, sequences)
-
-    def guaranteed(subject: Subject) -> Certificate:
-        started = time.perf_counter()
-        require_fits(subject.circuit, subject.model)
-        where = subject.model, subject.task, subject.circuit, subject.rows, subject.seed
-        alike = torch.cat([*agreements(Fresh(*where, "certificate"), count)], 1).sum(1)
-        return Certificate(
-            *subject.about,
+    with studied(model, task, step, seed, writes=circuit is None) as subject:
+        found = None
+        if circuit is None:
+            require(subject.run is not None, "circuit", None, "given together with a model")
+            assert subject.run is not None
+            allowed = "None for the run's own circuit, which is of the last step"
+            require(step is None, "step", step, allowed)
+            found = saved_discovery(subject.run)
+            its, rows = found.circuit, found.ablation
+        else:
+            its, rows = (circuit, "zero") if isinstance(circuit, Circuit) else read_given(circuit)
+        rows, started = ablation or rows, time.perf_counter()
+        require_fits(its, subject.model)
+        fresh = Fresh(subject.model, subject.task, its, rows, subject.seed, "certificate")
+        alike = torch.cat([*agreements(fresh, count)], 1).sum(1)
+        certificate = Certificate(
+            its,
+            rows,
+            subject.step,
+            subject.seed,
             agreement=agreement,
             confidence=confidence,
             sequences=count,
@@ -252,5 +271,6 @@ def certify(
             ablated_agreeing=int(alike[1]),
             seconds=round(time.perf_counter() - started, 3),
         )
-
-    return judged(Certificate.FILE, guaranteed, model, task, circuit, ablation, step, seed)
+        if subject.run and found and certificate.is_of(found):
+            subject.run.save(certificate)
+    return certificate

@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway.circuits.ablation import Bench
-from headway.circuits.given import device_of
 from headway.circuits.mechanism import Circuit
+from headway.circuits.subject import device_of
 from headway.models import Tappable
 from headway.tasks import Task
 from headway.training.data import held_out

@@ -3,32 +3,35 @@
 import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any, ClassVar
 
 from headway.circuits.ablation import Bench
 from headway.circuits.candidates import candidates_of
-from headway.circuits.discovery import (
-    Discovery,
-    device_of,
-    saved_discovery,
-    with_tap,
-)
+from headway.circuits.discovery import Discovery, saved_discovery
 from headway.circuits.exhaustive import Exhaustive, Watch, idle_mechanisms
-from headway.circuits.mechanism import Circuit, Head, Mechanism, WrittenCircuit, WrittenPath
-from headway.circuits.minimal_text import of_minimal_circuits
-from headway.circuits.study import require_fits
+from headway.circuits.findings import Condition, Finding
+from headway.circuits.mechanism import (
+    Circuit,
+    Head,
+    Mechanism,
+    WrittenCircuit,
+    WrittenPath,
+    name_of,
+)
+from headway.circuits.subject import Subject, opened, require_fits, studied
 from headway.circuits.workers import Workers
 from headway.errors import HeadwayError, require
-from headway.fields import found_in, to_json
-from headway.models import Tappable
 from headway.paths import Path
-from headway.tasks import Batch, Task
+from headway.tasks import Task
+from headway.text import counted, wrapped
 from headway.theory import is_minimal_circuit
-from headway.training.data import held_out
 from headway.training.run import Run
+
+SHOWN = 10
+"""The most circuits that are listed one by one."""
 
 MOST = 50_000
 """Sets of paths judged at most, by default."""
@@ -38,7 +41,7 @@ FRESH = 10_000
 
 
 @dataclass(frozen=True)
-class MinimalCircuits:
+class MinimalCircuits(Finding):
     """All minimal circuits among a model's candidate paths.
 
     Attributes:
@@ -90,24 +93,51 @@ class MinimalCircuits:
         return len(self.circuits[0]) if self.circuits else None
 
     def __str__(self):
-        return of_minimal_circuits(self)
+        lines = [line for part in self.sentences() for line in wrapped(part)]
+        if self.circuits:
+            lines += ["", *wrapped("in all: " + by_head(self.core)), ""]
+        for i, (circuit, loss) in enumerate(zip(self.circuits[:SHOWN], self.losses, strict=False)):
+            own = "; as discovered" if set(circuit) == set(self.discovered) else ""
+            rest = [path for path in circuit if path not in self.core]
+            line = f"{i + 1}: {counted(len(circuit), 'path')}, loss {loss:.4f}{own}"
+            more = f"; beside those in all: {by_head(rest)}" if rest else ""
+            lines += wrapped(line + more, rest="   ")
+        if len(self.circuits) > SHOWN:
+            lines += wrapped(f"and {len(self.circuits) - SHOWN} more, in {self.FILE}")
+        return "\n".join(lines)
 
-    def to_json(self) -> dict[str, Any]:
-        """Everything as JSON data, as in `circuits.json`."""
-        return to_json(self)
+    def sentences(self) -> Iterator[str]:
+        """The search and its findings, sentence by sentence."""
+        count, among = len(self.circuits), counted(len(self.candidates), "candidate path")
+        yield f"{counted(count, 'minimal circuit')} among {among}; threshold {self.threshold:g}"
+        passes = "with all heads replaced, and with the layers above any layer free"
+        yield (
+            f"judged {passes}: {counted(self.judged, 'set')} of paths, {self.sequences} sequences,"
+            f" {self.seconds:.1f} s"
+        )
+        if self.complete:
+            yield "complete: every set was judged, or ruled out by what was judged"
+        else:
+            yield (
+                f"NOT complete: larger sets than those of {self.searched} paths were not judged;"
+                " --most allows more"
+            )
+        if self.smallest is not None:
+            yield f"smallest: {counted(self.smallest, 'path')}; none is smaller"
+        elif not self.complete:
+            yield f"smallest: none has {self.searched} paths or fewer"
+        if self.circuits:
+            yield f"paths in all of them: {len(self.core)}; in any: {len(self.union)}"
+            if set(self.discovered) not in map(set, self.circuits):
+                yield "the circuit that the search discovered is not one of them"
+        moving = [circuit for circuit in self.circuits if not any(map(_is_stay, circuit))]
+        if self.flow_minimal is not None and moving:
+            yield f"minimal circuits of the flow (headway theory --count), too: {self.flow_minimal}"
 
-    @classmethod
-    def from_json(cls, data: Any) -> "MinimalCircuits":
-        """What `to_json` wrote.
-
-        Raises:
-            HeadwayError: if a field is missing or not what it should be.
-        """
-        found = found_in(cls, data, cls.FILE)
-        allowed = f"{len(found.circuits)}, one a circuit"
-        fits = len(found.losses) == len(found.circuits)
-        require(fits, f"{cls.FILE}: number of losses", len(found.losses), allowed)
-        return found
+    def conditions(self) -> Iterator[Condition]:
+        """Conditions beside the types of fields."""
+        count, allowed = len(self.losses), f"{len(self.circuits)}, one a circuit"
+        yield "number of losses", count, count == len(self.circuits), allowed
 
 
 def every_circuit(
@@ -150,49 +180,38 @@ def every_circuit(
     require(enough, "sequences", sequences, "a whole number of at least 8")
     require(isinstance(most, int) and most >= 1, "most", most, "a whole number of at least 1")
     require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
-    run = Run.open(model) if isinstance(model, str | FilePath) else model
-
-    def all_of(model: Any, task: Task, found: Discovery, seed: int) -> MinimalCircuits:
-        model = with_tap(model, task)
-        require_fits(found.circuit, model)
-        batch = held_out(task, sequences, seed, device_of(model), "circuit")
-        return _exhausted(model, task, found, batch, most, workers, watch)
-
-    if not isinstance(run, Run):
-        if task is None or found is None:
-            raise HeadwayError("a model is studied together with its task and what was discovered")
-        return all_of(model, task, found, seed or 0)
-    for name, value in (("task", task), ("found", found)):
-        require(value is None, name, "given", "None, as the run has its own")
-    with run.writing(), run.computing():
-        its = run.config.seed if seed is None else seed
-        circuits = all_of(run.model(), run.task, saved_discovery(run), its)
-        run.save(circuits)
+    if not isinstance(opened(model), Run) and (task is None or found is None):
+        raise HeadwayError("a model is studied together with its task and what was discovered")
+    with studied(model, task, seed=seed) as subject:
+        if subject.run is not None:
+            require(found is None, "found", "given", "None, as the run has its own")
+            found = saved_discovery(subject.run)
+        assert found is not None
+        require_fits(found.circuit, subject.model)
+        circuits = _exhausted(subject, found, sequences, most, workers, watch)
+        if subject.run is not None:
+            subject.run.save(circuits)
     return circuits
 
 
 def _exhausted(
-    model: Tappable,
-    task: Task,
+    subject: Subject,
     found: Discovery,
-    batch: Batch,
+    sequences: int,
     most: int,
     workers: int | None,
     watch: Watch | None,
 ) -> MinimalCircuits:
     """Searches exhaustively, and makes circuits of the sets that it finds."""
-    started = time.perf_counter()
+    started, batch = time.perf_counter(), subject.sequences(sequences, "circuit")
 
     def bench() -> Bench:
-        return Bench(model, task, batch, found.ablation)
+        return Bench(subject.model, subject.task, batch, found.ablation)
 
-    own = bench()
-    candidates, idle = (
-        candidates_of(own, found.attention, found.circuit),
-        idle_mechanisms(found.circuit),
-    )
+    own, idle = bench(), idle_mechanisms(found.circuit)
+    candidates = candidates_of(own, found.attention, found.circuit)
     benches = [bench() for _ in range(workers or os.cpu_count() or 1)]
-    with Workers(workers, device_of(model), benches) as work:
+    with Workers(workers, benches) as work:
 
         def losses(sets: list[dict[Head, Mechanism]], limit: float) -> list[float]:
             for i in range(len(benches)):
@@ -220,7 +239,7 @@ def _exhausted(
         judged=sets.judged,
         searched=sets.searched,
         discovered=tuple(found.circuit.paths),
-        flow_minimal=_flow_minimal(task, circuits, own.patterns.causal),
+        flow_minimal=_flow_minimal(subject.task, circuits, own.patterns.causal),
         seconds=round(time.perf_counter() - started, 3),
     )
 
@@ -232,3 +251,15 @@ def _flow_minimal(task: Task, circuits: Sequence[tuple[Path, ...]], causal: bool
     if flow is None or not ends <= set(flow.roles):
         return None
     return sum(is_minimal_circuit(flow, circuit, causal) for circuit in circuits)
+
+
+def _is_stay(path: Path) -> bool:
+    """True if a position keeps what stands there; no minimal circuit of a flow has such a path."""
+    return path.relation.query == path.relation.key
+
+
+def by_head(paths: Sequence[Path]) -> str:
+    """Paths head by head, in few words."""
+    circuit = Circuit.of(paths)
+    named = (f"{name_of(at)} {circuit.mechanisms[at]}" for at in circuit.useful_heads)
+    return "; ".join(named).replace("  ", " ") or "no path"

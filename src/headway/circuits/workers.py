@@ -18,13 +18,12 @@ class Workers:
 
     Args:
         count: of threads; by default as many as the machine has cores. On a GPU there is one.
-        device: that computes.
         benches: that the threads work at, never two at the same one.
     """
 
-    def __init__(self, count: int | None, device: str, benches: Sequence[Bench]):
+    def __init__(self, count: int | None, benches: Sequence[Bench]):
         threads = (os.cpu_count() or 1) if count is None else count
-        threads = threads if torch.device(device).type == "cpu" else 1
+        threads = threads if benches[0].batch.inputs.device.type == "cpu" else 1
         self._pool = ThreadPoolExecutor(threads, initializer=_one_core)
         self._benches = benches
 

@@ -10,7 +10,6 @@ from headway.circuits import (
     Certificate,
     Discovery,
     MinimalCircuits,
-    minimal_text,
 )
 from headway.circuits.agreement import KINDS, MEANINGS, NEEDS, Share
 from headway.circuits.dependence import Dependence
@@ -18,6 +17,7 @@ from headway.circuits.dependence_text import verdict, when
 from headway.circuits.emergence import MATTERS, crossing
 from headway.circuits.likeness import percent
 from headway.circuits.mechanism import name_of
+from headway.circuits.minimal import SHOWN
 from headway.circuits.routes import trace
 from headway.circuits.text import said_of_mlps
 from headway.report.circuit import path_key
@@ -227,14 +227,14 @@ def _trials(found: Discovery) -> Section:
 
 
 def _every(found: MinimalCircuits) -> Section:
-    sentences = [sentence(one) for one in minimal_text.sentences(found)]
+    sentences = [sentence(one) for one in found.sentences()]
     if found.core:
         sentences.append(f"In all of them: {listed(found.core)}.")
-    if len(found.circuits) > minimal_text.SHOWN:
-        sentences.append(f"And {len(found.circuits) - minimal_text.SHOWN} more, in circuits.json.")
+    if len(found.circuits) > SHOWN:
+        sentences.append(f"And {len(found.circuits) - SHOWN} more, in circuits.json.")
     rows = [
         [len(circuit), loss, listed(path for path in circuit if path not in found.core)]
-        for circuit, loss in zip(found.circuits[: minimal_text.SHOWN], found.losses, strict=False)
+        for circuit, loss in zip(found.circuits[:SHOWN], found.losses, strict=False)
     ]
     head = ["paths", "loss", "paths that not all have"]
     tables = [table("minimal circuits", head, rows)] if rows else []
