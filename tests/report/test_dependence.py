@@ -22,8 +22,8 @@ from headway.circuits import (
 from headway.circuits.dependence import (
     Dependence,
     grown_in,
+    when,
 )
-from headway.circuits.dependence_text import when
 from headway.cli import main
 from headway.errors import HeadwayError
 from headway.report import write_report

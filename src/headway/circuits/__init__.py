@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from headway.circuits.certificate import sequences_for as sequences_for
     from headway.circuits.exhaustive import Exhaustive as Exhaustive
     from headway.circuits.exhaustive import idle_mechanisms as idle_mechanisms
+    from headway.circuits.flows import trace as trace
     from headway.circuits.fresh import stream_of as stream_of
     from headway.circuits.minimal import MinimalCircuits as MinimalCircuits
     from headway.circuits.minimal import every_circuit as every_circuit
@@ -77,6 +78,5 @@ if TYPE_CHECKING:
     from headway.circuits.patching import patch_all as patch_all
     from headway.circuits.roles import block_starts as block_starts
     from headway.circuits.roles import position_labels as position_labels
-    from headway.circuits.routes import trace as trace
 
 __all__, __getattr__, __dir__ = late(__name__)

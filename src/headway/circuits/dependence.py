@@ -5,31 +5,94 @@ the method of Singh et al. 2024, arXiv 2404.07129). Weights, batches and rates a
 run, step by step; nothing differs but the clamp. `sweeps.depend` trains; this module measures.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import mean, stdev
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from headway.circuits.agreement import KINDS, NEEDS, Kinds, Pair, Share, predicted
-from headway.circuits.dependence_text import of_dependence
 from headway.circuits.emergence import BIRTH, crossing, hop_steps
+from headway.circuits.findings import Finding
+from headway.circuits.flows import NEEDS, Kind, Lost, lost_without
 from headway.circuits.mechanism import WrittenPath
 from headway.circuits.patterns import attention_along
 from headway.errors import HeadwayError
-from headway.fields import found_in, to_json
+from headway.intervals import wilson
 from headway.models import attention_patterns
 from headway.paths import Path
 from headway.tasks import Batch
+from headway.text import aligned, wrapped
 from headway.training.clamp import clampable
 from headway.training.data import held_out
 from headway.training.run import Run
 
-"""Where the findings are left in a run's folder."""
-
 Watch = Callable[[int, int], None]
 """Called with how many checkpoints are measured, and of how many."""
+
+
+KINDS: tuple[Kind, ...] = ("finds", "carries", "serves", "apart")
+
+MEANINGS: dict[Kind, str] = {
+    "finds": "P brings what Q finds its key by",
+    "carries": "P brings something that Q carries",
+    "serves": "Q is of no use without P",
+    "apart": "none of these",
+}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A path that was clamped and another one of the circuit.
+
+    Attributes:
+        clamped: P.
+        other: Q.
+        kind: what the flow says of them; None if the task's flow is not known, or Q is a stay.
+        formed: whether Q formed in the training with P clamped; None if it does not form in the
+            training without a clamp either, by the same measure.
+    """
+
+    clamped: WrittenPath
+    other: WrittenPath
+    kind: Kind | None
+    formed: bool | None
+
+    @property
+    def needs(self) -> bool | None:
+        """Whether Q is predicted to need P; None if nothing is predicted."""
+        return None if self.kind is None else self.kind in NEEDS
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the prediction came true; None if there is none, or nothing was measured."""
+        if self.needs is None or self.formed is None:
+            return None
+        return self.needs is not self.formed
+
+
+@dataclass(frozen=True)
+class Share:
+    """How many of several pairs came out as predicted.
+
+    Attributes:
+        right: how many came out as predicted.
+        count: how many pairs there are.
+    """
+
+    right: int
+    count: int
+
+    @classmethod
+    def of(cls, pairs: Iterable[Pair], *kinds: Kind) -> "Share":
+        """The share among pairs that have a prediction and a measurement."""
+        judged = [pair.agrees for pair in pairs if pair.kind in kinds]
+        judged = [agrees for agrees in judged if agrees is not None]
+        return cls(sum(judged), len(judged))
+
+    def __str__(self):
+        return f"{self.right} of {self.count}"
 
 
 @dataclass(frozen=True)
@@ -88,7 +151,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Dependence:
+class Dependence(Finding):
     """Which paths of a circuit depend on which: what became of it with each of them clamped.
 
     Attributes:
@@ -134,20 +197,17 @@ class Dependence:
         return Share.of(self.pairs, *NEEDS)
 
     def __str__(self):
-        return of_dependence(self)
+        lines = [*wrapped(when(self) + "."), "", *trainings(self), *not_clamped(self)]
+        if self.predicts and self.throughout:
+            lines += ["", *kinds(self.pairs), "", *wrapped(verdict(self))]
+        elif not self.predicts:
+            lines += wrapped("Nothing is predicted: the flow of this task or circuit is not known.")
+        return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as JSON data, as in `dependence.json`."""
-        return {"formed": f"attention above {BIRTH:g} at the last checkpoint", **to_json(self)}
-
-    @classmethod
-    def from_json(cls, data: Any) -> "Dependence":
-        """What `to_json` wrote.
-
-        Raises:
-            HeadwayError: if a field is missing or not what it should be.
-        """
-        return found_in(cls, data, cls.FILE)
+        """Everything as JSON data, and what counts as formed."""
+        formed = f"attention above {BIRTH:g} at the last checkpoint"
+        return {"formed": formed, **super().to_json()}
 
 
 def dependence(
@@ -179,7 +239,7 @@ def dependence(
     config = next(iter(clamped.values())).config.training
     names = clampable(free.task)
     moving = [path for path in circuit if path.relation in names]
-    kinds = predicted(free.task, moving, free.config.model.causal)
+    lost = lost_without(free.task, moving, free.config.model.causal)
     return Dependence(
         after=config.clamped_after,
         until=config.clamped_until,
@@ -187,7 +247,7 @@ def dependence(
         circuit=list(circuit),
         free=whole,
         clamped=others,
-        pairs=list(_pairs(whole, others, kinds)),
+        pairs=list(_pairs(whole, others, lost or {})),
         sequences=sequences,
     )
 
@@ -232,13 +292,16 @@ def _grown(path: Path, steps: Sequence[int], along: Sequence[Tensor]) -> Grown:
     )
 
 
-def _pairs(free: Training, clamped: Sequence[Training], kinds: Kinds | None) -> Iterator[Pair]:
+def _pairs(
+    free: Training, clamped: Sequence[Training], lost: Mapping[Path, Lost]
+) -> Iterator[Pair]:
     """Every clamped path with every other path."""
     for training in clamped:
         assert training.clamped is not None
+        known = lost.get(training.clamped)
         for grown in training.paths:
-            kind = None if kinds is None else kinds.get((training.clamped, grown.path))
             formed = grown.formed if free.grown(grown.path).formed else None
+            kind = None if known is None else known.kinds.get(grown.path)
             yield Pair(training.clamped, grown.path, kind, formed)
 
 
@@ -253,3 +316,111 @@ def _counted(total: int, watch: Watch | None) -> Callable[[], None]:
             watch(done, total)
 
     return tell
+
+
+def when(found: Dependence) -> str:
+    """What was done, in a sentence without its full stop."""
+    start = "all the way" if not found.after else f"after step {found.after}"
+    end = "" if found.until is None else f" up to step {found.until}"
+    count = len(found.clamped)
+    return (
+        f"{count} {'path' if count == 1 else 'paths'} of {len(found.circuit)}, each clamped"
+        f" {start}{end} in a training of the same seed; free training took {found.free.steps}"
+        f" steps, clamped ones could take {found.most}"
+    )
+
+
+def trainings(found: Dependence) -> list[str]:
+    """A line per training: its loss, the hops that it learnt, and the paths that it lacks."""
+    numbers = {path: str(i) for i, path in enumerate(found.circuit, start=1)}
+    rows = [["", "clamped", "loss", "learnt", "does not form"]]
+    for training in (found.free, *found.clamped):
+        lacks = [
+            numbers[pair.other] + "!" * (pair.agrees is False)
+            for pair in found.pairs
+            if pair.clamped == training.clamped and pair.formed is False
+        ]
+        missed = [
+            f"({numbers[pair.other]}!)"
+            for pair in found.pairs
+            if pair.clamped == training.clamped and pair.formed and pair.agrees is False
+        ]
+        path, learnt = training.clamped, " ".join(training.learnt) or "–"
+        name = ("", "nothing") if path is None else (numbers[path], str(path))
+        cells = [f"{training.loss:.3f}", learnt, " ".join([*lacks, *missed]) or "–"]
+        rows.append([*name, *cells])
+    return table(rows, "rlrll") + wrapped(
+        "! not as predicted; in brackets what forms against the prediction"
+    )
+
+
+def not_clamped(found: Dependence) -> list[str]:
+    """A line with the paths of the circuit that were never clamped, by number; empty if none."""
+    clamped = {training.clamped for training in found.clamped}
+    numbered = enumerate(found.circuit, start=1)
+    rest = [f"{number} {path}" for number, path in numbered if path not in clamped]
+    return wrapped("not clamped: " + "; ".join(rest), rest=" " * 4) if rest else []
+
+
+def kinds(pairs: Sequence[Pair]) -> list[str]:
+    """How often the prediction came true, kind by kind."""
+    rows = [["if P is clamped", "then Q", "it does so"]]
+    for kind in KINDS:
+        if (share := Share.of(pairs, kind)).count:
+            expected = "does not form" if kind in NEEDS else "forms"
+            rows.append([f"{kind}: {MEANINGS[kind]}", expected, str(share)])
+    return table(rows, "lll")
+
+
+def verdict(found: Dependence) -> str:
+    """How much of the prediction came true."""
+    agreed, confirmed = found.agreed, found.confirmed
+    return (
+        f"As predicted: {agreed} pairs; of {confirmed.count} predicted dependences"
+        f" {confirmed.right} {'is' if confirmed.right == 1 else 'are'} confirmed."
+    )
+
+
+def of_several(all_found: Sequence[Dependence]) -> str:
+    """What several runs say of the prediction: every predicted edge, and the shares."""
+    found = [one for one in all_found if one.predicts and one.throughout]
+    lines = wrapped(f"{len(found)} runs in which something was predicted")
+    if not found:
+        return "\n".join(lines)
+    head = ["Q", "needs P", "kind", "confirmed", "95 %"]
+    lines += ["", *table([head, *edges(found)], "lllll")]
+    every = [pair for one in found for pair in one.pairs]
+    lines += ["", *kinds(every), ""]
+    for what, shares in (
+        ("pairs as predicted", [one.agreed for one in found]),
+        ("predicted dependences confirmed", [one.confirmed for one in found]),
+    ):
+        lines += wrapped(f"{what}: {over_runs(shares)}")
+    return "\n".join(lines)
+
+
+def edges(found: Sequence[Dependence]) -> Iterator[list[str]]:
+    """Every predicted dependence, and how many of the runs that have it confirmed it."""
+    pairs = [pair for one in found for pair in one.pairs if pair.needs and pair.agrees is not None]
+    for clamped, other, kind in sorted({(p.clamped, p.other, p.kind or "") for p in pairs}):
+        same = [p for p in pairs if (p.clamped, p.other, p.kind) == (clamped, other, kind)]
+        right = sum(bool(pair.agrees) for pair in same)
+        low, high = wilson(right, len(same))
+        interval = f"{low:.2f}–{high:.2f}"
+        yield [str(other), str(clamped), kind, f"{right} of {len(same)}", interval]
+
+
+def table(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
+    """Rows of cells as columns, broken where a terminal is too narrow."""
+    return [part for line in aligned(rows, sides, gap=2) for part in wrapped(line, rest="    ")]
+
+
+def over_runs(shares: Sequence[Share]) -> str:
+    """A share: over all runs, its mean by run, and the spread."""
+    each = [share.right / share.count for share in shares if share.count]
+    if not each:
+        return "none"
+    right, count = sum(s.right for s in shares), sum(s.count for s in shares)
+    said = f"{right} of {count}; share by run {mean(each):.2f}"
+    spread = f" (standard deviation {stdev(each):.2f}, n = {len(each)})" if len(each) > 1 else ""
+    return said + spread

@@ -11,14 +11,12 @@ from headway.circuits import (
     Discovery,
     MinimalCircuits,
 )
-from headway.circuits.agreement import KINDS, MEANINGS, NEEDS, Share
-from headway.circuits.dependence import Dependence
-from headway.circuits.dependence_text import verdict, when
+from headway.circuits.dependence import KINDS, MEANINGS, NEEDS, Dependence, Share, verdict, when
 from headway.circuits.emergence import MATTERS, crossing
+from headway.circuits.flows import trace
 from headway.circuits.likeness import percent
 from headway.circuits.mechanism import name_of
 from headway.circuits.minimal import SHOWN
-from headway.circuits.routes import trace
 from headway.circuits.text import said_of_mlps
 from headway.report.circuit import path_key
 from headway.report.findings import Findings

@@ -7,7 +7,7 @@ from typing import Any
 
 from headway.circuits import THRESHOLD
 from headway.circuits.emergence import hop_steps, learnt_in_order
-from headway.circuits.least import Least
+from headway.circuits.flows import Least
 from headway.errors import HeadwayError
 from headway.report.examples import thinned
 from headway.report.findings import judged_loss

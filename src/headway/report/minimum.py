@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from headway.circuits.least import Least
+from headway.circuits.flows import Least
 from headway.report import schema
 from headway.report.findings import Findings
 from headway.report.labels import typeset

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from headway.circuits.routes import Join, Leg, Routes, trace
+from headway.circuits.flows import Join, Leg, Routes, trace
 from headway.paths import Path
 from headway.report.findings import Findings
 from headway.report.labels import typeset

@@ -191,7 +191,7 @@ def depend(
         out: a file for the findings of all runs, as JSON.
     """
     from headway import sweeps, terminal
-    from headway.circuits.dependence_text import of_several
+    from headway.circuits.dependence import of_several
     from headway.training.files import write_json
 
     if out is not None:

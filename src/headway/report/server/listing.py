@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from headway.circuits import THRESHOLD
-from headway.circuits.least import Least
+from headway.circuits.flows import Least
 from headway.errors import HeadwayError
 from headway.report.examples import thinned
 from headway.report.findings import judged_loss

@@ -1,11 +1,11 @@
-"""What the flow predicts of clamped training: cases worked out by hand, and planted outcomes."""
+"""Flows of circuits: cases worked out by hand, and predictions with planted outcomes."""
 
-from headway.circuits.agreement import Pair, lost_without, predicted_by
-from headway.circuits.dependence import Dependence, Training
-from headway.circuits.dependence_text import edges, of_several, over_runs
+import pytest
+
+from headway.circuits.dependence import Dependence, Pair, Training, edges, of_several, over_runs
+from headway.circuits.flows import lost_without, trace
 from headway.paths import Path
-from headway.tasks import Retrieval
-from headway.theory import retrieval_flow
+from headway.tasks import Conditional, Retrieval
 
 DOUBLING = (
     "L0.H0 s2←s1",
@@ -17,11 +17,12 @@ DOUBLING = (
 )
 
 
-def kinds_of(flow, names, *asked):
+def kinds_of(task, names):
     paths = [Path.parse(name) for name in names]
-    found = predicted_by(flow, paths, True, frozenset(asked))
-    assert len(found) == len(paths) * (len(paths) - 1)
-    return {(str(p), str(q)): kind for (p, q), kind in found.items()}
+    found = lost_without(task, paths, True)
+    kinds = {(str(p), str(q)): kind for p in paths for q, kind in found[p].kinds.items()}
+    assert len(kinds) == len(paths) * (len(paths) - 1)
+    return kinds
 
 
 def those(kinds, kind):
@@ -29,7 +30,7 @@ def those(kinds, kind):
 
 
 def test_pointer_doubling_by_hand():
-    kinds = kinds_of(retrieval_flow(3), DOUBLING, "x_1", "x_2", "x_3")
+    kinds = kinds_of(Retrieval(depth=3), DOUBLING)
     first, second, third, jump, gather, last = DOUBLING
     assert those(kinds, "finds") == {
         *((first, jump), (first, last)),
@@ -77,7 +78,7 @@ def test_what_comes_on_two_ways_is_needed_on_neither():
         "L2.H0 s0←s2",
         "L2.H1 s0←s4",
     )
-    kinds = kinds_of(retrieval_flow(2), paths, "x_1", "x_2")
+    kinds = kinds_of(Retrieval(depth=2), paths)
     assert kinds["L1.H0 s2←s4", "L2.H0 s0←s2"] == "carries"
     assert kinds["L1.H0 s2←s4", "L2.H1 s0←s4"] == "apart"
     assert kinds["L1.H0 s0←s2", "L2.H1 s0←s4"] == "finds"
@@ -97,8 +98,72 @@ def planted(confirmed: bool) -> Dependence:
 
 def test_runs_are_counted_edge_by_edge_with_an_interval():
     found = [planted(True)] * 9 + [planted(False)]
-    assert list(edges(found)) == [(str(Q), str(P), "finds", "9 of 10", "0.60–0.98")]
+    assert list(edges(found)) == [[str(Q), str(P), "finds", "9 of 10", "0.60–0.98"]]
     shares = [one.agreed for one in found]
     said = "19 of 20; share by run 0.95 (standard deviation 0.16, n = 10)"
     assert over_runs(shares) == said
     assert said in " ".join(of_several(found).split())
+
+
+X, Y = (
+    [Path.of(0, 0, "ax.x←ax.a"), Path.of(1, 0, "a←ax.x")],
+    [Path.of(0, 0, "ay.y←ay.a"), Path.of(2, 0, "a←ay.y")],
+)
+ROW = [Path.of(0, 0, "xy.y←xy.x"), Path.of(0, 0, "xy.z←xy.y"), Path.of(1, 0, "xy.z←xy.y")]
+JOIN = Path.of(4, 0, "a←xy.z")
+CHAIN = [
+    Path.of(0, 0, "s2←s1"),
+    Path.of(0, 0, "s4←s3"),
+    Path.of(1, 0, "s0←s2"),
+    Path.of(2, 0, "s0←s4"),
+]
+
+
+def traced(task, paths):
+    routes = trace(task, sorted(paths))
+    assert routes is not None
+    return routes
+
+
+def test_the_branches_of_x_and_y_join_at_the_row():
+    routes = traced(Conditional(), [*X, *Y, *ROW, JOIN])
+    (join,) = routes.joins
+    assert join.path == JOIN
+    assert {symbol: list(paths) for symbol, paths in join.branches.items()} == {"x": X, "y": Y}
+    assert list(join.key_side) == ROW
+    assert routes.legs[JOIN].by == ("x", "y")
+    assert routes.legs[JOIN].brings == ("z",)
+    assert set(routes.needs["z"]) == {*X, *Y, *ROW, JOIN}
+    assert routes.needs["x"] == tuple(X)
+    assert not routes.idle
+    assert not routes.missing
+
+
+@pytest.mark.parametrize("lost", [X, Y])
+def test_with_one_branch_there_is_no_join_and_the_row_tells_the_rest(lost):
+    routes = traced(Conditional(), [*({*X, *Y} - set(lost)), *ROW, JOIN])
+    assert not routes.joins
+    assert routes.last_join() is None
+    symbol = "x" if lost is X else "y"
+    assert routes.arrivals[symbol] == routes.arrivals["z"] == (JOIN,)
+
+
+def test_a_path_that_no_answer_depends_on_is_idle():
+    extra = Path.of(5, 0, "xy.y←xy.x")
+    assert traced(Conditional(), [*X, *Y, *ROW, JOIN, extra]).idle == (extra,)
+
+
+def test_retrieval_is_a_chain():
+    routes = traced(Retrieval(depth=2, n_chains=2), CHAIN)
+    assert not routes.joins
+    assert not routes.missing
+    assert routes.arrivals == {"x_1": (CHAIN[2],), "x_2": (CHAIN[3],)}
+    assert routes.needs["x_1"] == (CHAIN[0], CHAIN[2])
+    assert routes.needs["x_2"] == tuple(CHAIN)
+    assert routes.legs[CHAIN[0]].together
+    assert [routes.legs[path].by for path in CHAIN[2:]] == [("x_0",), ("x_1",)]
+
+
+def test_a_chain_whose_middle_is_cut_never_arrives():
+    routes = traced(Retrieval(depth=2, n_chains=2), [CHAIN[0], CHAIN[2]])
+    assert routes.missing == ("x_2",)
