@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from headway.circuits import strays as room
+from headway.circuits import evidence as room
 from headway.circuits.emergence import MATTERS
+from headway.circuits.evidence import STRONG, strays
 from headway.circuits.patterns import attention_along
-from headway.circuits.strays import STRONG, strays
 from headway.models import attention_patterns
 from headway_experiments.arena import compiled
 
@@ -25,6 +25,6 @@ def test_what_is_left_out_of_the_circuit_is_found_and_costs(monkeypatch):
         assert one.attention == pytest.approx(along.item(), abs=1e-6)
         assert one.attention >= STRONG
     strongest = sorted(found.values(), key=lambda one: -one.attention)[:2]
-    monkeypatch.setattr(room, "MOST", 2)
+    monkeypatch.setattr(room, "MOST_STRAYS", 2)
     few = strays(known.model, task, batch, paths[:-1])
     assert [one.attention for one in few] == [one.attention for one in strongest]
