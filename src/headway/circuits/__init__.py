@@ -68,7 +68,6 @@ if TYPE_CHECKING:
     from headway.circuits.exhaustive import Exhaustive as Exhaustive
     from headway.circuits.exhaustive import idle_mechanisms as idle_mechanisms
     from headway.circuits.flows import trace as trace
-    from headway.circuits.fresh import stream_of as stream_of
     from headway.circuits.minimal import MinimalCircuits as MinimalCircuits
     from headway.circuits.minimal import every_circuit as every_circuit
     from headway.circuits.patching import Effects as Effects

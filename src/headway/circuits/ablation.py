@@ -6,9 +6,12 @@ is computed once.
 """
 
 import math
+import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from concurrent.futures import CancelledError
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from itertools import islice, pairwise
 from typing import TypeVar
 
@@ -169,13 +172,19 @@ class Bench:
 
     @torch.no_grad()
     def outputs(
-        self, candidates: Sequence[Replaced], part: slice
+        self, candidates: Sequence[Replaced], part: slice | None = None
     ) -> Float[Tensor, "candidate sequence query output"]:
-        """What the model puts out at the queries of one of the `parts`, for every candidate.
+        """What the model puts out at the queries, for every candidate.
+
+        Args:
+            candidates: mechanisms for all heads, or for some.
+            part: one of the `parts` of the sequences; by default all.
 
         Raises:
             HeadwayError: as `errors`.
         """
+        if part is None:
+            return torch.cat([self.outputs(candidates, part) for part in self.parts], 1)
         chosen = [self._checked(candidate) for candidate in candidates]
         return torch.cat([self._outputs(group, part) for group in self._groups(chosen, part)])
 
@@ -336,3 +345,24 @@ class First:
 def heads_of(model: Tappable) -> list[Head]:
     """Every head of a model, layer by layer."""
     return [(layer, head) for layer in range(model.n_layers) for head in range(model.n_heads)]
+
+
+@contextmanager
+def workers(count: int | None, benches: Sequence[Bench]) -> Iterator[ThreadPoolExecutor]:
+    """Threads of one core each. If one of them fails, the others are stopped at once.
+
+    Args:
+        count: of threads; by default as many as the machine has cores. On a GPU there is one.
+        benches: that the threads work at, never two at the same one.
+    """
+    threads = (os.cpu_count() or 1) if count is None else count
+    threads = threads if benches[0].batch.inputs.device.type == "cpu" else 1
+    pool = ThreadPoolExecutor(threads, initializer=partial(torch.set_num_threads, 1))
+    try:
+        yield pool
+    except BaseException:
+        for bench in benches:
+            bench.given_up = True
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()

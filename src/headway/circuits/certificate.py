@@ -6,7 +6,7 @@ answers do. So the number that agree is binomial, and its exact bound holds for 
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any, ClassVar
@@ -18,8 +18,8 @@ from torch import Tensor
 from headway.circuits.ablation import Bench
 from headway.circuits.discovery import Discovery, saved_discovery
 from headway.circuits.findings import Condition, Finding
-from headway.circuits.fresh import Fresh
-from headway.circuits.likeness import ablated, agreeing, spread, whole
+from headway.circuits.fresh import fresh
+from headway.circuits.likeness import ablated, agreeing, spread
 from headway.circuits.mechanism import Circuit, WrittenCircuit
 from headway.circuits.patterns import ABLATIONS
 from headway.circuits.subject import read_given, require_fits, studied
@@ -31,9 +31,6 @@ from headway.training.run import Run
 
 MOST = 1_000_000
 """Sequences at most."""
-
-LOOKED_AT = 32
-"""Sequences on which it is checked that a model's outputs vary at all."""
 
 
 @dataclass(frozen=True)
@@ -136,36 +133,29 @@ class Certificate(Finding):
             yield name, value, 0 <= value <= count, "from 0 to the number of sequences"
 
 
-def agreements(fresh: Fresh, count: int) -> Iterator[Bool[Tensor, "two sequence"]]:
+def agreements(
+    circuit: Circuit, benches: Iterable[Bench]
+) -> Iterator[Bool[Tensor, "two sequence"]]:
     """In which sequences the circuit agrees with the model, and in which the ablated model does; a
-    few sequences at a time, and so many in all.
+    few sequences at a time.
 
     Raises:
-        HeadwayError: if the model has nothing to agree on.
+        HeadwayError: if the model could not have answered otherwise, or its outputs do not vary, as
+            then everything would agree with it.
     """
-    require_choice(fresh.bench(LOOKED_AT, "choice"))
-    for bench in fresh.benches(count):
-        for part in bench.parts:
-            intact, *both = bench.outputs([{}, fresh.circuit, ablated(bench)], part)
-            yield torch.stack([agreeing(bench, one, intact, part).cpu() for one in both])
-
-
-def require_choice(bench: Bench) -> None:
-    """Makes sure that a model could have answered otherwise, and that its outputs vary.
-
-    Raises:
-        HeadwayError: if not, as everything would agree with it.
-    """
-    if bench.task.targets.choices(bench.batch.targets) < 2:
-        raise HeadwayError(
-            f"task = {bench.task.kind!r}: a sequence has one query, so there is one answer to"
-            " choose from, and everything agrees: agreement says nothing here"
-        )
-    if spread(bench, whole(bench, {})) is None:
-        raise HeadwayError(
-            "model: its outputs are the same for all sequences, so any circuit that is constant"
-            " agrees with it: there is nothing to certify"
-        )
+    for i, bench in enumerate(benches):
+        intact, *both = bench.outputs([{}, circuit, ablated(bench)])
+        if not i and bench.task.targets.choices(bench.batch.targets) < 2:
+            raise HeadwayError(
+                f"task = {bench.task.kind!r}: a sequence has one query, so there is one answer to"
+                " choose from, and everything agrees: agreement says nothing here"
+            )
+        if not i and spread(bench, intact) is None:
+            raise HeadwayError(
+                "model: its outputs are the same for all sequences, so any circuit that is constant"
+                " agrees with it: there is nothing to certify"
+            )
+        yield torch.stack([agreeing(bench, one, intact).cpu() for one in both])
 
 
 def sequences_for(agreement: float, confidence: float) -> int:
@@ -257,8 +247,8 @@ def certify(
             its, rows = (circuit, "zero") if isinstance(circuit, Circuit) else read_given(circuit)
         rows, started = ablation or rows, time.perf_counter()
         require_fits(its, subject.model)
-        fresh = Fresh(subject.model, subject.task, its, rows, subject.seed, "certificate")
-        alike = torch.cat([*agreements(fresh, count)], 1).sum(1)
+        about = subject.model, subject.task, its, rows, subject.seed
+        alike = torch.cat([*agreements(its, fresh(*about, "certificate", count))], 1).sum(1)
         certificate = Certificate(
             its,
             rows,

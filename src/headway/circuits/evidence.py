@@ -12,9 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
+import torch
+
 from headway.circuits.ablation import Bench
 from headway.circuits.candidates import Attention, relation_attention
-from headway.circuits.fresh import Fresh
+from headway.circuits.fresh import bootstrap_t, fresh
 from headway.circuits.likeness import Likenesses, likenesses
 from headway.circuits.mechanism import (
     Circuit,
@@ -214,9 +216,10 @@ def evidence_for(
     pairs = [] if few else list(combinations(circuit.paths, 2))
     heads = circuit.useful_heads if few else sorted(circuit.mechanisms)
     alone = bench.losses([{head: circuit.mechanisms[head]} for head in heads])
-    fresh = Fresh(bench.model, bench.task, circuit, rows, seed, "interval")
     drawn = bench.sequences if few else DRAWN
-    own, its = fresh.intervals(drawn)
+    more = fresh(bench.model, bench.task, circuit, rows, seed, "interval", drawn)
+    losses = torch.cat([one.errors([{}, circuit]).mean(2).cpu() for one in more], 1)
+    own, its = map(bootstrap_t, losses)
     return threshold, Evidence(
         intact=dict(zip(names, intact, strict=True)),
         replaced=dict(zip(names, replaced, strict=True)),

@@ -25,8 +25,12 @@ RESAMPLES = 1_000
 INTERVAL = 0.95
 
 
-class Fresh:
-    """A model and its circuit on the sequences of a stream of their own.
+def fresh(
+    model: Tappable, task: Task, circuit: Circuit, rows: str, seed: int, purpose: str, count: int
+) -> Iterator[Bench]:
+    """Sequences that only this purpose and this circuit draw, a bench for every few of them.
+
+    The benches compute by whole forward passes.
 
     Args:
         model: with a tap.
@@ -34,46 +38,26 @@ class Fresh:
         circuit: a mechanism for every head.
         rows: what stands in rows without a path (`patterns.ABLATIONS`).
         seed: of the sequences.
-        purpose: of the stream.
+        purpose: a word for what they are drawn for.
+        count: how many sequences in all.
     """
-
-    def __init__(
-        self, model: Tappable, task: Task, circuit: Circuit, rows: str, seed: int, purpose: str
-    ):
-        self.model, self.task, self.circuit, self.rows, self.seed = model, task, circuit, rows, seed
-        self.stream = stream_of(purpose, circuit, rows)
-
-    def bench(self, count: int, part: str) -> Bench:
-        """The first sequences of a part of the stream, computed by whole forward passes."""
-        name = f"{self.stream}, {part}"
-        batch = held_out(self.task, CHUNK, self.seed, device_of(self.model), name)
-        return Bench(self.model, self.task, batch.part(slice(count)), self.rows, shared=False)
-
-    def benches(self, count: int) -> Iterator[Bench]:
-        """So many sequences, a bench for every few of them."""
-        means: Tensor | None = None
-        if self.rows == "mean":  # of a sample of its own, so that sequences stay independent
-            means = self.bench(MEAN_OVER, "mean").patterns.means
-        for start in range(0, count, CHUNK):
-            bench = self.bench(min(CHUNK, count - start), f"{start // CHUNK}")
-            if means is not None:
-                bench.patterns.means = means
-            if self.rows == "resample":
-                others = self.bench(bench.sequences, f"others {start // CHUNK}")
-                bench.patterns.own = others.patterns.own
-            yield bench
-
-    def intervals(self, count: int) -> list[tuple[float, float]]:
-        """Intervals of the model's own loss and of the circuit's, from so many sequences."""
-        pair = [{}, self.circuit]
-        errors = [bench.errors(pair).mean(2).cpu() for bench in self.benches(count)]
-        return [bootstrap_t(losses) for losses in torch.cat(errors, 1)]
-
-
-def stream_of(purpose: str, circuit: Circuit, rows: str) -> str:
-    """The name of a stream of sequences that only this purpose and this circuit draw from."""
     about = json.dumps([circuit.to_json(), rows]).encode()
-    return f"{purpose} of {hashlib.blake2b(about, digest_size=8).hexdigest()}"
+    stream = f"{purpose} of {hashlib.blake2b(about, digest_size=8).hexdigest()}"
+
+    def drawn(size: int, part: str) -> Bench:
+        batch = held_out(task, CHUNK, seed, device_of(model), f"{stream}, {part}")
+        return Bench(model, task, batch.part(slice(size)), rows, shared=False)
+
+    # Means are of a sample of its own, so that sequences stay independent.
+    means = drawn(MEAN_OVER, "mean").patterns.means if rows == "mean" else None
+    for start in range(0, count, CHUNK):
+        bench = drawn(min(CHUNK, count - start), f"{start // CHUNK}")
+        if means is not None:
+            bench.patterns.means = means
+        if rows == "resample":
+            others = drawn(bench.sequences, f"others {start // CHUNK}")
+            bench.patterns.own = others.patterns.own
+        yield bench
 
 
 def bootstrap_t(losses: Float[Tensor, " sequence"]) -> tuple[float, float]:

@@ -89,21 +89,12 @@ def likenesses(
         by_layer: whether to compare layer-wise, too, at a pass a layer.
     """
     nothing = ablated(bench) if without is None else without
-    intact, most = whole(bench, {}), whole(bench, nothing)
+    intact, alone, rest, most = bench.outputs([{}, circuit, circuit.complement, nothing])
     ends = _losses(bench, intact), _losses(bench, most)
-    found = [
-        likeness(bench, outputs, intact, ends)
-        for outputs in (whole(bench, circuit), whole(bench, circuit.complement), most)
-    ]
-    layers = range(1, bench.model.n_layers) if by_layer else ()
-    below = (circuit.below(layer) for layer in layers)
-    layerwise = (_agreement(bench, whole(bench, one), intact) for one in below)
+    found = [likeness(bench, outputs, intact, ends) for outputs in (alone, rest, most)]
+    below = [circuit.below(layer) for layer in range(1, bench.model.n_layers) if by_layer]
+    layerwise = (_agreement(bench, bench.outputs([one])[0], intact) for one in below)
     return Likenesses(*found, layerwise=tuple(share(*map(torch.sum, pair)) for pair in layerwise))
-
-
-def whole(bench: Bench, replaced: Replaced) -> Outputs:
-    """What an altered model puts out at the queries of all sequences."""
-    return torch.cat([bench.outputs([replaced], part)[0] for part in bench.parts])
 
 
 def likeness(
@@ -128,16 +119,16 @@ def likeness(
         loss=found[0],
         agreement=share(same.sum(), asked.sum()),
         agreement_by_hop=dict(zip(bench.hops, map(share, same, asked), strict=True)),
-        sequence_agreement=agreeing(bench, altered, intact, slice(None)).double().mean().item(),
+        sequence_agreement=agreeing(bench, altered, intact).double().mean().item(),
         r2=None if total is None else 1 - (one - other).square().sum().item() / total,
         faithfulness=closed[0],
         median_faithfulness=closed[1],
     )
 
 
-def agreeing(bench: Bench, one: Outputs, other: Outputs, part: slice) -> Bool[Tensor, " sequence"]:
-    """In which sequences of a part all answers of two models agree."""
-    wanted, targets = bench.batch.targets[part], bench.task.targets
+def agreeing(bench: Bench, one: Outputs, other: Outputs) -> Bool[Tensor, " sequence"]:
+    """The sequences in which all answers of two models agree."""
+    wanted, targets = bench.batch.targets, bench.task.targets
     differs = targets.asked(wanted) & ~targets.same(one, other, wanted)
     return ~differs[..., bench.columns].flatten(1).any(1)
 

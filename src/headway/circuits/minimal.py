@@ -9,6 +9,7 @@ from pathlib import Path as FilePath
 from typing import Any, ClassVar
 
 from headway.circuits.ablation import Bench
+from headway.circuits.ablation import workers as threads
 from headway.circuits.candidates import candidates_of
 from headway.circuits.discovery import Discovery, saved_discovery
 from headway.circuits.exhaustive import Exhaustive, Watch, idle_mechanisms
@@ -22,7 +23,6 @@ from headway.circuits.mechanism import (
     name_of,
 )
 from headway.circuits.subject import Subject, opened, require_fits, studied
-from headway.circuits.workers import Workers
 from headway.errors import HeadwayError, require
 from headway.paths import Path
 from headway.tasks import Task
@@ -211,7 +211,7 @@ def _exhausted(
     own, idle = bench(), idle_mechanisms(found.circuit)
     candidates = candidates_of(own, found.attention, found.circuit)
     benches = [bench() for _ in range(workers or os.cpu_count() or 1)]
-    with Workers(workers, benches) as work:
+    with threads(workers, benches) as work:
 
         def losses(sets: list[dict[Head, Mechanism]], limit: float) -> list[float]:
             for i in range(len(benches)):
@@ -219,7 +219,7 @@ def _exhausted(
                     benches[i] = bench()
             share = math.ceil(len(sets) / len(benches)) or 1
             parts = [
-                work.start(at.losses, sets[i * share : (i + 1) * share], limit)
+                work.submit(at.losses, sets[i * share : (i + 1) * share], limit)
                 for i, at in enumerate(benches)
             ]
             return [loss for part in parts for loss in part.result()]

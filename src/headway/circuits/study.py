@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
 
-from headway.circuits.ablation import Bench
+from headway.circuits.ablation import Bench, workers
 from headway.circuits.candidates import CANDIDATE_ATTENTION
 from headway.circuits.comparison import jaccard
 from headway.circuits.discovery import Discovery, standing_of
@@ -21,7 +21,6 @@ from headway.circuits.looks import SEQUENCES as LOOKED_AT
 from headway.circuits.mechanism import Circuit
 from headway.circuits.samples import DRAFT, BlindSample, CorruptedSample, Sample
 from headway.circuits.subject import Subject, require_fits, studied
-from headway.circuits.workers import Workers
 from headway.circuits.yardstick import Yardstick
 from headway.errors import require
 from headway.tasks import Task
@@ -146,16 +145,16 @@ def study(subject: Subject, settings: Settings, circuit: Circuit | None = None) 
         fresh.loss(circuit)  # a path that there is not is refused here
 
     benches = list({fresh, *(one.bench for one in (here, first, *others.values()))})
-    with Workers(settings.workers, benches) as work:
-        searching = work.start(lambda: circuit or here.circuit(yardstick))
-        elsewhere = {name: work.start(s.circuit, yardstick) for name, s in others.items()}
+    with workers(settings.workers, benches) as work:
+        searching = work.submit(lambda: circuit or here.circuit(yardstick))
+        elsewhere = {name: work.submit(s.circuit, yardstick) for name, s in others.items()}
         chosen = searching.result()
         attention = here.attention_with(chosen)
         limit = yardstick.met(here.bench, here.all.loss(chosen))
         at = [own + (limit - own) * part for part in OTHER_THRESHOLDS]
         at = at if again and kind is Sample else []
-        measuring = work.start(evidence_for, fresh, chosen, attention, yardstick, subject.seed)
-        otherwise = work.start(lambda: [first.search(limit) for limit in at])
+        measuring = work.submit(evidence_for, fresh, chosen, attention, yardstick, subject.seed)
+        otherwise = work.submit(lambda: [first.search(limit) for limit in at])
 
         def trial(name: str, threshold: float, found: Circuit) -> Trial:
             return Trial(name, threshold, found.paths, jaccard(found.paths, chosen.paths))
