@@ -17,8 +17,8 @@ from headway.circuits import (
     discover,
     every_circuit,
 )
-from headway.circuits.candidates import candidate_paths, ends_read, relation_attention, searched
-from headway.circuits.search import search, simplify
+from headway.circuits.patterns import relation_attention
+from headway.circuits.search import candidate_paths, ends_read, search, searched, simplify
 from headway.tasks import Batch, Edges, Task
 from headway.training import held_out
 from headway_experiments.arena import compiled, planted

@@ -4,9 +4,6 @@ from typing import TYPE_CHECKING
 
 from headway.circuits.ablation import Bench as Bench
 from headway.circuits.ablation import Replaced as Replaced
-from headway.circuits.candidates import CANDIDATE_ATTENTION as CANDIDATE_ATTENTION
-from headway.circuits.candidates import candidates_among as candidates_among
-from headway.circuits.candidates import relation_attention as relation_attention
 from headway.circuits.comparison import Comparison as Comparison
 from headway.circuits.comparison import compare as compare
 from headway.circuits.comparison import jaccard as jaccard
@@ -45,8 +42,11 @@ from headway.circuits.mlps import MLPs as MLPs
 from headway.circuits.patterns import ABLATIONS as ABLATIONS
 from headway.circuits.patterns import Patterns as Patterns
 from headway.circuits.patterns import attention_along as attention_along
+from headway.circuits.patterns import relation_attention as relation_attention
 from headway.circuits.samples import DRAFT as DRAFT
 from headway.circuits.samples import Sample as Sample
+from headway.circuits.search import CANDIDATE_ATTENTION as CANDIDATE_ATTENTION
+from headway.circuits.search import candidates_among as candidates_among
 from headway.circuits.search import free_above as free_above
 from headway.circuits.study import circuit_file as circuit_file
 from headway.circuits.study import discover as discover

@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
-from headway.circuits.candidates import Attention
 from headway.circuits.evidence import Evidence
 from headway.circuits.findings import Condition, Finding
 from headway.circuits.looks import Look
 from headway.circuits.mechanism import WrittenCircuit
-from headway.circuits.patterns import ABLATIONS
+from headway.circuits.patterns import ABLATIONS, Attention
 from headway.circuits.text import of_discovery
 from headway.circuits.verdicts import verdicts
 from headway.circuits.yardstick import Yardstick

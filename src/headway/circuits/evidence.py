@@ -15,7 +15,6 @@ from itertools import combinations, islice
 import torch
 
 from headway.circuits.ablation import Bench
-from headway.circuits.candidates import Attention, relation_attention
 from headway.circuits.fresh import bootstrap_t, fresh
 from headway.circuits.likeness import Likenesses, likenesses
 from headway.circuits.mechanism import (
@@ -28,7 +27,7 @@ from headway.circuits.mechanism import (
     WrittenPath,
 )
 from headway.circuits.mlps import MLPs, mlps_of
-from headway.circuits.patterns import ABLATIONS
+from headway.circuits.patterns import ABLATIONS, Attention, relation_attention
 from headway.circuits.search import free_above, losses_twice
 from headway.circuits.yardstick import Yardstick
 from headway.models import Tappable

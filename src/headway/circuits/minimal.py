@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 from headway.circuits.ablation import Bench
 from headway.circuits.ablation import workers as threads
-from headway.circuits.candidates import candidates_of
 from headway.circuits.discovery import Discovery, saved_discovery
 from headway.circuits.exhaustive import Exhaustive, Watch, idle_mechanisms
 from headway.circuits.findings import Condition, Finding
@@ -22,6 +21,7 @@ from headway.circuits.mechanism import (
     WrittenPath,
     name_of,
 )
+from headway.circuits.search import candidates_of
 from headway.circuits.subject import Subject, opened, require_fits, studied
 from headway.errors import HeadwayError, require
 from headway.paths import Path

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from headway.circuits.ablation import heads_of
 from headway.circuits.mechanism import Circuit, Head, Mean, Mechanism, Paths
-from headway.circuits.patterns import what_is_seen
+from headway.circuits.patterns import attention_slopes, what_is_seen
 from headway.circuits.search import longest
 from headway.models import Tappable, attention_patterns
 from headway.relations import Composed
@@ -304,7 +304,6 @@ class Reader:
         return first != other and bool((left & relations.part(other).any(2)).any())
 
 
-@torch.enable_grad()
 def row_weights(
     model: Tappable, task: Task, batch: Batch, means: Float[Tensor, "layer head query key"]
 ) -> Float[Tensor, "sequence layer head query"]:
@@ -319,27 +318,16 @@ def row_weights(
         batch: sequences.
         means: of the heads' patterns.
     """
-    patterns = dict[int, Tensor]()
+    asked = task.targets.asked(batch.targets)
 
-    def tap(layer: int, pattern: Tensor) -> Tensor:
-        pattern = pattern.clone() if pattern.requires_grad else pattern.detach()
-        if pattern.requires_grad:
-            pattern.retain_grad()
-        patterns[layer] = pattern.requires_grad_()
-        return pattern
+    def moved(outputs: Tensor, _: Sequence[Tensor]) -> Tensor:
+        return task.targets.numbers(outputs, batch.targets)[asked].square().sum()
 
-    outputs = model(batch.inputs, tap)[:, -batch.targets.shape[1] :]
-    numbers = task.targets.numbers(outputs, batch.targets)
-    if numbers.requires_grad:
-        numbers[task.targets.asked(batch.targets)].square().sum().backward()
-    found = list[Tensor]()
-    for layer, pattern in sorted(patterns.items()):
-        grad = torch.zeros_like(pattern) if pattern.grad is None else pattern.grad
-        ways = [((end - pattern) * grad).sum(-1).abs() for end in (means[layer], 0.0)]
-        by_mean, by_zero = (rows.sum((0, 2), keepdim=True) for rows in ways)
-        rows = torch.where(by_mean < BY_PLACE_ALONE * by_zero, ways[1], ways[0])
-        found.append(rows / rows.sum((0, 2), keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny))
-    return torch.stack(found, 1).detach()
+    own, slopes = attention_slopes(model, batch.inputs, batch.targets.shape[1], moved)
+    by_mean, by_zero = (((end - own) * slopes).sum(-1).abs() for end in (means, 0.0))
+    most = (rows.sum((0, 3), keepdim=True) for rows in (by_mean, by_zero))
+    rows = torch.where(next(most) < BY_PLACE_ALONE * next(most), by_zero, by_mean)
+    return rows / rows.sum((0, 3), keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny)
 
 
 def _order(names: Sequence[str]) -> Callable[[str], list[int]]:

@@ -6,18 +6,18 @@ from functools import partial
 
 from headway.circuits import corrupted
 from headway.circuits.ablation import Bench, First
-from headway.circuits.candidates import (
-    CANDIDATE_ATTENTION,
-    Attention,
-    candidates_of,
-    ends_read,
-    relation_attention,
-    searched,
-)
 from headway.circuits.exhaustive import Exhaustive, idle_mechanisms
 from headway.circuits.mechanism import Circuit, Mean, Paths
+from headway.circuits.patterns import Attention, relation_attention
 from headway.circuits.reading import read
-from headway.circuits.search import search, simplify
+from headway.circuits.search import (
+    CANDIDATE_ATTENTION,
+    candidates_of,
+    ends_read,
+    search,
+    searched,
+    simplify,
+)
 from headway.circuits.yardstick import THRESHOLD, Yardstick
 from headway.errors import HeadwayError
 

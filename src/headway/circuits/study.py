@@ -12,7 +12,6 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from headway.circuits.ablation import Bench, workers
-from headway.circuits.candidates import CANDIDATE_ATTENTION
 from headway.circuits.comparison import jaccard
 from headway.circuits.discovery import Discovery, standing_of
 from headway.circuits.evidence import Trial, evidence_for
@@ -20,6 +19,7 @@ from headway.circuits.looks import MOST_HEADS, looks
 from headway.circuits.looks import SEQUENCES as LOOKED_AT
 from headway.circuits.mechanism import Circuit
 from headway.circuits.samples import DRAFT, BlindSample, CorruptedSample, Sample
+from headway.circuits.search import CANDIDATE_ATTENTION
 from headway.circuits.subject import Subject, require_fits, studied
 from headway.circuits.yardstick import Yardstick
 from headway.errors import require
