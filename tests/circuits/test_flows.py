@@ -2,7 +2,7 @@
 
 import pytest
 
-from headway.circuits.dependence import Dependence, Pair, Training, edges, of_several, over_runs
+from headway.circuits.dependence import Dependence, Pair, Training
 from headway.circuits.flows import lost_without, trace
 from headway.paths import Path
 from headway.tasks import Conditional, Retrieval
@@ -89,20 +89,11 @@ def test_what_comes_on_two_ways_is_needed_on_neither():
 P, Q = Path.parse("L0.H0 s2←s1"), Path.parse("L1.H0 s0←s2")
 
 
-def planted(confirmed: bool) -> Dependence:
-    """Findings with one predicted dependence, confirmed or not, and a pair without one."""
-    pairs = [Pair(P, Q, "finds", not confirmed), Pair(Q, P, "serves", True)]
-    free = Training(None, 6, 0.5, {}, {}, [])
-    return Dependence(0, None, 6, [P, Q], free, [], pairs, 8)
-
-
-def test_runs_are_counted_edge_by_edge_with_an_interval():
-    found = [planted(True)] * 9 + [planted(False)]
-    assert list(edges(found)) == [[str(Q), str(P), "finds", "9 of 10", "0.60–0.98"]]
-    shares = [one.agreed for one in found]
-    said = "19 of 20; share by run 0.95 (standard deviation 0.16, n = 10)"
-    assert over_runs(shares) == said
-    assert said in " ".join(of_several(found).split())
+def test_predictions_that_came_true_are_counted():
+    pairs = [Pair(P, Q, "finds", False), Pair(Q, P, "serves", True), Pair(P, P, "finds", True)]
+    found = Dependence(0, None, 6, [P, Q], Training(None, 6, 0.5, {}, {}, []), [], pairs, 8)
+    assert [str(found.agreed), str(found.confirmed)] == ["2 of 3", "1 of 2"]
+    assert "As predicted: 2 of 3 pairs; of 2 predicted dependences 1 is confirmed." in str(found)
 
 
 X, Y = (

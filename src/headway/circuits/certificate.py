@@ -19,10 +19,10 @@ from headway.circuits.ablation import Bench
 from headway.circuits.discovery import Discovery, saved_discovery
 from headway.circuits.findings import Condition, Finding
 from headway.circuits.fresh import fresh
-from headway.circuits.likeness import ablated, agreeing, spread
 from headway.circuits.mechanism import Circuit, WrittenCircuit
 from headway.circuits.patterns import ABLATIONS
 from headway.circuits.subject import read_given, require_fits, studied
+from headway.circuits.yardstick import ablated, agreeing, spread
 from headway.errors import HeadwayError, require
 from headway.intervals import clopper_pearson_low, draws_for, failures_allowed
 from headway.tasks import Task
@@ -158,45 +158,28 @@ def agreements(
         yield torch.stack([agreeing(bench, one, intact).cpu() for one in both])
 
 
-def sequences_for(agreement: float, confidence: float) -> int:
-    """How many sequences to draw so that the bound holds if half of the allowed share disagree.
+def require_sequences(agreement: float, confidence: float, sequences: int | None = None) -> int:
+    """How many sequences to draw, by default so many that half of the allowed share may disagree.
 
     Raises:
-        HeadwayError: if it takes more than 1,000,000, or an argument is out of range.
+        HeadwayError: if they are too few for the confidence or more than 1,000,000, or an argument
+            is out of range.
     """
-    require_shares(agreement, confidence)
+    for name, value in (("agreement", agreement), ("confidence", confidence)):
+        require(0 < value < 1, name, value, "above 0 and below 1")
+    about = f"agreement {agreement:g} with confidence {confidence:g}"
     failures, count = 0, draws_for(agreement, confidence)
+    if sequences is not None:
+        allowed = f"a whole number from {count:,} (for {about}) to {MOST:,}"
+        fits = isinstance(sequences, int) and count <= sequences <= MOST
+        require(fits, "sequences", sequences, allowed)
+        return sequences
     while count <= MOST and failures < count * (1 - agreement) / 2:
         failures += 1
         count = draws_for(agreement, confidence, failures)
     if count > MOST:
-        raise HeadwayError(
-            f"agreement = {agreement:g} with confidence {confidence:g} takes more than {MOST:,}"
-            " sequences: ask for less of either"
-        )
+        raise HeadwayError(f"{about} takes more than {MOST:,} sequences: ask for less of either")
     return count
-
-
-def require_sequences(agreement: float, confidence: float, sequences: int | None = None) -> int:
-    """How many sequences to draw: `sequences` if given, else as many as `sequences_for` says.
-
-    Raises:
-        HeadwayError: if they are too few for the confidence, or an argument is out of range.
-    """
-    if sequences is None:
-        return sequences_for(agreement, confidence)
-    require_shares(agreement, confidence)
-    least = draws_for(agreement, confidence)
-    allowed = f"from {least:,} (for agreement {agreement:g} with confidence {confidence:g})"
-    fits = isinstance(sequences, int) and least <= sequences <= MOST
-    require(fits, "sequences", sequences, f"a whole number {allowed} to {MOST:,}")
-    return sequences
-
-
-def require_shares(agreement: float, confidence: float) -> None:
-    """Makes sure that an agreement can be asked for with a confidence."""
-    for name, value in (("agreement", agreement), ("confidence", confidence)):
-        require(0 < value < 1, name, value, "above 0 and below 1")
 
 
 def certify(
@@ -222,7 +205,8 @@ def certify(
         task: the model's task, if a model is given.
         circuit: or a file that holds one; by default the run's own.
         agreement: the least share of all sequences on which they are to agree.
-        sequences: how many to draw; by default as many as `sequences_for` says.
+        sequences: how many to draw; by default so many that the bound holds if half of
+            the allowed share disagree.
         confidence: of the bound.
         ablation: what stands in rows without a path; by default what the file of the circuit says,
             or zero.

@@ -7,7 +7,6 @@ run, step by step; nothing differs but the clamp. `sweeps.depend` trains; this m
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import mean, stdev
 from typing import Any, ClassVar
 
 import torch
@@ -19,7 +18,6 @@ from headway.circuits.flows import NEEDS, Kind, Lost, lost_without
 from headway.circuits.mechanism import WrittenPath
 from headway.circuits.patterns import attention_along
 from headway.errors import HeadwayError
-from headway.intervals import wilson
 from headway.models import attention_patterns
 from headway.paths import Path
 from headway.tasks import Batch
@@ -381,46 +379,6 @@ def verdict(found: Dependence) -> str:
     )
 
 
-def of_several(all_found: Sequence[Dependence]) -> str:
-    """What several runs say of the prediction: every predicted edge, and the shares."""
-    found = [one for one in all_found if one.predicts and one.throughout]
-    lines = wrapped(f"{len(found)} runs in which something was predicted")
-    if not found:
-        return "\n".join(lines)
-    head = ["Q", "needs P", "kind", "confirmed", "95 %"]
-    lines += ["", *table([head, *edges(found)], "lllll")]
-    every = [pair for one in found for pair in one.pairs]
-    lines += ["", *kinds(every), ""]
-    for what, shares in (
-        ("pairs as predicted", [one.agreed for one in found]),
-        ("predicted dependences confirmed", [one.confirmed for one in found]),
-    ):
-        lines += wrapped(f"{what}: {over_runs(shares)}")
-    return "\n".join(lines)
-
-
-def edges(found: Sequence[Dependence]) -> Iterator[list[str]]:
-    """Every predicted dependence, and how many of the runs that have it confirmed it."""
-    pairs = [pair for one in found for pair in one.pairs if pair.needs and pair.agrees is not None]
-    for clamped, other, kind in sorted({(p.clamped, p.other, p.kind or "") for p in pairs}):
-        same = [p for p in pairs if (p.clamped, p.other, p.kind) == (clamped, other, kind)]
-        right = sum(bool(pair.agrees) for pair in same)
-        low, high = wilson(right, len(same))
-        interval = f"{low:.2f}–{high:.2f}"
-        yield [str(other), str(clamped), kind, f"{right} of {len(same)}", interval]
-
-
 def table(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
     """Rows of cells as columns, broken where a terminal is too narrow."""
     return [part for line in aligned(rows, sides, gap=2) for part in wrapped(line, rest="    ")]
-
-
-def over_runs(shares: Sequence[Share]) -> str:
-    """A share: over all runs, its mean by run, and the spread."""
-    each = [share.right / share.count for share in shares if share.count]
-    if not each:
-        return "none"
-    right, count = sum(s.right for s in shares), sum(s.count for s in shares)
-    said = f"{right} of {count}; share by run {mean(each):.2f}"
-    spread = f" (standard deviation {stdev(each):.2f}, n = {len(each)})" if len(each) > 1 else ""
-    return said + spread

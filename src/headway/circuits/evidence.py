@@ -8,7 +8,7 @@ out, intervals are of as many sequences as all else, and heads are replaced alon
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
@@ -16,7 +16,6 @@ import torch
 
 from headway.circuits.ablation import Bench
 from headway.circuits.fresh import bootstrap_t, fresh
-from headway.circuits.likeness import Likenesses, likenesses
 from headway.circuits.mechanism import (
     Circuit,
     Corrupted,
@@ -29,7 +28,7 @@ from headway.circuits.mechanism import (
 from headway.circuits.mlps import MLPs, mlps_of
 from headway.circuits.patterns import ABLATIONS, Attention, relation_attention
 from headway.circuits.search import free_above, losses_twice
-from headway.circuits.yardstick import Yardstick
+from headway.circuits.yardstick import Likenesses, Yardstick, likenesses
 from headway.models import Tappable
 from headway.paths import Path
 from headway.tasks import Batch, Task
@@ -281,9 +280,20 @@ def droppable(
 
     Both with every head replaced and with the useful heads above the lower of the two free.
     """
-    cut = [(circuit.without(a).without(b), min(a.layer, b.layer)) for a, b in pairs]
-    losses = losses_twice(bench, cut, threshold)
-    return [Pair(*pair, loss) for pair, loss in zip(pairs, losses, strict=True) if loss < math.inf]
+    cut = [circuit.without(a).without(b) for a, b in pairs]
+    return [Pair(*pair, loss) for pair, loss in _serving(bench, cut, pairs, threshold)]
+
+
+def _serving(
+    bench: Bench,
+    circuits: Sequence[Circuit],
+    pairs: Sequence[tuple[Path, Path]],
+    threshold: float,
+) -> Iterator[tuple[tuple[Path, Path], float]]:
+    """The pairs of paths whose circuit stays below the threshold in both ways, and its loss."""
+    layers = (min(a.layer, b.layer) for a, b in pairs)
+    losses = losses_twice(bench, [*zip(circuits, layers, strict=True)], threshold)
+    return ((pair, x) for pair, x in zip(pairs, losses, strict=True) if x < math.inf)
 
 
 def backups(
@@ -302,13 +312,8 @@ def backups(
         for head in bench.heads
         if (*head, path.relation) not in own and attention[path.relation][head[0]][head[1]] >= least
     ]
-    swapped = [
-        (with_path(circuit.without(path), by), min(path.layer, by.layer)) for path, by in swaps
-    ]
-    losses = losses_twice(bench, swapped, threshold)
-    return [
-        BackUp(*swap, loss) for swap, loss in zip(swaps, losses, strict=True) if loss < math.inf
-    ]
+    swapped = [with_path(circuit.without(path), by) for path, by in swaps]
+    return [BackUp(*swap, loss) for swap, loss in _serving(bench, swapped, swaps, threshold)]
 
 
 def with_path(circuit: Circuit, path: Path) -> Circuit:

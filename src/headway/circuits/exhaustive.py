@@ -13,7 +13,6 @@ judged.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 from headway.circuits.mechanism import Circuit, Head, Mechanism, Paths
@@ -31,24 +30,13 @@ AT_ONCE = 1024
 NOTHING = Paths(frozenset())
 
 
-@dataclass(frozen=True)
-class Found:
-    """What an exhaustive search found.
-
-    Attributes:
-        circuits: the minimal sets of paths, the smallest first.
-        judged: how many sets were judged, those of the lower layers alone included.
-        searched: all minimal sets of up to so many paths are known: -1 if not even the empty set
-            was judged, the number of candidates if no set is missing.
-    """
-
-    circuits: list[frozenset[Path]]
-    judged: int
-    searched: int
-
-
 class Exhaustive:
     """All minimal sets of paths that serve. Sets are bits, in the order of `paths`.
+
+    Attributes:
+        judged: how many sets were judged so far, those of the lower layers alone included.
+        searched: all minimal sets of up to so many paths are known: -1 if not even the empty set
+            was judged, the number of candidates if no set is missing.
 
     Args:
         losses: judges mechanisms.
@@ -77,7 +65,7 @@ class Exhaustive:
             self.layers[path.layer].append(1 << i)
         self.free = dict.fromkeys(self.layers, threshold)
         self.minimal: list[int] = []
-        self.judged = 0
+        self.judged, self.searched = 0, -1
         self._lower: dict[int, list[list[int]]] = {layer: [] for layer in self.layers}
 
     def allow(self, circuit: Circuit) -> None:
@@ -87,24 +75,22 @@ class Exhaustive:
         for layer, loss in zip(self.free, known, strict=True):
             self.free[layer] = max(self.threshold, math.nextafter(loss, math.inf))
 
-    def search(self, first: bool = False) -> Found:
-        """Goes through all sizes, and ends early if there would be too much to judge.
+    def search(self, first: bool = False) -> list[frozenset[Path]]:
+        """The minimal sets, the smallest first; ends early if there would be too much to judge.
 
         With `first`, the smallest size at which a set serves is the last.
         """
-        searched = -1
         for size in range(len(self.paths) + 1):
             sets = self._served_below(size)
             serving = None if sets is None else self._serve(sets, None, size)
             if serving is None:
                 break
             self.minimal += serving
-            searched = size
+            self.searched = size
             self.watch(size, self.judged, len(self.minimal))
             if first and serving:
                 break
-        circuits = [frozenset(self._chosen(circuit)) for circuit in self.minimal]
-        return Found(circuits, self.judged, searched)
+        return [frozenset(self._chosen(circuit)) for circuit in self.minimal]
 
     def _served_below(self, size: int) -> list[int] | None:
         """The sets of a size whose lower layers serve with those above free; None if too many."""

@@ -227,7 +227,7 @@ def _exhausted(
         search = Exhaustive(losses, candidates, idle, found.threshold, most, watch)
         search.allow(found.circuit)
         sets = search.search()
-    circuits = sorted((tuple(sorted(s)) for s in sets.circuits), key=lambda c: (len(c), c))
+    circuits = sorted((tuple(sorted(s)) for s in sets), key=lambda c: (len(c), c))
     whole = own.losses([{**idle, **Circuit.of(circuit).mechanisms} for circuit in circuits])
     return MinimalCircuits(
         threshold=found.threshold,
@@ -236,8 +236,8 @@ def _exhausted(
         idle=Circuit(idle),
         circuits=tuple(circuits),
         losses=tuple(whole),
-        judged=sets.judged,
-        searched=sets.searched,
+        judged=search.judged,
+        searched=search.searched,
         discovered=tuple(found.circuit.paths),
         flow_minimal=_flow_minimal(subject.task, circuits, own.patterns.causal),
         seconds=round(time.perf_counter() - started, 3),

@@ -142,13 +142,7 @@ class Patterns:
         uniform = (visible / visible.sum(-1, keepdim=True).clamp(min=1)).expand(self._shape)
         if isinstance(mechanism, Uniform):
             return uniform
-        require(
-            isinstance(mechanism, Paths),
-            "mechanism",
-            str(mechanism),
-            "uniform, identity or paths, for a pattern of its own",
-        )
-        assert isinstance(mechanism, Paths)
+        assert isinstance(mechanism, Paths), "a knock-out has no pattern of its own"
         fill = {
             "uniform": lambda: uniform,
             "mean": lambda: self.means[head],

@@ -122,7 +122,7 @@ class Sample:
         losses = partial(self.bench.losses, sequences=self.all.sequences)
         sets = Exhaustive(losses, candidates, idle, threshold)
         sets.allow(circuit)
-        found = sets.search(first=True).circuits
+        found = sets.search(first=True)
         whole = [Circuit({**idle, **Circuit.of(paths).mechanisms}) for paths in found]
         return min(whole, key=self.all.loss, default=circuit)
 

@@ -7,17 +7,17 @@ searches are made again elsewhere.
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
-from headway.circuits.ablation import Bench, workers
-from headway.circuits.comparison import jaccard
+from headway.circuits.ablation import Bench
+from headway.circuits.ablation import workers as threads
 from headway.circuits.discovery import Discovery, standing_of
 from headway.circuits.evidence import Trial, evidence_for
 from headway.circuits.looks import MOST_HEADS, looks
 from headway.circuits.looks import SEQUENCES as LOOKED_AT
-from headway.circuits.mechanism import Circuit
+from headway.circuits.mechanism import Circuit, jaccard
 from headway.circuits.samples import DRAFT, BlindSample, CorruptedSample, Sample
 from headway.circuits.search import CANDIDATE_ATTENTION
 from headway.circuits.subject import Subject, require_fits, studied
@@ -33,33 +33,6 @@ OTHER_THRESHOLDS = (0.75, 1.5)
 OTHER_SAMPLES = ("stability 1", "stability 2")
 """Names of samples to search on again, each half as large. (Other thresholds are tried on half of
 the first sample.)"""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to study a model (see `discover` for the fields)."""
-
-    threshold: float | None
-    sequences: int
-    ablation: str | None
-    candidate_attention: Sequence[float]
-    trials: bool
-    workers: int | None
-
-    def __post_init__(self):
-        if self.threshold is not None:
-            require_threshold(self.threshold)
-        whole = isinstance(self.sequences, int) and self.sequences >= 8
-        require(whole, "sequences", self.sequences, "a whole number of at least 8")
-        least, workers = self.candidate_attention, self.workers
-        fits = bool(least) and all(0 < one <= 1 for one in least)
-        require(fits, "candidate_attention", least, "numbers above 0, up to 1")
-        require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
-
-
-def require_threshold(threshold: float) -> None:
-    """Makes sure that a number can be a threshold of losses."""
-    require(0 < threshold < math.inf, "threshold", threshold, "a positive number")
 
 
 def discover(
@@ -110,10 +83,19 @@ def discover(
             there is one position to look at; or if an argument is out of range or does not fit the
             model.
     """
-    settings = Settings(threshold, sequences, ablation, candidate_attention, trials, workers)
+    fits = threshold is None or 0 < threshold < math.inf
+    require(fits, "threshold", threshold, "a positive number")
+    whole = isinstance(sequences, int) and sequences >= 8
+    require(whole, "sequences", sequences, "a whole number of at least 8")
+    fits = bool(candidate_attention) and all(0 < one <= 1 for one in candidate_attention)
+    require(fits, "candidate_attention", candidate_attention, "numbers above 0, up to 1")
+    require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
     with studied(model, task, step, seed) as subject:
         started = time.perf_counter()
-        found = study(subject, settings, circuit)
+        found = _study(
+            *(subject, circuit, threshold, sequences, ablation),
+            *(candidate_attention, trials, workers),
+        )
         found = replace(found, seconds=round(time.perf_counter() - started, 3))
         if subject.run is not None:
             name = circuit_file(subject.run, step, circuit)
@@ -121,22 +103,31 @@ def discover(
     return found
 
 
-def study(subject: Subject, settings: Settings, circuit: Circuit | None = None) -> Discovery:
+def _study(
+    subject: Subject,
+    circuit: Circuit | None,
+    threshold: float | None,
+    whole: int,
+    ablation: str | None,
+    candidate_attention: Sequence[float],
+    trials: bool,
+    workers: int | None,
+) -> Discovery:
     """Finds a model's circuit, or takes the one given, and measures it on other sequences."""
-    model, task, whole = subject.model, subject.task, settings.sequences
+    model, task = subject.model, subject.task
     half, blind, can = math.ceil(0.5 * whole), task.is_read_blind, task.is_corrupted
-    ablation = settings.ablation or ("corrupted" if can else "mean" if blind else "zero")
+    ablation = ablation or ("corrupted" if can else "mean" if blind else "zero")
     kind = CorruptedSample if ablation == "corrupted" else BlindSample if blind else Sample
 
     def sample(name: str, count: int) -> Sample:
         batch = subject.sequences(count, name)
         bench = Bench(model, task, batch, ablation, ends=(DRAFT, half))
-        return kind(bench, count, settings.candidate_attention)
+        return kind(bench, count, candidate_attention)
 
     here = sample("circuit", whole)
-    yardstick = Yardstick.of(here.bench, settings.threshold)
+    yardstick = Yardstick.of(here.bench, threshold)
     own = here.require_learnt(yardstick.limits(here.bench)[-1])
-    again = settings.trials and circuit is None
+    again = trials and circuit is None
     first = here.part(half) if again else here
     others = {name: sample(name, half) for name in OTHER_SAMPLES} if again else {}
     fresh = Bench(model, task, subject.sequences(whole, "certificate"), ablation)
@@ -145,7 +136,7 @@ def study(subject: Subject, settings: Settings, circuit: Circuit | None = None) 
         fresh.loss(circuit)  # a path that there is not is refused here
 
     benches = list({fresh, *(one.bench for one in (here, first, *others.values()))})
-    with workers(settings.workers, benches) as work:
+    with threads(workers, benches) as work:
         searching = work.submit(lambda: circuit or here.circuit(yardstick))
         elsewhere = {name: work.submit(s.circuit, yardstick) for name, s in others.items()}
         chosen = searching.result()
@@ -160,9 +151,9 @@ def study(subject: Subject, settings: Settings, circuit: Circuit | None = None) 
             return Trial(name, threshold, found.paths, jaccard(found.paths, chosen.paths))
 
         there = zip(at, otherwise.result(), strict=True)
-        trials = [trial("circuit", limit, found) for limit, found in there]
+        others_found = [trial("circuit", limit, found) for limit, found in there]
         threshold, evidence = measuring.result()
-        trials += [trial(n, threshold, f.result()) for n, f in elsewhere.items()]
+        others_found += [trial(n, threshold, f.result()) for n, f in elsewhere.items()]
     heads = chosen.useful_heads
     if ablation == "corrupted":
         heads = []
@@ -173,7 +164,7 @@ def study(subject: Subject, settings: Settings, circuit: Circuit | None = None) 
         yardstick=yardstick,
         threshold=threshold,
         ablation=ablation,
-        evidence=replace(evidence, trials=trials),
+        evidence=replace(evidence, trials=others_found),
         attention=attention,
         standing=standing_of(task),
         candidates=sum(b.candidates for b in benches),

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from headway.circuits.evidence import Evidence
-from headway.circuits.likeness import percent
 from headway.circuits.looks import of_looks
 from headway.circuits.mechanism import Circuit, name_of
 from headway.circuits.mlps import MLPs
 from headway.circuits.verdicts import Verdict, verdicts
+from headway.circuits.yardstick import percent
 from headway.paths import Path
 from headway.text import aligned, rounded, sparkline, width, wrapped
 

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headway.circuits.likeness import percent
 from headway.circuits.mechanism import Head, Paths, name_of
-from headway.circuits.yardstick import AGREES
+from headway.circuits.yardstick import AGREES, percent
 from headway.paths import Path
 from headway.text import counted, enumerated, rounded
 
