@@ -10,7 +10,7 @@ from test_likeness import Constant, true_circuit
 
 from headway.circuits import Certificate, Circuit, Uniform, certify, discover
 from headway.circuits.certificate import agreements
-from headway.circuits.fresh import fresh
+from headway.circuits.subject import fresh
 from headway.circuits.whole import faults_of
 from headway.cli import main
 from headway.errors import HeadwayError

@@ -38,10 +38,10 @@ from headway.circuits.patterns import ABLATIONS as ABLATIONS
 from headway.circuits.patterns import Patterns as Patterns
 from headway.circuits.patterns import attention_along as attention_along
 from headway.circuits.patterns import relation_attention as relation_attention
-from headway.circuits.samples import DRAFT as DRAFT
-from headway.circuits.samples import Sample as Sample
 from headway.circuits.search import candidates_among as candidates_among
 from headway.circuits.search import free_above as free_above
+from headway.circuits.study import DRAFT as DRAFT
+from headway.circuits.study import Sample as Sample
 from headway.circuits.study import circuit_file as circuit_file
 from headway.circuits.study import discover as discover
 from headway.circuits.subject import read_circuit as read_circuit
@@ -60,9 +60,9 @@ if TYPE_CHECKING:
     from headway.circuits.certificate import Certificate as Certificate
     from headway.circuits.certificate import certify as certify
     from headway.circuits.exhaustive import Exhaustive as Exhaustive
+    from headway.circuits.exhaustive import MinimalCircuits as MinimalCircuits
+    from headway.circuits.exhaustive import every_circuit as every_circuit
     from headway.circuits.flows import trace as trace
-    from headway.circuits.minimal import MinimalCircuits as MinimalCircuits
-    from headway.circuits.minimal import every_circuit as every_circuit
     from headway.circuits.patching import Effects as Effects
     from headway.circuits.patching import Residual as Residual
     from headway.circuits.patching import Site as Site

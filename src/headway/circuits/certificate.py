@@ -16,12 +16,10 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from headway.circuits.ablation import Bench
-from headway.circuits.discovery import Discovery, saved_discovery
-from headway.circuits.findings import Condition, Finding
-from headway.circuits.fresh import fresh
+from headway.circuits.discovery import Condition, Discovery, Finding, saved_discovery
 from headway.circuits.mechanism import Circuit, WrittenCircuit
 from headway.circuits.patterns import ABLATIONS
-from headway.circuits.subject import read_given, require_fits, studied
+from headway.circuits.subject import fresh, read_given, require_fits, studied
 from headway.circuits.yardstick import ablated, agreeing, spread
 from headway.errors import HeadwayError, require
 from headway.intervals import clopper_pearson_low, draws_for, failures_allowed

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from headway.circuits.discovery import Finding
 from headway.circuits.emergence import BIRTH, crossing, hop_steps
-from headway.circuits.findings import Finding
 from headway.circuits.flows import NEEDS, Kind, Lost, lost_without
 from headway.circuits.mechanism import WrittenPath
 from headway.circuits.patterns import attention_along

@@ -1,11 +1,10 @@
-"""A discovery: a circuit, the evidence for it, and whether that is enough."""
+"""Findings on disk, and the first of them: a circuit, its evidence, and whether that is enough."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from headway.circuits.evidence import Evidence
-from headway.circuits.findings import Condition, Finding
 from headway.circuits.looks import Look
 from headway.circuits.mechanism import WrittenCircuit
 from headway.circuits.patterns import ABLATIONS, Attention
@@ -13,9 +12,41 @@ from headway.circuits.text import of_discovery
 from headway.circuits.verdicts import verdicts
 from headway.circuits.yardstick import Yardstick
 from headway.errors import HeadwayError, require
+from headway.fields import found_in, to_json
 from headway.tasks import Task
 from headway.text import command
 from headway.training.run import Run
+
+Condition = tuple[str, Any, bool, str]
+"""A field, its value, whether it is allowed, and what is."""
+
+F = TypeVar("F", bound="Finding")
+
+
+class Finding:
+    """A frozen dataclass whose fields are what was found (see `Run.save` and `Run.load`)."""
+
+    FILE: ClassVar[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON data, as in the run's folder."""
+        return to_json(self)
+
+    @classmethod
+    def from_json(cls: type[F], data: Any) -> F:
+        """The finding that `to_json` wrote.
+
+        Raises:
+            HeadwayError: if a field is missing or not what it should be.
+        """
+        found = found_in(cls, data, cls.FILE)
+        for name, value, holds, allowed in found.conditions():
+            require(holds, f"{cls.FILE}: {name}", value, allowed)
+        return found
+
+    def conditions(self) -> Iterator[Condition]:
+        """Conditions beside the types of fields."""
+        yield from ()
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 import torch
 
 from headway.circuits.ablation import Bench
-from headway.circuits.discovery import Discovery
-from headway.circuits.findings import Condition, Finding
+from headway.circuits.discovery import Condition, Discovery, Finding
 from headway.circuits.mechanism import Circuit, KnockOut, WrittenPath
 from headway.circuits.patterns import attention_along
 from headway.circuits.reading import row_weights

@@ -1,6 +1,8 @@
 """What is studied: a model with a tap and its task, those of a run or others, and a circuit."""
 
+import hashlib
 import inspect
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -9,7 +11,7 @@ from typing import Any, TypeGuard
 
 from torch import Tensor, nn
 
-from headway.circuits.ablation import heads_of
+from headway.circuits.ablation import Bench, heads_of
 from headway.circuits.mechanism import Circuit, KnockOut, name_of
 from headway.circuits.patterns import ABLATIONS
 from headway.errors import HeadwayError, require
@@ -19,6 +21,12 @@ from headway.tasks.checking import require_sound
 from headway.training.data import generator_for, held_out
 from headway.training.files import read_json
 from headway.training.run import Run
+
+CHUNK = 512
+"""Fresh sequences that are drawn and judged at once."""
+
+MEAN_OVER = 128
+"""Sequences over which heads' patterns are averaged, where a circuit uses mean patterns."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +86,41 @@ def studied(
         at = steps[-1] if step is None and steps else step
         seed = run.config.seed if seed is None else seed
         yield Subject(with_tap(run.model(step), run.task), run.task, seed, at, run)
+
+
+def fresh(
+    model: Tappable, task: Task, circuit: Circuit, rows: str, seed: int, purpose: str, count: int
+) -> Iterator[Bench]:
+    """Sequences that only this purpose and this circuit draw, a bench for every few of them.
+
+    The benches compute by whole forward passes.
+
+    Args:
+        model: with a tap.
+        task: what it was trained on.
+        circuit: a mechanism for every head.
+        rows: what stands in rows without a path (`patterns.ABLATIONS`).
+        seed: of the sequences.
+        purpose: a word for what they are drawn for.
+        count: how many sequences in all.
+    """
+    about = json.dumps([circuit.to_json(), rows]).encode()
+    stream = f"{purpose} of {hashlib.blake2b(about, digest_size=8).hexdigest()}"
+
+    def drawn(size: int, part: str) -> Bench:
+        batch = held_out(task, CHUNK, seed, device_of(model), f"{stream}, {part}")
+        return Bench(model, task, batch.part(slice(size)), rows, shared=False)
+
+    # Means are of a sample of its own, so that sequences stay independent.
+    means = drawn(MEAN_OVER, "mean").patterns.means if rows == "mean" else None
+    for start in range(0, count, CHUNK):
+        bench = drawn(min(CHUNK, count - start), f"{start // CHUNK}")
+        if means is not None:
+            bench.patterns.means = means
+        if rows == "resample":
+            others = drawn(bench.sequences, f"others {start // CHUNK}")
+            bench.patterns.own = others.patterns.own
+        yield bench
 
 
 def opened(model: Run | str | Path | Any) -> Run | Any:

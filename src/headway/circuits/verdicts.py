@@ -15,7 +15,7 @@ from headway.text import counted, enumerated, rounded
 
 if TYPE_CHECKING:
     from headway.circuits.discovery import Discovery
-    from headway.circuits.minimal import MinimalCircuits
+    from headway.circuits.exhaustive import MinimalCircuits
 
 LAYERWISE = 0.9
 """The least share of its answers with which the model goes on from what its circuit computed."""

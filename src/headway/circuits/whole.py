@@ -8,7 +8,7 @@ from headway.circuits.certificate import Certificate
 from headway.circuits.dependence import Dependence
 from headway.circuits.discovery import Discovery
 from headway.circuits.emergence import Timeline
-from headway.circuits.minimal import MinimalCircuits
+from headway.circuits.exhaustive import MinimalCircuits
 from headway.errors import HeadwayError
 from headway.training.config import Elsewhere
 from headway.training.loop import Trainer

@@ -13,9 +13,9 @@ from headway.circuits import (
 )
 from headway.circuits.dependence import KINDS, MEANINGS, NEEDS, Dependence, Share, verdict, when
 from headway.circuits.emergence import MATTERS, crossing
+from headway.circuits.exhaustive import SHOWN
 from headway.circuits.flows import trace
 from headway.circuits.mechanism import name_of
-from headway.circuits.minimal import SHOWN
 from headway.circuits.text import said_of_mlps
 from headway.circuits.yardstick import percent
 from headway.report.circuit import path_key
