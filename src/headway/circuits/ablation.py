@@ -129,12 +129,12 @@ class Bench:
 
     @property
     def sequences(self) -> int:
-        """How many sequences losses are over."""
+        """The number of sequences that losses are over."""
         return len(self.batch.inputs)
 
     @property
     def forwards(self) -> float:
-        """What was computed so far, in forward passes of the whole model over all sequences."""
+        """The cost so far, in forward passes of the whole model over all sequences."""
         return self._computed / self._vectors(self.sequences)
 
     def add_forwards(self, count: float) -> None:
@@ -174,7 +174,7 @@ class Bench:
     def outputs(
         self, candidates: Sequence[Replaced], part: slice | None = None
     ) -> Float[Tensor, "candidate sequence query output"]:
-        """What the model puts out at the queries, for every candidate.
+        """The outputs of the model at the queries, for every candidate.
 
         Args:
             candidates: mechanisms for all heads, or for some.
@@ -293,10 +293,6 @@ class Bench:
         numbers = count * task.length * task.d_target
         size = max(1, min(TOGETHER, MOST_VECTORS // self._vectors(count), MOST_NUMBERS // numbers))
         return [things[i : i + size] for i in range(0, len(things), size)]
-
-    def partial(self, candidate: Replaced | None = None) -> Float[Tensor, " hop"]:
-        """The partial losses with these heads replaced."""
-        return self.errors([candidate or {}])[0].mean(0)
 
     def loss(self, candidate: Replaced | None = None) -> float:
         """The mean of the partial losses with these heads replaced."""

@@ -33,7 +33,7 @@ MOST = 1_000_000
 
 @dataclass(frozen=True)
 class Certificate(Finding):
-    """What fresh sequences say about a circuit and its model.
+    """Fresh sequences' word on a circuit and its model.
 
     Attributes:
         circuit: a mechanism for every head.
@@ -64,7 +64,7 @@ class Certificate(Finding):
     seconds: float
 
     def is_of(self, found: Discovery) -> bool:
-        """Whether it is of the circuit that was discovered."""
+        """True if it is of the circuit that was discovered."""
         return (self.circuit, self.ablation) == (found.circuit, found.ablation)
 
     @property
@@ -74,12 +74,12 @@ class Certificate(Finding):
 
     @property
     def holds(self) -> bool:
-        """Whether the bound is as large as was asked for, and not trivial (see `trivial`)."""
+        """True if the bound is as large as was asked for, and not trivial (see `trivial`)."""
         return self._enough(self.agreeing) and not self.trivial
 
     @property
     def trivial(self) -> bool:
-        """Whether the model without attention agrees as often as was asked for, too."""
+        """True if the model without attention agrees as often as was asked for, too."""
         return self._enough(self.ablated_agreeing)
 
     def _enough(self, agreeing: int) -> bool:
@@ -88,14 +88,14 @@ class Certificate(Finding):
 
     @property
     def allowed(self) -> int | None:
-        """How many of these sequences may disagree; None if they are too few for any bound."""
+        """The most of these sequences that may disagree; None if they are too few for any bound."""
         return failures_allowed(self.agreement, self.confidence, self.sequences)
 
     def __str__(self):
         return "\n".join(line for one in self.sentences() for line in wrapped(one))
 
     def sentences(self) -> Iterator[str]:
-        """What was drawn and what follows, sentence by sentence."""
+        """The draw and its consequence, sentence by sentence."""
         count, agreed = self.sequences, self.agreeing
         yield (
             f"{agreed:,} of {count:,} fresh sequences agree in all answers; of the model with every"
@@ -134,8 +134,7 @@ class Certificate(Finding):
 def agreements(
     circuit: Circuit, benches: Iterable[Bench]
 ) -> Iterator[Bool[Tensor, "two sequence"]]:
-    """In which sequences the circuit agrees with the model, and in which the ablated model does; a
-    few sequences at a time.
+    """The sequences that circuit, and that ablated model, answer as the model does; some at a time.
 
     Raises:
         HeadwayError: if the model could not have answered otherwise, or its outputs do not vary, as
@@ -157,7 +156,7 @@ def agreements(
 
 
 def require_sequences(agreement: float, confidence: float, sequences: int | None = None) -> int:
-    """How many sequences to draw, by default so many that half of the allowed share may disagree.
+    """The number of sequences to draw; by default half of the allowed share may disagree.
 
     Raises:
         HeadwayError: if they are too few for the confidence or more than 1,000,000, or an argument

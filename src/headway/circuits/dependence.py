@@ -59,12 +59,12 @@ class Pair:
 
     @property
     def needs(self) -> bool | None:
-        """Whether Q is predicted to need P; None if nothing is predicted."""
+        """True if Q is predicted to need P; None if nothing is predicted."""
         return None if self.kind is None else self.kind in NEEDS
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the prediction came true; None if there is none, or nothing was measured."""
+        """True if the prediction came true; None if there is none, or nothing was measured."""
         if self.needs is None or self.formed is None:
             return None
         return self.needs is not self.formed
@@ -72,7 +72,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Share:
-    """How many of several pairs came out as predicted.
+    """The share of several pairs that came out as predicted.
 
     Attributes:
         right: how many came out as predicted.
@@ -113,13 +113,13 @@ class Grown:
 
     @property
     def formed(self) -> bool:
-        """Whether the head attends along it in the end."""
+        """True if the head attends along it in the end."""
         return self.attention > BIRTH
 
 
 @dataclass(frozen=True)
 class Training:
-    """What became of a circuit's paths in one training.
+    """The fate of a circuit's paths in one training.
 
     Attributes:
         clamped: the path that was blocked; None in the free run.
@@ -139,7 +139,7 @@ class Training:
     paths: list[Grown]
 
     def grown(self, path: Path) -> Grown:
-        """What became of a path."""
+        """The fate of a path."""
         return next(grown for grown in self.paths if grown.path == path)
 
     @property
@@ -150,7 +150,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Dependence(Finding):
-    """Which paths of a circuit depend on which: what became of it with each of them clamped.
+    """The dependences among a circuit's paths: its fate with each of them clamped.
 
     Attributes:
         after: the step after which paths were clamped.
@@ -176,12 +176,12 @@ class Dependence(Finding):
 
     @property
     def throughout(self) -> bool:
-        """Whether paths were clamped in all steps, as the prediction supposes."""
+        """True if paths were clamped in all steps, as the prediction supposes."""
         return self.after == 0 and self.until is None
 
     @property
     def predicts(self) -> bool:
-        """Whether anything is predicted."""
+        """True if anything is predicted."""
         return any(pair.kind is not None for pair in self.pairs)
 
     @property
@@ -254,7 +254,7 @@ def dependence(
 def grown_in(
     run: Run, clamped: Path | None, circuit: Sequence[Path], batch: Batch, tell: Callable[[], None]
 ) -> Training:
-    """What became of a circuit's paths in one training, as seen at its checkpoints."""
+    """The fate of a circuit's paths in one training, as seen at its checkpoints."""
     paths = [path for path in circuit if path != clamped]
     names = {path.relation for path in paths}
     relations = {name: edges for name, edges in run.task.edges(batch).items() if name in names}
@@ -278,7 +278,7 @@ def grown_in(
 
 
 def _grown(path: Path, steps: Sequence[int], along: Sequence[Tensor]) -> Grown:
-    """What became of a path, from the attention of every head along its relation, step by step."""
+    """The fate of a path, from the attention of every head along its relation, step by step."""
     curve = [at[path.at].item() for at in along]
     heads = (along[-1] > BIRTH).nonzero().tolist()
     elsewhere = [Path.of(layer, head, path.relation) for layer, head in heads]
@@ -317,7 +317,7 @@ def _counted(total: int, watch: Watch | None) -> Callable[[], None]:
 
 
 def when(found: Dependence) -> str:
-    """What was done, in a sentence without its full stop."""
+    """The trainings, in a sentence without its full stop."""
     start = "all the way" if not found.after else f"after step {found.after}"
     end = "" if found.until is None else f" up to step {found.until}"
     count = len(found.clamped)
@@ -361,7 +361,7 @@ def not_clamped(found: Dependence) -> list[str]:
 
 
 def kinds(pairs: Sequence[Pair]) -> list[str]:
-    """How often the prediction came true, kind by kind."""
+    """The successes of the prediction, kind by kind."""
     rows = [["if P is clamped", "then Q", "it does so"]]
     for kind in KINDS:
         if (share := Share.of(pairs, kind)).count:
@@ -371,7 +371,7 @@ def kinds(pairs: Sequence[Pair]) -> list[str]:
 
 
 def verdict(found: Dependence) -> str:
-    """How much of the prediction came true."""
+    """The part of the prediction that came true."""
     agreed, confirmed = found.agreed, found.confirmed
     return (
         f"As predicted: {agreed} pairs; of {confirmed.count} predicted dependences"

@@ -96,14 +96,14 @@ class Discovery(Finding):
 
     @property
     def faithful(self) -> bool:
-        """Whether the circuit alone does as the model does, by the yardstick."""
+        """True if the circuit alone does as the model does, by the yardstick."""
         like = self.evidence.likeness.circuit
         agrees = self.yardstick.agrees(like.agreement, like.r2)
         return agrees and self.replaced_loss < self.threshold
 
     @property
     def necessary(self) -> bool | None:
-        """Whether cutting any one path takes the loss to the threshold; None if not faithful, or if
+        """True if cutting any one path takes the loss to the threshold; None if not faithful, or if
         there is no path.
 
         The loss is measured with the heads above replaced and with them free; the larger counts. If
@@ -115,7 +115,7 @@ class Discovery(Finding):
 
     @property
     def minimal(self) -> bool | None:
-        """Whether it is necessary, and no two paths can be cut together; None as `necessary` is, or
+        """True if it is necessary, and no two paths can be cut together; None as `necessary` is, or
         if there are pairs, but none was tried.
 
         Two can be cut if the loss then stays below the threshold in both ways (see `necessary`).
@@ -126,7 +126,7 @@ class Discovery(Finding):
 
     @property
     def feasible(self) -> bool | None:
-        """Whether every path is one that information can flow along; None if that is not known."""
+        """True if every path is one that information can flow along; None if that is not known."""
         infeasible = self.evidence.infeasible
         return None if infeasible is None else not infeasible
 

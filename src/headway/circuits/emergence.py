@@ -61,7 +61,7 @@ class PathHistory:
 
 @dataclass(frozen=True)
 class Timeline(Finding):
-    """When every path of a circuit was born and every hop was learnt.
+    """The birth of every path of a circuit, and the step at which every hop was learnt.
 
     Attributes:
         steps: of the checkpoints.
@@ -245,7 +245,7 @@ def hop_steps(metrics: list[dict[str, Any]], hop_names: Sequence[str]) -> dict[s
 
 
 def learnt_in_order(hops: dict[str, float | None], order: Sequence[tuple[str, str]]) -> bool | None:
-    """Whether of every (earlier, later) pair of hops the earlier was learnt first.
+    """True if of every (earlier, later) pair of hops the earlier was learnt first.
 
     Pairs of which neither was learnt do not count; None if no pair counts.
     """

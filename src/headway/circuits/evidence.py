@@ -51,7 +51,7 @@ MOST_STRAYS = 48
 
 @dataclass(frozen=True)
 class Necessity:
-    """What happens to the circuit when one of its paths is cut.
+    """The losses of the circuit when one of its paths is cut.
 
     Attributes:
         path: layer, head and relation.
@@ -273,7 +273,7 @@ def variants(bench: Bench, circuit: Circuit) -> dict[str, float]:
 
 
 def necessity(bench: Bench, circuit: Circuit, attention: Attention) -> list[Necessity]:
-    """What cutting each path costs (the paper's step 6)."""
+    """The cost of cutting each path (the paper's step 6)."""
     paths = circuit.paths
     if bench.patterns.rows == "corrupted":
         cut = [circuit.replacing(path.at, Corrupted()) for path in paths]

@@ -96,7 +96,7 @@ class MinimalCircuits(Finding):
 
     @property
     def complete(self) -> bool:
-        """Whether no minimal circuit can be missing."""
+        """True if no minimal circuit can be missing."""
         return self.searched == len(self.candidates)
 
     @property
@@ -267,7 +267,7 @@ def _exhausted(
 
 
 def _flow_minimal(task: Task, circuits: Sequence[tuple[Path, ...]], causal: bool) -> int | None:
-    """How many circuits are minimal circuits of the task's flow, if it and all roles are known."""
+    """The number of minimal circuits of the task's flow, if it and all roles are known."""
     flow = task.flow()
     ends = {end for circuit in circuits for path in circuit for end in path.relation.ends or ("",)}
     if flow is None or not ends <= set(flow.roles):
@@ -371,7 +371,7 @@ class Exhaustive:
         return below[size]
 
     def _is_open(self, chosen: int) -> bool:
-        """Whether a set holds no minimal one."""
+        """True if a set holds no minimal one."""
         return not any(chosen & circuit == circuit for circuit in self.minimal)
 
     def _serve(self, sets: Sequence[int], above: int | None, size: int) -> list[int] | None:
@@ -389,7 +389,7 @@ class Exhaustive:
         return serving
 
     def mechanisms(self, chosen: int, above: int | None = None) -> dict[Head, Mechanism]:
-        """What replaces which heads; those above a layer that have candidates are left free."""
+        """The mechanisms of a set; heads above a layer that have candidates are left free."""
         replaced = {**self.idle, **Circuit.of(self._chosen(chosen)).mechanisms}
         return {
             head: mechanism
@@ -402,7 +402,7 @@ class Exhaustive:
 
 
 def idle_mechanisms(circuit: Circuit) -> dict[Head, Mechanism]:
-    """What every head does that has no path chosen: nothing if it has some in a circuit.
+    """The mechanism of every head that has no path chosen: nothing if it has some in a circuit.
 
     Otherwise what it does there. This is what is left of a circuit with all its paths cut.
     """

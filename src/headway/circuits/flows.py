@@ -1,4 +1,4 @@
-"""What the theory of flows says of a circuit: how its answer comes, and what each path gives to it.
+"""A circuit in the theory of flows: the way of its answer, and the part of each path in it.
 
 As in `headway.theory`, every position starts with its symbol and the code of its pair or row, and
 a path copies all that stands where it looks. A path can find its key by what both positions hold
@@ -55,7 +55,7 @@ class Join:
 
 @dataclass(frozen=True)
 class Routes:
-    """How the symbols that a query is asked for come to it.
+    """The ways of the symbols that a query is asked for.
 
     Attributes:
         legs: every path of the circuit, in the order in which information flows.
@@ -171,7 +171,7 @@ class _Tracer:
 
 
 Kind = Literal["finds", "carries", "serves", "apart"]
-"""What a path P is to another path Q:
+"""The part of a path P in another path Q:
 
 finds     without P, Q does not find its key: nothing that its two ends still hold singles it out. P
           brought what Q looks for or is found by, itself or through others.
@@ -189,7 +189,7 @@ NEEDS: tuple[Kind, ...] = ("finds", "carries")
 
 @dataclass(frozen=True)
 class Lost:
-    """What a circuit loses with one of its paths, by the flow of information.
+    """The loss of a circuit with one of its paths, by the flow of information.
 
     Attributes:
         kinds: what the path is to every other.
@@ -206,7 +206,7 @@ class Lost:
 
 
 def lost_without(task: Task, paths: Sequence[Path], causal: bool) -> dict[Path, Lost] | None:
-    """What is lost with every path of a circuit.
+    """The loss with every path of a circuit.
 
     None if the task's flow is not known, or a path leads elsewhere than from role to role.
 
@@ -237,7 +237,7 @@ def _kind(whole: "_Rest", rest: "_Rest", path: Path) -> Kind:
 
 
 class _Rest:
-    """What is left of a circuit: paths that find their keys, and what they bring.
+    """The rest of a circuit: paths that find their keys, and what they bring.
 
     A path that finds its key in the model although the flow does not say how (it is broken in the
     whole circuit) is taken to find it whatever else is cut.
@@ -267,16 +267,16 @@ class _Rest:
         self.stages = along.stages
 
     def without(self, path: Path) -> "_Rest":
-        """What is left if one more path is clamped."""
+        """The rest if one more path is cut."""
         left = [other for other in self.paths if other != path]
         return _Rest(self.flow, left, self.causal, self.asked, self.unexplained)
 
     def _before(self, layer: int) -> Holdings:
-        """What every role holds before a layer."""
+        """The pieces that every role holds before a layer."""
         return self.stages[min(layer, len(self.stages) - 1)]
 
     def offered(self, path: Path) -> frozenset[str]:
-        """What the position holds that a path reads."""
+        """The pieces at the position that a path reads."""
         return self._before(path.layer)[self.flow.ends(path)[1]]
 
     def brought(self, path: Path) -> frozenset[str]:
@@ -290,13 +290,13 @@ class _Rest:
         return self.stages[-1][self.flow.query] & self.asked
 
     def uses(self, path: Path) -> bool:
-        """Whether an answer is lost without a path."""
+        """True if an answer is lost without a path."""
         return self.without(path).answers != self.answers
 
 
 @dataclass(frozen=True)
 class Least:
-    """How few layers can do under the assumptions of `theory.flow`.
+    """The least number of layers under the assumptions of `theory.flow`.
 
     Attributes:
         known: whether it is known how information must flow in the task.

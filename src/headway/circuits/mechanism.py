@@ -98,7 +98,7 @@ Mechanism = Uniform | Mean | Corrupted | Identity | Paths | KnockOut
 WITHOUT_PATHS: dict[str, Mechanism] = {
     str(one): one for one in (Uniform(), Mean(), Corrupted(), Identity())
 }
-"""What a head may do that attends along no relation, as it is written."""
+"""The mechanisms of heads that attend along no relation, as it is written."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class Circuit:
 
     @property
     def complement(self) -> "dict[Head, Mechanism]":
-        """What leaves the model without the circuit: its paths cut in the heads' own attention."""
+        """The model without the circuit: its paths cut in the heads' own attention."""
         return {
             head: KnockOut(mechanism.relations)
             for head, mechanism in self.mechanisms.items()

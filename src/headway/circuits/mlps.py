@@ -25,7 +25,7 @@ SEQUENCES = 64
 
 @dataclass(frozen=True)
 class MLP:
-    """What it costs to replace one layer's MLP. All losses are of the whole model.
+    """The cost of replacing one layer's MLP. All losses are of the whole model.
 
     Attributes:
         layer: from 0.

@@ -63,7 +63,7 @@ class Patterns:
 
     @property
     def causal(self) -> bool:
-        """Whether no position sees any that comes after it."""
+        """True if no position sees any that comes after it."""
         return not bool(self.visible.any(0).triu(1).any())
 
     def rows_of(
@@ -99,7 +99,7 @@ class Patterns:
         return self.relations[name]
 
     def _is_visible(self, edges: Edges) -> bool:
-        """Whether some layer's mask hides none of a relation's keys."""
+        """True if some layer's mask hides none of a relation's keys."""
         seen = self.visible.any(0)[edges.queries[..., None], edges.keys]
         return bool((seen | ~edges.there).all())
 
@@ -108,7 +108,7 @@ class Patterns:
         return torch.zeros(shape, dtype=self.dtype, device=self.batch.inputs.device)
 
     def _leaving(self, mechanism: Paths) -> Float[Tensor, "sequence position"]:
-        """How many paths of a mechanism leave from every position."""
+        """The number of paths of a mechanism that leave from every position."""
         if mechanism not in self._counts:
             count = self.zeros(*self._shape[:2])
             for name in mechanism.relations:
@@ -152,7 +152,7 @@ class Patterns:
         return torch.where(self.has_path(mechanism)[..., None], self.one_hot(mechanism), fill)
 
     def has_path(self, mechanism: Paths) -> Tensor:
-        """Which positions of every sequence a path leaves from, [sequence, position]."""
+        """The positions of every sequence that a path leaves from, [sequence, position]."""
         return self._leaving(mechanism) > 0
 
     @cached_property
@@ -229,7 +229,7 @@ class Patterns:
 def what_is_seen(
     model: Tappable, inputs: Tensor
 ) -> tuple[Bool[Tensor, "layer query key"], torch.dtype]:
-    """Which keys every query may see in every layer, and the type of patterns.
+    """The keys that every query may see in every layer, and the type of patterns.
 
     The config of a `Transformer` tells; of other models, where any head attends at all.
     """

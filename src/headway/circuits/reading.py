@@ -87,7 +87,7 @@ class Answers:
         self._own = self._outputs({})
 
     def moved(self, chosen: Chosen) -> float:
-        """How far mechanisms move the answers from the model's own (`Targets.divergence`)."""
+        """The `Targets.divergence` of the answers from the model's own under mechanisms."""
         outputs = self._outputs(chosen)
         found = self.task.targets.divergence(self._own, outputs, self.batch.targets).item()
         return found if math.isfinite(found) else math.inf
@@ -106,7 +106,7 @@ class Answers:
         return self.model(self.batch.inputs, tap)[:, -self.batch.targets.shape[1] :]
 
     def pattern(self, what: str, head: Head) -> Float[Tensor, "sequence query key"]:
-        """What stands in the place of a head."""
+        """The pattern in the place of a head."""
         mean = self.means[head].expand(len(self.batch.inputs), -1, -1)
         if what == ZERO:
             return torch.zeros_like(mean)
@@ -133,7 +133,7 @@ class Answers:
 
 
 def relations_of(task: Task, batch: Batch) -> Composed:
-    """What heads may look at: the relations that a task names, and composed ones."""
+    """The relations that heads may follow: those that a task names, and composed ones."""
     length, given = batch.inputs.shape[1], dict[str, Tensor]()
     if not task.is_read_blind:
         edges = task.edges(batch).items()
@@ -188,7 +188,7 @@ class Reader:
         return round(self.all.passes + share * self.few.passes)
 
     def read(self) -> dict[Head, str]:
-        """What every head follows, or that it is idle."""
+        """The relation that every head follows, or that it is idle."""
         idle = self.idle()
         chosen = dict.fromkeys(idle, IDLE)
         useful = [head for head in self.heads if head not in chosen]
@@ -307,7 +307,7 @@ class Reader:
 def row_weights(
     model: Tappable, task: Task, batch: Batch, means: Float[Tensor, "layer head query key"]
 ) -> Float[Tensor, "sequence layer head query"]:
-    """How much every row of attention matters; the rows of a head are 1 together.
+    """The weight of every row of attention; the rows of a head are 1 together.
 
     That is what the mean in the place of the row would move, to first order, or zeros, for heads of
     which the mean would move next to nothing, as they attend by place alone.

@@ -28,7 +28,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Cast:
-    """What a drawing needs to know of a task, where the task itself is not at hand (see `cast_of`).
+    """A task as a drawing needs it, where the task itself is not at hand (see `cast_of`).
 
     Attributes:
         places: the roles of one chain in the order in which they stand in a sequence.
@@ -94,13 +94,13 @@ def _of_paths(paths: list[Path], hops: tuple[str, ...]) -> Cast:
 
 
 def joins_roles(task: Task | Cast, paths: Sequence[Path]) -> bool:
-    """Whether every path leads from a role to a role of its chain, so that these can be columns."""
+    """True if every path leads from a role to a role of its chain, so that these can be columns."""
     roles = {place.role for place in places(task)}
     return bool(roles) and all(set(path.relation.ends or [""]) <= roles for path in paths)
 
 
 def position_labels(task: Task, batch: Batch) -> list[str]:
-    """What to call every position of the batch's first sequence.
+    """A name for every position of the batch's first sequence.
 
     A token by its number. Of vectors the symbol and its chain, if the symbols are known: a letter
     for the chain and the number of the symbol, `a0 a1 … b0`, or the symbol and the number of the

@@ -112,7 +112,7 @@ def mended(
 
 
 def changes(mechanism: Mechanism, names: Sequence[str]) -> list[Mechanism]:
-    """What else a head may do, with one change."""
+    """Other mechanisms of a head, with one change."""
     has = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
     more = [Paths(has | {name}) for name in names if name not in has]
     alone = [Paths(frozenset({name})) for name in names]
@@ -240,7 +240,7 @@ class Step:
         return min(path.layer for path in self.cut)
 
     def fits(self, circuit: Circuit) -> bool:
-        """Whether the circuit still has what the step takes away."""
+        """True if the circuit still has what the step takes away."""
         if self.to is not None:
             mechanism = circuit.mechanisms[self.cut[0].at]
             return isinstance(mechanism, Paths) and len(mechanism) > 0

@@ -261,15 +261,14 @@ class Sample:
 
     def require_learnt(self, threshold: float) -> float:
         """The model's own loss; raises unless it is below the threshold."""
-        partial = self.bench.partial()
-        if not partial.mean() < threshold:
-            names = self.bench.hops
-            hops = ", ".join(f"{h} {x:.3f}" for h, x in zip(names, partial.tolist(), strict=True))
+        losses, names = self.bench.errors([{}])[0].mean(0), self.bench.hops
+        if not losses.mean() < threshold:
+            hops = ", ".join(f"{h} {x:.3f}" for h, x in zip(names, losses.tolist(), strict=True))
             raise HeadwayError(
                 f"there is no circuit to find at threshold {threshold:g}: the model's own loss is"
-                f" {partial.mean():.3f} ({hops})"
+                f" {losses.mean():.3f} ({hops})"
             )
-        return partial.mean().item()
+        return losses.mean().item()
 
     def circuit(self, yardstick: Yardstick) -> Circuit:
         """The circuit below the least limit that one is found below, or else the last found."""
@@ -327,11 +326,11 @@ class BlindSample(Sample):
     """A sample of a task of which nobody says what heads may look at."""
 
     def circuit(self, yardstick: Yardstick) -> Circuit:
-        """What heads are read to look at; the limit decides of what is hardly missed alone."""
+        """The relations that heads follow; the limit decides of what is hardly missed alone."""
         return self.search(yardstick.limits(self.bench)[0])
 
     def search(self, threshold: float, exhaust: bool = True) -> Circuit:
-        """What heads are read to look at, without all that is hardly missed.
+        """The relations that heads are read to follow, without all that is hardly missed.
 
         Paths go as long as the loss stays as low as it is, or near the model's own, with zeros in
         the place of all idle heads, since one whose mean pattern does can do the work of another.

@@ -1,4 +1,4 @@
-"""What is studied: a model with a tap and its task, those of a run or others, and a circuit."""
+"""Subjects of study: a model with a tap and its task, those of a run or others, and a circuit."""
 
 import hashlib
 import inspect
@@ -174,12 +174,12 @@ class ReadOut(nn.Module):
         self.model, self.positions = model, positions
 
     def forward(self, inputs: Tensor) -> Any:
-        """What the model puts out, with logits [sequence, position, token]."""
+        """The outputs of the model, with logits [sequence, position, token]."""
         return self.model(inputs, use_cache=False, logits_to_keep=self.positions)
 
 
 def has_tap(model: Any) -> TypeGuard[Tappable]:
-    """Whether a model hands its attention patterns to a `tap`, as `Tappable` says; a wrapper that
+    """True if a model hands its attention patterns to a `tap`, as `Tappable` says; a wrapper that
     takes any arguments is believed to."""
     if not isinstance(model, Tappable):
         return False

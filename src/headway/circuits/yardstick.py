@@ -1,4 +1,4 @@
-"""How like the intact model an altered one is, and when a circuit is good enough.
+"""The likeness of altered models to the intact one, and when a circuit is good enough.
 
 Where every answer can be known, the yardstick is a loss to stay below. Elsewhere it is the gap
 between the model's own loss and that with every head ablated, of which a circuit must close most,
@@ -39,7 +39,7 @@ Outputs = Float[Tensor, "sequence query output"]
 
 @dataclass(frozen=True)
 class Yardstick:
-    """What a circuit must do to be faithful.
+    """The conditions on which a circuit is faithful.
 
     Attributes:
         loss: to stay below with every head replaced; None if a share of the gap counts.
@@ -101,7 +101,7 @@ class Yardstick:
         return next((limit for limit in limits if loss < limit), limits[-1])
 
     def agrees(self, agreement: float, r2: float | None) -> bool:
-        """Whether answers, or outputs, are the model's own often enough, where that counts."""
+        """True if answers, or outputs, are the model's own often enough, where that counts."""
         like = agreement if self.measure == "agreement" else r2
         gap_alone = self.loss is not None or self.ablated == "corrupted"
         return gap_alone or like is None or like >= AGREES[self.measure]
@@ -109,7 +109,7 @@ class Yardstick:
 
 @dataclass(frozen=True)
 class Likeness:
-    """How like the intact model an altered one is, on the sequences of the evidence.
+    """The likeness of an altered model to the intact one, on the sequences of the evidence.
 
     Attributes:
         loss: of the altered model, the mean over the hops.
@@ -246,7 +246,7 @@ def numbers_of(bench: Bench, outputs: Outputs) -> tuple[Tensor, Tensor]:
 
 
 def _agreement(bench: Bench, altered: Outputs, intact: Outputs) -> tuple[Tensor, Tensor]:
-    """How many answers of every hop agree, and how many are asked for."""
+    """The number of answers of every hop that agree, and of those asked for."""
     wanted, targets = bench.batch.targets, bench.task.targets
     same, asked = targets.same(altered, intact, wanted), targets.asked(wanted)
     return same[..., bench.columns].sum((0, 1)), asked[..., bench.columns].sum((0, 1))
