@@ -14,7 +14,7 @@ CAPS = {
     "src/headway/relations": 500,
     "src/headway/models": 2140,
     "src/headway/training": 3850,
-    "src/headway/circuits": 6610,
+    "src/headway/circuits": 6590,
     "src/headway/sweeps": 1330,
     "src/headway/language": 2050,
     "src/headway/report": 5710,

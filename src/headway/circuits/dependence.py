@@ -7,6 +7,7 @@ run, step by step; nothing differs but the clamp. `sweeps.depend` trains; this m
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, ClassVar
 
 import torch
@@ -230,7 +231,12 @@ def dependence(
     """
     batch = held_out(free.task, sequences, free.config.seed, free.device, "emergence")
     runs = [(None, free), *clamped.items()]
-    tell = _counted(sum(len(run.checkpoint_steps()) for _, run in runs), watch)
+    done, total = count(1), sum(len(run.checkpoint_steps()) for _, run in runs)
+
+    def tell() -> None:
+        if watch is not None:
+            watch(next(done), total)
+
     with free.computing():
         found = [grown_in(run, path, circuit, batch, tell) for path, run in runs]
     whole, *others = found
@@ -301,19 +307,6 @@ def _pairs(
             formed = grown.formed if free.grown(grown.path).formed else None
             kind = None if known is None else known.kinds.get(grown.path)
             yield Pair(training.clamped, grown.path, kind, formed)
-
-
-def _counted(total: int, watch: Watch | None) -> Callable[[], None]:
-    """Counts calls and reports them."""
-    done = 0
-
-    def tell() -> None:
-        nonlocal done
-        done += 1
-        if watch is not None:
-            watch(done, total)
-
-    return tell
 
 
 def when(found: Dependence) -> str:

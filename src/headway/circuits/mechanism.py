@@ -19,36 +19,31 @@ LISTED = 64
 """The most idle heads of a kind that are listed by name."""
 
 
+class WithoutPaths:
+    """A head attends along no relation: the mechanism is written as its name."""
+
+    def __str__(self):
+        return type(self).__name__.lower()
+
+
 @dataclass(frozen=True)
-class Uniform:
+class Uniform(WithoutPaths):
     """The head attends equally to every position it may see: it does nothing of use."""
 
-    def __str__(self):
-        return "uniform"
-
 
 @dataclass(frozen=True)
-class Mean:
+class Mean(WithoutPaths):
     """The head attends as it does on average over sequences, whatever stands in this one."""
 
-    def __str__(self):
-        return "mean"
-
 
 @dataclass(frozen=True)
-class Corrupted:
+class Corrupted(WithoutPaths):
     """The head attends as it does in the corrupted sequence (`Batch.corrupted`)."""
 
-    def __str__(self):
-        return "corrupted"
-
 
 @dataclass(frozen=True)
-class Identity:
+class Identity(WithoutPaths):
     """Every position attends to itself: the head moves nothing between positions."""
-
-    def __str__(self):
-        return "identity"
 
 
 @dataclass(frozen=True)
