@@ -16,7 +16,7 @@ from frame import options, spread, write
 from headway import HeadwayError, discover, emergence, every_circuit, fast
 from headway.changes import changed
 from headway.circuits import saved_discovery, saved_timeline
-from headway.circuits.minimal import MinimalCircuits
+from headway.circuits.exhaustive import MinimalCircuits
 from headway.sweeps import LocalEngine, Plan, sweep
 from headway.training import Run, RunConfig
 

@@ -2,13 +2,14 @@
 
 from headway.circuits import Circuit, Uniform
 from headway.circuits.evidence import with_path
+from headway.paths import Path
 from headway_experiments.arena import Known
 
 
-def true_circuit(known: Known) -> Circuit:
+def true_circuit(known: Known, *more: Path) -> Circuit:
     layers, heads = known.model.n_layers, known.model.n_heads
     circuit = Circuit({(i, h): Uniform() for i in range(layers) for h in range(heads)})
-    for path in known.required:
+    for path in (*known.required, *more):
         circuit = with_path(circuit, path)
     return circuit
 

@@ -14,7 +14,7 @@ CAPS = {
     "src/headway/relations": 590,
     "src/headway/models": 2140,
     "src/headway/training": 3660,
-    "src/headway/circuits": 7210,
+    "src/headway/circuits": 6640,
     "src/headway/sweeps": 1250,
     "src/headway/language": 1880,
     "src/headway/report": 4040,

@@ -50,8 +50,7 @@ def cost(group: Group, scale: str, folder: Path) -> Cost:
 def _disk(config: RunConfig) -> float:
     """Bytes of a run's checkpoints."""
     every, steps = config.training.checkpoint_every, config.training.steps
-    positions = config.training.batch_size * config.task.length
-    weights = step_cost(config) / positions
+    weights = step_cost(config) / (config.training.batch_size * config.task.length)
     return 4 * weights * (2 if every == 0 else 1 + steps // every)
 
 

@@ -20,7 +20,6 @@ from headway.circuits import (
     ablation,
     attention_along,
     discover,
-    forwards,
 )
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig, attention_patterns, tapped
@@ -118,8 +117,8 @@ def test_forgetting_what_was_computed_changes_nothing(shape, data, vectors, toge
     several = drawn(data, bench)
     expected = bench.losses(several)
     with (
-        patch.object(forwards, "MOST_VECTORS", vectors),
-        patch.object(forwards, "AT_ONCE", vectors),
+        patch.object(ablation, "MOST_VECTORS", vectors),
+        patch.object(ablation, "AT_ONCE", vectors),
         patch.object(ablation, "TOGETHER", together),
     ):
         other = made(**shape)

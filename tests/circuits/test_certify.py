@@ -10,7 +10,7 @@ from test_likeness import Constant, true_circuit
 
 from headway.circuits import Certificate, Circuit, Uniform, certify, discover
 from headway.circuits.certificate import agreements
-from headway.circuits.fresh import Fresh
+from headway.circuits.subject import fresh
 from headway.circuits.whole import faults_of
 from headway.cli import main
 from headway.errors import HeadwayError
@@ -46,8 +46,9 @@ def nudged(known: Known, noise: float) -> Known:
 
 
 def alike(known: Known, count: int) -> torch.Tensor:
-    fresh = Fresh(known.model, known.task, true_circuit(known), "zero", 0, "certificate")
-    return torch.cat([*agreements(fresh, count)], 1)[0].double()
+    circuit = true_circuit(known)
+    benches = fresh(known.model, known.task, circuit, "zero", 0, "certificate", count)
+    return torch.cat([*agreements(circuit, benches)], 1)[0].double()
 
 
 def coverage(pool: torch.Tensor, count: int, redraws: int) -> float:
@@ -89,8 +90,8 @@ def test_its_sequences_are_its_own_and_other_circuits_have_others(known):
     other = circuit.without(sorted(known.required)[0])
 
     def seen(circuit: Circuit, seed: int) -> torch.Tensor:
-        fresh = Fresh(known.model, known.task, circuit, "zero", seed, "certificate")
-        return fresh.bench(4, "0").batch.inputs
+        (bench,) = fresh(known.model, known.task, circuit, "zero", seed, "certificate", 4)
+        return bench.batch.inputs
 
     samples = [seen(circuit, 0), seen(circuit, 1), seen(other, 0)]
     for purpose in ("circuit", "certificate", "emergence", "held-out", "stability 1"):

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from headway.circuits import Bench, Circuit, Discovery, KnockOut, Likenesses, Uniform, discover
-from headway.circuits.likeness import ablated, likenesses
+from headway.circuits.yardstick import ablated, likenesses
 from headway.tasks import Tokens, Vectors
 from headway.training.data import held_out
 from headway_experiments.arena import Known, compiled, planted

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from headway.circuits import Bench, Yardstick, discover
-from headway.circuits.fresh import bootstrap_t
+from headway.circuits.evidence import bootstrap_t
 from headway.errors import HeadwayError
 from headway.tasks import Hops
 from headway.training.data import held_out

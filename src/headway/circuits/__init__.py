@@ -3,16 +3,7 @@
 from typing import TYPE_CHECKING
 
 from headway.circuits.ablation import Bench as Bench
-from headway.circuits.ablation import Replaced as Replaced
-from headway.circuits.candidates import CANDIDATE_ATTENTION as CANDIDATE_ATTENTION
-from headway.circuits.candidates import candidates_among as candidates_among
-from headway.circuits.candidates import relation_attention as relation_attention
-from headway.circuits.comparison import Comparison as Comparison
-from headway.circuits.comparison import compare as compare
-from headway.circuits.comparison import jaccard as jaccard
 from headway.circuits.discovery import Discovery as Discovery
-from headway.circuits.discovery import circuit_file as circuit_file
-from headway.circuits.discovery import discover as discover
 from headway.circuits.discovery import saved_discovery as saved_discovery
 from headway.circuits.emergence import BIRTH as BIRTH
 from headway.circuits.emergence import PathHistory as PathHistory
@@ -29,12 +20,8 @@ from headway.circuits.evidence import Pair as Pair
 from headway.circuits.evidence import Trial as Trial
 from headway.circuits.evidence import necessity as necessity
 from headway.circuits.evidence import with_path as with_path
-from headway.circuits.given import device_of as device_of
-from headway.circuits.given import read_circuit as read_circuit
-from headway.circuits.likeness import Likeness as Likeness
-from headway.circuits.likeness import Likenesses as Likenesses
-from headway.circuits.likeness import ablated as ablated
 from headway.circuits.mechanism import Circuit as Circuit
+from headway.circuits.mechanism import Comparison as Comparison
 from headway.circuits.mechanism import Corrupted as Corrupted
 from headway.circuits.mechanism import Head as Head
 from headway.circuits.mechanism import Identity as Identity
@@ -43,21 +30,28 @@ from headway.circuits.mechanism import Mean as Mean
 from headway.circuits.mechanism import Mechanism as Mechanism
 from headway.circuits.mechanism import Paths as Paths
 from headway.circuits.mechanism import Uniform as Uniform
-from headway.circuits.mechanism import WrittenPath as WrittenPath
+from headway.circuits.mechanism import compare as compare
+from headway.circuits.mechanism import jaccard as jaccard
 from headway.circuits.mlps import MLP as MLP
 from headway.circuits.mlps import MLPs as MLPs
 from headway.circuits.patterns import ABLATIONS as ABLATIONS
 from headway.circuits.patterns import Patterns as Patterns
 from headway.circuits.patterns import attention_along as attention_along
+from headway.circuits.patterns import relation_attention as relation_attention
+from headway.circuits.search import candidates_among as candidates_among
 from headway.circuits.search import free_above as free_above
 from headway.circuits.study import DRAFT as DRAFT
 from headway.circuits.study import Sample as Sample
-from headway.circuits.study import Settings as Settings
-from headway.circuits.study import require_fits as require_fits
+from headway.circuits.study import circuit_file as circuit_file
+from headway.circuits.study import discover as discover
+from headway.circuits.subject import read_circuit as read_circuit
 from headway.circuits.verdicts import Verdict as Verdict
 from headway.circuits.verdicts import verdicts as verdicts
 from headway.circuits.yardstick import THRESHOLD as THRESHOLD
+from headway.circuits.yardstick import Likeness as Likeness
+from headway.circuits.yardstick import Likenesses as Likenesses
 from headway.circuits.yardstick import Yardstick as Yardstick
+from headway.circuits.yardstick import ablated as ablated
 from headway.late import late
 from headway.paths import Path as Path
 from headway.paths import Relation as Relation
@@ -65,22 +59,14 @@ from headway.paths import Relation as Relation
 if TYPE_CHECKING:
     from headway.circuits.certificate import Certificate as Certificate
     from headway.circuits.certificate import certify as certify
-    from headway.circuits.certificate import sequences_for as sequences_for
     from headway.circuits.exhaustive import Exhaustive as Exhaustive
-    from headway.circuits.exhaustive import idle_mechanisms as idle_mechanisms
-    from headway.circuits.fresh import stream_of as stream_of
-    from headway.circuits.minimal import MinimalCircuits as MinimalCircuits
-    from headway.circuits.minimal import every_circuit as every_circuit
+    from headway.circuits.exhaustive import MinimalCircuits as MinimalCircuits
+    from headway.circuits.exhaustive import every_circuit as every_circuit
+    from headway.circuits.flows import trace as trace
     from headway.circuits.patching import Effects as Effects
     from headway.circuits.patching import Residual as Residual
     from headway.circuits.patching import Site as Site
     from headway.circuits.patching import patch as patch
     from headway.circuits.patching import patch_all as patch_all
-    from headway.circuits.roles import block_starts as block_starts
-    from headway.circuits.roles import position_labels as position_labels
-    from headway.circuits.routes import trace as trace
-    from headway.circuits.subject import Judgement as Judgement
-    from headway.circuits.subject import Subject as Subject
-    from headway.circuits.subject import judged as judged
 
 __all__, __getattr__, __dir__ = late(__name__)

@@ -1,17 +1,24 @@
-"""Ablation: the losses of a model under mechanisms put in the place of its heads."""
+"""Ablation: the losses of a model under mechanisms put in the place of its heads.
+
+Candidates that a search compares differ in a head or two, so most of what they compute is the same:
+their residual streams are equal below the first layer in which they differ. Of a `Transformer` that
+is computed once.
+"""
 
 import math
+import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from concurrent.futures import CancelledError
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice, pairwise
 from typing import TypeVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.circuits.forwards import Forwards, Resumed
 from headway.circuits.mechanism import Circuit, Head, Mechanism
 from headway.circuits.patterns import Patterns, tap_of
 from headway.errors import require
@@ -36,12 +43,19 @@ TOGETHER = 256
 """At most so many candidates are computed at once."""
 
 MOST_VECTORS = 500_000
-"""Stream vectors that are computed at once at most."""
+"""Stream vectors (one position of one sequence after one layer) that are computed at once at most,
+and that are kept for later candidates."""
+
+AT_ONCE = 16_384
+"""Stream vectors of one layer that are computed in one go."""
 
 MOST_NUMBERS = 2**28
 """Numbers that a model may put out at once."""
 
+Candidate = Mapping[Head, Mechanism]
 Named = frozenset[tuple[Head, Mechanism]]
+Stream = tuple[int, int, int, Named]
+"""Residual streams: the sequences' first and last, after how many layers, and what is in these."""
 
 T = TypeVar("T")
 
@@ -50,7 +64,7 @@ class Bench:
     """A model, and sequences to judge it on under mechanisms in the place of its heads.
 
     Losses are those of the task's targets. Candidates are computed side by side, and share what
-    they have in common if the model is a `Transformer` (`forwards`).
+    they have in common if the model is a `Transformer`.
 
     Attributes:
         model: the model under study.
@@ -97,10 +111,9 @@ class Bench:
         for name in [name for name, one in edges.items() if one.use == "measured"]:
             del edges[name]
         self.patterns = Patterns(model, batch, edges, rows)
-        if shared and isinstance(model, Transformer):
-            self._computing = Resumed(model, batch, self.patterns)
-        else:
-            self._computing = Forwards(model, batch, self.patterns)
+        self._shared = shared and isinstance(model, Transformer)
+        self._known: dict[Stream, Tensor] = {}
+        self._held = self._computed = 0
         self._sums: dict[Named, list[float]] = defaultdict(list)
         self._middle: dict[Named, float] = {}
         self.candidates, self.given_up = 0, False
@@ -116,17 +129,17 @@ class Bench:
 
     @property
     def sequences(self) -> int:
-        """How many sequences losses are over."""
+        """The number of sequences that losses are over."""
         return len(self.batch.inputs)
 
     @property
     def forwards(self) -> float:
-        """What was computed so far, in forward passes of the whole model over all sequences."""
-        return self._computing.computed / self._vectors(self.sequences)
+        """The cost so far, in forward passes of the whole model over all sequences."""
+        return self._computed / self._vectors(self.sequences)
 
     def add_forwards(self, count: float) -> None:
         """Counts forward passes that were made elsewhere, of all the bench's sequences."""
-        self._computing.computed += round(count * self._vectors(self.sequences))
+        self._computed += round(count * self._vectors(self.sequences))
 
     def _vectors(self, sequences: int) -> int:
         return sequences * self.batch.inputs.shape[1] * self.model.n_layers
@@ -147,7 +160,7 @@ class Bench:
         ]
         return torch.cat(parts, dim=1)
 
-    def _errors(self, chosen: Sequence[Mapping[Head, Mechanism]], part: slice) -> Tensor:
+    def _errors(self, chosen: Sequence[Candidate], part: slice) -> Tensor:
         return torch.stack([self.judged(one, part) for one in self._outputs(chosen, part)])
 
     def judged(
@@ -159,20 +172,76 @@ class Bench:
 
     @torch.no_grad()
     def outputs(
-        self, candidates: Sequence[Replaced], part: slice
+        self, candidates: Sequence[Replaced], part: slice | None = None
     ) -> Float[Tensor, "candidate sequence query output"]:
-        """What the model puts out at the queries of one of the `parts`, for every candidate.
+        """The outputs of the model at the queries, for every candidate.
+
+        Args:
+            candidates: mechanisms for all heads, or for some.
+            part: one of the `parts` of the sequences; by default all.
 
         Raises:
             HeadwayError: as `errors`.
         """
+        if part is None:
+            return torch.cat([self.outputs(candidates, part) for part in self.parts], 1)
         chosen = [self._checked(candidate) for candidate in candidates]
         return torch.cat([self._outputs(group, part) for group in self._groups(chosen, part)])
 
-    def _outputs(self, chosen: Sequence[Mapping[Head, Mechanism]], part: slice) -> Tensor:
+    def _outputs(self, chosen: Sequence[Candidate], part: slice) -> Tensor:
         if self.given_up:
             raise CancelledError
-        return self._computing.outputs(chosen, part)
+        if self._shared:
+            return self._resumed(chosen, part)
+        inputs, count, n_read = self.batch.inputs[part], len(chosen), self.batch.targets.shape[1]
+        together = inputs.repeat(count, *[1] * (inputs.ndim - 1))
+        found = self.model(together, tap_of(self.patterns, chosen, part))
+        self._computed += count * self._vectors(len(inputs))
+        return found[:, -n_read:].unflatten(0, (count, len(inputs)))
+
+    def _resumed(self, chosen: Sequence[Candidate], part: slice) -> Tensor:
+        """The same of a `Transformer`, going on from what is known of other candidates."""
+        model, known, depth = self.model, self._known, self.model.n_layers
+        assert isinstance(model, Transformer)
+        while self._held > MOST_VECTORS:
+            self._held -= known.pop(next(iter(known))).shape[:2].numel()
+        missing = [dict[Stream, tuple[Candidate, Stream]]() for _ in range(depth)]
+        last = list[Stream]()
+        for one in chosen:
+            names = [
+                (part.start, part.stop, layer, frozenset(x for x in one.items() if x[0][0] < layer))
+                for layer in range(depth + 1)
+            ]
+            last.append(names[-1])
+            for layer in reversed(range(depth)):
+                if (name := names[layer + 1]) in known:
+                    known[name] = known.pop(name)  # the last to be forgotten
+                    break
+                missing[layer][name] = one, names[layer]
+        size, length = self.batch.inputs[part].shape[:2]
+        for layer, units in enumerate(missing):
+            together, left = max(1, AT_ONCE // (size * length)), iter(units.items())
+            while some := dict(islice(left, together)):
+                self._compute(layer, some, part)
+        return model.read(torch.cat([known[name] for name in last])).unflatten(0, (len(last), -1))
+
+    def _compute(
+        self, layer: int, units: Mapping[Stream, tuple[Candidate, Stream]], part: slice
+    ) -> None:
+        """Computes streams after a layer from those before it; after the last, where it is read."""
+        model, inputs, length = self.model, self.batch.inputs[part], self.batch.inputs.shape[1]
+        assert isinstance(model, Transformer)
+        mask = None if model.mask is None else model.mask[:length, :length]
+        count = self.batch.targets.shape[1] if layer == model.n_layers - 1 else length
+        if layer == 0:
+            x = model.embedded(inputs).repeat(len(units), 1, 1)
+        else:
+            x = torch.cat([self._known[below] for _, below in units.values()])
+        tap = tap_of(self.patterns, [one for one, _ in units.values()], part, length - count)
+        new = model.layers[layer](x, mask, lambda own: tap(layer, own), count)
+        self._computed += new.shape[:2].numel()
+        self._held += new.shape[:2].numel()
+        self._known |= zip(units, new.chunk(len(units)), strict=True)
 
     @torch.no_grad()
     def losses(
@@ -225,10 +294,6 @@ class Bench:
         size = max(1, min(TOGETHER, MOST_VECTORS // self._vectors(count), MOST_NUMBERS // numbers))
         return [things[i : i + size] for i in range(0, len(things), size)]
 
-    def partial(self, candidate: Replaced | None = None) -> Float[Tensor, " hop"]:
-        """The partial losses with these heads replaced."""
-        return self.errors([candidate or {}])[0].mean(0)
-
     def loss(self, candidate: Replaced | None = None) -> float:
         """The mean of the partial losses with these heads replaced."""
         return self.losses([candidate or {}])[0]
@@ -237,7 +302,7 @@ class Bench:
         """The tap that puts the mechanisms' patterns in place of the heads' own, for `model`."""
         return tap_of(self.patterns, [self._checked(candidate)], slice(None))
 
-    def _checked(self, candidate: Replaced) -> Mapping[Head, Mechanism]:
+    def _checked(self, candidate: Replaced) -> Candidate:
         chosen = candidate.mechanisms if isinstance(candidate, Circuit) else candidate
         layers, heads = self.model.n_layers, self.model.n_heads
         for head, mechanism in chosen.items():
@@ -276,3 +341,24 @@ class First:
 def heads_of(model: Tappable) -> list[Head]:
     """Every head of a model, layer by layer."""
     return [(layer, head) for layer in range(model.n_layers) for head in range(model.n_heads)]
+
+
+@contextmanager
+def workers(count: int | None, benches: Sequence[Bench]) -> Iterator[ThreadPoolExecutor]:
+    """Threads of one core each. If one of them fails, the others are stopped at once.
+
+    Args:
+        count: of threads; by default as many as the machine has cores. On a GPU there is one.
+        benches: that the threads work at, never two at the same one.
+    """
+    threads = (os.cpu_count() or 1) if count is None else count
+    threads = threads if benches[0].batch.inputs.device.type == "cpu" else 1
+    pool = ThreadPoolExecutor(threads, initializer=partial(torch.set_num_threads, 1))
+    try:
+        yield pool
+    except BaseException:
+        for bench in benches:
+            bench.given_up = True
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()

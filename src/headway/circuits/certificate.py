@@ -6,7 +6,7 @@ answers do. So the number that agree is binomial, and its exact bound holds for 
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any, ClassVar
@@ -16,11 +16,11 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from headway.circuits.ablation import Bench
-from headway.circuits.fresh import Fresh
-from headway.circuits.likeness import ablated, agreeing, spread, whole
-from headway.circuits.mechanism import Circuit
-from headway.circuits.study import require_fits
-from headway.circuits.subject import Judgement, Subject, judged, judgement_in
+from headway.circuits.discovery import Condition, Discovery, Finding, saved_discovery
+from headway.circuits.mechanism import Circuit, WrittenCircuit
+from headway.circuits.patterns import ABLATIONS
+from headway.circuits.subject import fresh, read_given, require_fits, studied
+from headway.circuits.yardstick import ablated, agreeing, spread
 from headway.errors import HeadwayError, require
 from headway.intervals import clopper_pearson_low, draws_for, failures_allowed
 from headway.tasks import Task
@@ -30,15 +30,16 @@ from headway.training.run import Run
 MOST = 1_000_000
 """Sequences at most."""
 
-LOOKED_AT = 32
-"""Sequences on which it is checked that a model's outputs vary at all."""
-
 
 @dataclass(frozen=True)
-class Certificate(Judgement):
-    """What fresh sequences say about a circuit and its model.
+class Certificate(Finding):
+    """Fresh sequences' word on a circuit and its model.
 
     Attributes:
+        circuit: a mechanism for every head.
+        ablation: what stands in rows without a path (`patterns.ABLATIONS`).
+        step: of the checkpoint; None if a model was given.
+        seed: of the sequences.
         agreement: the least share of all sequences on which circuit and model are to agree.
         confidence: of the bound: it is above the true share in at most 1 - `confidence` of all
             samples.
@@ -51,12 +52,20 @@ class Certificate(Judgement):
 
     FILE: ClassVar[str] = "certificate.json"
 
+    circuit: WrittenCircuit
+    ablation: str
+    step: int | None
+    seed: int
     agreement: float
     confidence: float
     sequences: int
     agreeing: int
     ablated_agreeing: int
     seconds: float
+
+    def is_of(self, found: Discovery) -> bool:
+        """True if it is of the circuit that was discovered."""
+        return (self.circuit, self.ablation) == (found.circuit, found.ablation)
 
     @property
     def bound(self) -> float:
@@ -65,12 +74,12 @@ class Certificate(Judgement):
 
     @property
     def holds(self) -> bool:
-        """Whether the bound is as large as was asked for, and not trivial (see `trivial`)."""
+        """True if the bound is as large as was asked for, and not trivial (see `trivial`)."""
         return self._enough(self.agreeing) and not self.trivial
 
     @property
     def trivial(self) -> bool:
-        """Whether the model without attention agrees as often as was asked for, too."""
+        """True if the model without attention agrees as often as was asked for, too."""
         return self._enough(self.ablated_agreeing)
 
     def _enough(self, agreeing: int) -> bool:
@@ -79,14 +88,14 @@ class Certificate(Judgement):
 
     @property
     def allowed(self) -> int | None:
-        """How many of these sequences may disagree; None if they are too few for any bound."""
+        """The most of these sequences that may disagree; None if they are too few for any bound."""
         return failures_allowed(self.agreement, self.confidence, self.sequences)
 
     def __str__(self):
         return "\n".join(line for one in self.sentences() for line in wrapped(one))
 
     def sentences(self) -> Iterator[str]:
-        """What was drawn and what follows, sentence by sentence."""
+        """The draw and its consequence, sentence by sentence."""
         count, agreed = self.sequences, self.agreeing
         yield (
             f"{agreed:,} of {count:,} fresh sequences agree in all answers; of the model with every"
@@ -106,100 +115,68 @@ class Certificate(Judgement):
             yield f"NOT certified: {wanted}; {rest:,} disagree, and at most {may:,} may"
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as JSON data, as in `certificate.json`."""
+        """Everything as JSON data, with the bound."""
         return {**super().to_json(), "bound": self.bound, "holds": self.holds}
 
-    @classmethod
-    def from_json(cls, data: Any) -> "Certificate":
-        """What `to_json` wrote.
-
-        Raises:
-            HeadwayError: if a field is missing or not what it should be.
-        """
-        found = judgement_in(cls, data, cls.FILE)
-        count = found.sequences
-        for name, fits, allowed in (
-            ("agreement", 0 < found.agreement < 1, "above 0 and below 1"),
-            ("confidence", 0 < found.confidence < 1, "above 0 and below 1"),
-            ("sequences", 1 <= count <= MOST, f"from 1 to {MOST:,}"),
-            ("agreeing", 0 <= found.agreeing <= count, "from 0 to the number of sequences"),
-            ("ablated_agreeing", 0 <= found.ablated_agreeing <= count, "likewise"),
-        ):
-            require(fits, f"{cls.FILE}: {name}", getattr(found, name), allowed)
-        return found
+    def conditions(self) -> Iterator[Condition]:
+        """Conditions beside the types of fields."""
+        count, rows = self.sequences, self.ablation
+        yield "ablation", rows, rows in ABLATIONS, f"one of {', '.join(ABLATIONS)}"
+        for name in ("agreement", "confidence"):
+            value = getattr(self, name)
+            yield name, value, 0 < value < 1, "above 0 and below 1"
+        yield "sequences", count, 1 <= count <= MOST, f"from 1 to {MOST:,}"
+        for name in ("agreeing", "ablated_agreeing"):
+            value = getattr(self, name)
+            yield name, value, 0 <= value <= count, "from 0 to the number of sequences"
 
 
-def agreements(fresh: Fresh, count: int) -> Iterator[Bool[Tensor, "two sequence"]]:
-    """In which sequences the circuit agrees with the model, and in which the ablated model does; a
-    few sequences at a time, and so many in all.
+def agreements(
+    circuit: Circuit, benches: Iterable[Bench]
+) -> Iterator[Bool[Tensor, "two sequence"]]:
+    """The sequences that circuit, and that ablated model, answer as the model does; some at a time.
 
     Raises:
-        HeadwayError: if the model has nothing to agree on.
+        HeadwayError: if the model could not have answered otherwise, or its outputs do not vary, as
+            then everything would agree with it.
     """
-    require_choice(fresh.bench(LOOKED_AT, "choice"))
-    for bench in fresh.benches(count):
-        for part in bench.parts:
-            intact, *both = bench.outputs([{}, fresh.circuit, ablated(bench)], part)
-            yield torch.stack([agreeing(bench, one, intact, part).cpu() for one in both])
+    for i, bench in enumerate(benches):
+        intact, *both = bench.outputs([{}, circuit, ablated(bench)])
+        if not i and bench.task.targets.choices(bench.batch.targets) < 2:
+            raise HeadwayError(
+                f"task = {bench.task.kind!r}: a sequence has one query, so there is one answer to"
+                " choose from, and everything agrees: agreement says nothing here"
+            )
+        if not i and spread(bench, intact) is None:
+            raise HeadwayError(
+                "model: its outputs are the same for all sequences, so any circuit that is constant"
+                " agrees with it: there is nothing to certify"
+            )
+        yield torch.stack([agreeing(bench, one, intact).cpu() for one in both])
 
 
-def require_choice(bench: Bench) -> None:
-    """Makes sure that a model could have answered otherwise, and that its outputs vary.
+def require_sequences(agreement: float, confidence: float, sequences: int | None = None) -> int:
+    """The number of sequences to draw; by default half of the allowed share may disagree.
 
     Raises:
-        HeadwayError: if not, as everything would agree with it.
+        HeadwayError: if they are too few for the confidence or more than 1,000,000, or an argument
+            is out of range.
     """
-    if bench.task.targets.choices(bench.batch.targets) < 2:
-        raise HeadwayError(
-            f"task = {bench.task.kind!r}: a sequence has one query, so there is one answer to"
-            " choose from, and everything agrees: agreement says nothing here"
-        )
-    if spread(bench, whole(bench, {})) is None:
-        raise HeadwayError(
-            "model: its outputs are the same for all sequences, so any circuit that is constant"
-            " agrees with it: there is nothing to certify"
-        )
-
-
-def sequences_for(agreement: float, confidence: float) -> int:
-    """How many sequences to draw so that the bound holds if half of the allowed share disagree.
-
-    Raises:
-        HeadwayError: if it takes more than 1,000,000, or an argument is out of range.
-    """
-    require_shares(agreement, confidence)
+    for name, value in (("agreement", agreement), ("confidence", confidence)):
+        require(0 < value < 1, name, value, "above 0 and below 1")
+    about = f"agreement {agreement:g} with confidence {confidence:g}"
     failures, count = 0, draws_for(agreement, confidence)
+    if sequences is not None:
+        allowed = f"a whole number from {count:,} (for {about}) to {MOST:,}"
+        fits = isinstance(sequences, int) and count <= sequences <= MOST
+        require(fits, "sequences", sequences, allowed)
+        return sequences
     while count <= MOST and failures < count * (1 - agreement) / 2:
         failures += 1
         count = draws_for(agreement, confidence, failures)
     if count > MOST:
-        raise HeadwayError(
-            f"agreement = {agreement:g} with confidence {confidence:g} takes more than {MOST:,}"
-            " sequences: ask for less of either"
-        )
+        raise HeadwayError(f"{about} takes more than {MOST:,} sequences: ask for less of either")
     return count
-
-
-def require_sequences(agreement: float, confidence: float, sequences: int | None = None) -> int:
-    """How many sequences to draw: `sequences` if given, else as many as `sequences_for` says.
-
-    Raises:
-        HeadwayError: if they are too few for the confidence, or an argument is out of range.
-    """
-    if sequences is None:
-        return sequences_for(agreement, confidence)
-    require_shares(agreement, confidence)
-    least = draws_for(agreement, confidence)
-    allowed = f"from {least:,} (for agreement {agreement:g} with confidence {confidence:g})"
-    fits = isinstance(sequences, int) and least <= sequences <= MOST
-    require(fits, "sequences", sequences, f"a whole number {allowed} to {MOST:,}")
-    return sequences
-
-
-def require_shares(agreement: float, confidence: float) -> None:
-    """Makes sure that an agreement can be asked for with a confidence."""
-    for name, value in (("agreement", agreement), ("confidence", confidence)):
-        require(0 < value < 1, name, value, "above 0 and below 1")
 
 
 def certify(
@@ -225,7 +202,8 @@ def certify(
         task: the model's task, if a model is given.
         circuit: or a file that holds one; by default the run's own.
         agreement: the least share of all sequences on which they are to agree.
-        sequences: how many to draw; by default as many as `sequences_for` says.
+        sequences: how many to draw; by default so many that the bound holds if half of
+            the allowed share disagree.
         confidence: of the bound.
         ablation: what stands in rows without a path; by default what the file of the circuit says,
             or zero.
@@ -237,14 +215,26 @@ def certify(
             circuit is of another model or task, or the model has nothing to agree on.
     """
     count = require_sequences(agreement, confidence, sequences)
-
-    def guaranteed(subject: Subject) -> Certificate:
-        started = time.perf_counter()
-        require_fits(subject.circuit, subject.model)
-        where = subject.model, subject.task, subject.circuit, subject.rows, subject.seed
-        alike = torch.cat([*agreements(Fresh(*where, "certificate"), count)], 1).sum(1)
-        return Certificate(
-            *subject.about,
+    with studied(model, task, step, seed, writes=circuit is None) as subject:
+        found = None
+        if circuit is None:
+            require(subject.run is not None, "circuit", None, "given together with a model")
+            assert subject.run is not None
+            allowed = "None for the run's own circuit, which is of the last step"
+            require(step is None, "step", step, allowed)
+            found = saved_discovery(subject.run)
+            its, rows = found.circuit, found.ablation
+        else:
+            its, rows = (circuit, "zero") if isinstance(circuit, Circuit) else read_given(circuit)
+        rows, started = ablation or rows, time.perf_counter()
+        require_fits(its, subject.model)
+        about = subject.model, subject.task, its, rows, subject.seed
+        alike = torch.cat([*agreements(its, fresh(*about, "certificate", count))], 1).sum(1)
+        certificate = Certificate(
+            its,
+            rows,
+            subject.step,
+            subject.seed,
             agreement=agreement,
             confidence=confidence,
             sequences=count,
@@ -252,5 +242,6 @@ def certify(
             ablated_agreeing=int(alike[1]),
             seconds=round(time.perf_counter() - started, 3),
         )
-
-    return judged(Certificate.FILE, guaranteed, model, task, circuit, ablation, step, seed)
+        if subject.run and found and certificate.is_of(found):
+            subject.run.save(certificate)
+    return certificate

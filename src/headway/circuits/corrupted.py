@@ -14,6 +14,7 @@ circuit, too.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import product
 
 import torch
@@ -21,9 +22,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway.circuits.ablation import Bench
-from headway.circuits.candidates import Attention
 from headway.circuits.mechanism import Circuit, Corrupted, Head, KnockOut, Mechanism, Paths
-from headway.circuits.patterns import attention_along, tap_of
+from headway.circuits.patterns import (
+    Attention,
+    as_it_is,
+    attention_along,
+    attention_slopes,
+    tap_of,
+)
 from headway.models import Tap, attention_patterns
 from headway.paths import Path
 
@@ -153,7 +159,7 @@ def _needs(bench: Bench, paths: Sequence[Path], attention: Attention, least: flo
 
     if not paths:
         return []
-    lost = _effects(bench, looked, change, lambda _: lambda _, pattern: pattern)
+    lost = _effects(bench, looked, change, lambda _: as_it_is)
     below = _best({p: x for p, x in lost.items() if tells_apart(p)}, attention, least)
     below = [path for path in below if path not in paths][:MOST]
     shares = {path: share_lost(path) for path in below}
@@ -175,28 +181,13 @@ def _effects(
         through: the tap that patterns pass through before they are changed.
     """
     names = [n for n, one in bench.patterns.relations.items() if one.use == "path"]
+    n_read = bench.batch.targets.shape[1]
     sums = dict.fromkeys(names, torch.zeros(bench.model.n_layers, bench.model.n_heads))
     for start in range(0, bench.sequences, AT_ONCE):
         part = slice(start, min(start + AT_ONCE, bench.sequences))
-        slopes = _slopes(bench, part, measured, through(part))
+        inputs, about = bench.batch.inputs[part], partial(measured, part)
+        _, slopes = attention_slopes(bench.model, inputs, n_read, about, through(part))
         for name in names:
             sums[name] = sums[name] - (slopes * change(name, part)).sum((0, 3, 4)).cpu()
     bench.add_forwards(3.0)
     return {Path.of(*head, name): sums[name][head].item() for name in names for head in bench.heads}
-
-
-@torch.enable_grad()
-def _slopes(
-    bench: Bench, part: slice, measured: Measured, through: Tap
-) -> Float[Tensor, "sequence layer head query key"]:
-    """The derivatives of what is measured by every pattern."""
-    seen = list[Tensor]()
-
-    def tap(layer: int, pattern: Tensor) -> Tensor:
-        pattern = through(layer, pattern)
-        seen.append(pattern.clone() if pattern.requires_grad else pattern.detach().clone())
-        return seen[-1].requires_grad_()
-
-    outputs = bench.model(bench.batch.inputs[part], tap)[:, -bench.batch.targets.shape[1] :]
-    value = measured(part, outputs, seen)
-    return torch.stack(torch.autograd.grad(value, seen, materialize_grads=True), 1)

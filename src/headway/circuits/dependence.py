@@ -5,31 +5,93 @@ the method of Singh et al. 2024, arXiv 2404.07129). Weights, batches and rates a
 run, step by step; nothing differs but the clamp. `sweeps.depend` trains; this module measures.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from headway.circuits.agreement import KINDS, NEEDS, Kinds, Pair, Share, predicted
-from headway.circuits.dependence_text import of_dependence
+from headway.circuits.discovery import Finding
 from headway.circuits.emergence import BIRTH, crossing, hop_steps
+from headway.circuits.flows import NEEDS, Kind, Lost, lost_without
 from headway.circuits.mechanism import WrittenPath
 from headway.circuits.patterns import attention_along
 from headway.errors import HeadwayError
-from headway.fields import found_in, to_json
 from headway.models import attention_patterns
 from headway.paths import Path
 from headway.tasks import Batch
+from headway.text import aligned, wrapped
 from headway.training.clamp import clampable
 from headway.training.data import held_out
 from headway.training.run import Run
 
-"""Where the findings are left in a run's folder."""
-
 Watch = Callable[[int, int], None]
 """Called with how many checkpoints are measured, and of how many."""
+
+
+KINDS: tuple[Kind, ...] = ("finds", "carries", "serves", "apart")
+
+MEANINGS: dict[Kind, str] = {
+    "finds": "P brings what Q finds its key by",
+    "carries": "P brings something that Q carries",
+    "serves": "Q is of no use without P",
+    "apart": "none of these",
+}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A path that was clamped and another one of the circuit.
+
+    Attributes:
+        clamped: P.
+        other: Q.
+        kind: what the flow says of them; None if the task's flow is not known, or Q is a stay.
+        formed: whether Q formed in the training with P clamped; None if it does not form in the
+            training without a clamp either, by the same measure.
+    """
+
+    clamped: WrittenPath
+    other: WrittenPath
+    kind: Kind | None
+    formed: bool | None
+
+    @property
+    def needs(self) -> bool | None:
+        """True if Q is predicted to need P; None if nothing is predicted."""
+        return None if self.kind is None else self.kind in NEEDS
+
+    @property
+    def agrees(self) -> bool | None:
+        """True if the prediction came true; None if there is none, or nothing was measured."""
+        if self.needs is None or self.formed is None:
+            return None
+        return self.needs is not self.formed
+
+
+@dataclass(frozen=True)
+class Share:
+    """The share of several pairs that came out as predicted.
+
+    Attributes:
+        right: how many came out as predicted.
+        count: how many pairs there are.
+    """
+
+    right: int
+    count: int
+
+    @classmethod
+    def of(cls, pairs: Iterable[Pair], *kinds: Kind) -> "Share":
+        """The share among pairs that have a prediction and a measurement."""
+        judged = [pair.agrees for pair in pairs if pair.kind in kinds]
+        judged = [agrees for agrees in judged if agrees is not None]
+        return cls(sum(judged), len(judged))
+
+    def __str__(self):
+        return f"{self.right} of {self.count}"
 
 
 @dataclass(frozen=True)
@@ -52,13 +114,13 @@ class Grown:
 
     @property
     def formed(self) -> bool:
-        """Whether the head attends along it in the end."""
+        """True if the head attends along it in the end."""
         return self.attention > BIRTH
 
 
 @dataclass(frozen=True)
 class Training:
-    """What became of a circuit's paths in one training.
+    """The fate of a circuit's paths in one training.
 
     Attributes:
         clamped: the path that was blocked; None in the free run.
@@ -78,7 +140,7 @@ class Training:
     paths: list[Grown]
 
     def grown(self, path: Path) -> Grown:
-        """What became of a path."""
+        """The fate of a path."""
         return next(grown for grown in self.paths if grown.path == path)
 
     @property
@@ -88,8 +150,8 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Dependence:
-    """Which paths of a circuit depend on which: what became of it with each of them clamped.
+class Dependence(Finding):
+    """The dependences among a circuit's paths: its fate with each of them clamped.
 
     Attributes:
         after: the step after which paths were clamped.
@@ -115,12 +177,12 @@ class Dependence:
 
     @property
     def throughout(self) -> bool:
-        """Whether paths were clamped in all steps, as the prediction supposes."""
+        """True if paths were clamped in all steps, as the prediction supposes."""
         return self.after == 0 and self.until is None
 
     @property
     def predicts(self) -> bool:
-        """Whether anything is predicted."""
+        """True if anything is predicted."""
         return any(pair.kind is not None for pair in self.pairs)
 
     @property
@@ -134,20 +196,17 @@ class Dependence:
         return Share.of(self.pairs, *NEEDS)
 
     def __str__(self):
-        return of_dependence(self)
+        lines = [*wrapped(when(self) + "."), "", *trainings(self), *not_clamped(self)]
+        if self.predicts and self.throughout:
+            lines += ["", *kinds(self.pairs), "", *wrapped(verdict(self))]
+        elif not self.predicts:
+            lines += wrapped("Nothing is predicted: the flow of this task or circuit is not known.")
+        return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as JSON data, as in `dependence.json`."""
-        return {"formed": f"attention above {BIRTH:g} at the last checkpoint", **to_json(self)}
-
-    @classmethod
-    def from_json(cls, data: Any) -> "Dependence":
-        """What `to_json` wrote.
-
-        Raises:
-            HeadwayError: if a field is missing or not what it should be.
-        """
-        return found_in(cls, data, cls.FILE)
+        """Everything as JSON data, and what counts as formed."""
+        formed = f"attention above {BIRTH:g} at the last checkpoint"
+        return {"formed": formed, **super().to_json()}
 
 
 def dependence(
@@ -172,14 +231,19 @@ def dependence(
     """
     batch = held_out(free.task, sequences, free.config.seed, free.device, "emergence")
     runs = [(None, free), *clamped.items()]
-    tell = _counted(sum(len(run.checkpoint_steps()) for _, run in runs), watch)
+    done, total = count(1), sum(len(run.checkpoint_steps()) for _, run in runs)
+
+    def tell() -> None:
+        if watch is not None:
+            watch(next(done), total)
+
     with free.computing():
         found = [grown_in(run, path, circuit, batch, tell) for path, run in runs]
     whole, *others = found
     config = next(iter(clamped.values())).config.training
     names = clampable(free.task)
     moving = [path for path in circuit if path.relation in names]
-    kinds = predicted(free.task, moving, free.config.model.causal)
+    lost = lost_without(free.task, moving, free.config.model.causal)
     return Dependence(
         after=config.clamped_after,
         until=config.clamped_until,
@@ -187,7 +251,7 @@ def dependence(
         circuit=list(circuit),
         free=whole,
         clamped=others,
-        pairs=list(_pairs(whole, others, kinds)),
+        pairs=list(_pairs(whole, others, lost or {})),
         sequences=sequences,
     )
 
@@ -196,7 +260,7 @@ def dependence(
 def grown_in(
     run: Run, clamped: Path | None, circuit: Sequence[Path], batch: Batch, tell: Callable[[], None]
 ) -> Training:
-    """What became of a circuit's paths in one training, as seen at its checkpoints."""
+    """The fate of a circuit's paths in one training, as seen at its checkpoints."""
     paths = [path for path in circuit if path != clamped]
     names = {path.relation for path in paths}
     relations = {name: edges for name, edges in run.task.edges(batch).items() if name in names}
@@ -220,7 +284,7 @@ def grown_in(
 
 
 def _grown(path: Path, steps: Sequence[int], along: Sequence[Tensor]) -> Grown:
-    """What became of a path, from the attention of every head along its relation, step by step."""
+    """The fate of a path, from the attention of every head along its relation, step by step."""
     curve = [at[path.at].item() for at in along]
     heads = (along[-1] > BIRTH).nonzero().tolist()
     elsewhere = [Path.of(layer, head, path.relation) for layer, head in heads]
@@ -232,24 +296,82 @@ def _grown(path: Path, steps: Sequence[int], along: Sequence[Tensor]) -> Grown:
     )
 
 
-def _pairs(free: Training, clamped: Sequence[Training], kinds: Kinds | None) -> Iterator[Pair]:
+def _pairs(
+    free: Training, clamped: Sequence[Training], lost: Mapping[Path, Lost]
+) -> Iterator[Pair]:
     """Every clamped path with every other path."""
     for training in clamped:
         assert training.clamped is not None
+        known = lost.get(training.clamped)
         for grown in training.paths:
-            kind = None if kinds is None else kinds.get((training.clamped, grown.path))
             formed = grown.formed if free.grown(grown.path).formed else None
+            kind = None if known is None else known.kinds.get(grown.path)
             yield Pair(training.clamped, grown.path, kind, formed)
 
 
-def _counted(total: int, watch: Watch | None) -> Callable[[], None]:
-    """Counts calls and reports them."""
-    done = 0
+def when(found: Dependence) -> str:
+    """The trainings, in a sentence without its full stop."""
+    start = "all the way" if not found.after else f"after step {found.after}"
+    end = "" if found.until is None else f" up to step {found.until}"
+    count = len(found.clamped)
+    return (
+        f"{count} {'path' if count == 1 else 'paths'} of {len(found.circuit)}, each clamped"
+        f" {start}{end} in a training of the same seed; free training took {found.free.steps}"
+        f" steps, clamped ones could take {found.most}"
+    )
 
-    def tell() -> None:
-        nonlocal done
-        done += 1
-        if watch is not None:
-            watch(done, total)
 
-    return tell
+def trainings(found: Dependence) -> list[str]:
+    """A line per training: its loss, the hops that it learnt, and the paths that it lacks."""
+    numbers = {path: str(i) for i, path in enumerate(found.circuit, start=1)}
+    rows = [["", "clamped", "loss", "learnt", "does not form"]]
+    for training in (found.free, *found.clamped):
+        lacks = [
+            numbers[pair.other] + "!" * (pair.agrees is False)
+            for pair in found.pairs
+            if pair.clamped == training.clamped and pair.formed is False
+        ]
+        missed = [
+            f"({numbers[pair.other]}!)"
+            for pair in found.pairs
+            if pair.clamped == training.clamped and pair.formed and pair.agrees is False
+        ]
+        path, learnt = training.clamped, " ".join(training.learnt) or "–"
+        name = ("", "nothing") if path is None else (numbers[path], str(path))
+        cells = [f"{training.loss:.3f}", learnt, " ".join([*lacks, *missed]) or "–"]
+        rows.append([*name, *cells])
+    return table(rows, "rlrll") + wrapped(
+        "! not as predicted; in brackets what forms against the prediction"
+    )
+
+
+def not_clamped(found: Dependence) -> list[str]:
+    """A line with the paths of the circuit that were never clamped, by number; empty if none."""
+    clamped = {training.clamped for training in found.clamped}
+    numbered = enumerate(found.circuit, start=1)
+    rest = [f"{number} {path}" for number, path in numbered if path not in clamped]
+    return wrapped("not clamped: " + "; ".join(rest), rest=" " * 4) if rest else []
+
+
+def kinds(pairs: Sequence[Pair]) -> list[str]:
+    """The successes of the prediction, kind by kind."""
+    rows = [["if P is clamped", "then Q", "it does so"]]
+    for kind in KINDS:
+        if (share := Share.of(pairs, kind)).count:
+            expected = "does not form" if kind in NEEDS else "forms"
+            rows.append([f"{kind}: {MEANINGS[kind]}", expected, str(share)])
+    return table(rows, "lll")
+
+
+def verdict(found: Dependence) -> str:
+    """The part of the prediction that came true."""
+    agreed, confirmed = found.agreed, found.confirmed
+    return (
+        f"As predicted: {agreed} pairs; of {confirmed.count} predicted dependences"
+        f" {confirmed.right} {'is' if confirmed.right == 1 else 'are'} confirmed."
+    )
+
+
+def table(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
+    """Rows of cells as columns, broken where a terminal is too narrow."""
+    return [part for line in aligned(rows, sides, gap=2) for part in wrapped(line, rest="    ")]

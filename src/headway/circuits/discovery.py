@@ -1,23 +1,13 @@
-"""Discovery: from a trained model to its circuit, and the evidence for it.
+"""Findings on disk, and the first of them: a circuit, its evidence, and whether that is enough."""
 
-`search` finds the circuit, `evidence` measures it, `study` draws the sequences of both,
-and `certificate` bounds its agreement with the model.
-"""
-
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from pathlib import Path as FilePath
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
-from headway.circuits.candidates import CANDIDATE_ATTENTION, Attention
 from headway.circuits.evidence import Evidence
-from headway.circuits.given import device_of, require_task, with_tap
-from headway.circuits.looks import MOST_HEADS, Look, looks
-from headway.circuits.looks import SEQUENCES as LOOKED_AT
-from headway.circuits.mechanism import Circuit, WrittenCircuit
-from headway.circuits.patterns import ABLATIONS
-from headway.circuits.study import Settings, study
+from headway.circuits.looks import Look
+from headway.circuits.mechanism import WrittenCircuit
+from headway.circuits.patterns import ABLATIONS, Attention
 from headway.circuits.text import of_discovery
 from headway.circuits.verdicts import verdicts
 from headway.circuits.yardstick import Yardstick
@@ -25,13 +15,42 @@ from headway.errors import HeadwayError, require
 from headway.fields import found_in, to_json
 from headway.tasks import Task
 from headway.text import command
-from headway.training.data import held_out
-from headway.training.files import clear_content_errors
 from headway.training.run import Run
+
+Condition = tuple[str, Any, bool, str]
+"""A field, its value, whether it is allowed, and what is."""
+
+F = TypeVar("F", bound="Finding")
+
+
+class Finding:
+    """A frozen dataclass whose fields are what was found (see `Run.save` and `Run.load`)."""
+
+    FILE: ClassVar[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON data, as in the run's folder."""
+        return to_json(self)
+
+    @classmethod
+    def from_json(cls: type[F], data: Any) -> F:
+        """The finding that `to_json` wrote.
+
+        Raises:
+            HeadwayError: if a field is missing or not what it should be.
+        """
+        found = found_in(cls, data, cls.FILE)
+        for name, value, holds, allowed in found.conditions():
+            require(holds, f"{cls.FILE}: {name}", value, allowed)
+        return found
+
+    def conditions(self) -> Iterator[Condition]:
+        """Conditions beside the types of fields."""
+        yield from ()
 
 
 @dataclass(frozen=True)
-class Discovery:
+class Discovery(Finding):
     """A circuit and the evidence for it. All losses are on held-out data (`Task.targets`).
 
     Attributes:
@@ -77,14 +96,14 @@ class Discovery:
 
     @property
     def faithful(self) -> bool:
-        """Whether the circuit alone does as the model does, by the yardstick."""
+        """True if the circuit alone does as the model does, by the yardstick."""
         like = self.evidence.likeness.circuit
         agrees = self.yardstick.agrees(like.agreement, like.r2)
         return agrees and self.replaced_loss < self.threshold
 
     @property
     def necessary(self) -> bool | None:
-        """Whether cutting any one path takes the loss to the threshold; None if not faithful, or if
+        """True if cutting any one path takes the loss to the threshold; None if not faithful, or if
         there is no path.
 
         The loss is measured with the heads above replaced and with them free; the larger counts. If
@@ -96,7 +115,7 @@ class Discovery:
 
     @property
     def minimal(self) -> bool | None:
-        """Whether it is necessary, and no two paths can be cut together; None as `necessary` is, or
+        """True if it is necessary, and no two paths can be cut together; None as `necessary` is, or
         if there are pairs, but none was tried.
 
         Two can be cut if the loss then stays below the threshold in both ways (see `necessary`).
@@ -107,7 +126,7 @@ class Discovery:
 
     @property
     def feasible(self) -> bool | None:
-        """Whether every path is one that information can flow along; None if that is not known."""
+        """True if every path is one that information can flow along; None if that is not known."""
         infeasible = self.evidence.infeasible
         return None if infeasible is None else not infeasible
 
@@ -120,8 +139,8 @@ class Discovery:
         return of_discovery(self)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as JSON data, as in `circuit.json`."""
-        saved = to_json(self)
+        """Everything as JSON data, with the verdicts."""
+        saved = super().to_json()
         return {
             **saved,
             "loss": {"intact": self.intact_loss, "replaced": self.replaced_loss},
@@ -133,148 +152,29 @@ class Discovery:
 
     @classmethod
     def from_json(cls, data: Any) -> "Discovery":
-        """What `to_json` wrote.
+        """The discovery that `to_json` wrote.
 
         Raises:
             HeadwayError: if a field is missing or not what it should be.
         """
         require(isinstance(data, dict), cls.FILE, data, "an object of fields")
-        found = found_in(cls, {**data, "circuit": data.get("heads")}, cls.FILE)
-        evidence = found.evidence
-        shapes = {tuple(map(len, rows)) for rows in found.attention.values()}
-        for holds, name, allowed in (
-            (bool(found.circuit.mechanisms), "heads", "at least one"),
-            (bool(evidence.intact), "evidence.intact", "at least one loss"),
-            (
-                evidence.intact.keys() == evidence.replaced.keys(),
-                "evidence.replaced",
-                "of the hops of evidence.intact",
-            ),
-            (
-                {n.path for n in evidence.necessity} <= set(found.circuit.paths),
-                "evidence.necessity",
-                "of paths of the circuit",
-            ),
-            (found.ablation in ABLATIONS, "ablation", f"one of {', '.join(ABLATIONS)}"),
-            (found.ablation in evidence.variants, "evidence.variants", f"of {found.ablation}"),
-            (len(shapes) < 2, "attention", "of as many heads along every relation"),
-        ):
-            if not holds:
-                raise HeadwayError(f"circuit.json: {name} is not allowed: it must be {allowed}")
-        return found
+        return super().from_json({**data, "circuit": data.get("heads")})
 
-
-def discover(
-    model: Run | str | FilePath | Any,
-    task: Task | None = None,
-    *,
-    circuit: Circuit | None = None,
-    step: int | None = None,
-    threshold: float | None = None,
-    sequences: int = 128,
-    ablation: str | None = None,
-    candidate_attention: Sequence[float] = CANDIDATE_ATTENTION,
-    trials: bool = True,
-    workers: int | None = None,
-    seed: int | None = None,
-) -> Discovery:
-    """Finds a mechanism for every head of a trained model, and measures the evidence for them.
-
-    Given a run, takes its last checkpoint and leaves the findings in its `circuit.json`; of
-    another checkpoint, in `circuit_STEP.json`; of a circuit that was given, in
-    `circuit_given.json`.
-
-    Args:
-        model: a run or its folder; or a model together with its task: one with a tap
-            (`models.Tappable`), or any module whose attention can be tapped (`tapped`).
-        task: the model's task, if a model is given.
-        circuit: to be measured as it is, instead of searching for one.
-        step: the checkpoint to study, if a run is given; by default the last.
-        threshold: the loss that the model must stay below with every head replaced; by default the
-            task's own, or, if it has none, what closes 90 or 80 % of the gap between the model's
-            own loss and that with every head ablated (see `Yardstick`).
-        sequences: how many held-out sequences to search on, and as many others to judge on.
-        ablation: what stands in rows without a path, of heads that have paths (`ABLATIONS`); by
-            default zero, or, for such a task, mean; `corrupted` for a task that lays out corrupted
-            sequences (see `circuits.corrupted` for how it is then searched and measured).
-        candidate_attention: a head may use the paths along which it sends at least this much of
-            its attention on average; tried in order until a circuit stays below the threshold,
-            else the one with the least loss is taken.
-        trials: whether to search again on other samples and at other thresholds, to see how
-            stable the circuit is.
-        workers: how many searches and measurements to run side by side, each on one core; by
-            default as many as the machine has cores. The findings do not depend on it.
-        seed: of the held-out sequences; by default the run's, or 0.
-
-    Raises:
-        HeadwayError: if the model's own loss is not below the threshold: then it has not learnt
-            the task well enough for there to be a circuit to find; if its attention is linear, or
-            there is one position to look at; or if an argument is out of range or does not fit the
-            model.
-    """
-    settings = Settings(threshold, sequences, ablation, candidate_attention, trials, workers)
-    run = Run.open(model) if isinstance(model, str | FilePath) else model
-    if isinstance(run, Run):
-        require(task is None, "task", task, "None, as the run has its own")
-        return _of_run(settings, run, step, run.config.seed if seed is None else seed, circuit)
-    require(step is None, "step", step, "None, as a model has no checkpoints")
-    return _timed(settings, model, require_task(task), seed or 0, circuit)
-
-
-def _of_run(
-    settings: Settings, run: Run, step: int | None, seed: int, circuit: Circuit | None
-) -> Discovery:
-    """Studies a checkpoint of a run, and leaves the findings in its folder."""
-    with run.writing(), run.computing():
-        steps = run.checkpoint_steps()
-        if step is not None:
-            allowed = f"one of the run's checkpoints: {listed(steps)}"
-            require(step in steps, "step", step, allowed)
-        found = _timed(settings, run.model(step), run.task, seed, circuit)
-        name = circuit_file(run, step, circuit)
-        about = {"step": steps[-1] if step is None else step, "seed": seed}
-        told = {**about, **found.to_json()}
-        if name == "circuit.json" and not _is_told(run, told):
-            outdated_too = ("circuits.json", "certificate.json")
-            for outdated in (*outdated_too, *_about_others(run, found.circuit)):
-                run.remove(outdated)
-        run.write(name, told)
-    return found
-
-
-def _is_told(run: Run, found: dict[str, Any]) -> bool:
-    """Whether the run's `circuit.json` says the same already, but for the time that it took."""
-    known = run.read("circuit.json")
-    return isinstance(known, dict) and {**known, "seconds": 0} == {**found, "seconds": 0}
-
-
-def _timed(
-    settings: Settings, model: Any, task: Task, seed: int, circuit: Circuit | None
-) -> Discovery:
-    if task.length == 1:
-        raise HeadwayError("sequences of one position have no circuit: there is nowhere to look")
-    started = time.perf_counter()
-    model = with_tap(model, task)
-    device = device_of(model)
-    found = study(model, task, settings, seed, device, circuit)
-    sequences, heads = held_out(task, LOOKED_AT, seed, device, "looks"), found.circuit.useful_heads
-    if found.ablation == "corrupted":
-        heads = []
-    elif not found.evidence.replaced_loss < found.threshold:
-        heads = sorted(found.circuit.mechanisms)[:MOST_HEADS]
-    return Discovery(
-        circuit=found.circuit,
-        yardstick=found.yardstick,
-        threshold=found.threshold,
-        ablation=found.ablation,
-        evidence=found.evidence,
-        attention=found.attention,
-        looks=looks(model, task, sequences, found.circuit, heads),
-        standing=standing_of(task),
-        candidates=found.candidates,
-        forwards=found.forwards,
-        seconds=round(time.perf_counter() - started, 3),
-    )
+    def conditions(self) -> Iterator[Condition]:
+        """Conditions beside the types of fields."""
+        evidence, rows, paths = self.evidence, self.ablation, set(self.circuit.paths)
+        intact, replaced = set(evidence.intact), set(evidence.replaced)
+        cut = {n.path for n in evidence.necessity}
+        shapes = {tuple(map(len, heads)) for heads in self.attention.values()}
+        yield "heads", {}, bool(self.circuit.mechanisms), "at least one"
+        yield "evidence.intact", {}, bool(intact), "at least one loss"
+        yield "evidence.replaced", replaced, intact == replaced, "of the hops of evidence.intact"
+        yield "evidence.necessity", cut - paths, cut <= paths, "of paths of the circuit"
+        yield "ablation", rows, rows in ABLATIONS, f"one of {', '.join(ABLATIONS)}"
+        known = evidence.variants
+        yield "evidence.variants", list(known), rows in known, f"of {rows}, too"
+        allowed = "of as many heads along every relation"
+        yield "attention", shapes, len(shapes) < 2, allowed
 
 
 def standing_of(task: Task) -> dict[str, tuple[str, ...]]:
@@ -284,35 +184,6 @@ def standing_of(task: Task) -> dict[str, tuple[str, ...]]:
         return dict.fromkeys(task.standing, ())
     starts = zip(flow.roles, flow.starts, strict=True)
     return {role: tuple(sorted(pieces)) for role, pieces in starts}
-
-
-def circuit_file(run: Run, step: int | None = None, circuit: Circuit | None = None) -> str:
-    """Where `discover` leaves its findings in a run's folder, for these arguments."""
-    if circuit is not None:
-        return "circuit_given.json"
-    last = step is None or step == run.checkpoint_steps()[-1]
-    return "circuit.json" if last else f"circuit_{step:07d}.json"
-
-
-def _about_others(run: Run, circuit: Circuit) -> list[str]:
-    """The files of a run's folder that are about the paths of another circuit."""
-    others = []
-    for name in ("emergence.json", "dependence.json"):
-        data = run.read(name)
-        with clear_content_errors(name):
-            if data is None:
-                continue
-            dated = name == "emergence.json"
-            paths = [p["path"] for p in data["paths"]] if dated else data["circuit"]
-        if paths != list(map(str, circuit.paths)):
-            others.append(name)
-    return others
-
-
-def listed(steps: Sequence[int]) -> str:
-    """Steps in a line, the middle left out if there are many."""
-    shown = [str(step) for step in steps]
-    return ", ".join(shown if len(shown) < 8 else [*shown[:3], "…", *shown[-2:]])
 
 
 def saved_discovery(run: Run) -> Discovery:

@@ -5,7 +5,7 @@ loss of that checkpoint's model rises without this attention. A head may attend 
 depends on it. If another head does the same, the loss may never depend on it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -15,14 +15,13 @@ from typing import Any, ClassVar
 import torch
 
 from headway.circuits.ablation import Bench
-from headway.circuits.discovery import Discovery
-from headway.circuits.given import device_of, require_task, with_tap
+from headway.circuits.discovery import Condition, Discovery, Finding
 from headway.circuits.mechanism import Circuit, KnockOut, WrittenPath
 from headway.circuits.patterns import attention_along
 from headway.circuits.reading import row_weights
+from headway.circuits.subject import device_of, opened, require_task, with_tap
 from headway.circuits.text import of_timeline
 from headway.errors import HeadwayError, require
-from headway.fields import found_in, to_json
 from headway.models import Tappable, attention_patterns
 from headway.paths import Path
 from headway.tasks import Batch, Task
@@ -61,8 +60,8 @@ class PathHistory:
 
 
 @dataclass(frozen=True)
-class Timeline:
-    """When every path of a circuit was born and every hop was learnt.
+class Timeline(Finding):
+    """The birth of every path of a circuit, and the step at which every hop was learnt.
 
     Attributes:
         steps: of the checkpoints.
@@ -100,29 +99,19 @@ class Timeline:
         return of_timeline(self)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as JSON data, as in `emergence.json`."""
+        """Everything as JSON data, and how it was measured."""
         how = "knock-out: attention along the path set to zero, all else as it is"
         half = {str(path): step for path, step in self.half.items()}
-        return {"birth": BIRTH, "ablation": how, "half": half, **to_json(self)}
+        return {"birth": BIRTH, "ablation": how, "half": half, **super().to_json()}
 
-    @classmethod
-    def from_json(cls, data: Any) -> "Timeline":
-        """What `to_json` wrote.
-
-        Raises:
-            HeadwayError: if a field is missing or not what it should be.
-        """
-        found = found_in(cls, data, cls.FILE)
-        rising = all(before < step for before, step in pairwise(found.steps))
-        require(bool(found.steps) and rising, "emergence.json: steps", found.steps, "rising")
-        lengths = {len(found.loss)}
-        for history in found.paths:
+    def conditions(self) -> Iterator[Condition]:
+        """Conditions beside the types of fields."""
+        steps, lengths = self.steps, {len(self.loss)}
+        for history in self.paths:
             lengths |= {len(history.attention), len(history.loss_without)}
-        allowed = f"{len(found.steps)}, one a step"
-        require(
-            lengths == {len(found.steps)}, "emergence.json: values in a curve", lengths, allowed
-        )
-        return found
+        rising = bool(steps) and all(before < step for before, step in pairwise(steps))
+        yield "steps", steps, rising, "rising"
+        yield "values in a curve", lengths, lengths == {len(steps)}, f"{len(steps)}, one a step"
 
 
 def emergence(
@@ -154,7 +143,7 @@ def emergence(
     circuit = circuit.circuit if isinstance(circuit, Discovery) else circuit
     allowed = "a Circuit, or what discover returned"
     require(isinstance(circuit, Circuit), "circuit", circuit, allowed)
-    run = Run.open(checkpoints) if isinstance(checkpoints, str | FilePath) else checkpoints
+    run = opened(checkpoints)
     if not isinstance(run, Run):
         task = require_task(task)
         require(bool(run), "checkpoints", {}, "at least one model by its step")
@@ -164,18 +153,16 @@ def emergence(
         return _dated(given, task, batch, circuit, watch)
     require(task is None, "task", task, "None, as the run has its own")
     with run.writing(), run.computing():
-        steps = run.checkpoint_steps()
+        steps, its, load = run.checkpoint_steps(), run.task, run.model
         if not steps:
             raise HeadwayError(f"{run.folder}: the run has no checkpoints yet")
         seed = run.config.seed if seed is None else seed
-        batch = held_out(run.task, sequences, seed, run.device, "emergence")
-        its, load = run.task, run.model
+        batch = held_out(its, sequences, seed, run.device, "emergence")
         kept = {step: lambda at=step: with_tap(load(at), its) for step in steps}
         hops = hop_steps(run.metrics(), its.hops)
         found = run.load(Discovery)
-        its_own = found is None or found.circuit.paths == circuit.paths
         timeline = _dated(kept, its, batch, circuit, watch, hops)
-        if its_own:
+        if found is None or found.circuit.paths == circuit.paths:
             run.save(timeline)
     return timeline
 
@@ -258,7 +245,7 @@ def hop_steps(metrics: list[dict[str, Any]], hop_names: Sequence[str]) -> dict[s
 
 
 def learnt_in_order(hops: dict[str, float | None], order: Sequence[tuple[str, str]]) -> bool | None:
-    """Whether of every (earlier, later) pair of hops the earlier was learnt first.
+    """True if of every (earlier, later) pair of hops the earlier was learnt first.
 
     Pairs of which neither was learnt do not count; None if no pair counts.
     """

@@ -8,14 +8,15 @@ out, intervals are of as many sequences as all else, and heads are replaced alon
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
 from headway.circuits.ablation import Bench
-from headway.circuits.candidates import Attention
-from headway.circuits.fresh import Fresh
-from headway.circuits.likeness import Likenesses, likenesses
 from headway.circuits.mechanism import (
     Circuit,
     Corrupted,
@@ -26,19 +27,31 @@ from headway.circuits.mechanism import (
     WrittenPath,
 )
 from headway.circuits.mlps import MLPs, mlps_of
-from headway.circuits.patterns import ABLATIONS
+from headway.circuits.patterns import ABLATIONS, Attention, relation_attention
 from headway.circuits.search import free_above, losses_twice
-from headway.circuits.yardstick import Yardstick
+from headway.circuits.subject import fresh
+from headway.circuits.yardstick import Likenesses, Yardstick, likenesses
+from headway.models import Tappable
 from headway.paths import Path
+from headway.tasks import Batch, Task
 from headway.theory import Flow
 
 DRAWN = 2048
 """Further sequences, for the intervals of losses."""
 
+RESAMPLES = 1_000
+INTERVAL = 0.95
+
+STRONG = 0.3
+"""Mean attention from here on counts as strong."""
+
+MOST_STRAYS = 48
+"""Strays that are cut at most, the strongest first."""
+
 
 @dataclass(frozen=True)
 class Necessity:
-    """What happens to the circuit when one of its paths is cut.
+    """The losses of the circuit when one of its paths is cut.
 
     Attributes:
         path: layer, head and relation.
@@ -83,6 +96,21 @@ class BackUp:
     path: WrittenPath
     by: WrittenPath
     loss: float
+
+
+@dataclass(frozen=True)
+class Stray:
+    """Strong attention along a relation that is no path of the circuit.
+
+    Attributes:
+        path: layer, head and relation.
+        attention: along it, averaged over sequences and rows.
+        rise: of the model's loss with this attention at zero, all else as it is.
+    """
+
+    path: Path
+    attention: float
+    rise: float
 
 
 @dataclass(frozen=True)
@@ -191,9 +219,10 @@ def evidence_for(
     pairs = [] if few else list(combinations(circuit.paths, 2))
     heads = circuit.useful_heads if few else sorted(circuit.mechanisms)
     alone = bench.losses([{head: circuit.mechanisms[head]} for head in heads])
-    fresh = Fresh(bench.model, bench.task, circuit, rows, seed, "interval")
     drawn = bench.sequences if few else DRAWN
-    own, its = fresh.intervals(drawn)
+    more = fresh(bench.model, bench.task, circuit, rows, seed, "interval", drawn)
+    losses = torch.cat([one.errors([{}, circuit]).mean(2).cpu() for one in more], 1)
+    own, its = map(bootstrap_t, losses)
     return threshold, Evidence(
         intact=dict(zip(names, intact, strict=True)),
         replaced=dict(zip(names, replaced, strict=True)),
@@ -215,6 +244,21 @@ def evidence_for(
     )
 
 
+def bootstrap_t(losses: Float[Tensor, " sequence"]) -> tuple[float, float]:
+    """The 95 % interval of the mean over sequences (Efron 1981); the same draws every time.
+
+    Resampled means are told in their own standard errors, so that the interval reaches farther on
+    the side of a long tail, where a few sequences carry much of the loss.
+    """
+    generator, count = torch.Generator().manual_seed(0), len(losses)
+    drawn = losses[torch.randint(count, (RESAMPLES, count), generator=generator)]
+    mean, error = losses.mean(), losses.std() / count**0.5
+    errors = (drawn.std(1) / count**0.5).clamp(min=1e-12)
+    tail = (1 - INTERVAL) / 2
+    low, high = ((drawn.mean(1) - mean) / errors).quantile(losses.new_tensor([tail, 1 - tail]))
+    return (mean - high * error).clamp(min=0).item(), (mean - low * error).item()
+
+
 def variants(bench: Bench, circuit: Circuit) -> dict[str, float]:
     """The loss with every head replaced, for every way to fill rows that have no path."""
     losses = {bench.patterns.rows: bench.loss(circuit)}
@@ -229,7 +273,7 @@ def variants(bench: Bench, circuit: Circuit) -> dict[str, float]:
 
 
 def necessity(bench: Bench, circuit: Circuit, attention: Attention) -> list[Necessity]:
-    """What cutting each path costs (the paper's step 6)."""
+    """The cost of cutting each path (the paper's step 6)."""
     paths = circuit.paths
     if bench.patterns.rows == "corrupted":
         cut = [circuit.replacing(path.at, Corrupted()) for path in paths]
@@ -256,9 +300,20 @@ def droppable(
 
     Both with every head replaced and with the useful heads above the lower of the two free.
     """
-    cut = [(circuit.without(a).without(b), min(a.layer, b.layer)) for a, b in pairs]
-    losses = losses_twice(bench, cut, threshold)
-    return [Pair(*pair, loss) for pair, loss in zip(pairs, losses, strict=True) if loss < math.inf]
+    cut = [circuit.without(a).without(b) for a, b in pairs]
+    return [Pair(*pair, loss) for pair, loss in _serving(bench, cut, pairs, threshold)]
+
+
+def _serving(
+    bench: Bench,
+    circuits: Sequence[Circuit],
+    pairs: Sequence[tuple[Path, Path]],
+    threshold: float,
+) -> Iterator[tuple[tuple[Path, Path], float]]:
+    """The pairs of paths whose circuit stays below the threshold in both ways, and its loss."""
+    layers = (min(a.layer, b.layer) for a, b in pairs)
+    losses = losses_twice(bench, [*zip(circuits, layers, strict=True)], threshold)
+    return ((pair, x) for pair, x in zip(pairs, losses, strict=True) if x < math.inf)
 
 
 def backups(
@@ -277,13 +332,8 @@ def backups(
         for head in bench.heads
         if (*head, path.relation) not in own and attention[path.relation][head[0]][head[1]] >= least
     ]
-    swapped = [
-        (with_path(circuit.without(path), by), min(path.layer, by.layer)) for path, by in swaps
-    ]
-    losses = losses_twice(bench, swapped, threshold)
-    return [
-        BackUp(*swap, loss) for swap, loss in zip(swaps, losses, strict=True) if loss < math.inf
-    ]
+    swapped = [with_path(circuit.without(path), by) for path, by in swaps]
+    return [BackUp(*swap, loss) for swap, loss in _serving(bench, swapped, swaps, threshold)]
 
 
 def with_path(circuit: Circuit, path: Path) -> Circuit:
@@ -291,6 +341,35 @@ def with_path(circuit: Circuit, path: Path) -> Circuit:
     mechanism = circuit.mechanisms[path.at]
     old = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
     return circuit.replacing(path.at, Paths(old | {path.relation}))
+
+
+def strays(model: Tappable, task: Task, batch: Batch, paths: Sequence[Path]) -> list[Stray]:
+    """Strong attention along other relations than a circuit's paths, the strongest first.
+
+    A head's attention has to go somewhere. Where it goes when there is nothing to fetch looks as
+    strong in a map as a path does, and costs nothing to cut.
+
+    Args:
+        model: of any kind that has a tap.
+        task: that it was trained on.
+        batch: over which attention and losses are averaged.
+        paths: of the circuit.
+    """
+    bench = Bench(model, task, batch)
+    attention = relation_attention(model, task, batch, names=bench.patterns.relations)
+    found = [
+        (share, Path.of(layer, head, name))
+        for name, layers in attention.items()
+        for layer, heads in enumerate(layers)
+        for head, share in enumerate(heads)
+        if share >= STRONG and Path.of(layer, head, name) not in paths
+    ]
+    found = sorted(found, key=lambda one: (-one[0], one[1]))[:MOST_STRAYS]
+    cuts = [{path.at: KnockOut(frozenset({path.relation}))} for _, path in found]
+    whole, *without = bench.losses([{}, *cuts])
+    return [
+        Stray(path, share, loss - whole) for (share, path), loss in zip(found, without, strict=True)
+    ]
 
 
 def infeasible(flow: Flow, circuit: Circuit, causal: bool) -> list[Path]:

@@ -1,9 +1,10 @@
-"""What a head does, as data: a mechanism for every head is a circuit."""
+"""Mechanisms of heads as data, circuits of them, and several circuits side by side."""
 
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Annotated, Any
 
 from headway.errors import HeadwayError, require
@@ -18,36 +19,31 @@ LISTED = 64
 """The most idle heads of a kind that are listed by name."""
 
 
+class WithoutPaths:
+    """A head attends along no relation: the mechanism is written as its name."""
+
+    def __str__(self):
+        return type(self).__name__.lower()
+
+
 @dataclass(frozen=True)
-class Uniform:
+class Uniform(WithoutPaths):
     """The head attends equally to every position it may see: it does nothing of use."""
 
-    def __str__(self):
-        return "uniform"
-
 
 @dataclass(frozen=True)
-class Mean:
+class Mean(WithoutPaths):
     """The head attends as it does on average over sequences, whatever stands in this one."""
 
-    def __str__(self):
-        return "mean"
-
 
 @dataclass(frozen=True)
-class Corrupted:
+class Corrupted(WithoutPaths):
     """The head attends as it does in the corrupted sequence (`Batch.corrupted`)."""
 
-    def __str__(self):
-        return "corrupted"
-
 
 @dataclass(frozen=True)
-class Identity:
+class Identity(WithoutPaths):
     """Every position attends to itself: the head moves nothing between positions."""
-
-    def __str__(self):
-        return "identity"
 
 
 @dataclass(frozen=True)
@@ -93,6 +89,11 @@ class KnockOut:
 
 
 Mechanism = Uniform | Mean | Corrupted | Identity | Paths | KnockOut
+
+WITHOUT_PATHS: dict[str, Mechanism] = {
+    str(one): one for one in (Uniform(), Mean(), Corrupted(), Identity())
+}
+"""The mechanisms of heads that attend along no relation, as it is written."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ class Circuit:
 
     @property
     def complement(self) -> "dict[Head, Mechanism]":
-        """What leaves the model without the circuit: its paths cut in the heads' own attention."""
+        """The model without the circuit: its paths cut in the heads' own attention."""
         return {
             head: KnockOut(mechanism.relations)
             for head, mechanism in self.mechanisms.items()
@@ -227,6 +228,70 @@ class Circuit:
         return "\n".join(textwrap.fill(line, 80, subsequent_indent="  ") for line in lines)
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """Circuits of several models of one task.
+
+    Heads of different models have nothing in common but what they do, so circuits are compared by
+    the relations that they attend along, in any head.
+
+    Attributes:
+        heads: for every relation, by circuit, the heads that attend along it.
+        likeness: the mean over pairs of circuits of (relations in both / in either).
+        first: for every circuit, the relations of its first useful layer.
+    """
+
+    heads: dict[str, list[list[Head]]]
+    likeness: float
+    first: list[list[str]]
+
+    @property
+    def shared(self) -> list[str]:
+        """The relations that all circuits attend along."""
+        return [name for name, by in self.heads.items() if all(by)]
+
+
+def compare(circuits: Sequence[Circuit]) -> Comparison:
+    """Compares at least two circuits, relation by relation, in the order of their layers.
+
+    Raises:
+        HeadwayError: if there are fewer.
+    """
+    require(len(circuits) >= 2, "circuits", len(circuits), "at least 2 to compare")
+    used = [{path.relation for path in circuit.paths} for circuit in circuits]
+
+    def height(name: str) -> float:
+        depths = [
+            circuit.useful_layers.index(path.layer)
+            for circuit in circuits
+            for path in circuit.paths
+            if path.relation == name
+        ]
+        return sum(depths) / len(depths)
+
+    names = sorted(set().union(*used), key=lambda name: (height(name), name))
+    pairs = [jaccard(list(a), list(b)) for a, b in combinations(used, 2)]
+    return Comparison(
+        heads={
+            name: [[path.at for path in c.paths if path.relation == name] for c in circuits]
+            for name in names
+        },
+        likeness=sum(pairs) / len(pairs),
+        first=[
+            sorted({p.relation for p in c.paths if p.layer == c.useful_layers[0]})
+            if c.paths
+            else []
+            for c in circuits
+        ],
+    )
+
+
+def jaccard(first: Sequence[Any], second: Sequence[Any]) -> float:
+    """The Jaccard index of two collections: the size of their intersection over their union's."""
+    both = set(first) | set(second)
+    return len(set(first) & set(second)) / len(both) if both else 1.0
+
+
 def name_of(head: Head) -> str:
     """A head as it is written: `L1.H0`."""
     return f"L{head[0]}.H{head[1]}"
@@ -249,15 +314,8 @@ def _mechanism(entry: Any) -> Mechanism:
         for name in entry:
             require_name(name)
         return Paths(frozenset(entry))
-    match entry:
-        case "uniform":
-            return Uniform()
-        case "mean":
-            return Mean()
-        case "corrupted":
-            return Corrupted()
-        case "identity":
-            return Identity()
+    if isinstance(entry, str) and entry in WITHOUT_PATHS:
+        return WITHOUT_PATHS[entry]
     raise HeadwayError(
         f"circuit: mechanism = {entry!r} is not allowed: it must be uniform, mean, corrupted,"
         " identity or a list of relations"

@@ -25,7 +25,7 @@ SEQUENCES = 64
 
 @dataclass(frozen=True)
 class MLP:
-    """What it costs to replace one layer's MLP. All losses are of the whole model.
+    """The cost of replacing one layer's MLP. All losses are of the whole model.
 
     Attributes:
         layer: from 0.
@@ -81,56 +81,37 @@ def mlps_of(bench: Bench, circuit: Circuit, threshold: float) -> MLPs | None:
     Returns:
         What was found; None if the model is no `Transformer` or has no MLPs.
     """
-    model = bench.model
-    if not isinstance(model, Transformer) or model.config.attn_only:
+    if not isinstance(bench.model, Transformer) or bench.model.config.attn_only:
         return None
-    judged = _Judged(bench, circuit, model)
+    model = deepcopy(bench.model)  # other threads search with the model itself, and would see hooks
+    part = bench.batch.part(slice(SEQUENCES))
+    own = Bench(model, bench.task, part, bench.patterns.rows)
+    taps = own.tap(circuit), None
+    _, seen = model.run_with_cache(part.inputs, lambda name: name.endswith("hook_mlp_out"))
+    written = [seen["mlp_out", layer] for layer in range(model.n_layers)]
+    means = [one.mean(0, keepdim=True).expand_as(one) for one in written]
+
+    def losses(put: Mapping[int, Tensor]) -> tuple[float, float]:
+        """With the outputs of some layers' MLPs given: with the circuit, and free."""
+        with model.hooks(_edits(put)):
+            forced, free = (own.judged(model(part.inputs, tap), slice(None)) for tap in taps)
+        return forced.mean().item(), free.mean().item()
+
     each = [
-        MLP(n, *judged.losses({n: judged.means[n]}), *judged.losses({n: judged.elsewhere[n]}))
+        MLP(n, *losses({n: means[n]}), *losses({n: written[n].roll(1, 0)}))
         for n in range(model.n_layers)
     ]
     gone: dict[int, Tensor] = {}
-    rest, worst = sorted(each, key=lambda mlp: mlp.worst), max(judged.losses({}))
-    while True:
-        left = []
-        for mlp in rest:
-            trial = {**gone, mlp.layer: judged.means[mlp.layer]}
-            loss = max(judged.losses(trial))
-            if loss < threshold:
-                gone, worst = trial, loss
-            else:
-                left.append(mlp)
-        if len(left) == len(rest):
-            break
-        rest = left
+    rest, worst, found = sorted(each, key=lambda mlp: mlp.worst), max(losses({})), True
+    while found:
+        found = False
+        for mlp in list(rest):
+            trial = {**gone, mlp.layer: means[mlp.layer]}
+            if (loss := max(losses(trial))) < threshold:
+                gone, worst, found = trial, loss, True
+                rest.remove(mlp)
     needed = tuple(sorted(mlp.layer for mlp in rest))
-    return MLPs(tuple(each), needed, worst, len(judged.inputs))
-
-
-class _Judged:
-    """A model on some sequences, with its circuit's tap and with what its MLPs write there.
-
-    It is a copy, as other threads may search with the model itself, and would see its hooks.
-    """
-
-    def __init__(self, bench: Bench, circuit: Circuit, model: Transformer):
-        self.model = model = deepcopy(model)
-        part = bench.batch.part(slice(SEQUENCES))
-        self.bench = Bench(model, bench.task, part, bench.patterns.rows)
-        self.inputs, self.tap = part.inputs, self.bench.tap(circuit)
-        _, seen = model.run_with_cache(self.inputs, lambda name: name.endswith("hook_mlp_out"))
-        written = [seen["mlp_out", layer] for layer in range(model.n_layers)]
-        self.elsewhere = [w.roll(1, 0) for w in written]
-        self.means = [w.mean(0, keepdim=True).expand_as(w) for w in written]
-
-    def losses(self, put: Mapping[int, Tensor]) -> tuple[float, float]:
-        """The losses with the outputs of some layers' MLPs given: with the circuit, and free."""
-        with self.model.hooks(_edits(put)):
-            forced, free = (self.model(self.inputs, tap) for tap in (self.tap, None))
-        return self._loss(forced), self._loss(free)
-
-    def _loss(self, said: Tensor) -> float:
-        return self.bench.judged(said, slice(None)).mean().item()
+    return MLPs(tuple(each), needed, worst, len(part.inputs))
 
 
 def _edits(put: Mapping[int, Tensor]) -> Iterable[tuple[str, Edit]]:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from headway.circuits.ablation import heads_of
 from headway.circuits.mechanism import Head, KnockOut, head_of, name_of
-from headway.circuits.patterns import Patterns
+from headway.circuits.patterns import Patterns, as_it_is
 from headway.errors import HeadwayError, require
 from headway.models import Tapped, Transformer, tapped
 from headway.models.hooks import Cache, Edit, HookPoint
@@ -215,7 +215,7 @@ class _Patching:
             _, self.cache = self.own.run_with_cache(
                 corrupted.inputs, names=lambda name: name.endswith(names)
             )
-        self.corrupted_outputs = self.model(corrupted.inputs, _unchanged, self._record)
+        self.corrupted_outputs = self.model(corrupted.inputs, as_it_is, self._record)
 
     def _record(self, read: Read) -> Tensor:
         self.read.setdefault(read.layer, []).append(read)
@@ -334,7 +334,3 @@ class _Patching:
                 raise ElsewhereError(
                     f"corrupted: {site.relation} must lead where it leads in clean"
                 )
-
-
-def _unchanged(_: int, pattern: Tensor) -> Tensor:
-    return pattern

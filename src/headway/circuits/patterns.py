@@ -1,7 +1,7 @@
 """The attention patterns of mechanisms, on some sequences."""
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 
 import torch
@@ -20,7 +20,10 @@ from headway.circuits.mechanism import (
 )
 from headway.errors import HeadwayError, require
 from headway.models import Tap, Tappable, Transformer, attention_patterns
-from headway.tasks import Batch, Edges
+from headway.tasks import Batch, Edges, Task
+
+Attention = dict[str, list[list[float]]]
+"""Mean attention along relations, [layer, head], by relation."""
 
 ABLATIONS: dict[str, str] = {
     "zero": "one-hot paths; rows without a path are zero",
@@ -60,7 +63,7 @@ class Patterns:
 
     @property
     def causal(self) -> bool:
-        """Whether no position sees any that comes after it."""
+        """True if no position sees any that comes after it."""
         return not bool(self.visible.any(0).triu(1).any())
 
     def rows_of(
@@ -96,7 +99,7 @@ class Patterns:
         return self.relations[name]
 
     def _is_visible(self, edges: Edges) -> bool:
-        """Whether some layer's mask hides none of a relation's keys."""
+        """True if some layer's mask hides none of a relation's keys."""
         seen = self.visible.any(0)[edges.queries[..., None], edges.keys]
         return bool((seen | ~edges.there).all())
 
@@ -105,7 +108,7 @@ class Patterns:
         return torch.zeros(shape, dtype=self.dtype, device=self.batch.inputs.device)
 
     def _leaving(self, mechanism: Paths) -> Float[Tensor, "sequence position"]:
-        """How many paths of a mechanism leave from every position."""
+        """The number of paths of a mechanism that leave from every position."""
         if mechanism not in self._counts:
             count = self.zeros(*self._shape[:2])
             for name in mechanism.relations:
@@ -139,13 +142,7 @@ class Patterns:
         uniform = (visible / visible.sum(-1, keepdim=True).clamp(min=1)).expand(self._shape)
         if isinstance(mechanism, Uniform):
             return uniform
-        require(
-            isinstance(mechanism, Paths),
-            "mechanism",
-            str(mechanism),
-            "uniform, identity or paths, for a pattern of its own",
-        )
-        assert isinstance(mechanism, Paths)
+        assert isinstance(mechanism, Paths), "a knock-out has no pattern of its own"
         fill = {
             "uniform": lambda: uniform,
             "mean": lambda: self.means[head],
@@ -155,7 +152,7 @@ class Patterns:
         return torch.where(self.has_path(mechanism)[..., None], self.one_hot(mechanism), fill)
 
     def has_path(self, mechanism: Paths) -> Tensor:
-        """Which positions of every sequence a path leaves from, [sequence, position]."""
+        """The positions of every sequence that a path leaves from, [sequence, position]."""
         return self._leaving(mechanism) > 0
 
     @cached_property
@@ -232,7 +229,7 @@ class Patterns:
 def what_is_seen(
     model: Tappable, inputs: Tensor
 ) -> tuple[Bool[Tensor, "layer query key"], torch.dtype]:
-    """Which keys every query may see in every layer, and the type of patterns.
+    """The keys that every query may see in every layer, and the type of patterns.
 
     The config of a `Transformer` tells; of other models, where any head attends at all.
     """
@@ -314,3 +311,62 @@ def attention_along(
         return along.sum(2).mean((0, 1))
     rows = there.any(-1).sum().clamp(min=1)
     return (along * there[..., None, None]).sum((0, 1, 2)) / rows
+
+
+@torch.no_grad()
+def relation_attention(
+    model: Tappable,
+    task: Task,
+    batch: Batch,
+    shared: bool = False,
+    names: Collection[str] | None = None,
+) -> Attention:
+    """Mean attention along relations (see `attention_along`), [layer, head], by relation.
+
+    By default along every relation of the task.
+    """
+    if names is not None and not names:
+        return {}
+    patterns, edges = attention_patterns(model, batch.inputs), task.edges(batch)
+    return {
+        name: attention_along(patterns, edges[name], shared).tolist()
+        for name in (list(edges) if names is None else names)
+    }
+
+
+def as_it_is(_: int, pattern: Tensor) -> Tensor:
+    """The tap that changes nothing."""
+    return pattern
+
+
+@torch.enable_grad()
+def attention_slopes(
+    model: Tappable,
+    inputs: Tensor,
+    n_read: int,
+    measured: Callable[[Tensor, Sequence[Tensor]], Tensor],
+    through: Tap = as_it_is,
+) -> tuple[
+    Float[Tensor, "sequence layer head query key"], Float[Tensor, "sequence layer head query key"]
+]:
+    """The patterns of all heads, and the derivatives of something by them.
+
+    Args:
+        model: of any kind that has a tap.
+        inputs: of the sequences.
+        n_read: how many positions at the end are read.
+        measured: a number, from what is read there and the patterns layer by layer.
+        through: the tap that patterns pass through before.
+    """
+    seen = list[Tensor]()
+
+    def tap(layer: int, pattern: Tensor) -> Tensor:
+        pattern = through(layer, pattern)
+        seen.append(pattern.clone() if pattern.requires_grad else pattern.detach().clone())
+        return seen[-1].requires_grad_()
+
+    value = measured(model(inputs, tap)[:, -n_read:], seen)
+    if not value.requires_grad:
+        return torch.stack(seen, 1), torch.zeros_like(torch.stack(seen, 1))
+    slopes = torch.autograd.grad(value, seen, materialize_grads=True)
+    return torch.stack(seen, 1).detach(), torch.stack(slopes, 1)

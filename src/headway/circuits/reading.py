@@ -24,7 +24,7 @@ from torch import Tensor
 
 from headway.circuits.ablation import heads_of
 from headway.circuits.mechanism import Circuit, Head, Mean, Mechanism, Paths
-from headway.circuits.patterns import what_is_seen
+from headway.circuits.patterns import attention_slopes, what_is_seen
 from headway.circuits.search import longest
 from headway.models import Tappable, attention_patterns
 from headway.relations import Composed
@@ -91,7 +91,7 @@ class Answers:
         self._own = self._outputs({})
 
     def moved(self, chosen: Chosen) -> float:
-        """How far mechanisms move the answers from the model's own (`Targets.divergence`)."""
+        """The `Targets.divergence` of the answers from the model's own under mechanisms."""
         outputs = self._outputs(chosen)
         found = self.task.targets.divergence(self._own, outputs, self.batch.targets).item()
         return found if math.isfinite(found) else math.inf
@@ -110,7 +110,7 @@ class Answers:
         return self.model(self.batch.inputs, tap)[:, -self.batch.targets.shape[1] :]
 
     def pattern(self, what: str, head: Head) -> Float[Tensor, "sequence query key"]:
-        """What stands in the place of a head."""
+        """The pattern in the place of a head."""
         mean = self.means[head].expand(len(self.batch.inputs), -1, -1)
         if what == ZERO:
             return torch.zeros_like(mean)
@@ -137,7 +137,7 @@ class Answers:
 
 
 def relations_of(task: Task, batch: Batch) -> Composed:
-    """What heads may look at: the relations that a task names, and composed ones."""
+    """The relations that heads may follow: those that a task names, and composed ones."""
     length, given = batch.inputs.shape[1], dict[str, Tensor]()
     if not task.is_read_blind:
         edges = task.edges(batch).items()
@@ -193,7 +193,7 @@ class Reader:
         return round(self.all.passes + share * self.few.passes)
 
     def read(self) -> dict[Head, str]:
-        """What every head follows, or that it is idle."""
+        """The relation that every head follows, or that it is idle."""
         idle = self.idle()
         chosen = dict.fromkeys(idle, IDLE)
         useful = [head for head in self.heads if head not in chosen]
@@ -327,11 +327,10 @@ class Reader:
         return first != other and bool((left & relations.part(other).any(2)).any())
 
 
-@torch.enable_grad()
 def row_weights(
     model: Tappable, task: Task, batch: Batch, means: Float[Tensor, "layer head query key"]
 ) -> Float[Tensor, "sequence layer head query"]:
-    """How much every row of attention matters; the rows of a head are 1 together.
+    """The weight of every row of attention; the rows of a head are 1 together.
 
     That is what the mean in the place of the row would move, to first order, or zeros, for heads of
     which the mean would move next to nothing, as they attend by place alone.
@@ -342,27 +341,16 @@ def row_weights(
         batch: sequences.
         means: of the heads' patterns.
     """
-    patterns = dict[int, Tensor]()
+    asked = task.targets.asked(batch.targets)
 
-    def tap(layer: int, pattern: Tensor) -> Tensor:
-        pattern = pattern.clone() if pattern.requires_grad else pattern.detach()
-        if pattern.requires_grad:
-            pattern.retain_grad()
-        patterns[layer] = pattern.requires_grad_()
-        return pattern
+    def moved(outputs: Tensor, _: Sequence[Tensor]) -> Tensor:
+        return task.targets.numbers(outputs, batch.targets)[asked].square().sum()
 
-    outputs = model(batch.inputs, tap)[:, -batch.targets.shape[1] :]
-    numbers = task.targets.numbers(outputs, batch.targets)
-    if numbers.requires_grad:
-        numbers[task.targets.asked(batch.targets)].square().sum().backward()
-    found = list[Tensor]()
-    for layer, pattern in sorted(patterns.items()):
-        grad = torch.zeros_like(pattern) if pattern.grad is None else pattern.grad
-        ways = [((end - pattern) * grad).sum(-1).abs() for end in (means[layer], 0.0)]
-        by_mean, by_zero = (rows.sum((0, 2), keepdim=True) for rows in ways)
-        rows = torch.where(by_mean < BY_PLACE_ALONE * by_zero, ways[1], ways[0])
-        found.append(rows / rows.sum((0, 2), keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny))
-    return torch.stack(found, 1).detach()
+    own, slopes = attention_slopes(model, batch.inputs, batch.targets.shape[1], moved)
+    by_mean, by_zero = (((end - own) * slopes).sum(-1).abs() for end in (means, 0.0))
+    most = (rows.sum((0, 3), keepdim=True) for rows in (by_mean, by_zero))
+    rows = torch.where(next(most) < BY_PLACE_ALONE * next(most), by_zero, by_mean)
+    return rows / rows.sum((0, 3), keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny)
 
 
 def complexity(name: str) -> int:

@@ -3,11 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import torch
-from jaxtyping import Float
-from torch import Tensor
-
-from headway.circuits.discovery import standing_of
+from headway.circuits.discovery import Discovery, standing_of
+from headway.circuits.emergence import Timeline
+from headway.circuits.mechanism import Circuit
 from headway.paths import Path
 from headway.tasks import Batch, Task
 from headway.theory import is_code
@@ -30,7 +28,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Cast:
-    """What a drawing needs to know of a task, where the task itself is not at hand (see `casting`).
+    """A task as a drawing needs it, where the task itself is not at hand (see `cast_of`).
 
     Attributes:
         places: the roles of one chain in the order in which they stand in a sequence.
@@ -62,14 +60,47 @@ def places_of(standing: Mapping[str, Sequence[str]]) -> list[Place]:
     return found
 
 
+def cast_of(shown: Circuit | Discovery | Timeline) -> Cast:
+    """The roles of a finding or circuit, perhaps none, and the hops if they are known.
+
+    Findings about a circuit tell the roles and where they stand. A circuit by itself names only
+    roles that have paths, in no order; as heads look back, a role that is looked at stands before.
+    """
+    match shown:
+        case Circuit():
+            return _of_paths(shown.paths, ())
+        case Timeline():
+            return _of_paths([history.path for history in shown.paths], tuple(shown.hops))
+        case Discovery():
+            return Cast(tuple(places_of(shown.standing)), tuple(shown.evidence.intact))
+
+
+def _of_paths(paths: list[Path], hops: tuple[str, ...]) -> Cast:
+    """The roles that the paths join, each after all that it reads, where that is possible.
+
+    Among roles that read others, one whose name comes early in the alphabet is put later.
+    """
+    looks = {path.relation.ends for path in paths}
+    if None in looks:
+        return Cast((), hops)
+    left = sorted({role for ends in looks if ends for role in ends}, reverse=True)
+    order: list[str] = []
+    while left:
+        waiting = {ends[0] for ends in looks if ends and ends[0] != ends[1] and ends[1] in left}
+        free = [role for role in left if role not in waiting] or left
+        order.append(free[0])
+        left.remove(free[0])
+    return Cast(tuple(Place(role, "", role) for role in order), hops)
+
+
 def joins_roles(task: Task | Cast, paths: Sequence[Path]) -> bool:
-    """Whether every path leads from a role to a role of its chain, so that these can be columns."""
+    """True if every path leads from a role to a role of its chain, so that these can be columns."""
     roles = {place.role for place in places(task)}
     return bool(roles) and all(set(path.relation.ends or [""]) <= roles for path in paths)
 
 
 def position_labels(task: Task, batch: Batch) -> list[str]:
-    """What to call every position of the batch's first sequence.
+    """A name for every position of the batch's first sequence.
 
     A token by its number. Of vectors the symbol and its chain, if the symbols are known: a letter
     for the chain and the number of the symbol, `a0 a1 … b0`, or the symbol and the number of the
@@ -95,20 +126,6 @@ def block_starts(task: Task, batch: Batch) -> list[int]:
         first = int(batch.roles[:, task.roles.index(place.role)].min())
         starts[place.group] = min(first, starts.get(place.group, first))
     return sorted(start for start in starts.values() if start > 0)
-
-
-def role_attention(
-    patterns: Float[Tensor, "batch layer head query key"], task: Task, batch: Batch
-) -> Float[Tensor, "layer head role role"]:
-    """Mean attention from every role to every role of the same chain, itself included.
-
-    Roles in the order of `places`; averaged over sequences and chains.
-    """
-    order = [task.roles.index(place.role) for place in places(task)]
-    roles = batch.roles[:, order]
-    rows = torch.arange(len(patterns), device=patterns.device)[:, None, None, None]
-    along = patterns[rows, :, :, roles[:, :, None], roles[:, None, :]]
-    return along.mean((0, 3)).permute(2, 3, 0, 1)
 
 
 def symbol_order(task: Task | Cast) -> list[str]:

@@ -18,11 +18,19 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import Protocol, runtime_checkable
 
-from headway.circuits.candidates import CANDIDATE_ATTENTION, Attention, candidate_paths
+import torch
+from torch import Tensor
+
+from headway.circuits.ablation import Bench, First
 from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Paths, Uniform
+from headway.circuits.patterns import Attention, Patterns
+from headway.models import Tappable
 from headway.paths import Path
+from headway.tasks import Batch
+
+CANDIDATE_ATTENTION = (0.3, 0.1)
+"""A head may use the paths along which it attends so much; tried in turn."""
 
 IDLE_BUDGETS = (0.8, 0.0)
 """The share of the allowed loss that heads without use may spend together; tried in order."""
@@ -33,24 +41,8 @@ PLAIN: tuple[Plain, ...] = (Uniform(), Identity())
 """What a head may do that moves nothing of use."""
 
 
-@runtime_checkable
-class Judge(Protocol):
-    """What the search needs of a bench."""
-
-    @property
-    def heads(self) -> list[Head]:
-        """Every head of the model."""
-        ...
-
-    def losses(
-        self, candidates: Sequence[Circuit | Mapping[Head, Mechanism]], limit: float = math.inf
-    ) -> list[float]:
-        """The loss of every candidate, or infinity if it is not below the limit."""
-        ...
-
-    def loss(self, candidate: Circuit | Mapping[Head, Mechanism] | None = None) -> float:
-        """The loss of one candidate."""
-        ...
+Judge = Bench | First
+"""What candidates are judged by."""
 
 
 def search(
@@ -120,7 +112,7 @@ def mended(
 
 
 def changes(mechanism: Mechanism, names: Sequence[str]) -> list[Mechanism]:
-    """What else a head may do, with one change."""
+    """Other mechanisms of a head, with one change."""
     has = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
     more = [Paths(has | {name}) for name in names if name not in has]
     alone = [Paths(frozenset({name})) for name in names]
@@ -248,7 +240,7 @@ class Step:
         return min(path.layer for path in self.cut)
 
     def fits(self, circuit: Circuit) -> bool:
-        """Whether the circuit still has what the step takes away."""
+        """True if the circuit still has what the step takes away."""
         if self.to is not None:
             mechanism = circuit.mechanisms[self.cut[0].at]
             return isinstance(mechanism, Paths) and len(mechanism) > 0
@@ -298,3 +290,84 @@ def losses_twice(
     free = bench.losses([free_above(*circuits[i]) for i in left], threshold)
     freed = dict(zip(left, free, strict=True))
     return [max(loss, freed.get(i, math.inf)) for i, loss in enumerate(forced)]
+
+
+def searched(patterns: Patterns, use: str) -> list[str]:
+    """The relations of one use (see `Edges`) that the model's mask lets it see."""
+    return [name for name, edges in patterns.relations.items() if edges.use == use]
+
+
+@torch.no_grad()
+def ends_read(model: Tappable, patterns: Patterns, batch: Batch) -> set[str]:
+    """The relations by which the last layer may change an answer.
+
+    They end, in some sequence, at or behind the first position that is read. In a model that mixes
+    positions after its attention, which is tried, they are all relations.
+    """
+    asked, last = batch.targets.shape[1], model.n_layers - 1
+    first = batch.inputs.shape[1] - asked
+
+    def cut(layer: int, pattern: Tensor) -> Tensor:
+        read = torch.arange(pattern.shape[-2], device=pattern.device) >= first
+        return pattern * read[:, None] if layer == last else pattern
+
+    taps = (lambda _, pattern: pattern), cut
+    whole, part = (model(batch.inputs, tap)[:, -asked:] for tap in taps)
+    if not torch.allclose(whole, part, rtol=1e-4, atol=1e-5):
+        return set(patterns.relations)
+    return {name for name in patterns.relations if (patterns.relation(name).queries >= first).any()}
+
+
+def candidate_paths(
+    heads: Sequence[Head],
+    attention: Attention,
+    paths: Sequence[str],
+    least: float,
+    likeness: Attention | None = None,
+    read: Collection[str] | None = None,
+) -> dict[Head, list[str]]:
+    """For every head, the paths along which it attends at least so much, the likeliest first.
+
+    In the last layer a path must be one of `read` (see `search`): what ends elsewhere changes no
+    answer.
+
+    A wider relation that contains the one a head attends along has all of its attention, too;
+    likeness (see `search`) tells the two apart. Without it, attention decides the order.
+    """
+    by, last = likeness or attention, max(layer for layer, _ in heads)
+
+    return {
+        (layer, head): sorted(
+            (
+                name
+                for name in paths
+                if attention[name][layer][head] >= least
+                and (layer < last or read is None or name in read)
+            ),
+            key=lambda name: -by[name][layer][head],
+        )
+        for layer, head in heads
+    }
+
+
+def candidates_among(bench: Bench, attention: Attention, relations: Sequence[str]) -> list[Path]:
+    """The paths along these relations that a circuit may use.
+
+    A path needs an attention of at least the least of `CANDIDATE_ATTENTION`; in the last layer it
+    must end at a position that is read.
+    """
+    read = ends_read(bench.model, bench.patterns, bench.batch)
+    least = min(CANDIDATE_ATTENTION)
+    by_head = candidate_paths(bench.heads, attention, relations, least, read=read)
+    return [Path.of(*head, name) for head, names in by_head.items() for name in names]
+
+
+def candidates_of(bench: Bench, attention: Attention, circuit: Circuit) -> list[Path]:
+    """The paths that could be in the place of a circuit's.
+
+    Roles may keep what stands there (`s2←s2`) only if they do in the circuit.
+    """
+    relations, stays = (searched(bench.patterns, use) for use in ("path", "stay"))
+    if set(stays) & {path.relation for path in circuit.paths}:
+        relations += stays
+    return candidates_among(bench, attention, relations)

@@ -1,31 +1,42 @@
-"""A study: sample, search, measure the evidence, and search again elsewhere."""
+"""A study: from a trained model to its circuit, and the evidence for it.
+
+A circuit is searched for on a sample of sequences, by what is known of the task; `evidence`
+measures it on sequences that the search did not see; and searches are made again elsewhere.
+"""
 
 import math
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from pathlib import Path as FilePath
+from typing import Any
 
 from headway.circuits import corrupted
-from headway.circuits.ablation import Bench, First, heads_of
-from headway.circuits.candidates import (
-    Attention,
+from headway.circuits.ablation import Bench, First
+from headway.circuits.ablation import workers as threads
+from headway.circuits.discovery import Discovery, standing_of
+from headway.circuits.evidence import Trial, evidence_for
+from headway.circuits.exhaustive import Exhaustive, idle_mechanisms
+from headway.circuits.looks import MOST_HEADS, looks
+from headway.circuits.looks import SEQUENCES as LOOKED_AT
+from headway.circuits.mechanism import Circuit, Mean, Paths, jaccard
+from headway.circuits.patterns import Attention, relation_attention
+from headway.circuits.reading import read
+from headway.circuits.search import (
+    CANDIDATE_ATTENTION,
     candidates_of,
     ends_read,
-    relation_attention,
+    search,
     searched,
+    simplify,
 )
-from headway.circuits.comparison import jaccard
-from headway.circuits.evidence import Evidence, Trial, evidence_for
-from headway.circuits.exhaustive import Exhaustive, idle_mechanisms
-from headway.circuits.mechanism import Circuit, KnockOut, Mean, Paths, name_of
-from headway.circuits.reading import read
-from headway.circuits.search import search, simplify
-from headway.circuits.workers import Workers
+from headway.circuits.subject import Subject, require_fits, studied
 from headway.circuits.yardstick import THRESHOLD, Yardstick
 from headway.errors import HeadwayError, require
-from headway.models import Tappable
 from headway.tasks import Task
-from headway.training.data import held_out
+from headway.training.files import clear_content_errors
+from headway.training.run import Run
 
 HARDLY = 0.4
 """The part of the way from the model's own loss to the threshold that a path which is hardly missed
@@ -40,6 +51,10 @@ DRAFT_MARGIN = 0.9
 FEW_CANDIDATES = 16
 """Among so many candidate paths all sets are judged if the search finds no circuit."""
 
+MARGIN = 0.97
+"""A settled draft must stay below this part of the threshold on the sequences that it was searched
+on, so that it stays below the threshold on others."""
+
 OTHER_THRESHOLDS = (0.75, 1.5)
 """Where else to search, in parts of the way from the model's own loss to the threshold."""
 
@@ -47,122 +62,186 @@ OTHER_SAMPLES = ("stability 1", "stability 2")
 """Names of samples to search on again, each half as large. (Other thresholds are tried on half of
 the first sample.)"""
 
-MARGIN = 0.97
-"""A settled draft must stay below this part of the threshold on the sequences that it was searched
-on, so that it stays below the threshold on others."""
 
-
-@dataclass(frozen=True)
-class Settings:
-    """How to study a model (see `discover` for the fields)."""
-
-    threshold: float | None
-    sequences: int
-    ablation: str | None
-    candidate_attention: Sequence[float]
-    trials: bool
-    workers: int | None
-
-    def __post_init__(self):
-        if self.threshold is not None:
-            require_threshold(self.threshold)
-        whole = isinstance(self.sequences, int) and self.sequences >= 8
-        require(whole, "sequences", self.sequences, "a whole number of at least 8")
-        least, workers = self.candidate_attention, self.workers
-        fits = bool(least) and all(0 < one <= 1 for one in least)
-        require(fits, "candidate_attention", least, "numbers above 0, up to 1")
-        require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
-
-
-def require_threshold(threshold: float) -> None:
-    """Makes sure that a number can be a threshold of losses."""
-    require(0 < threshold < math.inf, "threshold", threshold, "a positive number")
-
-
-@dataclass(frozen=True)
-class Studied:
-    """What a study found; see `Discovery` for the fields."""
-
-    circuit: Circuit
-    yardstick: Yardstick
-    threshold: float
-    ablation: str
-    evidence: Evidence
-    attention: Attention
-    candidates: int
-    forwards: float
-
-
-def study(
-    model: Tappable,
-    task: Task,
-    settings: Settings,
-    seed: int,
-    device: str,
+def discover(
+    model: Run | str | FilePath | Any,
+    task: Task | None = None,
+    *,
     circuit: Circuit | None = None,
-) -> Studied:
+    step: int | None = None,
+    threshold: float | None = None,
+    sequences: int = 128,
+    ablation: str | None = None,
+    candidate_attention: Sequence[float] = CANDIDATE_ATTENTION,
+    trials: bool = True,
+    workers: int | None = None,
+    seed: int | None = None,
+) -> Discovery:
+    """Finds a mechanism for every head of a trained model, and measures the evidence for them.
+
+    Given a run, takes its last checkpoint and leaves the findings in its `circuit.json`; of
+    another checkpoint, in `circuit_STEP.json`; of a circuit that was given, in
+    `circuit_given.json`.
+
+    Args:
+        model: a run or its folder; or a model together with its task: one with a tap
+            (`models.Tappable`), or any module whose attention can be tapped (`tapped`).
+        task: the model's task, if a model is given.
+        circuit: to be measured as it is, instead of searching for one.
+        step: the checkpoint to study, if a run is given; by default the last.
+        threshold: the loss that the model must stay below with every head replaced; by default the
+            task's own, or, if it has none, what closes 90 or 80 % of the gap between the model's
+            own loss and that with every head ablated (see `Yardstick`).
+        sequences: how many held-out sequences to search on, and as many others to judge on.
+        ablation: what stands in rows without a path, of heads that have paths (`ABLATIONS`); by
+            default zero, or, for such a task, mean; `corrupted` for a task that lays out corrupted
+            sequences (see `circuits.corrupted` for how it is then searched and measured).
+        candidate_attention: a head may use the paths along which it sends at least this much of
+            its attention on average; tried in order until a circuit stays below the threshold,
+            else the one with the least loss is taken.
+        trials: whether to search again on other samples and at other thresholds, to see how
+            stable the circuit is.
+        workers: how many searches and measurements to run side by side, each on one core; by
+            default as many as the machine has cores. The findings do not depend on it.
+        seed: of the held-out sequences; by default the run's, or 0.
+
+    Raises:
+        HeadwayError: if the model's own loss is not below the threshold: then it has not learnt
+            the task well enough for there to be a circuit to find; if its attention is linear, or
+            there is one position to look at; or if an argument is out of range or does not fit the
+            model.
+    """
+    fits = threshold is None or 0 < threshold < math.inf
+    require(fits, "threshold", threshold, "a positive number")
+    whole = isinstance(sequences, int) and sequences >= 8
+    require(whole, "sequences", sequences, "a whole number of at least 8")
+    fits = bool(candidate_attention) and all(0 < one <= 1 for one in candidate_attention)
+    require(fits, "candidate_attention", candidate_attention, "numbers above 0, up to 1")
+    require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
+    with studied(model, task, step, seed) as subject:
+        started = time.perf_counter()
+        found = _study(
+            *(subject, circuit, threshold, sequences, ablation),
+            *(candidate_attention, trials, workers),
+        )
+        found = replace(found, seconds=round(time.perf_counter() - started, 3))
+        if subject.run is not None:
+            name = circuit_file(subject.run, step, circuit)
+            _keep(subject.run, name, {"step": subject.step, "seed": subject.seed}, found)
+    return found
+
+
+def _study(
+    subject: Subject,
+    circuit: Circuit | None,
+    threshold: float | None,
+    whole: int,
+    ablation: str | None,
+    candidate_attention: Sequence[float],
+    trials: bool,
+    workers: int | None,
+) -> Discovery:
     """Finds a model's circuit, or takes the one given, and measures it on other sequences."""
-
-    whole, half = settings.sequences, math.ceil(0.5 * settings.sequences)
-    blind, can = task.is_read_blind, task.is_corrupted
-    ablation = settings.ablation or ("corrupted" if can else "mean" if blind else "zero")
-
+    model, task = subject.model, subject.task
+    half, blind, can = math.ceil(0.5 * whole), task.is_read_blind, task.is_corrupted
+    ablation = ablation or ("corrupted" if can else "mean" if blind else "zero")
     kind = CorruptedSample if ablation == "corrupted" else BlindSample if blind else Sample
 
     def sample(name: str, count: int) -> Sample:
-        batch = held_out(task, count, seed, device, name)
+        batch = subject.sequences(count, name)
         bench = Bench(model, task, batch, ablation, ends=(DRAFT, half))
-        return kind(bench, count, settings)
+        return kind(bench, count, candidate_attention)
 
     here = sample("circuit", whole)
-    yardstick = Yardstick.of(here.bench, settings.threshold)
+    yardstick = Yardstick.of(here.bench, threshold)
     own = here.require_learnt(yardstick.limits(here.bench)[-1])
-    again = settings.trials and circuit is None
+    again = trials and circuit is None
     first = here.part(half) if again else here
     others = {name: sample(name, half) for name in OTHER_SAMPLES} if again else {}
-    batch = held_out(task, whole, seed, device, "certificate")
-    fresh = Bench(model, task, batch, ablation)
+    fresh = Bench(model, task, subject.sequences(whole, "certificate"), ablation)
     if circuit is not None:
         require_fits(circuit, model)
         fresh.loss(circuit)  # a path that there is not is refused here
 
     benches = list({fresh, *(one.bench for one in (here, first, *others.values()))})
-    with Workers(settings.workers, device, benches) as work:
-        searching = work.start(lambda: circuit or here.circuit(yardstick))
-        elsewhere = {name: work.start(s.circuit, yardstick) for name, s in others.items()}
+    with threads(workers, benches) as work:
+        searching = work.submit(lambda: circuit or here.circuit(yardstick))
+        elsewhere = {name: work.submit(s.circuit, yardstick) for name, s in others.items()}
         chosen = searching.result()
         attention = here.attention_with(chosen)
         limit = yardstick.met(here.bench, here.all.loss(chosen))
         at = [own + (limit - own) * part for part in OTHER_THRESHOLDS]
         at = at if again and kind is Sample else []
-        measuring = work.start(evidence_for, fresh, chosen, attention, yardstick, seed)
-        otherwise = work.start(lambda: [first.search(limit) for limit in at])
+        measuring = work.submit(evidence_for, fresh, chosen, attention, yardstick, subject.seed)
+        otherwise = work.submit(lambda: [first.search(limit) for limit in at])
 
         def trial(name: str, threshold: float, found: Circuit) -> Trial:
             return Trial(name, threshold, found.paths, jaccard(found.paths, chosen.paths))
 
         there = zip(at, otherwise.result(), strict=True)
-        trials = [trial("circuit", limit, found) for limit, found in there]
-        threshold, measured = measuring.result()
-        trials += [trial(n, threshold, f.result()) for n, f in elsewhere.items()]
-        evidence = replace(measured, trials=trials)
-    return Studied(
-        chosen,
-        yardstick,
-        threshold,
-        ablation,
-        evidence,
-        attention,
+        others_found = [trial("circuit", limit, found) for limit, found in there]
+        threshold, evidence = measuring.result()
+        others_found += [trial(n, threshold, f.result()) for n, f in elsewhere.items()]
+    heads = chosen.useful_heads
+    if ablation == "corrupted":
+        heads = []
+    elif not evidence.replaced_loss < threshold:
+        heads = sorted(chosen.mechanisms)[:MOST_HEADS]
+    return Discovery(
+        circuit=chosen,
+        yardstick=yardstick,
+        threshold=threshold,
+        ablation=ablation,
+        evidence=replace(evidence, trials=others_found),
+        attention=attention,
+        standing=standing_of(task),
         candidates=sum(b.candidates for b in benches),
         forwards=round(sum(b.forwards * b.sequences for b in benches) / whole, 6),
+        seconds=0.0,
+        looks=looks(model, task, subject.sequences(LOOKED_AT, "looks"), chosen, heads),
     )
+
+
+def circuit_file(run: Run, step: int | None = None, circuit: Circuit | None = None) -> str:
+    """Where `discover` leaves its findings in a run's folder, for these arguments."""
+    if circuit is not None:
+        return "circuit_given.json"
+    last = step is None or step == run.checkpoint_steps()[-1]
+    return "circuit.json" if last else f"circuit_{step:07d}.json"
+
+
+def _keep(run: Run, name: str, about: dict[str, Any], found: Discovery) -> None:
+    """Leaves a discovery in a run's folder, and removes what is about another circuit."""
+    data, known = {**about, **found.to_json()}, run.read("circuit.json")
+    same = isinstance(known, dict) and {**known, "seconds": 0} == {**data, "seconds": 0}
+    if name == "circuit.json" and not same:
+        for outdated in ("circuits.json", "certificate.json", *_about_others(run, found.circuit)):
+            run.remove(outdated)
+    run.write(name, data)
+
+
+def _about_others(run: Run, circuit: Circuit) -> list[str]:
+    """The files of a run's folder that are about the paths of another circuit."""
+    others = []
+    for name in ("emergence.json", "dependence.json"):
+        data = run.read(name)
+        with clear_content_errors(name):
+            if data is None:
+                continue
+            dated = name == "emergence.json"
+            paths = [p["path"] for p in data["paths"]] if dated else data["circuit"]
+        if paths != list(map(str, circuit.paths)):
+            others.append(name)
+    return others
 
 
 class Sample:
     """The first sequences of a bench, to search on."""
 
-    def __init__(self, bench: Bench, count: int, settings: Settings):
-        self.bench, self.settings = bench, settings
+    def __init__(
+        self, bench: Bench, count: int, candidate_attention: Sequence[float] = CANDIDATE_ATTENTION
+    ):
+        self.bench, self.candidate_attention = bench, candidate_attention
         self.all, self.few = First(bench, count), First(bench, min(DRAFT, count))
         batch = bench.batch.part(slice(count))
         self.attention = relation_attention(bench.model, bench.task, batch)
@@ -171,7 +250,7 @@ class Sample:
 
     def part(self, count: int) -> "Sample":
         """The first `count` sequences as a sample of their own."""
-        return type(self)(self.bench, count, self.settings)
+        return type(self)(self.bench, count, self.candidate_attention)
 
     def attention_with(self, circuit: Circuit) -> Attention:
         """Attention along the task's relations, and along those that a circuit composes."""
@@ -182,15 +261,14 @@ class Sample:
 
     def require_learnt(self, threshold: float) -> float:
         """The model's own loss; raises unless it is below the threshold."""
-        partial = self.bench.partial()
-        if not partial.mean() < threshold:
-            names = self.bench.hops
-            hops = ", ".join(f"{h} {x:.3f}" for h, x in zip(names, partial.tolist(), strict=True))
+        losses, names = self.bench.errors([{}])[0].mean(0), self.bench.hops
+        if not losses.mean() < threshold:
+            hops = ", ".join(f"{h} {x:.3f}" for h, x in zip(names, losses.tolist(), strict=True))
             raise HeadwayError(
                 f"there is no circuit to find at threshold {threshold:g}: the model's own loss is"
-                f" {partial.mean():.3f} ({hops})"
+                f" {losses.mean():.3f} ({hops})"
             )
-        return partial.mean().item()
+        return losses.mean().item()
 
     def circuit(self, yardstick: Yardstick) -> Circuit:
         """The circuit below the least limit that one is found below, or else the last found."""
@@ -215,7 +293,7 @@ class Sample:
         known = {"likeness": self.likeness, "read": self.read}
         for relations in (paths, [*paths, *stays]):
             how = (self.attention, relations)
-            least = self.settings.candidate_attention
+            least = self.candidate_attention
             draft = search(self.few, *how, few, least, pairs=False, **known)
             if self.all.losses([draft], limit)[0] < math.inf:
                 return simplify(self.all, draft, limit)
@@ -239,7 +317,7 @@ class Sample:
         losses = partial(self.bench.losses, sequences=self.all.sequences)
         sets = Exhaustive(losses, candidates, idle, threshold)
         sets.allow(circuit)
-        found = sets.search(first=True).circuits
+        found = sets.search(first=True)
         whole = [Circuit({**idle, **Circuit.of(paths).mechanisms}) for paths in found]
         return min(whole, key=self.all.loss, default=circuit)
 
@@ -248,11 +326,11 @@ class BlindSample(Sample):
     """A sample of a task of which nobody says what heads may look at."""
 
     def circuit(self, yardstick: Yardstick) -> Circuit:
-        """What heads are read to look at; the limit decides of what is hardly missed alone."""
+        """The relations that heads follow; the limit decides of what is hardly missed alone."""
         return self.search(yardstick.limits(self.bench)[0])
 
     def search(self, threshold: float, exhaust: bool = True) -> Circuit:
-        """What heads are read to look at, without all that is hardly missed.
+        """The relations that heads are read to follow, without all that is hardly missed.
 
         Paths go as long as the loss stays as low as it is, or near the model's own, with zeros in
         the place of all idle heads, since one whose mean pattern does can do the work of another.
@@ -273,8 +351,9 @@ class BlindSample(Sample):
 class CorruptedSample(Sample):
     """A sample of a task that lays out corrupted sequences (`circuits.corrupted`)."""
 
-    def __init__(self, bench: Bench, count: int, settings: Settings):
-        self.bench, self.settings, self.all = bench, settings, First(bench, count)
+    def __init__(self, bench: Bench, count: int, candidate_attention: Sequence[float]):
+        self.bench, self.all = bench, First(bench, count)
+        self.candidate_attention = candidate_attention
         self.attention = corrupted.attention_of(bench)
 
     def circuit(self, yardstick: Yardstick) -> Circuit:
@@ -284,24 +363,4 @@ class CorruptedSample(Sample):
 
     def search(self, threshold: float, exhaust: bool = True) -> Circuit:
         """The fewest heads that take the loss below a threshold, and what brings their keys."""
-        return corrupted.found(self.bench, threshold, self.settings.candidate_attention)
-
-
-def require_fits(circuit: Circuit, model: Tappable) -> None:
-    """Checks that a circuit has a mechanism for every head of a model and no others.
-
-    Raises:
-        HeadwayError: if not.
-    """
-    for head, mechanism in circuit.mechanisms.items():
-        stands = not isinstance(mechanism, KnockOut)
-        allowed = "uniform, identity or paths"
-        require(stands, f"circuit: {name_of(head)}", str(mechanism), allowed)
-    odd = sorted(set(circuit.mechanisms) ^ set(heads_of(model)))
-    require(
-        not odd,
-        "circuit: head",
-        name_of(odd[0]) if odd else None,
-        f"given just once for every head of the model, which has {model.n_layers} layers of"
-        f" {model.n_heads}",
-    )
+        return corrupted.found(self.bench, threshold, self.candidate_attention)

@@ -1,143 +1,236 @@
-"""Which circuit is judged on which model: a run's own, one in a file, or one given with a model."""
+"""Subjects of study: a model with a tap and its task, those of a run or others, and a circuit."""
 
-from collections.abc import Callable
+import hashlib
+import inspect
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path as FilePath
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeGuard
 
-from headway.circuits.discovery import Discovery, listed, saved_discovery
-from headway.circuits.given import read_given, require_task, with_tap
-from headway.circuits.mechanism import Circuit, WrittenCircuit
+from torch import Tensor, nn
+
+from headway.circuits.ablation import Bench, heads_of
+from headway.circuits.mechanism import Circuit, KnockOut, name_of
 from headway.circuits.patterns import ABLATIONS
 from headway.errors import HeadwayError, require
-from headway.fields import found_in, to_json
-from headway.models import Tappable
-from headway.tasks import Task
+from headway.models import Tappable, Transformer, tapped
+from headway.tasks import Batch, Task
+from headway.tasks.checking import require_sound
+from headway.training.data import generator_for, held_out
+from headway.training.files import read_json
 from headway.training.run import Run
 
+CHUNK = 512
+"""Fresh sequences that are drawn and judged at once."""
 
-@dataclass(frozen=True)
-class Judgement:
-    """A finding about a circuit, on sequences that nothing else draws.
-
-    Attributes:
-        circuit: a mechanism for every head.
-        ablation: what stands in rows without a path (`patterns.ABLATIONS`).
-        step: of the checkpoint; None if a model was given.
-        seed: of the sequences, and of all else that is drawn.
-    """
-
-    circuit: WrittenCircuit
-    ablation: str
-    step: int | None
-    seed: int
-
-    def is_of(self, found: Discovery) -> bool:
-        """Whether it is of the circuit that was discovered."""
-        return (self.circuit, self.ablation) == (found.circuit, found.ablation)
-
-    def to_json(self) -> dict[str, Any]:
-        """Everything as JSON data, as in the run's folder."""
-        return to_json(self)
-
-
-J = TypeVar("J", bound=Judgement)
-
-
-def judgement_in(kind: type[J], data: Any, file: str) -> J:
-    """The judgement whose `to_json` is in a file.
-
-    Raises:
-        HeadwayError: if a field is missing or not what it should be.
-    """
-    found = found_in(kind, data, file)
-    allowed = f"one of {', '.join(ABLATIONS)}"
-    require(found.ablation in ABLATIONS, f"{file}: ablation", found.ablation, allowed)
-    return found
+MEAN_OVER = 128
+"""Sequences over which heads' patterns are averaged, where a circuit uses mean patterns."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A circuit and its model.
+    """A model that is studied.
 
     Attributes:
         model: with a tap.
         task: what it was trained on.
-        circuit: a mechanism for every head.
-        rows: what stands in rows without a path (`patterns.ABLATIONS`).
-        seed: of the sequences to judge on.
+        seed: of the sequences to study it on.
         step: of the checkpoint; None if a model was given.
+        run: that it is of; None likewise.
     """
 
     model: Tappable
     task: Task
-    circuit: Circuit
-    rows: str
     seed: int
-    step: int | None
+    step: int | None = None
+    run: Run | None = None
 
-    @property
-    def about(self) -> tuple[Circuit, str, int | None, int]:
-        """The fields that every `Judgement` begins with."""
-        return self.circuit, self.rows, self.step, self.seed
+    def sequences(self, count: int, purpose: str) -> Batch:
+        """So many held-out sequences that are drawn for this purpose alone."""
+        return held_out(self.task, count, self.seed, device_of(self.model), purpose)
 
 
-def judged(
-    file: str | None,
-    judge: Callable[[Subject], J],
-    model: Run | str | FilePath | Any,
+@contextmanager
+def studied(
+    model: Run | str | Path | Any,
     task: Task | None,
-    circuit: Circuit | FilePath | str | None,
-    ablation: str | None,
-    step: int | None,
-    seed: int | None,
-) -> J:
-    """Judges a circuit. Of a run's own circuit, with the ablation that it was found with, the
-    judgement is left in its folder.
+    step: int | None = None,
+    seed: int | None = None,
+    writes: bool = True,
+) -> Iterator[Subject]:
+    """A model with its task, or a run's, to whose folder nobody else writes meanwhile.
 
     Args:
-        file: where in the run's folder; None if nothing is to be left.
-        judge: makes the finding from circuit and model.
-        model: a run or its folder; or a model together with its task and a circuit.
+        model: a run or its folder; or a model, with a tap or one that can be tapped.
         task: the model's task, if a model is given.
-        circuit: or a file that holds one; by default the run's own.
-        ablation: what stands in rows without a path; by default what the file of the circuit says,
-            or zero.
         step: the checkpoint, if a run is given; by default the last.
         seed: of the sequences; by default the run's, or 0.
+        writes: whether anything is to be left in the run's folder.
 
     Raises:
         HeadwayError: if what is given does not go together.
     """
-    given = None if circuit is None else _given(circuit, ablation)
-    run = Run.open(model) if isinstance(model, str | FilePath) else model
+    run = opened(model)
     if not isinstance(run, Run):
         require(step is None, "step", step, "None, as a model has no checkpoints")
-        if given is None:
-            raise HeadwayError("circuit = None is not allowed: it is given together with a model")
         task = require_task(task)
-        return judge(Subject(with_tap(model, task), task, *given, seed or 0, None))
+        yield Subject(with_tap(model, task), task, seed or 0)
+        return
     require(task is None, "task", task, "None, as the run has its own")
-    steps, its = run.checkpoint_steps(), run.config.seed if seed is None else seed
-    require(step is None or step in steps, "step", step, f"of a checkpoint: {listed(steps)}")
-    at = step if step is not None or not steps else steps[-1]
-    if given is not None:
-        with run.computing():
-            tapped = with_tap(run.model(step), run.task)
-            return judge(Subject(tapped, run.task, *given, its, at))
-    require(step is None, "step", step, "None for the run's own circuit, which is of the last step")
-    found = saved_discovery(run)
-    with run.writing(), run.computing():
-        own = found.circuit, ablation or found.ablation
-        judgement = judge(Subject(with_tap(run.model(), run.task), run.task, *own, its, at))
-        if file is not None and judgement.is_of(found):
-            run.write(file, judgement.to_json())
-    return judgement
+    with run.writing() if writes else nullcontext(), run.computing():
+        steps = run.checkpoint_steps()
+        allowed = f"one of the run's checkpoints: {listed(steps)}"
+        require(step is None or step in steps, "step", step, allowed)
+        at = steps[-1] if step is None and steps else step
+        seed = run.config.seed if seed is None else seed
+        yield Subject(with_tap(run.model(step), run.task), run.task, seed, at, run)
 
 
-def _given(circuit: Circuit | FilePath | str, ablation: str | None) -> tuple[Circuit, str]:
-    """A circuit, and what stands in rows without a path."""
-    if isinstance(circuit, Circuit):
-        return circuit, ablation or "zero"
-    its, rows = read_given(FilePath(circuit))
-    return its, ablation or rows
+def fresh(
+    model: Tappable, task: Task, circuit: Circuit, rows: str, seed: int, purpose: str, count: int
+) -> Iterator[Bench]:
+    """Sequences that only this purpose and this circuit draw, a bench for every few of them.
+
+    The benches compute by whole forward passes.
+
+    Args:
+        model: with a tap.
+        task: what it was trained on.
+        circuit: a mechanism for every head.
+        rows: what stands in rows without a path (`patterns.ABLATIONS`).
+        seed: of the sequences.
+        purpose: a word for what they are drawn for.
+        count: how many sequences in all.
+    """
+    about = json.dumps([circuit.to_json(), rows]).encode()
+    stream = f"{purpose} of {hashlib.blake2b(about, digest_size=8).hexdigest()}"
+
+    def drawn(size: int, part: str) -> Bench:
+        batch = held_out(task, CHUNK, seed, device_of(model), f"{stream}, {part}")
+        return Bench(model, task, batch.part(slice(size)), rows, shared=False)
+
+    # Means are of a sample of its own, so that sequences stay independent.
+    means = drawn(MEAN_OVER, "mean").patterns.means if rows == "mean" else None
+    for start in range(0, count, CHUNK):
+        bench = drawn(min(CHUNK, count - start), f"{start // CHUNK}")
+        if means is not None:
+            bench.patterns.means = means
+        if rows == "resample":
+            others = drawn(bench.sequences, f"others {start // CHUNK}")
+            bench.patterns.own = others.patterns.own
+        yield bench
+
+
+def opened(model: Run | str | Path | Any) -> Run | Any:
+    """The run whose folder is given, or else what is given."""
+    return Run.open(model) if isinstance(model, str | Path) else model
+
+
+def listed(steps: list[int]) -> str:
+    """Steps in a line, the middle left out if there are many."""
+    shown = [str(step) for step in steps]
+    return ", ".join(shown if len(shown) < 8 else [*shown[:3], "…", *shown[-2:]])
+
+
+def require_task(task: Task | None) -> Task:
+    """The task that a model is studied with, which must be given, and be of use."""
+    if task is None:
+        raise HeadwayError("task = None is not allowed: a model is studied together with its task")
+    require_sound(task)
+    return task
+
+
+def with_tap(model: Any, task: Task) -> Tappable:
+    """A model as it is if it has a tap, or else with one put into its attention.
+
+    Raises:
+        HeadwayError: if its attention cannot be tapped, or is linear, or has nowhere to look.
+    """
+    if task.length == 1:
+        raise HeadwayError("sequences of one position have no circuit: there is nowhere to look")
+    if isinstance(model, Transformer):
+        require(
+            model.config.attention == "softmax",
+            "model.attention",
+            model.config.attention,
+            "softmax: a circuit says where heads look; linear scores are no shares of attention",
+        )
+    if has_tap(model):
+        return model
+    example = task.sample(2, generator_for(device_of(model), "example"))
+    if "logits_to_keep" in inspect.signature(getattr(model, "forward", model)).parameters:
+        model = ReadOut(model, task.n_read)
+    return tapped(model, example.inputs)
+
+
+class ReadOut(nn.Module):
+    """A language model of Transformers that computes logits at a sequence's last positions alone,
+    as they take long with many tokens to choose from."""
+
+    def __init__(self, model: nn.Module, positions: int):
+        super().__init__()
+        self.model, self.positions = model, positions
+
+    def forward(self, inputs: Tensor) -> Any:
+        """The outputs of the model, with logits [sequence, position, token]."""
+        return self.model(inputs, use_cache=False, logits_to_keep=self.positions)
+
+
+def has_tap(model: Any) -> TypeGuard[Tappable]:
+    """True if a model hands its attention patterns to a `tap`, as `Tappable` says; a wrapper that
+    takes any arguments is believed to."""
+    if not isinstance(model, Tappable):
+        return False
+    taken = inspect.signature(model.forward if isinstance(model, nn.Module) else model).parameters
+    return "tap" in taken or any(one.kind is one.VAR_POSITIONAL for one in taken.values())
+
+
+def device_of(model: Any) -> str:
+    """Where a model computes; the CPU if it has no parameters."""
+    parameters = getattr(model, "parameters", None)
+    first = None if parameters is None else next(iter(parameters()), None)
+    return "cpu" if first is None else str(first.device)
+
+
+def read_circuit(path: Path | str) -> Circuit:
+    """The circuit in a file: a `circuit.json`, or its heads alone.
+
+    Raises:
+        HeadwayError: if the file cannot be read or holds no circuit.
+    """
+    return read_given(path)[0]
+
+
+def read_given(path: Path | str) -> tuple[Circuit, str]:
+    """The circuit in a file, and what stands in rows without a path; nothing else is read of it."""
+    data = read_json(Path(path))
+    fields = data if isinstance(data, dict) else {}
+    rows = fields.get("ablation", "zero")
+    known = isinstance(rows, str) and rows in ABLATIONS
+    require(known, f"{path}: ablation", rows, f"one of {', '.join(ABLATIONS)}")
+    try:
+        return Circuit.from_json(fields.get("heads", data)), rows
+    except HeadwayError as error:
+        raise HeadwayError(f"{path}: no circuit: {error}") from None
+
+
+def require_fits(circuit: Circuit, model: Tappable) -> None:
+    """Checks that a circuit has a mechanism for every head of a model and no others.
+
+    Raises:
+        HeadwayError: if not.
+    """
+    for head, mechanism in circuit.mechanisms.items():
+        stands = not isinstance(mechanism, KnockOut)
+        allowed = "uniform, identity or paths"
+        require(stands, f"circuit: {name_of(head)}", str(mechanism), allowed)
+    odd = sorted(set(circuit.mechanisms) ^ set(heads_of(model)))
+    require(
+        not odd,
+        "circuit: head",
+        name_of(odd[0]) if odd else None,
+        f"given just once for every head of the model, which has {model.n_layers} layers of"
+        f" {model.n_heads}",
+    )

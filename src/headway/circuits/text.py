@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from headway.circuits.evidence import Evidence
-from headway.circuits.likeness import percent
 from headway.circuits.looks import of_looks
 from headway.circuits.mechanism import Circuit, name_of
 from headway.circuits.mlps import MLPs
 from headway.circuits.verdicts import Verdict, verdicts
+from headway.circuits.yardstick import percent
 from headway.paths import Path
 from headway.text import aligned, rounded, sparkline, width, wrapped
 
@@ -133,7 +133,7 @@ def likeness_table(evidence: Evidence) -> list[str]:
 
 
 def said_of_mlps(mlps: MLPs) -> str:
-    """Which MLPs a circuit needs."""
+    """The MLPs that a circuit needs, in words."""
     loss = f"the loss is {mlps.without_rest:.3f}"
     if not mlps.needed:
         return f"none is needed: with all at their means {loss}"
@@ -167,7 +167,7 @@ def necessity_table(
 
 
 def of_timeline(timeline: "Timeline") -> str:
-    """When every path was born and every hop was learnt."""
+    """The births of paths, and the steps at which hops were learnt."""
     top = max([1.0, *(x for history in timeline.paths for x in history.loss_without[1:])])
     names = max([len("path"), *(len(str(history.path)) for history in timeline.paths)])
     sparks = min(SPARKS, (width() - names - 27) // 2)
@@ -204,7 +204,7 @@ def at_step(step: float | None) -> str:
 
 
 def said_of_order(timeline: "Timeline") -> str:
-    """Whether hops were learnt in chain order, in words."""
+    """The order in which hops were learnt, in words."""
     if timeline.in_chain_order is None:
         return "no order of hops to compare"
     if not timeline.in_chain_order:

@@ -8,15 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headway.circuits.likeness import percent
 from headway.circuits.mechanism import Head, Paths, name_of
-from headway.circuits.yardstick import AGREES
+from headway.circuits.yardstick import AGREES, percent
 from headway.paths import Path
 from headway.text import counted, enumerated, rounded
 
 if TYPE_CHECKING:
     from headway.circuits.discovery import Discovery
-    from headway.circuits.minimal import MinimalCircuits
+    from headway.circuits.exhaustive import MinimalCircuits
 
 LAYERWISE = 0.9
 """The least share of its answers with which the model goes on from what its circuit computed."""

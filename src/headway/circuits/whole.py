@@ -1,4 +1,4 @@
-"""Whether a run's folder is complete: every file is read and compared with the others."""
+"""Completeness of a run's folder: every file is read and compared with the others."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +8,7 @@ from headway.circuits.certificate import Certificate
 from headway.circuits.dependence import Dependence
 from headway.circuits.discovery import Discovery
 from headway.circuits.emergence import Timeline
-from headway.circuits.minimal import MinimalCircuits
+from headway.circuits.exhaustive import MinimalCircuits
 from headway.errors import HeadwayError
 from headway.training.config import Elsewhere
 from headway.training.loop import Trainer
@@ -17,7 +17,7 @@ from headway.training.state import is_checkpoint
 
 
 def faults_of(folder: Path) -> list[str]:
-    """What is wrong with a run's folder, a line each; empty if nothing is. Changes nothing."""
+    """The faults of a run's folder, a line each; empty if nothing is. Changes nothing."""
     faults: list[str] = []
 
     def tried(look: Callable[[], Any]) -> Any:

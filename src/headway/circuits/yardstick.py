@@ -1,15 +1,22 @@
-"""The yardstick: when a circuit is good enough to be called faithful to its model.
+"""The likeness of altered models to the intact one, and when a circuit is good enough.
 
-Where every answer can be known, it is a loss to stay below. Elsewhere it is the gap between the
-model's own loss and that with every head ablated, of which a circuit must close most, and the
-agreement of its answers with the model's; or of the gap to attention in corrupted sequences alone.
+Where every answer can be known, the yardstick is a loss to stay below. Elsewhere it is the gap
+between the model's own loss and that with every head ablated, of which a circuit must close most,
+and the agreement of its answers with the model's; or of the gap to attention in corrupted sequences
+alone.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from headway.circuits.ablation import Bench
-from headway.circuits.mechanism import Corrupted, Head, Mean, Mechanism, Paths, Uniform
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from headway.circuits.ablation import Bench, Replaced
+from headway.circuits.mechanism import WITHOUT_PATHS, Circuit, Head, Mechanism, Paths, Uniform
 from headway.errors import HeadwayError
 
 THRESHOLD = 0.05
@@ -21,18 +28,18 @@ CLOSES = (0.95, 0.9, 0.8)
 AGREES = {"agreement": 0.9, "r2": 0.8}
 """How like the model a circuit must be, by the measure: `agreement` of tokens, `r2` of vectors."""
 
-IDLE: dict[str, Mechanism] = {
-    "uniform": Uniform(),
-    "mean": Mean(),
-    "zero": Paths(frozenset()),
-    "corrupted": Corrupted(),
-}
+IDLE: dict[str, Mechanism] = {**WITHOUT_PATHS, "zero": Paths(frozenset())}
 """What stands in the place of every head of an ablated model, by name."""
+
+CONSTANT = 1e-10
+"""Outputs count as constant if their variance is at most so much of their mean square."""
+
+Outputs = Float[Tensor, "sequence query output"]
 
 
 @dataclass(frozen=True)
 class Yardstick:
-    """What a circuit must do to be faithful.
+    """The conditions on which a circuit is faithful.
 
     Attributes:
         loss: to stay below with every head replaced; None if a share of the gap counts.
@@ -94,7 +101,163 @@ class Yardstick:
         return next((limit for limit in limits if loss < limit), limits[-1])
 
     def agrees(self, agreement: float, r2: float | None) -> bool:
-        """Whether answers, or outputs, are the model's own often enough, where that counts."""
+        """True if answers, or outputs, are the model's own often enough, where that counts."""
         like = agreement if self.measure == "agreement" else r2
         gap_alone = self.loss is not None or self.ablated == "corrupted"
         return gap_alone or like is None or like >= AGREES[self.measure]
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """The likeness of an altered model to the intact one, on the sequences of the evidence.
+
+    Attributes:
+        loss: of the altered model, the mean over the hops.
+        agreement: of all answers that are asked for, the share that is the intact model's own,
+            right or wrong. The answer is the nearest of the symbols that the sequence's queries are
+            asked for at that hop, or the likeliest token.
+        agreement_by_hop: the same of every hop alone.
+        sequence_agreement: the share of sequences of which all answers agree.
+        r2: of the altered model's outputs against the intact one's: 1 - the sum of squared
+            differences / the sum of squares of the intact outputs about their mean over sequences.
+            Outputs are vectors, or logits less their mean. None if the intact outputs are constant.
+        faithfulness: the share of the gap that is closed: (loss of the ablated model - loss) /
+            (loss of the ablated model - loss of the intact one): 1 is as good as the model, 0 is
+            as bad as without attention. None if ablation does no harm.
+        median_faithfulness: the same of the median losses of sequences.
+    """
+
+    loss: float
+    agreement: float
+    agreement_by_hop: dict[str, float]
+    sequence_agreement: float
+    r2: float | None
+    faithfulness: float | None
+    median_faithfulness: float | None
+
+
+@dataclass(frozen=True)
+class Likenesses:
+    """The circuit, its complement and the ablated model, each against the model as it is.
+
+    Attributes:
+        circuit: with every head replaced by its mechanism.
+        complement: without the circuit: attention along each of its paths is zero, and all else is
+            as it is.
+        ablated: with every head ablated as the yardstick says.
+        layerwise: the agreement of models whose layers below l are replaced by the circuit's while
+            the layers from l on are as they are, for l = 1, 2, … If the circuit solves the task as
+            the model does, the model can go on from what the circuit has computed so far.
+    """
+
+    circuit: Likeness
+    complement: Likeness
+    ablated: Likeness
+    layerwise: tuple[float, ...]
+
+    @property
+    def least_layerwise(self) -> float:
+        """The least of them; 1 if there is one layer."""
+        return min(self.layerwise, default=1.0)
+
+
+def ablated(bench: Bench) -> dict[Head, Mechanism]:
+    """The model without attention: every head uniform."""
+    return {head: Uniform() for head in bench.heads}
+
+
+@torch.no_grad()
+def likenesses(
+    bench: Bench, circuit: Circuit, without: Replaced | None = None, by_layer: bool = True
+) -> Likenesses:
+    """Compares the circuit, its complement and the ablated model with the intact model.
+
+    Args:
+        bench: with sequences that the search for the circuit did not see.
+        circuit: a mechanism for every head.
+        without: what ablates every head; by default all are uniform.
+        by_layer: whether to compare layer-wise, too, at a pass a layer.
+    """
+    nothing = ablated(bench) if without is None else without
+    intact, alone, rest, most = bench.outputs([{}, circuit, circuit.complement, nothing])
+    ends = _losses(bench, intact), _losses(bench, most)
+    found = [likeness(bench, outputs, intact, ends) for outputs in (alone, rest, most)]
+    below = [circuit.below(layer) for layer in range(1, bench.model.n_layers) if by_layer]
+    layerwise = (_agreement(bench, bench.outputs([one])[0], intact) for one in below)
+    return Likenesses(*found, layerwise=tuple(share(*map(torch.sum, pair)) for pair in layerwise))
+
+
+def likeness(
+    bench: Bench, altered: Outputs, intact: Outputs, ends: Sequence[tuple[float, float]]
+) -> Likeness:
+    """The likeness of outputs to the intact ones.
+
+    Args:
+        bench: the sequences.
+        altered: what an altered model puts out.
+        intact: what the model itself does.
+        ends: mean and median loss of a sequence, of the intact and of the ablated model.
+    """
+    same, asked = _agreement(bench, altered, intact)
+    total, found = spread(bench, intact), _losses(bench, altered)
+    one, other = (numbers_of(bench, outputs)[0] for outputs in (altered, intact))
+    closed = [
+        (most - loss) / (most - own) if most > own else None
+        for loss, own, most in zip(found, *ends, strict=True)
+    ]
+    return Likeness(
+        loss=found[0],
+        agreement=share(same.sum(), asked.sum()),
+        agreement_by_hop=dict(zip(bench.hops, map(share, same, asked), strict=True)),
+        sequence_agreement=agreeing(bench, altered, intact).double().mean().item(),
+        r2=None if total is None else 1 - (one - other).square().sum().item() / total,
+        faithfulness=closed[0],
+        median_faithfulness=closed[1],
+    )
+
+
+def agreeing(bench: Bench, one: Outputs, other: Outputs) -> Bool[Tensor, " sequence"]:
+    """The sequences in which all answers of two models agree."""
+    wanted, targets = bench.batch.targets, bench.task.targets
+    differs = targets.asked(wanted) & ~targets.same(one, other, wanted)
+    return ~differs[..., bench.columns].flatten(1).any(1)
+
+
+def spread(bench: Bench, intact: Outputs) -> float | None:
+    """The sum of squares of outputs about their mean over sequences; None if they are constant."""
+    numbers, asked = numbers_of(bench, intact)
+    squares = numbers.square().sum(0)
+    about = squares - numbers.sum(0).square() / asked.sum(0).clamp(min=1)
+    found = about.sum().item()
+    return found if found > CONSTANT * squares.sum().item() else None
+
+
+def share(same: Tensor, asked: Tensor) -> float:
+    """The share of the asked answers that are the same; 1 if none is asked for."""
+    return (same / asked).item() if asked else 1.0
+
+
+def numbers_of(bench: Bench, outputs: Outputs) -> tuple[Tensor, Tensor]:
+    """What answers are read off, 0 where none is asked for, and whether one is: doubles both."""
+    wanted, targets = bench.batch.targets, bench.task.targets
+    asked = targets.asked(wanted)[..., bench.columns, None]
+    numbers = targets.numbers(outputs, wanted)[..., bench.columns, :]
+    return torch.where(asked, numbers, 0.0).double(), asked.double()
+
+
+def _agreement(bench: Bench, altered: Outputs, intact: Outputs) -> tuple[Tensor, Tensor]:
+    """The number of answers of every hop that agree, and of those asked for."""
+    wanted, targets = bench.batch.targets, bench.task.targets
+    same, asked = targets.same(altered, intact, wanted), targets.asked(wanted)
+    return same[..., bench.columns].sum((0, 1)), asked[..., bench.columns].sum((0, 1))
+
+
+def _losses(bench: Bench, outputs: Outputs) -> tuple[float, float]:
+    """The mean and the median loss of a sequence."""
+    each = bench.judged(outputs, slice(None)).mean(1)
+    return each.mean().item(), each.median().item()
+
+
+def percent(part: float) -> str:
+    """A share in percent: rounded down, so that only what is whole says 100 %."""
+    return f"{math.floor(part * 1000 + 1e-9) / 10:.1f} %"

@@ -10,7 +10,7 @@ or inputs [batch, position], tokens by number
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 
@@ -76,20 +76,6 @@ class Attention(nn.Module):
         scores = self.hook_attn_scores(scores if mask is None else scores + mask)
         return scores.softmax(-1, dtype=exact)
 
-    def queries(
-        self, x: Float[Tensor, "*batch query d_model"]
-    ) -> Float[Tensor, "*batch query head d_head"]:
-        """The queries of every head, scaled so that the dot product with a key is the score."""
-        asked, *_ = self._maps(0, 1, x)
-        return asked * self.d_head**-0.5
-
-    def keys_values(
-        self, x: Float[Tensor, "*batch key d_model"]
-    ) -> tuple[Float[Tensor, "*batch key head d_head"], Float[Tensor, "*batch key head d_head"]]:
-        """The keys and the values of every head."""
-        keys, values = self._maps(1, 3, x)
-        return keys, values
-
     def moves(
         self,
     ) -> tuple[Float[Tensor, "head d_model d_model"], Float[Tensor, "head d_model"]]:
@@ -101,20 +87,6 @@ class Attention(nn.Module):
         values, bias = self.qkv.weight.view(*shape, -1)[2], self.qkv.bias.view(shape)[2]
         out = self.out.weight.view(-1, self.n_heads, self.d_head).transpose(0, 1)
         return out @ values, (out @ bias[..., None])[..., 0]
-
-    def written(
-        self, carried: Float[Tensor, "*batch query head d_head"], heads: Sequence[int]
-    ) -> Float[Tensor, "*batch query d_model"]:
-        """What some heads write of the values that they carry, without the output map's bias."""
-        out = self.out.weight.view(-1, self.n_heads, self.d_head)[:, list(heads)]
-        return F.linear(carried.flatten(-2), out.flatten(1))
-
-    def _maps(self, first: int, after: int, x: Tensor) -> tuple[Tensor, ...]:
-        """Some of queries (0), keys (1) and values (2), each [..., position, head, d_head]."""
-        size = self.n_heads * self.d_head
-        rows = slice(first * size, after * size)
-        mapped = F.linear(x, self.qkv.weight[rows], self.qkv.bias[rows])
-        return mapped.unflatten(-1, (after - first, self.n_heads, self.d_head)).unbind(-3)
 
 
 class MLP(nn.Module):

@@ -63,23 +63,6 @@ class Edges:
         """Which rows and keys there are; the others are `NO_KEY`."""
         return (self.keys != NO_KEY) & (self.queries != NO_KEY)[..., None]
 
-    @cached_property
-    def query_span(self) -> tuple[int, int]:
-        """The first and the last position that is a query in some sequence."""
-        return _span(self.queries)
-
-    @cached_property
-    def key_span(self) -> tuple[int, int]:
-        """The first and the last position that is a key in some sequence."""
-        return _span(self.keys)
-
-
-def _span(positions: Int[Tensor, "*shape"]) -> tuple[int, int]:
-    last = int(positions.max()) if positions.numel() else NO_KEY
-    if last == NO_KEY:
-        return 0, 0
-    return int(torch.where(positions == NO_KEY, last, positions).min()), last
-
 
 def packed(mask: Bool[Tensor, "*row place"]) -> Int[Tensor, "*row found"]:
     """The places where a mask holds, in every row from the left, then `NO_KEY`."""

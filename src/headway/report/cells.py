@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from headway.circuits import Circuit, Discovery, Timeline
-from headway.circuits.casting import cast_of
+from headway.circuits.roles import cast_of
 from headway.errors import HeadwayError
 from headway.report.findings import Findings
 from headway.report.headline import headline, summary

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from headway.circuits.agreement import lost_without
+from headway.circuits.flows import lost_without
 from headway.circuits.mechanism import name_of
 from headway.circuits.roles import joins_roles, places, symbol_order
 from headway.paths import Path

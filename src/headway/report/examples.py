@@ -12,9 +12,9 @@ from torch import Tensor
 
 from headway.circuits.ablation import Bench
 from headway.circuits.emergence import BIRTH
-from headway.circuits.given import with_tap
 from headway.circuits.mechanism import KnockOut
 from headway.circuits.roles import chain_letter, places, position_labels
+from headway.circuits.subject import with_tap
 from headway.models import attention_patterns
 from headway.paths import Path
 from headway.report import schema

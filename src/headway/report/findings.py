@@ -18,7 +18,7 @@ from headway.circuits import (
 from headway.circuits.dependence import Dependence
 from headway.circuits.discovery import standing_of
 from headway.circuits.emergence import hop_steps, learnt_in_order
-from headway.circuits.least import Least
+from headway.circuits.flows import Least
 from headway.errors import HeadwayError, require
 from headway.paths import Path as AttentionPath
 from headway.tasks import Batch, Task

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headway.circuits import Path
+from headway.circuits.flows import trace
 from headway.circuits.roles import Cast, symbol_order
-from headway.circuits.routes import trace
 from headway.tasks import Task
 
 COLOURS = ("#1d2228", "#0a60b8", "#cb4f05", "#00532e", "#b63b92", "#5b2a06", "#5440c4")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import count
 
-from headway.circuits.least import Least
+from headway.circuits.flows import Least
 from headway.report.circuit import symbols
 from headway.report.findings import Findings
 from headway.report.labels import typeset

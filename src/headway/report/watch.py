@@ -19,7 +19,7 @@ from typing import Literal
 from urllib.parse import quote, unquote_to_bytes
 
 from headway.circuits import THRESHOLD
-from headway.circuits.least import Least
+from headway.circuits.flows import Least
 from headway.errors import HeadwayError
 from headway.report.examples import Memory, thinned
 from headway.report.findings import Findings, judged_loss, refusal

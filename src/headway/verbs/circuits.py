@@ -173,9 +173,8 @@ def depend(
 ) -> None:
     """Train a run again with each path of its circuit clamped, and see which others still form.
 
-    The findings are left in the run's dependence.json. Several runs are studied one by one, and for
-    each predicted dependence the runs that show it are counted. Trainings that are done are not
-    repeated.
+    The findings are left in the run's dependence.json. Several runs are studied one by one.
+    Trainings that are done are not repeated.
 
     Args:
         runs: the folders of one or more runs, in which a circuit has been found.
@@ -189,7 +188,6 @@ def depend(
         out: a file for the findings of all runs, as JSON.
     """
     from headway import sweeps, terminal
-    from headway.circuits.dependence_text import of_several
     from headway.training.files import write_json
 
     if out is not None:
@@ -205,8 +203,6 @@ def depend(
             how |= {"training": watch, "measuring": count, "retry_failed": retry_failed}
             found.append(sweeps.depend(run, path, **how))
         terminal.say(f"{found[-1]}\nwritten to {run.folder / 'dependence.json'}")
-    if len(found) > 1:
-        terminal.say(of_several(found))
     if out is not None:
         findings = {str(run.folder): one.to_json() for run, one in zip(those, found, strict=True)}
         write_json(out, findings)

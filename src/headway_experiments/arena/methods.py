@@ -11,12 +11,10 @@ import torch
 from torch import Tensor
 
 from headway.circuits import (
-    CANDIDATE_ATTENTION,
     DRAFT,
     THRESHOLD,
     Bench,
     Sample,
-    Settings,
     necessity,
 )
 from headway.training import held_out
@@ -40,9 +38,8 @@ def headway(subject: Subject, budget: int) -> Answer:
     """
     model, task, batch = subject.model, subject.task, subject.batch
     count = len(batch.inputs)
-    settings = Settings(THRESHOLD, count, "zero", CANDIDATE_ATTENTION, trials=False, workers=1)
     bench = Bench(model, task, batch, ends=(DRAFT,))
-    sample = Sample(bench, count, settings)
+    sample = Sample(bench, count)
     sample.require_learnt(THRESHOLD)
     circuit = sample.search(THRESHOLD)
     fresh = Bench(model, task, held_out(task, count, 0, "cpu", "certificate"))

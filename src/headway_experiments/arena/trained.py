@@ -61,9 +61,10 @@ def only_circuit(model: Tappable, task: Task, seed: int) -> frozenset[Path]:
     relations = [name for name, one in bench.patterns.relations.items() if one.use == "path"]
     candidates = candidates_among(bench, attention, relations)
     idle = {head: Uniform() for head in bench.heads}
-    found = Exhaustive(bench.losses, candidates, idle, THRESHOLD, MOST).search()
-    if found.searched < len(candidates):
+    search = Exhaustive(bench.losses, candidates, idle, THRESHOLD, MOST)
+    found = search.search()
+    if search.searched < len(candidates):
         raise LeftOutError(f"{len(candidates)} candidate paths are too many to judge all sets")
-    if len(found.circuits) != 1:
-        raise LeftOutError(f"it has {len(found.circuits) or 'no'} minimal circuits")
-    return found.circuits[0]
+    if len(found) != 1:
+        raise LeftOutError(f"it has {len(found) or 'no'} minimal circuits")
+    return found[0]

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headway.circuits import Timeline
-from headway.circuits.casting import cast_of
 from headway.circuits.emergence import BIRTH
+from headway.circuits.roles import cast_of
 from headway.report.figures.style import (
     FAINT,
     INK,

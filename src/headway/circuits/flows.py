@@ -1,17 +1,21 @@
-"""How a circuit gets its answer: by what its paths find their keys, and what they bring.
+"""A circuit in the theory of flows: the way of its answer, and the part of each path in it.
 
 As in `headway.theory`, every position starts with its symbol and the code of its pair or row, and
 a path copies all that stands where it looks. A path can find its key by what both positions hold
 before the layer. So the paths below that a path needs can be traced: those that brought one of its
-two positions what both have in common.
+two positions what both have in common. Without a path, others may not find their keys any more;
+these bring nothing, so what they brought is missing above them, too.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
 
 from headway.circuits.roles import Cast, joins_roles, places, symbol_order
 from headway.paths import Path
 from headway.tasks import Task
+from headway.theory import Flow, Holdings, is_code
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ class Join:
 
 @dataclass(frozen=True)
 class Routes:
-    """How the symbols that a query is asked for come to it.
+    """The ways of the symbols that a query is asked for.
 
     Attributes:
         legs: every path of the circuit, in the order in which information flows.
@@ -68,15 +72,6 @@ class Routes:
     missing: tuple[str, ...]
     joins: tuple[Join, ...]
     idle: tuple[Path, ...]
-
-    def gains(self) -> dict[tuple[int, str], tuple[str, ...]]:
-        """The symbols that are new to a role after a layer, by layer and role; none are empty."""
-        found: dict[tuple[int, str], dict[str, None]] = {}
-        for path, leg in self.legs.items():
-            if leg.brings:
-                new = found.setdefault((path.layer, _ends(path)[0]), {})
-                new |= dict.fromkeys(leg.brings)
-        return {place: tuple(symbols) for place, symbols in found.items()}
 
     def last_join(self) -> Join | None:
         """The join nearest to the answer."""
@@ -173,3 +168,167 @@ class _Tracer:
         key_side = frozenset[Path]().union(*(self.support(key, piece) for piece in branches))
         own = {path for paths in branches.values() for path in paths}
         return Join(path, branches, tuple(sorted(key_side - own)))
+
+
+Kind = Literal["finds", "carries", "serves", "apart"]
+"""The part of a path P in another path Q:
+
+finds     without P, Q does not find its key: nothing that its two ends still hold singles it out. P
+          brought what Q looks for or is found by, itself or through others.
+carries   Q finds its key, but a symbol that it brought in the whole circuit is not there: P
+          brought something that Q carries, itself or through others.
+serves    Q finds and carries all that it did, but no answer that it served is reached without P.
+apart     none of these.
+
+Codes of positions and pairs that a path brings do not count as carried, as nobody asks for them.
+"""
+
+NEEDS: tuple[Kind, ...] = ("finds", "carries")
+"""The kinds in which Q needs P."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The loss of a circuit with one of its paths, by the flow of information.
+
+    Attributes:
+        kinds: what the path is to every other.
+        answers: what the query is asked for and then does not get.
+    """
+
+    kinds: dict[Path, Kind]
+    answers: tuple[str, ...]
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The others that then do not find their key, or lack something that they carried."""
+        return tuple(path for path, kind in self.kinds.items() if kind in NEEDS)
+
+
+def lost_without(task: Task, paths: Sequence[Path], causal: bool) -> dict[Path, Lost] | None:
+    """The loss with every path of a circuit.
+
+    None if the task's flow is not known, or a path leads elsewhere than from role to role.
+
+    Args:
+        task: whose flow it is.
+        paths: of the circuit.
+        causal: whether a position sees only itself and what stands before it.
+    """
+    flow = task.flow()
+    ends = {end for path in paths for end in path.relation.ends or ("",)}
+    if flow is None or not ends <= set(flow.roles):
+        return None
+    asked = frozenset({*task.hops, flow.goal} & set(flow.pieces))
+    whole, found = _Rest(flow, paths, causal, asked), dict[Path, Lost]()
+    for cut in paths:
+        rest = whole.without(cut)
+        kinds: dict[Path, Kind] = {p: _kind(whole, rest, p) for p in paths if p != cut}
+        found[cut] = Lost(kinds, tuple(sorted(whole.answers - rest.answers)))
+    return found
+
+
+def _kind(whole: "_Rest", rest: "_Rest", path: Path) -> Kind:
+    if path not in rest.paths:
+        return "finds"
+    if whole.brought(path) - rest.offered(path):
+        return "carries"
+    return "serves" if whole.uses(path) and not rest.uses(path) else "apart"
+
+
+class _Rest:
+    """The rest of a circuit: paths that find their keys, and what they bring.
+
+    A path that finds its key in the model although the flow does not say how (it is broken in the
+    whole circuit) is taken to find it whatever else is cut.
+
+    Args:
+        flow: of the task.
+        paths: that are not cut.
+        causal: whether the mask is causal.
+        asked: the pieces that the query is asked for.
+        unexplained: paths that find their keys whatever the flow says.
+    """
+
+    def __init__(
+        self,
+        flow: Flow,
+        paths: Sequence[Path],
+        causal: bool,
+        asked: frozenset[str],
+        unexplained: Sequence[Path] | None = None,
+    ):
+        self.flow, self.causal, self.asked = flow, causal, asked
+        self.paths, along = tuple(paths), flow.along(paths, causal)
+        self.unexplained = along.broken if unexplained is None else unexplained
+        while lost := set(along.broken) - set(self.unexplained):
+            self.paths = tuple(path for path in self.paths if path not in lost)
+            along = flow.along(self.paths, causal)
+        self.stages = along.stages
+
+    def without(self, path: Path) -> "_Rest":
+        """The rest if one more path is cut."""
+        left = [other for other in self.paths if other != path]
+        return _Rest(self.flow, left, self.causal, self.asked, self.unexplained)
+
+    def _before(self, layer: int) -> Holdings:
+        """The pieces that every role holds before a layer."""
+        return self.stages[min(layer, len(self.stages) - 1)]
+
+    def offered(self, path: Path) -> frozenset[str]:
+        """The pieces at the position that a path reads."""
+        return self._before(path.layer)[self.flow.ends(path)[1]]
+
+    def brought(self, path: Path) -> frozenset[str]:
+        """The symbols that a path brings and that were not there before."""
+        new = self.offered(path) - self._before(path.layer)[self.flow.ends(path)[0]]
+        return frozenset(piece for piece in new if not is_code(piece))
+
+    @property
+    def answers(self) -> frozenset[str]:
+        """The pieces that the query is asked for and gets."""
+        return self.stages[-1][self.flow.query] & self.asked
+
+    def uses(self, path: Path) -> bool:
+        """True if an answer is lost without a path."""
+        return self.without(path).answers != self.answers
+
+
+@dataclass(frozen=True)
+class Least:
+    """The least number of layers under the assumptions of `theory.flow`.
+
+    Attributes:
+        known: whether it is known how information must flow in the task.
+        layers: the least number of layers; None if no number is enough, or that is not known.
+    """
+
+    known: bool
+    layers: int | None = None
+
+    @classmethod
+    def of(cls, task: Task, causal: bool) -> "Least":
+        """Of a task, with the causal mask or without."""
+        flow = task.flow()
+        return cls(False) if flow is None else cls(True, _layers(flow, causal))
+
+    @property
+    def words(self) -> str:
+        """The same in a few words."""
+        if not self.known:
+            return "flow minimum not known"
+        if self.layers is None:
+            return "no number of layers can answer"
+        return f"flow minimum: {self.layers} {'layer' if self.layers == 1 else 'layers'}"
+
+    @property
+    def cell(self) -> str:
+        """The same in a column that says what it is."""
+        if not self.known:
+            return "not known"
+        return "none is enough" if self.layers is None else str(self.layers)
+
+
+@lru_cache(maxsize=1024)
+def _layers(flow: Flow, causal: bool) -> int | None:
+    return flow.minimum_layers(causal)
