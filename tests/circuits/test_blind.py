@@ -164,7 +164,7 @@ def test_what_is_published_of_others_models_is_read(strangers, name):
         assert relation in [one.split(", else ")[0] for one in firsts], chosen
 
 
-class Runs(Symbols):
+class RunsOfSymbols(Symbols):
     """Tokens of which most are like the one before."""
 
     def assemble(self, draws):
@@ -176,7 +176,7 @@ def before(inputs):
     return 40.0 * torch.eye(9).roll(1, 0).expand(len(inputs), 9, 9)
 
 
-RUNS = Runs()
+RUNS = RunsOfSymbols()
 
 
 def seen(model, relation, task=RUNS):

@@ -99,13 +99,13 @@ def test_the_weights_are_views_of_the_right_parts_of_a_layer():
     x = random_matrix(6, 12)[None]
     layer = matrices(model)[1]
     attention = model.layers[1].attn
-    before = attention.queries(x), *attention.keys_values(x), attention.out(x), model.layers[1].mlp
+    query, _, value = attention.qkv(x).chunk(3, dim=-1)
     assert list(layer) == ["query", "key", "value", "output", "up", "down"]
     layer["key"].zero_()
-    assert torch.equal(attention.queries(x), before[0])
-    keys, values = attention.keys_values(x)
-    assert torch.equal(keys, attention.qkv.bias[12:24].view(2, 6).expand_as(keys))
-    assert torch.equal(values, before[2])
+    now, keys, values = attention.qkv(x).chunk(3, dim=-1)
+    assert torch.equal(now, query)
+    assert torch.equal(keys, attention.qkv.bias[12:24].expand_as(keys))
+    assert torch.equal(values, value)
     layer["output"].zero_()
     assert torch.equal(attention.out(x), attention.out.bias.expand(1, 6, 12))
     layer["down"].zero_()
