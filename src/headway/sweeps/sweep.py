@@ -12,6 +12,7 @@ from typing import Literal
 from filelock import FileLock
 
 from headway.errors import HeadwayError
+from headway.fields import found_in
 from headway.reading import parsed
 from headway.sweeps.engines import Engine, LocalEngine, Work
 from headway.sweeps.plan import Plan, default_folder, load_plan, read_plan
@@ -120,10 +121,7 @@ def standing(folder: Path) -> Standing:
     path = folder / "metrics.jsonl"
     if not (lines := whole_lines(path)):
         return Standing("running")
-    try:
-        line = Evaluation(**parsed(lines[-1], str(path)))
-    except TypeError as error:
-        raise HeadwayError(f"{path} is corrupted or of another version ({error})") from None
+    line = found_in(Evaluation, parsed(lines[-1], path), str(path))
     return Standing("running", line.step, line.val_loss)
 
 
