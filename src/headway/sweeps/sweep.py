@@ -198,7 +198,7 @@ class Carrier:
     def carry_out(self) -> Board:
         """Carries out all that is to be done; how every run has ended."""
         self.watch(self.board, None)
-        while self.board.ended < len(self.board.runs):
+        while self.running or self.board.ended < len(self.board.runs):
             for name in [*self.board.named("waiting"), *self.board.named("elsewhere")]:
                 work = Work.of(self.folders[name], self.configs[name])
                 if len(self.running) >= self.engine.places(work):
