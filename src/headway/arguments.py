@@ -27,9 +27,9 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, function: Callable[..., Any], verb: str):
         from docstring_parser import parse
 
-        told, self.function = parse(inspect.getdoc(function) or ""), function
-        paragraphs = f"{told.short_description}\n\n{told.long_description or ''}".strip()
-        broken = ("\n".join(wrapped(part, rest="")) for part in paragraphs.split("\n\n"))
+        documented, self.function = parse(inspect.getdoc(function) or ""), function
+        paragraphs = f"{documented.short_description}\n\n{documented.long_description or ''}"
+        broken = ("\n".join(wrapped(part, rest="")) for part in paragraphs.strip().split("\n\n"))
         super().__init__(
             prog=f"headway {verb}",
             description="\n\n".join(broken),

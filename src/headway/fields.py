@@ -96,10 +96,10 @@ def found_in(cls: type[T], data: Any, where: str) -> T:
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
-        said = first["msg"].removeprefix("Input should be ").replace("'", "")
+        allowed = first["msg"].removeprefix("Input should be ").replace("'", "")
         if first["type"] == "missing":
             raise HeadwayError(f"{where}: {field} is missing") from None
-        require(False, f"{where}: {field}" if field else where, first["input"], said)
+        require(False, f"{where}: {field}" if field else where, first["input"], allowed)
         raise AssertionError from error
 
 

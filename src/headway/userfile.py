@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Source:
-    """Where something of a user's was defined.
+    """The file in which something of a user's was defined, and its content then.
 
     Attributes:
         file: its whole path.
@@ -314,7 +314,7 @@ def called(path: Path, function: Callable[..., T], *given: Any) -> T:
 
 
 def source_of(cls: Any) -> Source | None:
-    """Where a class or function was defined, as its file was when loaded; None if in none."""
+    """The file that defines a class or function, as it was when loaded; None if none does."""
     module = sys.modules.get(cls.__module__)
     for source, loaded in _loaded.items():
         if loaded is module:

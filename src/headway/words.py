@@ -73,7 +73,7 @@ def named(name: str, fields: Iterable[str]) -> str:
 
 
 def _nearest(name: str, known: list[str]) -> str:
-    """Which fields may be meant by a name that is none; else which there are."""
+    """The fields that may be meant by a name that is none; else those that there are."""
     section, dot, last = name.rpartition(".")
     inside = [field for field in known if dot and field.startswith(f"{section}.")]
     lasts = {field.rpartition(".")[2] for field in known}

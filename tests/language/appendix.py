@@ -119,6 +119,6 @@ def written(section):
     name, draws = DRAWS[section]
     _, correct, acceptable = examples()[section]
     one, script = FORMULATIONS[name], Scripted(draws)
-    found = one.write(script, one.default_depth, 4, acceptable.index(correct))
+    found = one.question(script, one.default_depth, 4, acceptable.index(correct))
     assert not list(script.draws)
     return found

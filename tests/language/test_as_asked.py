@@ -43,8 +43,8 @@ def test_nothing_stands_behind_a_prompt(tmp_path, made, front, behind):
     text = f"{question.prompt}\nAnswer:"
     bare = made(text, add_special_tokens=False)["input_ids"]
     assert made(text)["input_ids"] == [*front, *bare, *behind]  # else nothing is tried
-    assert model.prompt(question).tolist() == [*front, *bare]
-    options = model.options(question)
+    assert model.cut(question)[0].tolist() == [*front, *bare]
+    options = model.cut(question)[1]
     for option, answer in zip(options, question.acceptable, strict=True):
         ids = made(f"{text} {answer}", add_special_tokens=False)["input_ids"]
         assert option == ids[len(bare) :]
@@ -62,8 +62,8 @@ def test_an_answers_tokens_are_those_that_follow_the_prompt(tmp_path, form, gap,
     assert {"3", "0"} <= set(question.acceptable)
     lead = gap if form == "chat" else " "
     text = f"<q>{question.prompt}</q>" if form == "chat" else f"{question.prompt}\nAnswer:"
-    prompt = model.prompt(question).tolist()
-    for answer, option in zip(question.acceptable, model.options(question), strict=True):
+    prompt = model.cut(question)[0].tolist()
+    for answer, option in zip(question.acceptable, model.cut(question)[1], strict=True):
         whole = tokenizer(f"{text}{lead}{answer}", add_special_tokens=False)["input_ids"]
         assert prompt + option == model.front + whole
     assert model.answers(question).said == pytest.approx(in_full(model, question)[0], abs=1e-4)
@@ -75,9 +75,9 @@ def test_where_answers_change_the_prompts_last_token_they_begin_with_it(tmp_path
     (question,) = questions("equations", 1, count=1)
     text = model.text(question.prompt)
     before = model.tokenizer(text)["input_ids"]
-    assert model.prompt(question).tolist() == before[:-1]
+    assert model.cut(question)[0].tolist() == before[:-1]
     exact = model.answers(question)
-    for answer, option in zip(question.acceptable, model.options(question), strict=True):
+    for answer, option in zip(question.acceptable, model.cut(question)[1], strict=True):
         whole = model.tokenizer(f"{text}{model.lead}{answer}")["input_ids"]
         assert [*before[:-1], *option] == whole
     assert exact.said == pytest.approx(in_full(model, question)[0], abs=1e-4)

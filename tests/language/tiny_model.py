@@ -53,9 +53,9 @@ def save_tiny_model(folder, seed=0, positions=2048, template=TEMPLATE, merges=()
 def in_full(model, question):
     """What is said and ended, by a pass of a model of its own for every answer."""
     fresh = AutoModelForCausalLM.from_pretrained(model.name).eval()
-    prompt = model.prompt(question).tolist()
+    prompt = model.cut(question)[0].tolist()
     said, ended = [], []
-    for option in model.options(question):
+    for option in model.cut(question)[1]:
         with torch.no_grad():
             ids = torch.tensor([prompt + option])
             log_p = fresh(input_ids=ids, use_cache=False).logits[0].log_softmax(-1)

@@ -62,7 +62,7 @@ class Asked:
         return len(self.places) * self.n
 
     def ledger(self, folder: Path) -> Ledger:
-        """Where its answers are kept: `asked.json`, and `asked.jsonl` with a line per question."""
+        """The ledger of its answers: `asked.json`, and `asked.jsonl` with a line per question."""
         return Ledger(folder, "asked", {"format": FORMAT, **asdict(self)})
 
     def questions(self) -> Iterator[tuple[int, Question]]:

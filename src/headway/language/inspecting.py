@@ -142,8 +142,8 @@ def until_acceptable(draws: int) -> Solver:
                 state.output = await model.generate([*before, turn])
             except RetryError as error:
                 last = error.last_attempt.exception() or error
-                said = f"{type(last).__name__} {last}".strip()
-                raise HeadwayError(f"the model's endpoint failed: {said}") from last
+                why = f"{type(last).__name__} {last}".strip()
+                raise HeadwayError(f"the model's endpoint failed: {why}") from last
             state.store.set("draws", draw)
             if state.output.stop_reason == "model_length":
                 raise HeadwayError(f"{state.sample_id}: the prompt is longer than the model takes")
@@ -202,18 +202,18 @@ def acceptable_answer() -> Scorer:
     async def score(state: TaskState, target: Target) -> Score:
         acceptable = state.metadata["acceptable"]
         answer = matched(state.output.completion, acceptable)
-        told: dict[str, Any] = {
+        about: dict[str, Any] = {
             "depth": state.metadata["depth"],
             "draws": state.store.get("draws", 1),
             "chance": 1 / len(acceptable),
             "nearer_chance": 1 / len(state.metadata["nearer"]),
         }
         if answer is None:
-            reason = "invalid_response_format"
             last = state.output.completion
-            said = f"no acceptable answer in {told['draws']} draws; the last: {last!r}"
-            return Score(value=NOANSWER, explanation=said, reason=reason, metadata=told)
+            why = f"no acceptable answer in {about['draws']} draws; the last: {last!r}"
+            reason = "invalid_response_format"
+            return Score(value=NOANSWER, explanation=why, reason=reason, metadata=about)
         right = answer == target.text
-        return Score(value=CORRECT if right else INCORRECT, answer=answer, metadata=told)
+        return Score(value=CORRECT if right else INCORRECT, answer=answer, metadata=about)
 
     return score

@@ -90,7 +90,11 @@ class Ledger:
         Raises:
             HeadwayError: if a number in it is not finite; nothing is then written.
         """
-        append_line(self.path, as_text(line))
+        try:
+            text = json.dumps(line, ensure_ascii=False, allow_nan=False)
+        except ValueError:
+            raise HeadwayError("the model answers with values that are not finite") from None
+        append_line(self.path, text)
 
     @contextmanager
     def writing(self, device: str) -> Iterator[None]:
@@ -115,15 +119,3 @@ class Ledger:
                 about = {**self.asked, "environment": environment}
                 write_json(self.folder / f"{self.name}.json", about)
             yield
-
-
-def as_text(line: Mapping[str, Any]) -> str:
-    """A result as a line of JSON.
-
-    Raises:
-        HeadwayError: if a number in it is not finite.
-    """
-    try:
-        return json.dumps(line, ensure_ascii=False, allow_nan=False)
-    except ValueError:
-        raise HeadwayError("the model answers with values that are not finite") from None

@@ -107,7 +107,7 @@ class LocalModel:
         Raises:
             HeadwayError: if it also changes the text's own tokens.
         """
-        bare, whole = self._cut(PROBE), self._cut(PROBE, add_special_tokens=True)
+        bare, whole = self._ids(PROBE), self._ids(PROBE, add_special_tokens=True)
         for start in range(len(whole)):
             if whole[start : start + len(bare)] == bare:
                 return whole[:start]
@@ -116,8 +116,8 @@ class LocalModel:
     def _lead(self) -> str:
         if self.form == "completion":
             return " "
-        begun, told = self._turns("?"), self._turns("?", "0")
-        before = told.removeprefix(begun).partition("0")[0]
+        begun, whole = self._turns("?"), self._turns("?", "0")
+        before = whole.removeprefix(begun).partition("0")[0]
         return before if before.isspace() else ""
 
     def _stops(self) -> Tensor:
@@ -175,45 +175,39 @@ class LocalModel:
         Raises:
             HeadwayError: if the tokenizer cannot read the text, or the model does not know a token.
         """
-        ids = [*self.front, *self._cut(text)]
+        ids = [*self.front, *self._ids(text)]
         allowed = f"below {self.columns}, as {self.kind} has no more"
         require(max(ids, default=0) < self.columns, "token", max(ids, default=0), allowed)
         return ids
 
-    def _cut(self, text: str, add_special_tokens: bool = False) -> list[int]:
+    def _ids(self, text: str, add_special_tokens: bool = False) -> list[int]:
         with clear_errors(f"the tokenizer of {self.name} cannot read {shown(text, 40)}:"):
             return self.tokenizer(text, add_special_tokens=add_special_tokens)["input_ids"]
 
-    def prompt(self, question: Question) -> Tensor:
-        """The tokens of a question as this model is asked, [token].
+    def cut(self, question: Question) -> tuple[Tensor, list[list[int]]]:
+        """The tokens of a question as this model is asked, [token], and those of every acceptable
+        answer behind it.
+
+        Both are cut into tokens together. Where an answer changes the last tokens of the text
+        before it, the prompt ends before these, and every answer begins there.
 
         Raises:
             HeadwayError: if they do not fit into the model's context or vocabulary, or do not tell
                 the answers apart.
         """
-        ids, options = self._ways(question)
-        longest = max(map(len, options))
-        if len(ids) + longest + 1 > self.context:
-            raise HeadwayError(
-                f"a prompt of {len(ids)} tokens ({question.formulation}, depth {question.depth},"
-                f" chains {question.chains}) does not fit into the {self.context} of {self.name}"
-            )
-        return torch.tensor(ids, device=self.device)
-
-    def _ways(self, question: Question) -> tuple[list[int], list[list[int]]]:
-        """The tokens of the prompt, and those of every acceptable answer behind it.
-
-        Both are cut into tokens together. Where an answer changes the last tokens of the text
-        before it, the prompt ends before these, and every answer begins there.
-        """
         text = self.text(question.prompt)
-        told = [text, *(f"{text}{self.lead}{answer}" for answer in question.acceptable)]
-        ways = list(map(self.tokens, told))
+        texts = [text, *(f"{text}{self.lead}{answer}" for answer in question.acceptable)]
+        ways = list(map(self.tokens, texts))
         start = common_start(ways)
         options = [way[start:] for way in ways[1:]]
         if start == 0 or [] in options or len(set(map(tuple, options))) < len(options):
             raise HeadwayError(f"the tokens of {self.name} do not tell the answers apart")
-        return ways[0][:start], options
+        if start + max(map(len, options)) + 1 > self.context:
+            raise HeadwayError(
+                f"a prompt of {start} tokens ({question.formulation}, depth {question.depth},"
+                f" chains {question.chains}) does not fit into the {self.context} of {self.name}"
+            )
+        return torch.tensor(ways[0][:start], device=self.device), options
 
     def answers(self, question: Question) -> Answers:
         """The probabilities of all acceptable answers: one pass over the prompt, one over them.
@@ -222,7 +216,7 @@ class LocalModel:
             HeadwayError: if the model puts out what is not a number, or rules an answer out: JSON
                 keeps finite numbers alone.
         """
-        prompt, options = self.prompt(question), self.options(question)
+        prompt, options = self.cut(question)
         longest, said, ended = max(map(len, options)), [], []
         rows = [option + [0] * (longest - len(option)) for option in options]
         with self._reading():
@@ -236,10 +230,6 @@ class LocalModel:
             raise HeadwayError("the model answers with values that are not finite")
         return Answers(said, ended)
 
-    def options(self, question: Question) -> list[list[int]]:
-        """The tokens of every acceptable answer."""
-        return self._ways(question)[1]
-
     def sample(self, question: Question, count: int, generator: torch.Generator) -> list[str]:
         """`count` independent answers at temperature 1, each up to where it ends.
 
@@ -247,8 +237,8 @@ class LocalModel:
         that cannot become acceptable any more is cut off there, with an ellipsis; draws that
         have said the same so far share a pass.
         """
-        prompt, options = self.prompt(question), self.options(question)
-        told = [""] * count
+        prompt, options = self.cut(question)
+        drawn = [""] * count
         with self._reading():
             answers = {
                 self._text(prompt, option): text
@@ -266,19 +256,19 @@ class LocalModel:
                         more = (*said, token)
                         if token in ends and more not in begun:
                             text = self._text(prompt, said)
-                            told[draw] = answers.get(text, text)
+                            drawn[draw] = answers.get(text, text)
                         elif token not in self.known:
-                            told[draw] = "…"
+                            drawn[draw] = "…"
                         else:
                             text = self._text(prompt, more)
-                            told[draw] = f"{text} …"
+                            drawn[draw] = f"{text} …"
                             if any(answer.startswith(text) for answer in answers):
                                 going.setdefault(more, []).append(draw)
                 if not going:
                     break
                 open_draws = going
                 log_p = self._after(prompt, cache, list(map(list, going)))[:, -1]
-        return told
+        return drawn
 
     def _text(self, prompt: Tensor, tokens: Sequence[int]) -> str:
         """The text of tokens behind a prompt."""

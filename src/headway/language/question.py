@@ -35,7 +35,7 @@ class Question:
 
     @property
     def rank(self) -> int:
-        """Which of the acceptable answers is the right one."""
+        """The place of the right answer among the acceptable ones, from 0."""
         return self.acceptable.index(self.correct)
 
 

@@ -38,11 +38,14 @@ def to_transformer_lens(model: Transformer) -> LensModel:
         HeadwayError: if TransformerLens 4 is not installed, or its outputs are not the model's, or
             the model has no norms or linear attention.
     """
-    _require_plain(model)
+    shape = model.config
+    for field, plain in (("norm", "pre"), ("attention", "softmax")):
+        value = getattr(shape, field)
+        require(value == plain, f"model.{field}", value, f"{plain}, to be exported")
     builder = _transformer_lens("model_bridge.sources._bridge_builder")
     native = _transformer_lens("model_bridge.sources.native.model")
     components = _transformer_lens("model_bridge.generalized_components")
-    shape, config = model.config, _lens_config(model)
+    config = _lens_config(model)
     blocks = [native.NativeBlock(config) for _ in range(shape.n_layers)]
     for block in blocks:
         block.attn.head_dim, block.attn.scaling = shape.head_width, 1.0
@@ -94,7 +97,7 @@ def _lens_config(model: Transformer) -> Any:
         act_fn=shape.act_fn,
         attention_dir="causal" if shape.causal else "bidirectional",
         n_ctx=model.longest or LONGEST_UNMASKED,
-        d_vocab=vocabulary_of(model) or model.d_input,
+        d_vocab=model.vocabulary or model.d_input,
         d_vocab_out=model.unembed.out_features,
         positional_embedding_type="none" if model.pos_embed is None else "standard",
         normalization_type="LN",
@@ -113,7 +116,7 @@ class Body(nn.Module):
         super().__init__()
         self.shape = model.config
         self.d_input, self.n_read = model.d_input, model.n_read
-        self.vocabulary = vocabulary_of(model)
+        self.vocabulary = model.vocabulary
         if self.vocabulary is None:
             self.tok_embed = VectorEmbedding(self.d_input, self.shape.d_model)
         else:
@@ -198,28 +201,16 @@ def to_lens_weights(weights: dict[str, Tensor]) -> dict[str, Tensor]:
     return renamed
 
 
-def _require_plain(model: Transformer) -> None:
-    shape = model.config
-    for field, plain in (("norm", "pre"), ("attention", "softmax")):
-        value = getattr(shape, field)
-        require(value == plain, f"model.{field}", value, f"{plain}, to be exported")
-
-
-def vocabulary_of(model: Transformer) -> int | None:
-    """The number of tokens that a model knows, if it reads them by number."""
-    return model.embed.num_embeddings if isinstance(model.embed, nn.Embedding) else None
-
-
 @torch.no_grad()
 def _require_same(bridge: LensModel, model: Transformer) -> None:
     """Makes sure on random inputs that this version of TransformerLens computes the model."""
     length = model.n_read if model.mask is None else len(model.mask)
-    generator, vocabulary = torch.Generator().manual_seed(0), vocabulary_of(model)
-    if vocabulary is None:
-        inputs = torch.randn(1, length, model.d_input, generator=generator).to(model.embed.weight)
+    generator, weight = torch.Generator().manual_seed(0), model.embed.weight
+    if model.vocabulary is None:
+        inputs = torch.randn(1, length, model.d_input, generator=generator).to(weight)
     else:
-        inputs = torch.randint(vocabulary, (1, length), generator=generator)
-        inputs = inputs.to(model.embed.weight.device)
+        inputs = torch.randint(model.vocabulary, (1, length), generator=generator)
+    inputs = inputs.to(weight.device)
     if not torch.allclose(bridge(inputs), model(inputs), rtol=1e-3, atol=1e-3):
         raise HeadwayError(
             "this version of TransformerLens computes something else than the model:"

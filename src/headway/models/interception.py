@@ -45,6 +45,9 @@ _multi_head_attention = types.FunctionType(
 LAST = -1
 """The start of positions that end with the last query or key."""
 
+Span = tuple[slice, slice]
+"""Some positions in a row, and where they are in a pattern."""
+
 
 class Place(NamedTuple):
     """Places of the positions of a module among the queries and keys of a pattern.
@@ -67,8 +70,7 @@ class Place(NamedTuple):
         n_queries, n_keys = heads.shape[-2:]
         if n_queries == length <= n_keys and self.key == 0:
             return heads
-        (rows, queries), (columns, keys) = self._both(heads, length)
-        beside = _beside(keys, n_keys)
+        (rows, queries), (columns, keys), beside = self._parts(heads, length)
         own = heads.new_zeros(*heads.shape[:2], length, length + len(beside))
         own[..., rows, columns] = heads[..., queries, keys]
         own[..., rows, length:] = heads[..., queries, beside]
@@ -78,29 +80,24 @@ class Place(NamedTuple):
         self, own: Float[Tensor, "batch head position own_key"], heads: Tensor
     ) -> Float[Tensor, "batch head query key"]:
         """A copy of `heads` that has another pattern of the positions."""
-        length, n_keys = own.shape[-2], heads.shape[-1]
+        length = own.shape[-2]
         if own.shape == heads.shape and self.key == 0:
             return own
-        (rows, queries), (columns, keys) = self._both(heads, length)
-        beside = _beside(keys, n_keys)
+        (rows, queries), (columns, keys), beside = self._parts(heads, length)
         whole = heads.clone()
         whole[..., queries, keys] = own[..., rows, columns]
         whole[..., queries, beside] = own[..., rows, length:]
         return whole
 
-    def _both(self, heads: Tensor, length: int) -> list[tuple[slice, slice]]:
-        """Of queries and of keys: which positions they are, and where these are in the pattern."""
-        found = []
+    def _parts(self, heads: Tensor, length: int) -> tuple[Span, Span, list[int]]:
+        """Positions that are queries, those that are keys, and the keys that are no position."""
+        spans = list[Span]()
         for start, count in zip(self, heads.shape[-2:], strict=True):
             first = count - length if start == LAST else start
             low, high = max(0, -first), min(length, count - first)
-            found.append((slice(low, high), slice(low + first, high + first)))
-        return found
-
-
-def _beside(keys: slice, n_keys: int) -> list[int]:
-    """The keys that are no position."""
-    return [*range(keys.start), *range(keys.stop, n_keys)]
+            spans.append((slice(low, high), slice(low + first, high + first)))
+        queries, keys = spans
+        return queries, keys, [*range(keys[1].start), *range(keys[1].stop, heads.shape[-1])]
 
 
 class Read(NamedTuple):
@@ -141,8 +138,6 @@ class Interception(TorchFunctionMode):
         length: positions of a sequence.
         places: where they stand in the pattern of every layer; by default at its beginning.
         reads: called where patterns meet values.
-        is_fixed: True if the tap gives its own pattern whatever it is given, so that
-            `scaled_dot_product_attention` need not compute one.
 
     Attributes:
         shapes: heads, queries and keys of every layer seen so far.
@@ -156,11 +151,10 @@ class Interception(TorchFunctionMode):
         length: int,
         places: Sequence[Place] = (),
         reads: Reads | None = None,
-        is_fixed: bool = False,
     ):
         super().__init__()
         self.tap, self.batch, self.length = tap, batch, length
-        self.places, self.reads, self.is_fixed = places, reads, is_fixed
+        self.places, self.reads = places, reads
         self.shapes: list[tuple[int, int, int]] = []
         self.failed: Exception | None = None
         """An error that the tap raised."""
@@ -218,16 +212,11 @@ class Interception(TorchFunctionMode):
                 key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
                 value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
             factor = math.sqrt(1 / query.shape[-1]) if scale is None else scale
-            if self.is_fixed:
-                pattern = query.new_zeros(*query.shape[:-1], key.shape[-2])
-            else:
-                pattern = _softmax_of((query * factor) @ key.mT, attn_mask, is_causal)
+            pattern = _softmax_of((query * factor) @ key.mT, attn_mask, is_causal)
             allowed = f"[batch, head, query, key] with a batch of {self.batch}"
             require(self._has_batch(pattern), "shape of a pattern", list(pattern.shape), allowed)
             layer, pattern = len(self.shapes), self._through_tap(pattern)
-            if self.reads is None:
-                return (pattern @ value).to(dtype)
-            return self._read(layer, pattern, value, torch.matmul, self.reads).to(dtype)
+            return self._read(layer, pattern, value, torch.matmul).to(dtype)
 
     def _through_tap(
         self, pattern: Float[Tensor, "*rows query key"]
@@ -264,8 +253,10 @@ class Interception(TorchFunctionMode):
         pattern: Tensor,
         values: Tensor,
         product: Callable[[Tensor, Tensor], Tensor],
-        reads: Reads,
     ) -> Tensor:
+        """The values that are read where a pattern meets them."""
+        if self.reads is None:
+            return product(pattern, values)
         n_heads, n_queries, n_keys = self.shapes[layer]
         heads = pattern.new_zeros(self.batch, n_heads, n_queries, n_keys)
         kept = pattern.shape[-1]  # a sink may have been left out behind
@@ -274,7 +265,7 @@ class Interception(TorchFunctionMode):
             whole = self._place(layer).put(own.to(heads.dtype), heads)
             return whole[..., :kept].reshape(pattern.shape)
 
-        return reads(Read(layer, pattern, values, laid, product))
+        return self.reads(Read(layer, pattern, values, laid, product))
 
     def _is_over_keys(
         self, out: Tensor, input: Tensor, dim: int | None = None, *_: Any, **__: Any
@@ -301,31 +292,24 @@ class Interception(TorchFunctionMode):
         """Notes what may be scores; where a pattern meets values, gives what is read."""
         given = list(tensors_in(args, kwargs))
         pair = given[-2:]
-        patterns = [tensor for tensor in pair if self.layer_of(tensor) is not None]
-        if patterns:
-            values = pair[1] if pair[0] is patterns[0] else pair[0]
+        pattern = next((one for one in pair if self.layer_of(one) is not None), None)
+        if pattern is not None:
+            values = pair[1] if pair[0] is pattern else pair[0]
             if self.reads is None or not is_activation(values):
                 return out
-            return self._met(func, args, kwargs, patterns[0], values)
+
+            def product(one: Tensor, other: Tensor) -> Tensor:
+                new = {id(pattern): one, id(values): other}
+                named = {name: new.get(id(arg), arg) for name, arg in kwargs.items()}
+                return func(*(new.get(id(arg), arg) for arg in args), **named)
+
+            return self._read(self.scores[pattern].layer, pattern, values, product)
         if self._has_batch(out) and self._has_keys(out):
             if sum(is_activation(tensor) for tensor in given) > 1:
                 self.scores[out] = Scores()
             else:  # heads exchange scores
                 self._follow(pair, out)
         return out
-
-    def _met(
-        self, func: Callable[..., Any], args: Any, kwargs: Any, pattern: Tensor, values: Tensor
-    ) -> Tensor:
-        """The values that are read where a pattern meets them."""
-        assert self.reads is not None
-
-        def product(one: Tensor, other: Tensor) -> Tensor:
-            new = {id(pattern): one, id(values): other}
-            named = {name: new.get(id(arg), arg) for name, arg in kwargs.items()}
-            return func(*(new.get(id(arg), arg) for arg in args), **named)
-
-        return self._read(self.scores[pattern].layer, pattern, values, product, self.reads)
 
     def _follow(self, tensors: Iterable[Tensor], out: Tensor) -> None:
         """Notes what is computed from scores or a pattern, entry by entry or with further keys."""

@@ -19,11 +19,11 @@ def logit_lens(model: Transformer, inputs: Inputs) -> Float[Tensor, "layer batch
 
 def loss_lens(model: Transformer, task: Task, batch: Batch) -> Float[Tensor, "layer hop"]:
     """The loss of every hop if the model ended after every layer."""
-    told = logit_lens(model, batch.inputs)
-    return torch.stack([task.targets.partial_losses(each, batch.targets) for each in told])
+    outputs = logit_lens(model, batch.inputs)
+    return torch.stack([task.targets.partial_losses(each, batch.targets) for each in outputs])
 
 
 def accuracy_lens(model: Transformer, task: Task, batch: Batch) -> Float[Tensor, "layer hop"]:
     """The share of right answers by hop if the model ended after every layer."""
-    told = logit_lens(model, batch.inputs)
-    return torch.stack([task.targets.accuracies(each, batch.targets) for each in told])
+    outputs = logit_lens(model, batch.inputs)
+    return torch.stack([task.targets.accuracies(each, batch.targets) for each in outputs])

@@ -179,6 +179,7 @@ class Transformer(Hooked):
     mask: Tensor | None
     embed: nn.Linear | nn.Embedding
     d_input: int
+    vocabulary: int | None
 
     def __init__(
         self,
@@ -191,7 +192,8 @@ class Transformer(Hooked):
         vocabulary: int | None = None,
     ):
         super().__init__()
-        self.config, self.n_read, self.d_input = config, n_read, d_input
+        self.config, self.n_read = config, n_read
+        self.d_input, self.vocabulary = d_input, vocabulary
         if vocabulary is None:
             self.embed = nn.Linear(d_input, config.d_model)
         else:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -73,36 +73,13 @@ def tried(module: nn.Module, inputs: Tensor) -> Shape:
     fits = inputs.ndim in (2, 3) and inputs.numel() > 0
     require(fits, "shape of inputs", list(inputs.shape), "[batch, position] or one dimension more")
     pair = inputs[:2] if len(inputs) > 1 else torch.cat([inputs, inputs.roll(1, 1)])
-    name = type(module).__name__
     output, seen, patterns = _recorded(module, pair)
     precision = max(torch.finfo(dtype).eps for dtype in {output.dtype, *seen.dtypes})
-    _require_same(module, pair, output, patterns, precision)
-    trial = _Trial(module, pair[:1], precision, seen.shapes)
-    if not seen.shapes:
-        with _drawn(trial.zero):
-            mixers = trial.others(())
-        instead = f"; its positions reach one another by {', '.join(mixers)}" if mixers else ""
-        raise HeadwayError(
-            f"no attention was seen: {name} calls neither scaled_dot_product_attention nor a "
-            f"softmax over keys{instead}"
-        )
-    n_heads, length = seen.shapes[0][0], pair.shape[1]
-    beside = max(seen.shapes[0][2] - length, 0)
-    for layer, (heads, _, n_keys) in enumerate(seen.shapes):
-        if heads != n_heads:
-            raise HeadwayError(
-                f"heads differ from layer to layer of {name}: {n_heads} in layer 0, {heads} in "
-                f"layer {layer}"
-            )
-        extra = max(n_keys - length, 0)
-        require(extra == beside, f"keys beside the positions in layer {layer}", extra, f"{beside}")
     try:
-        with _drawn(trial.zero):
-            places, mixers = trial.placed()
+        return _shape_seen(module, pair, output, seen.shapes, precision)
     except HeadwayError:
         _require_repeats(module, pair, [output, *patterns], precision)
         raise
-    return Shape(len(seen.shapes), n_heads, beside, places, mixers)
 
 
 def _recorded(module: nn.Module, inputs: Tensor) -> tuple[Tensor, Interception, list[Tensor]]:
@@ -116,23 +93,42 @@ def _recorded(module: nn.Module, inputs: Tensor) -> tuple[Tensor, Interception, 
     return intercepted(module, inputs, seen), seen, patterns
 
 
-def _require_same(
-    module: nn.Module, pair: Tensor, output: Tensor, patterns: list[Tensor], precision: float
-) -> None:
-    """Makes sure that a module computes the same at every call, tapped or not."""
+def _shape_seen(
+    module: nn.Module,
+    pair: Tensor,
+    output: Tensor,
+    shapes: list[tuple[int, int, int]],
+    precision: float,
+) -> Shape:
+    """The shape of a module that gave an output while the attention of its layers was seen."""
     name = type(module).__name__
     fits = len(output) == len(pair) and output.ndim > 1
     require(fits, f"shape of the output of {name}", list(output.shape), "[batch, position, output]")
-    try:
-        with BaseTorchFunctionMode():  # any mode keeps `TransformerEncoder` from its fast path
-            plain = output_of(module, pair[:1])
-        if not _agree([output[:1]], [plain], precision):
+    with BaseTorchFunctionMode():  # any mode keeps `TransformerEncoder` from its fast path
+        plain = output_of(module, pair[:1])
+    if not _agree([output[:1]], [plain], precision):
+        raise HeadwayError(f"the output of {name} changes when its attention is computed openly")
+    trial = _Trial(module, pair[:1], precision, shapes)
+    if not shapes:
+        with _drawn(trial.zero):
+            mixers = trial.others(())
+        instead = f"; its positions reach one another by {', '.join(mixers)}" if mixers else ""
+        raise HeadwayError(
+            f"no attention was seen: {name} calls neither scaled_dot_product_attention nor a "
+            f"softmax over keys{instead}"
+        )
+    n_heads, length = shapes[0][0], pair.shape[1]
+    beside = max(shapes[0][2] - length, 0)
+    for layer, (heads, _, n_keys) in enumerate(shapes):
+        if heads != n_heads:
             raise HeadwayError(
-                f"the output of {name} changes when its attention is computed openly"
+                f"heads differ from layer to layer of {name}: {n_heads} in layer 0, {heads} in "
+                f"layer {layer}"
             )
-    except HeadwayError:
-        _require_repeats(module, pair, [output, *patterns], precision)
-        raise
+        extra = max(n_keys - length, 0)
+        require(extra == beside, f"keys beside the positions in layer {layer}", extra, f"{beside}")
+    with _drawn(trial.zero):
+        return Shape(len(shapes), n_heads, beside, *trial.placed())
 
 
 def _require_repeats(
@@ -220,8 +216,9 @@ class _Trial:
                 f"nothing that {self.name} gives depends on the example inputs: give others"
             )
         found: dict[tuple[Place, ...], tuple[str, ...]] = {}
+        shapes = " and ".join(str(list(shape)) for shape in dict.fromkeys(self.shapes))
         refused = HeadwayError(
-            f"the patterns of {self.name}, {_listed(self.shapes)}, are not [head, query, key] of"
+            f"the patterns of {self.name}, {shapes}, are not [head, query, key] of"
             f" its {self.length} positions"
         )
         for places in every:
@@ -248,7 +245,7 @@ class _Trial:
             trace = _Trace(self, torch.zeros_like(self.alone), places, cut)
             output = intercepted(self.module, self.inputs, trace)
             trace.note([], [output], "an operation that torch does not show", True)
-            found = next((call for call in trace.calls if call.mixes), None)
+            found = next((one for one in trace.mixing if one.is_unseen), None)
             if found is None:
                 break
             if found.is_joint:
@@ -268,8 +265,7 @@ class _Trial:
 
     def _is_true(self, places: tuple[Place, ...]) -> bool:
         """Tell whether outputs depend on what the patterns let them see, and on nothing else."""
-        tap = _fixed(self.alone)
-        rows = self._rows(Interception(tap, self.cases, self.length, places, is_fixed=True))
+        rows = self._rows(Interception(_fixed(self.alone), self.cases, self.length, places))
         one, other, first, *_, before, after = rows
         differs = ~self.same(one, other)
         self.is_blind &= not differs.any()
@@ -301,26 +297,23 @@ class _Trial:
         return ~(self.same(found, one) | self.same(found, other))
 
 
-@dataclass(eq=False)
-class _Call:
-    """An operation of a pass.
+class _Mixing(NamedTuple):
+    """An operation of a pass that gives a number which belongs to neither of two sequences.
 
     Attributes:
         name: of what was called, and the shape of what came out for one case.
         scores: if these are some.
         is_joint: whether they come from several positions, and not by fixed weights.
-        is_mixed: whether a number of them belongs to neither of two sequences.
     """
 
     name: str
     scores: Scores | None
     is_joint: bool
-    is_mixed: bool = False
 
     @property
-    def mixes(self) -> bool:
-        """True if positions meet in it that do not meet in a pattern that the tap sees."""
-        return self.is_mixed and (self.scores is None or self.scores.layer is None)
+    def is_unseen(self) -> bool:
+        """True if what meets in it does not meet in a pattern that the tap sees."""
+        return self.scores is None or self.scores.layer is None
 
 
 class _Trace(Interception):
@@ -338,7 +331,7 @@ class _Trace(Interception):
     ):
         super().__init__(_fixed(allowed), trial.cases, trial.length, places)
         self.trial, self.cut = trial, cut
-        self.calls: list[_Call] = []
+        self.mixing: list[_Mixing] = []
         self.varying = WeakTensorKeyDictionary()
         """Tensors that differ from case to case: None, or, where cases cannot be told apart, as
         among the tokens of an expert, whether something joint made them."""
@@ -385,8 +378,6 @@ class _Trace(Interception):
         varying = [tensor for tensor in given if tensor in self.varying]
         is_joint |= any(self.varying[tensor] for tensor in varying)
         scores = next((self.scores[t] for t in tensors if t in self.scores), None)
-        call = _Call(name, scores, is_joint)
-        self.calls.append(call)
         loose = [tensor for tensor in given if self.varying.get(tensor) is not None]
         apart = [t.shape for t in given if t.is_floating_point() and self.varying.get(t) is None]
         for tensor in tensors:
@@ -402,9 +393,9 @@ class _Trace(Interception):
                 readings[0].copy_(self._by_position(varying, readings[0]))
             if not self.trial.same(readings[0], readings[0][:1]).all():
                 self.varying[tensor] = None
-            call.is_mixed |= is_number and all(
-                self.trial.mixed(rows, rows[:1], rows[1:2]).any() for rows in readings
-            )
+            mixed = (self.trial.mixed(rows, rows[:1], rows[1:2]).any() for rows in readings)
+            if is_number and all(mixed):
+                self.mixing.append(_Mixing(name, scores, is_joint))
 
     def _readings(self, tensor: Tensor) -> Iterator[Tensor]:
         """Views of a tensor as [case, …], by every dimension that cases may be in."""
@@ -522,10 +513,6 @@ def _starts(count: int, length: int) -> list[int]:
         return [LAST, 0]
     between = range(1, count - length) if count - length <= 4 else ()
     return [0] if count == length else [0, LAST, *between]
-
-
-def _listed(shapes: list[tuple[int, int, int]]) -> str:
-    return " and ".join(str(list(shape)) for shape in dict.fromkeys(shapes))
 
 
 def _is_zero(weight: Tensor) -> bool:

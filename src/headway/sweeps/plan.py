@@ -33,9 +33,6 @@ LONGEST = 120
 Axes = Mapping[str, str | Iterable[Any]]
 """The values of every field of a grid: written in the grammar, or as they are."""
 
-RETURNED = "a list of RunConfig, or a dict of them by name"
-"""A plan as a user's function may return it."""
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -194,7 +191,8 @@ def _bases(returned: Any, axes: Axes) -> list[tuple[str, Base]]:
     configs = list(returned.values()) if isinstance(returned, dict) else returned
     fits = isinstance(configs, list | tuple) and all(isinstance(c, RunConfig) for c in configs)
     if not fits:
-        raise HeadwayError(f"plan() returned {shown(returned, 60)}: it must be {RETURNED}")
+        allowed = "a list of RunConfig, or a dict of them by name"
+        raise HeadwayError(f"plan() returned {shown(returned, 60)}: it must be {allowed}")
     if not configs:
         raise HeadwayError("plan() returned no configs: a plan has at least one")
     if isinstance(returned, dict):

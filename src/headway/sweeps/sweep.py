@@ -12,6 +12,7 @@ from typing import Literal
 from filelock import FileLock
 
 from headway.errors import HeadwayError
+from headway.fields import found_in
 from headway.reading import parsed
 from headway.sweeps.engines import Engine, LocalEngine, Work
 from headway.sweeps.plan import Plan, default_folder, load_plan, read_plan
@@ -33,8 +34,6 @@ once, and resumed three times."""
 LOST = "its process ended from outside or crashed (was there enough memory?)"
 TICK = 0.2
 """The most seconds until the folders are looked at again."""
-LATER = 1.0
-"""Seconds until a run that another process writes to is tried again."""
 
 SweepWatch = Callable[["Board", str | None], None]
 """Called with how all runs stand and the name of the one that stands differently; now and then
@@ -122,10 +121,7 @@ def standing(folder: Path) -> Standing:
     path = folder / "metrics.jsonl"
     if not (lines := whole_lines(path)):
         return Standing("running")
-    try:
-        line = Evaluation(**parsed(lines[-1], str(path)))
-    except TypeError as error:
-        raise HeadwayError(f"{path} is corrupted or of another version ({error})") from None
+    line = found_in(Evaluation, parsed(lines[-1], path), str(path))
     return Standing("running", line.step, line.val_loss)
 
 
@@ -196,17 +192,19 @@ class Carrier:
         begun = {name: Standing(step=one.step) for name, one in there.items() if self.is_open(one)}
         self.board = Board(plan.runs, there | begun)
         self.watch = watch if watch is not None else lambda board, name: None
-        self.waiting: list[tuple[float, str]] = []
         self.running: dict[Future[str | None], str] = {}
         self.losses = Counter[str]()
 
     def carry_out(self) -> Board:
         """Carries out all that is to be done; how every run has ended."""
-        left = [name for name, one in self.board.runs.items() if self.is_open(one)]
-        self.waiting = [(0.0, name) for name in left]
         self.watch(self.board, None)
-        while self.waiting or self.running:
-            self.submit()
+        while self.running or self.board.ended < len(self.board.runs):
+            for name in [*self.board.named("waiting"), *self.board.named("elsewhere")]:
+                work = Work.of(self.folders[name], self.configs[name])
+                if len(self.running) >= self.engine.places(work):
+                    break
+                if self.is_free(name):
+                    self.running[self.engine.submit(work)] = name
             if not self.running:
                 time.sleep(TICK)
             for future in wait(self.running, TICK, FIRST_COMPLETED).done:
@@ -223,37 +221,23 @@ class Carrier:
         """Tell whether a run in this state is still to be done, or to be tried again."""
         return not there.has_ended or (there.state == "failed" and self.retry_failed)
 
-    def submit(self) -> None:
-        """Gives the engine what waits, as far as it has places."""
-        for since, name in [*self.waiting]:
-            if since > time.monotonic():
-                continue
-            work = Work.of(self.folders[name], self.configs[name])
-            if len(self.running) >= self.engine.places(work):
-                return
-            self.waiting.remove((since, name))
-            if self.is_free(name):
-                self.running[self.engine.submit(work)] = name
-
     def is_free(self, name: str) -> bool:
         """Tell whether a run, whose folder is made if it is not there, can be gone on with now."""
         folder = self.folders[name]
-        if not is_there(folder):
-            try:
+        try:
+            if not is_there(folder):
                 Run.create(folder, self.configs[name])
-            except HeadwayError as error:
-                if not is_there(folder):  # else another process has just made it
-                    self.tell(name, Standing("failed", message=str(error)))
-                    return False
+        except HeadwayError as error:
+            if not is_there(folder):  # else another process has just made it
+                self.tell(name, Standing("failed", message=str(error)))
+                return False
         there = standing(folder)
-        if not self.is_open(there):
-            self.tell(name, there)
-        elif RunFolder(folder).status == "running":
-            self.leave(name)
-        else:
-            self.tell(name, Standing("running", there.step, there.loss))
-            return True
-        return False
+        if is_free := self.is_open(there) and RunFolder(folder).status != "running":
+            there = Standing("running", there.step, there.loss)
+        elif self.is_open(there):
+            there = Standing("elsewhere", self.board.runs[name].step)
+        self.tell(name, there)
+        return is_free
 
     def settle(self, name: str, future: Future[str | None]) -> None:
         """Takes note of what became of a run: done, failed, lost, or another process has it.
@@ -265,7 +249,6 @@ class Carrier:
         except BrokenExecutor:
             self.losses[name] += 1
             if self.losses[name] < TRIES:
-                self.waiting.insert(0, (0.0, name))
                 self.tell(name, Standing(step=self.board.runs[name].step, message=LOST))
                 return
             failure = f"{LOST}, {TRIES} times"
@@ -278,15 +261,7 @@ class Carrier:
             there = standing(self.folders[name])
         except HeadwayError as error:
             there = Standing("failed", message=str(error))
-        if there.has_ended:
-            self.tell(name, there)
-        else:
-            self.leave(name)
-
-    def leave(self, name: str) -> None:
-        """Leaves a run to the process that is writing to it, for now."""
-        self.waiting.append((time.monotonic() + LATER, name))
-        self.tell(name, Standing("elsewhere", self.board.runs[name].step))
+        self.tell(name, there if there.has_ended else Standing("elsewhere", there.step))
 
     def tell(self, name: str, now: Standing) -> None:
         """Takes note of how a run stands, and tells of it if it stood otherwise."""

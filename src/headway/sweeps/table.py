@@ -119,10 +119,7 @@ def _annotations() -> dict[str, Any]:
     return {**found, "status": Literal[STATUSES], "name": str}
 
 
-def _rank(value: Any) -> tuple[int, Any]:
+def _rank(value: Any) -> tuple[bool, bool, Any]:
     """A key by which values of different types can be sorted, none last."""
-    if value is None:
-        return (2, 0)
-    if isinstance(value, int | float):
-        return (0, value)
-    return (1, said(value))
+    is_number = isinstance(value, int | float)
+    return value is None, not is_number, value if is_number else said(value)

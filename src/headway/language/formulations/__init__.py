@@ -87,7 +87,7 @@ def questions(
         for turn in range(0, count, answers):
             ranks = Random(f"{about}/ranks/{turn}").sample(range(answers), answers)
             for number, rank in enumerate(ranks[: count - turn], start=turn):
-                yield kind.write(Random(f"{about}/{number}"), depth, chains, rank)
+                yield kind.question(Random(f"{about}/{number}"), depth, chains, rank)
 
     return written()
 

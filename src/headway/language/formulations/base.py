@@ -7,6 +7,9 @@ from random import Random
 from headway.errors import require
 from headway.language.question import Question
 
+Written = tuple[str, Sequence[str], Sequence[str]]
+"""A text that asks, the acceptable answers, sorted, and the nearer of these (see `Question`)."""
+
 
 class Formulation(ABC):
     """A way to put the retrieval problem into words.
@@ -26,7 +29,7 @@ class Formulation(ABC):
         """The greatest depth for which there are names enough, for so many chains; 0 if none."""
 
     @abstractmethod
-    def write(self, random: Random, depth: int, chains: int, rank: int) -> Question:
+    def write(self, random: Random, depth: int, chains: int, rank: int) -> Written:
         """Draws names, orders and what is asked, and puts them into words.
 
         Args:
@@ -36,25 +39,11 @@ class Formulation(ABC):
             rank: which of the acceptable answers, sorted, is to be the right one.
         """
 
-    def question(
-        self,
-        prompt: str,
-        depth: int,
-        chains: int,
-        rank: int,
-        acceptable: Sequence[str],
-        nearer: Sequence[str] | None = None,
-    ) -> Question:
-        """The question that a text asks; see `write` and `Question`."""
-        return Question(
-            formulation=self.name,
-            depth=depth,
-            chains=chains,
-            prompt=prompt,
-            correct=acceptable[rank],
-            acceptable=tuple(acceptable),
-            nearer=tuple(nearer or acceptable),
-        )
+    def question(self, random: Random, depth: int, chains: int, rank: int) -> Question:
+        """A question with its answer (see `write`)."""
+        prompt, acceptable, nearer = self.write(random, depth, chains, rank)
+        every, correct = tuple(acceptable), acceptable[rank]
+        return Question(self.name, depth, chains, prompt, correct, every, tuple(nearer))
 
     def answers(self, chains: int) -> int:
         """The number of acceptable answers."""

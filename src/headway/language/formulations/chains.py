@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import ClassVar
 
-from headway.language.formulations.base import Formulation, drawn
+from headway.language.formulations.base import Formulation, Written, drawn
 from headway.language.names import (
     BELIEFS,
     CITIES,
@@ -20,7 +20,6 @@ from headway.language.names import (
     MINERALS,
     PEOPLE,
 )
-from headway.language.question import Question
 
 
 class Chains(Formulation):
@@ -46,7 +45,7 @@ class Chains(Formulation):
             after what is asked about.
         """
 
-    def write(self, random: Random, depth: int, chains: int, rank: int) -> Question:
+    def write(self, random: Random, depth: int, chains: int, rank: int) -> Written:
         """Writes the blocks from the deepest, then the question."""
         symbols, between, (before, after) = self.draw(random, depth, chains)
         acceptable = sorted(symbols[-1])
@@ -59,7 +58,7 @@ class Chains(Formulation):
                 start = self.first.get(left[chain], left[chain])
                 prompt += f"{start}{between[pair - 1]}{right[chain]}{self.end}"
         prompt += f"{before}{symbols[0][asked]}{after}"
-        return self.question(prompt, depth, chains, rank, acceptable)
+        return prompt, acceptable, acceptable
 
 
 class Equations(Chains):

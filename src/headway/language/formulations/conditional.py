@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from random import Random
 
-from headway.language.formulations.base import Formulation, drawn
+from headway.language.formulations.base import Formulation, Written, drawn
 from headway.language.names import (
     ASKED_ABOUT,
     COUNTRIES,
@@ -12,7 +12,6 @@ from headway.language.names import (
     PROFESSIONS,
     RELATIVES,
 )
-from headway.language.question import Question
 
 
 class Functions(Formulation):
@@ -31,7 +30,7 @@ class Functions(Formulation):
         left = len(LETTERS) - chains
         return 1 + left // (2 * chains) if 2 <= chains <= 10 else 0
 
-    def write(self, random: Random, depth: int, chains: int, rank: int) -> Question:
+    def write(self, random: Random, depth: int, chains: int, rank: int) -> Written:
         """Writes tables, then names of functions and of arguments, then the question.
 
         Every row of a table holds every number once, so any value can be asked for.
@@ -63,7 +62,7 @@ class Functions(Formulation):
             known[made % 2] = new
         prompt += f"What is the value of {known[0][asked_f]}({known[1][asked_i]})? "
         prompt += "Say directly only the numeric value, without any other words."
-        return self.question(prompt, depth, chains, rank, values)
+        return prompt, values, values
 
 
 class Relatives(Formulation):
@@ -88,7 +87,7 @@ class Relatives(Formulation):
         """A place per relative."""
         return chains * len(RELATIVES)
 
-    def write(self, random: Random, depth: int, chains: int, rank: int) -> Question:
+    def write(self, random: Random, depth: int, chains: int, rank: int) -> Written:
         """Writes who lives where, who is whose relative, what one does, then the question."""
         count, kinds = self.answers(chains), len(RELATIVES)
         blocks = depth - 3 if depth >= 4 else max(1, depth - 1)
@@ -117,7 +116,7 @@ class Relatives(Formulation):
         whose = f"s {RELATIVES[kind]}" if depth in (2, 3) else ""
         prompt += f"Where does {asked}{whose} live? "
         prompt += "Say directly only the name, without any other words."
-        return self.question(prompt, depth, chains, rank, acceptable, nearer)
+        return prompt, acceptable, nearer
 
     def _work(self, random: Random, people: Sequence[str], person: int, kin: str) -> str:
         """With which relative every profession lives, and what people do: the one who is
