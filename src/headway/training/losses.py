@@ -44,7 +44,7 @@ def evaluate(
 def predictions(
     model: Reader, batch: Batch, chunk: int = CHUNK, tap: TapOf | None = None
 ) -> Float[Tensor, "batch query output"]:
-    """What a model puts out at the queries, computed `chunk` sequences at a time.
+    """The outputs of a model at the queries, computed `chunk` sequences at a time.
 
     Args:
         model: that predicts.

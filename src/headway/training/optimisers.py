@@ -169,7 +169,7 @@ class Optimisers:
             optimiser.step()
 
     def state(self) -> dict[str, Tensor]:
-        """All that they remember, as named tensors."""
+        """Their memory, as named tensors."""
         return {
             f"optimizer.{i}.{index}.{key}": value
             for i, optimiser in enumerate(self.each)
@@ -225,5 +225,5 @@ def _made(model: Transformer, config: TrainingConfig) -> Iterator[torch.optim.Op
 
 
 def _remembers(optimiser: torch.optim.Optimizer) -> bool:
-    """Whether an optimiser has a state of its own: gradient descent without momentum has none."""
+    """Tell whether an optimiser has a state: gradient descent without momentum has none."""
     return not isinstance(optimiser, torch.optim.SGD) or optimiser.defaults["momentum"] > 0
