@@ -75,11 +75,6 @@ class Stream:
         """The batch of a step."""
         return self.asked(step, stage)[1]
 
-    @property
-    def full_from(self) -> int:
-        """The last step before the first that may ask for the whole task."""
-        return self.curriculum.full_from(self.task)
-
     def draws(self, step: int) -> tuple[Tensor, ...]:
         """The random draws of the batch of a step."""
         if self._set is None:

@@ -26,7 +26,7 @@ from headway.training.optimisers import Optimisers
 from headway.training.run import Run, require_device
 from headway.training.seeds import generator_for
 from headway.training.size import require_size
-from headway.training.state import DivergedError, State, rate_scale
+from headway.training.state import DivergedError, State
 
 T = TypeVar("T", bound="Trainer")
 
@@ -213,7 +213,7 @@ class Trainer:
             The loss before it, on the device.
         """
         state = self.state
-        scale = rate_scale(self.config, state.step + 1, state.cooling_from)
+        scale = state.rate_scale(self.config, state.step + 1)
         loss = self._gradients(ask, batch)
         with rounding(self.precision, self.device), self._learning(state.step) as factor:
             self.optimisers.step(scale * factor)
@@ -262,7 +262,7 @@ class Trainer:
                 state.next_stage()
         if state.is_checkpoint(config):
             run.save_checkpoint(state.step, self.model.state_dict())
-        full_from = self.batches.full_from
+        full_from = config.curriculum.full_from(self.batches.task)
         is_stuck = metrics is not None and state.is_stuck(config, run.task.n_hops, full_from)
         if state.is_due(config.save_every) and not is_stuck:
             self.save()

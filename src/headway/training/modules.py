@@ -72,10 +72,8 @@ class Module:
         described = cls(model.n_layers, model.n_heads, count, causal)
         own = parametrize.type_before_parametrizations(model.module)
         maker = own if build is None else build
-        problem = _why_not(maker, model.module)
-        if problem and build is not None:
-            require(False, "build", getattr(build, "__name__", build), problem)
-        if problem:
+        if problem := _why_not(maker, model.module):
+            require(build is None, "build", getattr(build, "__name__", build), problem)
             return described
         source = userfile.source_of(maker)
         assert source is not None

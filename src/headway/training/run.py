@@ -14,8 +14,7 @@ from torch import Tensor, nn
 
 from headway.errors import HeadwayError, require
 from headway.models import Tapped, Transformer, tapped
-from headway.models.hooks import Cache, Names
-from headway.tasks import Batch, Task
+from headway.tasks import Task
 from headway.tasks.registry import change_of, keep
 from headway.text import command, duration, wrapped
 from headway.training.config import FORMAT, Elsewhere, RunConfig, from_dict, to_dict
@@ -232,21 +231,6 @@ class Run(RunFolder):
             module = self._loaded(plain(built), step, load_weights).to(self.device)
             example = self.task.sample(2, torch.Generator(self.device).manual_seed(0))
             return tapped(module, example.inputs)
-
-    def cache(
-        self, batch: Batch, step: int | None = None, names: Names | None = None
-    ) -> tuple[Tensor, Cache]:
-        """The outputs of the model of a checkpoint, and all that it computes on the way.
-
-            outputs, cache = run.cache(run.task.sample(8, generator))
-            cache["blocks.1.attn.hook_pattern"]
-
-        Args:
-            batch: of the task.
-            step: of the checkpoint; by default the last.
-            names: what is kept (see `Transformer.run_with_cache`); by default all.
-        """
-        return self.transformer(step).run_with_cache(batch.inputs, names)
 
     def _loaded(
         self,

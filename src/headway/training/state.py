@@ -67,8 +67,20 @@ class State:
         return self.step % every == 0 or self.step == self.end
 
     def is_checkpoint(self, config: TrainingConfig) -> bool:
-        """Tell whether the weights after this step are kept."""
-        return is_checkpoint(config, self.step, self.end)
+        """Tell whether the weights after this step are kept. The first and the last always are."""
+        if self.step in (0, self.end):
+            return True
+        if config.checkpoints == "log":
+            return self.step & (self.step - 1) == 0
+        return config.checkpoint_every > 0 and self.step % config.checkpoint_every == 0
+
+    def rate_scale(self, config: TrainingConfig, step: int) -> float:
+        """The factor on the learning rates at a step: linear warm-up, constant, then cool-down."""
+        warm = min(1.0, step / config.warmup_steps) if config.warmup_steps else 1.0
+        if not config.cooldown_steps:
+            return warm
+        left = self.cooling_from + config.cooldown_steps - step + 1
+        return warm * min(1.0, max(0.0, left / config.cooldown_steps))
 
     def add_losses(self, losses: Sequence[float]) -> None:
         """Takes note of the losses of the last steps.
@@ -107,7 +119,7 @@ class State:
             "train_loss": sum(self.losses) / len(self.losses),
             "val_loss": loss,
             "partial": dict(zip(hops, losses, strict=True)),
-            "rate_scale": rate_scale(config, self.step, self.cooling_from),
+            "rate_scale": self.rate_scale(config, self.step),
             "seconds": round(self.seconds, 3),
             "examples_per_second": round(examples / self.seconds, 1),
         }
@@ -141,21 +153,3 @@ class State:
 
     def _diverged(self, step: int, loss: float) -> DivergedError:
         return DivergedError(f"the loss is {loss} at step {step}: lower training.learning_rate")
-
-
-def rate_scale(config: TrainingConfig, step: int, cooling_from: int) -> float:
-    """The factor on the learning rates at a step: linear warm-up, constant, linear cool-down."""
-    warm = min(1.0, step / config.warmup_steps) if config.warmup_steps else 1.0
-    if not config.cooldown_steps:
-        return warm
-    left = cooling_from + config.cooldown_steps - step + 1
-    return warm * min(1.0, max(0.0, left / config.cooldown_steps))
-
-
-def is_checkpoint(config: TrainingConfig, step: int, end: int) -> bool:
-    """Tell whether the weights after a step are kept. The first and the last always are."""
-    if step in (0, end):
-        return True
-    if config.checkpoints == "log":
-        return step & (step - 1) == 0
-    return config.checkpoint_every > 0 and step % config.checkpoint_every == 0
