@@ -24,7 +24,7 @@ from headway.fields import Positive, Written, check, from_json, to_json
 from headway.models import Tap, Transformer, TransformerConfig
 from headway.tasks import Batch, Targets, Task
 from headway.theory import closed_form
-from headway.training.losses import Reader, loss_on
+from headway.training.losses import Reader, asked
 from headway.training.seeds import seed_of
 from headway.userfile import described, installed
 
@@ -161,7 +161,8 @@ class Curriculum:
         self, model: Transformer, targets: Targets, batch: Batch, ask: Ask, tap: Tap | None = None
     ) -> Float[Tensor, ""]:
         """The number that a step lowers: the mean loss of all that its batch asks."""
-        return loss_on(ask.reader(model), targets, batch, tap)
+        predicted = ask.reader(model)(batch.inputs, tap)
+        return targets.loss(asked(predicted, targets, batch), batch.targets)
 
     def learning(self, model: Transformer) -> Callable[[int], AbstractContextManager[float]]:
         """Prepares a model before its optimisers are made, perhaps freezing some of its weights.

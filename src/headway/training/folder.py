@@ -197,9 +197,8 @@ class RunFolder:
         found_in(list[Session], [] if sessions is None else sessions, str(path))
         return sessions or []
 
-    def rewind(self, step: int, environment: dict[str, Any]) -> None:
-        """Forgets what was written after a step, and notes where and in which environment the run
-        goes on; nothing is noted without an environment.
+    def rewind(self, step: int) -> None:
+        """Forgets what was written after a step.
 
         A circuit and its dates go too, as they will not be those of the run's last weights.
         """
@@ -210,9 +209,6 @@ class RunFolder:
             self.remove(f"circuit_{after:07d}.json")
             self.drop_checkpoint(after)
         self.remove("outcome.json")
-        if environment:
-            sessions = [*self.sessions(), {**environment, "from_step": step}]
-            self.write("environment.json", sessions)
         for folder in (self.folder / "checkpoints", self.folder):
             with clear_io_errors(folder, "write to"):
                 sync_folder(folder)

@@ -230,10 +230,11 @@ class Trainer:
         environment = describe_environment(config.device, config.threads)
         environment |= {"precision": self.precision}
         environment |= {"task_changed": self.run.changed} if self.run.changed else {}
-        again = state.step > 0 or bool(state.given_up)
-        self.run.rewind(state.step, environment if again else {})
-        if not again:
-            self.run.write("environment.json", [environment])
+        sessions = [environment]
+        if state.step > 0 or state.given_up:
+            sessions = [*self.run.sessions(), {**environment, "from_step": state.step}]
+        self.run.rewind(state.step)
+        self.run.write("environment.json", sessions)
         self._clock = time.perf_counter()
 
     def after(self, loss: Tensor, watch: Watch | None) -> None:
@@ -311,7 +312,7 @@ class Trainer:
         before = [*self.state.given_up, given_up]
         self.start(State.at_start(self.config, before, self.state.seconds))
         self.save()
-        self.run.rewind(0, {})
+        self.run.rewind(0)
 
     def finish(self) -> None:
         """Records that the run is done.
