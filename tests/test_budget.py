@@ -13,7 +13,7 @@ CAPS = {
     "src/headway/tasks": 1980,
     "src/headway/relations": 590,
     "src/headway/models": 2140,
-    "src/headway/training": 3660,
+    "src/headway/training": 3540,
     "src/headway/circuits": 6640,
     "src/headway/sweeps": 1250,
     "src/headway/language": 1880,

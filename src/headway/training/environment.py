@@ -6,6 +6,7 @@ Precision is that of a step's matrix products; weights are always float32.
 import functools
 import os
 import platform
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -61,12 +62,9 @@ def processor() -> str:
 def _cpuinfo(*fields: str) -> str:
     """The first of some fields that Linux tells of the first processor; empty elsewhere."""
     cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text(errors="replace").splitlines():
-            name, _, value = line.partition(":")
-            if name.strip() in fields:
-                return value.strip()
-    return ""
+    text = cpuinfo.read_text(errors="replace") if cpuinfo.exists() else ""
+    found = re.search(rf"^(?:{'|'.join(fields)})[ \t]*:(.*)$", text, re.MULTILINE)
+    return found[1].strip() if found else ""
 
 
 def resolved(precision: str, device: torch.device) -> str:
