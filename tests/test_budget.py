@@ -13,7 +13,7 @@ CAPS = {
     "src/headway/tasks": 1980,
     "src/headway/relations": 590,
     "src/headway/models": 2080,
-    "src/headway/training": 3660,
+    "src/headway/training": 3540,
     "src/headway/circuits": 6640,
     "src/headway/sweeps": 1180,
     "src/headway/language": 1850,

@@ -33,7 +33,6 @@ class Gaps(Curriculum):
     """
 
     kind = "gaps"
-    is_steady = True
     hops: tuple[AtLeastOne, ...] | None = None
 
     def require(self, task: Task, model: TransformerConfig, training: TrainingConfig) -> None:
@@ -59,7 +58,6 @@ class FinalHop(Curriculum):
     """The last hop alone: no curriculum."""
 
     kind = "final_hop"
-    is_steady = True
 
     def require(self, task: Task, model: TransformerConfig, training: TrainingConfig) -> None:
         """Checks that sequences do not ask for one of several hops."""

@@ -54,7 +54,7 @@ def test_depths_grow_by_one_every_so_many_steps():
     stream = stream_of(Growing(3))
     depths = [depth_of(stream.batch(step)) for step in range(1, 16)]
     assert depths == [1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 4, 4, 4]
-    assert stream.full_from == 9
+    assert stream.curriculum.full_from(stream.task) == 9
 
 
 @pytest.mark.parametrize("final", [False, True])
@@ -96,7 +96,7 @@ def test_hops_come_one_after_another(task, order, expected):
         assert asked(stream, step) == hops
         assert torch.equal(batch.targets[:, :, hops], whole.targets[:, :, hops])
         assert torch.equal(batch.inputs, whole.inputs)
-    assert stream.full_from == 6
+    assert stream.curriculum.full_from(stream.task) == 6
 
 
 def test_a_random_hop_is_each_about_equally_often():

@@ -46,7 +46,7 @@ def recorded(folder, seed, steps):
 
 
 def is_induction(found):
-    """Whether a head reads the previous token, and one above it what followed last time."""
+    """Tell whether a head reads the previous token, and one above it what followed last time."""
     layers = {}
     for path in found.circuit.paths:
         layers.setdefault(path.relation, set()).add(path.layer)

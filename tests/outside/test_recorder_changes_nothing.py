@@ -17,7 +17,7 @@ from attending import TASK, Busy, Net
 
 
 def state_of(model):
-    """All that a module holds, by name: tensors as numbers, containers as they print."""
+    """The content of a module, by name: tensors as numbers, containers as they print."""
     found = {}
     for path, module in model.named_modules():
         for name, value in vars(module).items():
@@ -32,7 +32,7 @@ def state_of(model):
 
 
 def trained(model, folder, autocast=False):
-    """What is left of ten steps with dropout, recorded or not: the module, and what is drawn."""
+    """The outcome of ten steps with dropout, recorded or not: the module, and what is drawn."""
     torch.manual_seed(0)
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002

@@ -1,4 +1,4 @@
-"""What a recorder keeps of a module opens again, whatever is wrapped around the module."""
+"""A module that a recorder keeps opens again, whatever is wrapped around the module."""
 
 import sys
 from pathlib import Path
@@ -59,7 +59,7 @@ def recorded(folder, model, **told):
 
 @torch.no_grad()
 def answer(model):
-    """What a module puts out in evaluation mode, read as it was written."""
+    """The outputs of a module in evaluation mode, read as it was written."""
     flags = {module: module.training for module in model.modules()}
     model.eval()
     with torch.compiler.set_stance("force_eager"):

@@ -1,4 +1,4 @@
-"""What stops training between two steps."""
+"""Interrupts of training between two steps."""
 
 
 class InterruptError(Exception):

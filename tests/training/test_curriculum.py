@@ -1,4 +1,4 @@
-"""What training steps ask for: which depth, which hops; and curricula of one's own."""
+"""The demands of training steps: which depth, which hops; and curricula of one's own."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

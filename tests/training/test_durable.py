@@ -1,4 +1,4 @@
-"""What is reported as kept survives a power cut, and what was lost is not passed over."""
+"""Files reported as kept survive a power cut, and lost ones are not passed over."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ from headway.training.files import draft_of, read_tensors, write_tensors
 
 @pytest.fixture
 def synced(monkeypatch):
-    """What was flushed to disk, in order."""
+    """The paths that were flushed to disk, in order."""
     paths: list[str] = []
     real = os.fsync
 

@@ -1,4 +1,4 @@
-"""What the machine can do, as far as a run depends on it."""
+"""The machine's abilities, as far as a run depends on it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Where runs are found: in a folder, in sweeps, and in folders of sweeps."""
+"""Finding runs: in a folder, in sweeps, and in folders of sweeps."""
 
 import pytest
 

@@ -10,16 +10,17 @@ from headway.training import (
     held_out,
     train,
 )
-from headway.training.state import is_checkpoint, rate_scale
+from headway.training.state import State
 
 
 def test_rates_rise_stay_and_fall():
     config = TrainingConfig(steps=100, warmup_steps=10, cooldown_steps=20)
-    scales = [rate_scale(config, step, 80) for step in range(1, 101)]
+    scales = [State(cooling_from=80).rate_scale(config, step) for step in range(1, 101)]
     assert scales[:10] == pytest.approx([i / 10 for i in range(1, 11)])
     assert set(scales[10:80]) == {1.0}
     assert scales[80:] == pytest.approx([1 - i / 20 for i in range(20)])
-    assert {rate_scale(TrainingConfig(steps=10), step, 10) for step in range(1, 11)} == {1.0}
+    steady = TrainingConfig(steps=10)
+    assert {State(cooling_from=10).rate_scale(steady, step) for step in range(1, 11)} == {1.0}
 
 
 def test_cooling_starts_when_the_loss_is_low_enough_and_then_training_ends(
@@ -34,7 +35,7 @@ def test_cooling_starts_when_the_loss_is_low_enough_and_then_training_ends(
 
 def test_checkpoints_on_a_log_schedule():
     config = TrainingConfig(checkpoints="log")
-    kept = [step for step in range(101) if is_checkpoint(config, step, 100)]
+    kept = [step for step in range(101) if State(step, 100).is_checkpoint(config)]
     assert kept == [0, 1, 2, 4, 8, 16, 32, 64, 100]
 
 

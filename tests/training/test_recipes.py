@@ -1,4 +1,4 @@
-"""What recipes choose."""
+"""The choices of recipes."""
 
 import pytest
 

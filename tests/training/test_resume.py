@@ -65,6 +65,9 @@ def test_interrupted_at_every_step_and_resumed_gives_the_same_run(
     broken = resume(folder)
 
     assert broken.status == "done"
+    first, *later = (session.get("from_step") for session in broken.sessions())
+    assert (first, later) == (None, sorted(later))
+    assert 0 < later[-1] < last
     assert broken.checkpoint_steps() == whole.checkpoint_steps()
     for step in whole.checkpoint_steps():
         assert same(weights(broken, step), weights(whole, step))

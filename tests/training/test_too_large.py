@@ -1,4 +1,4 @@
-"""What is plainly larger than the machine is refused in one line, before anything is taken."""
+"""Refusals of runs plainly larger than the machine: one line, before anything is taken."""
 
 import resource
 import time

@@ -13,7 +13,7 @@ from headway.errors import HeadwayError
 from headway.training.config import Elsewhere
 from headway.training.loop import Trainer
 from headway.training.run import Run
-from headway.training.state import is_checkpoint
+from headway.training.state import State
 
 
 def faults_of(folder: Path) -> list[str]:
@@ -58,6 +58,7 @@ def _require_checkpoints(run: Run, last: int) -> None:
     """
     config, kept = run.config.training, run.checkpoint_steps()
     done = run.status == "done"
-    due = [step for step in range(last + done) if is_checkpoint(config, step, last if done else -1)]
+    steps = (State(step, last if done else -1) for step in range(last + done))
+    due = [state.step for state in steps if state.is_checkpoint(config)]
     if missing := sorted({*due} - {*kept}):
         raise HeadwayError(f"{run.folder}: the checkpoints of steps {missing} are missing")

@@ -19,7 +19,7 @@ from headway.tasks import Batch, Task
 
 @dataclass(frozen=True)
 class Clamp:
-    """Which paths are blocked, and when.
+    """The paths that are blocked, and when.
 
     Attributes:
         paths: those along which attention is zero.

@@ -39,7 +39,7 @@ SECTIONS = ("task", "model", "training")
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How to train.
+    """Settings of training.
 
     Attributes:
         steps: at most so many optimiser steps, over all attempts.
@@ -130,7 +130,7 @@ class TrainingConfig:
 
     @property
     def clamp(self) -> Clamp:
-        """What is blocked, and when."""
+        """The paths that are blocked, and when."""
         paths = tuple(Path.parse(path) for path in self.clamped)
         return Clamp(paths, self.clamped_after, self.clamped_until)
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import EntryPoint
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, NoReturn, TypeVar
 
@@ -25,7 +24,7 @@ from headway.fields import Positive, Written, check, from_json, to_json
 from headway.models import Tap, Transformer, TransformerConfig
 from headway.tasks import Batch, Targets, Task
 from headway.theory import closed_form
-from headway.training.losses import Reader, loss_on
+from headway.training.losses import Reader, asked
 from headway.training.seeds import seed_of
 from headway.userfile import described, installed
 
@@ -57,13 +56,9 @@ class Offered(Mapping[str, T]):
     def __getitem__(self, name: str) -> T:
         if name in self.known:
             return self.known[name]
-        if point := installed(self.group).get(name):
-            return self.known.setdefault(name, self._imported(name, point))
-        raise KeyError(name)
-
-    def _imported(self, name: str, point: EntryPoint) -> T:
+        point = installed(self.group)[name]
         try:
-            return point.load()
+            return self.known.setdefault(name, point.load())
         except Exception as error:  # whatever a package may raise
             where = f"{self.field} = {name!r}: the entry point {point.value}"
             raise HeadwayError(f"{where} fails: {described(error)}") from None
@@ -80,7 +75,7 @@ CURRICULA: "Offered[type[Curriculum]]" = Offered("headway.curricula", CURRICULUM
 
 
 class Ask(NamedTuple):
-    """What a step asks for; where it says nothing, all that the task has.
+    """A step's demands; where it says nothing, all that the task has.
 
     Attributes:
         depth: of the sequences.
@@ -101,15 +96,13 @@ class Ask(NamedTuple):
 
 @dataclass(frozen=True)
 class Curriculum:
-    """What training steps ask for: unless a curriculum says otherwise, the whole task.
+    """The demands of training steps: unless a curriculum says otherwise, the whole task.
 
     Attributes:
         kind: the name by which configs choose it.
-        is_steady: whether every step asks for the same, of all weights.
     """
 
     kind: ClassVar[str] = ""
-    is_steady: ClassVar[bool] = False
 
     def __init_subclass__(cls):
         CURRICULA.known[cls.kind] = cls
@@ -142,7 +135,7 @@ class Curriculum:
         return self.view(task)
 
     def ask(self, step: int, stage: int, task: Task, seed: object) -> Ask:
-        """What a step asks for.
+        """The demands of a step.
 
         Args:
             step: of training, from 1.
@@ -153,11 +146,11 @@ class Curriculum:
         return Ask()
 
     def judged(self, stage: int, task: Task) -> Ask | None:
-        """What a stage is evaluated on, to find whether it is over; None if it is the last."""
+        """The sequences by which it is found whether a stage is over; None of the last stage."""
         return None
 
     def is_over(self, losses: Sequence[float]) -> bool:
-        """Whether a stage is over, by the losses of the hops that it is judged by."""
+        """Tell whether a stage is over, by the losses of the hops that it is judged by."""
         return False
 
     def full_from(self, task: Task) -> int:
@@ -167,8 +160,9 @@ class Curriculum:
     def loss(
         self, model: Transformer, targets: Targets, batch: Batch, ask: Ask, tap: Tap | None = None
     ) -> Float[Tensor, ""]:
-        """What a step lowers: the mean loss of all that its batch asks."""
-        return loss_on(ask.reader(model), targets, batch, tap)
+        """The number that a step lowers: the mean loss of all that its batch asks."""
+        predicted = ask.reader(model)(batch.inputs, tap)
+        return targets.loss(asked(predicted, targets, batch), batch.targets)
 
     def learning(self, model: Transformer) -> Callable[[int], AbstractContextManager[float]]:
         """Prepares a model before its optimisers are made, perhaps freezing some of its weights.
@@ -185,7 +179,6 @@ class Implicit(Curriculum):
     """All hops at every step, as in the paper (Musat 2024, section 7)."""
 
     kind = "implicit"
-    is_steady = True
 
 
 @dataclass(frozen=True)
@@ -293,7 +286,7 @@ class Deepening(Curriculum):
         return Ask(max(one.depths), range(one.hops), layers=closed_form(one.hops))
 
     def is_over(self, losses: Sequence[float]) -> bool:
-        """Whether every hop is learnt."""
+        """Tell whether every hop is learnt."""
         return max(losses) < self.learnt
 
 

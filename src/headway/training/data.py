@@ -67,7 +67,7 @@ class Stream:
             self._epoch, self._shuffle = -1, torch.empty(0)
 
     def asked(self, step: int, stage: int = 0) -> tuple[Ask, Batch]:
-        """What a step (from 1) asks for in a stage of the curriculum, and its batch."""
+        """The demands of a step (from 1) in a stage of the curriculum, and its batch."""
         ask = self.curriculum.ask(step, stage, self.task, self.seed)
         return ask, batch_of(self.task, self.draws(step), ask)
 
@@ -75,13 +75,8 @@ class Stream:
         """The batch of a step."""
         return self.asked(step, stage)[1]
 
-    @property
-    def full_from(self) -> int:
-        """The last step before the first that may ask for the whole task."""
-        return self.curriculum.full_from(self.task)
-
     def draws(self, step: int) -> tuple[Tensor, ...]:
-        """All that is random about the batch of a step."""
+        """The random draws of the batch of a step."""
         if self._set is None:
             return self.task.draw(self.size, generator_for(self.device, self.seed, "step", step))
         epoch, index = divmod(step - 1, self._per_epoch)

@@ -1,4 +1,4 @@
-"""Where a run's numbers come from: versions, machine, threads, precision, and the command.
+"""The origin of a run's numbers: versions, machine, threads, precision, and the command.
 
 Precision is that of a step's matrix products; weights are always float32.
 """
@@ -6,6 +6,7 @@ Precision is that of a step's matrix products; weights are always float32.
 import functools
 import os
 import platform
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -41,7 +42,7 @@ def describe_environment(device: str, threads: int) -> dict[str, Any]:
 
 @functools.cache
 def multiplies_bfloat16() -> bool:
-    """Whether the processor multiplies bfloat16 matrices quicker than those of single precision.
+    """Tell whether the processor multiplies bfloat16 matrices quicker than float32 ones.
 
     It does with AMX, with Arm's instructions, and with AVX512-BF16 unless Intel made it: there such
     products took 1.1 to 1.8 times as long (docs/training.md). Where the system does not list its
@@ -61,16 +62,13 @@ def processor() -> str:
 def _cpuinfo(*fields: str) -> str:
     """The first of some fields that Linux tells of the first processor; empty elsewhere."""
     cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text(errors="replace").splitlines():
-            name, _, value = line.partition(":")
-            if name.strip() in fields:
-                return value.strip()
-    return ""
+    text = cpuinfo.read_text(errors="replace") if cpuinfo.exists() else ""
+    found = re.search(rf"^(?:{'|'.join(fields)})[ \t]*:(.*)$", text, re.MULTILINE)
+    return found[1].strip() if found else ""
 
 
 def resolved(precision: str, device: torch.device) -> str:
-    """What `auto` is on a device: bfloat16 if such products are quicker there."""
+    """The precision that `auto` is on a device: bfloat16 if such products are quicker there."""
     if precision != "auto":
         return precision
     if device.type == "cuda":

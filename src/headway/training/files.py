@@ -24,6 +24,8 @@ from headway.errors import HeadwayError
 from headway.reading import opened, parsed, read_bytes
 from headway.userfile import described
 
+UNEXPECTED = AttributeError, LookupError, OverflowError, RuntimeError, TypeError, ValueError
+
 
 @contextmanager
 def clear_io_errors(path: Path, doing: str) -> Iterator[None]:
@@ -43,11 +45,8 @@ def clear_content_errors(what: object) -> Iterator[None]:
     """
     try:
         yield
-    except (
-        *(KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError),
-        OverflowError,
-    ) as error:
-        reason = f"{type(error).__name__}: {first_line(error)}"
+    except UNEXPECTED as error:
+        reason = described(error)
         raise HeadwayError(f"{what} is corrupted or of another version ({reason})") from None
 
 
@@ -72,7 +71,7 @@ def first_line(error: Exception) -> str:
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is a file or folder.
+    """Tell whether there is a file or folder.
 
     Raises:
         HeadwayError: if that cannot be told, for want of permission or as no file can be called so.
@@ -193,7 +192,7 @@ def holding(folder: Path, busy: HeadwayError) -> Iterator[None]:
 
 
 def is_held(lock: Path) -> bool:
-    """Whether a process holds a lock; nothing is written to tell."""
+    """Tell whether a process holds a lock; nothing is written to tell."""
     try:
         with os.fdopen(opened(lock)) as file:
             fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)

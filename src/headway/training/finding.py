@@ -1,4 +1,4 @@
-"""Where runs lie: in a folder, in the sweeps that it holds, and in folders of sweeps."""
+"""Finding runs: in a folder, in the sweeps that it holds, and in folders of sweeps."""
 
 import os
 from pathlib import Path
@@ -9,13 +9,13 @@ from headway.training.run import Run
 from headway.words import natural
 
 PLAN = "plan.json"
-"""What a sweep's folder holds beside its runs."""
+"""The file that a sweep's folder holds beside its runs."""
 
 LEFT_BY_RUNS = ("metrics.jsonl", "checkpoints", "state.safetensors", "outcome.json")
-"""What tells a run's folder that has lost its config from folders of other things."""
+"""Files that tell a run's folder that has lost its config from folders of other things."""
 
 LEVELS = 3
-"""How deep runs lie at most: in a sweep in a folder of sweeps."""
+"""Levels at which runs lie at most: in a sweep in a folder of sweeps."""
 
 
 def find_runs(folder: Path) -> list[Run | HeadwayError]:
@@ -24,11 +24,8 @@ def find_runs(folder: Path) -> list[Run | HeadwayError]:
     Raises:
         HeadwayError: if there is no such folder, or it cannot be read.
     """
-    require_folder(folder)
-    with clear_io_errors(folder, "read"):
-        paths = _folders_in(folder)
     runs: list[Run | HeadwayError] = []
-    for path in paths:
+    for path in _folders_in(folder):
         try:
             runs.append(Run.open(path))
         except HeadwayError as error:
@@ -51,52 +48,39 @@ def run_folders(folder: Path, root: Path | None = None) -> list[Path]:
     Raises:
         HeadwayError: if there is no such folder, or it cannot be read.
     """
-    require_folder(folder)
-    with clear_io_errors(folder, "read"):
-        os.scandir(folder).close()
+    _folders_in(folder)  # else a folder that cannot be read would count as a run
     return _runs_in(folder, LEVELS, root)
 
 
-def require_folder(folder: Path) -> None:
-    """Makes sure that there is a folder."""
-    if not is_there(folder):
-        raise HeadwayError(f"{folder}: there is no such folder")
-
-
 def leads_out(path: Path | os.DirEntry[str], root: Path) -> bool:
-    """Whether something is a link that leads out of a folder, which has no links in its path."""
-    is_link = os.path.islink(path) if isinstance(path, Path) else path.is_symlink()
-    return is_link and not Path(os.path.realpath(path)).is_relative_to(root)
+    """Tell whether something is a link that leads out of a folder without links in its path."""
+    return path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root)
 
 
 def _runs_in(folder: Path, levels: int, root: Path | None) -> list[Path]:
     """The runs at most so many levels below a folder; the folder itself if it is a run's."""
-    if _is_run(folder):
+    if any(os.path.exists(folder / name) for name in ("config.json", *LEFT_BY_RUNS)):
         return [folder]
     if levels == 0:
         return []
     try:
         inside = _folders_in(folder, root)
-    except OSError:  # of which `Run.open` tells
+    except HeadwayError:  # of which `Run.open` tells
         return [folder]
     below = 0 if os.path.exists(folder / PLAN) else levels - 1
     return [run for path in inside for run in _runs_in(path, below, root)]
 
 
-def _is_run(folder: Path) -> bool:
-    return any(os.path.exists(folder / name) for name in ("config.json", *LEFT_BY_RUNS))
-
-
 def _folders_in(folder: Path, root: Path | None = None) -> list[Path]:
-    with os.scandir(folder) as entries:
+    """The folders in a folder, but for those out of a root, in natural order.
+
+    Raises:
+        HeadwayError: if there is no such folder, or it cannot be read.
+    """
+    if not is_there(folder):
+        raise HeadwayError(f"{folder}: there is no such folder")
+    with clear_io_errors(folder, "read"), os.scandir(folder) as entries:
         shown = [one for one in entries if not one.name.startswith(".")]
-    inside = [one for one in shown if root is None or not leads_out(one, root)]
-    names = [one.name for one in inside if _is_folder(one)]
+        inside = [one for one in shown if root is None or not leads_out(one, root)]
+        names = [one.name for one in inside if os.path.isdir(one)]
     return [folder / name for name in sorted(names, key=natural)]
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False

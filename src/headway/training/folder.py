@@ -48,14 +48,14 @@ FOUND_OUT = (
 """The files that are about the weights of the last step."""
 
 LAST = ("step", "val_loss", "partial", "seconds")
-"""What an outcome has from the last evaluation; known of every run that is done."""
+"""The fields that an outcome has from the last evaluation; known of every run that is done."""
 
 CHECKPOINT = re.compile(r"step_([0-9]+)\.safetensors")
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a line of `metrics.jsonl` must say."""
+    """A line of `metrics.jsonl`."""
 
     step: NotNegative
     train_loss: float
@@ -68,7 +68,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Session:
-    """What an entry of `environment.json` must say, if it says it."""
+    """An entry of `environment.json`; it may lack this, and has more."""
 
     command: list[str] = field(default_factory=list)
 
@@ -83,7 +83,7 @@ class GivenUp:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What `outcome.json` must say; a figure that was never known is None."""
+    """The content of `outcome.json`; a figure that was never known is None."""
 
     status: Literal["done", "failed"]
     message: str | None = None
@@ -96,7 +96,7 @@ class Outcome:
 
 
 class Finding(Protocol):
-    """What is found out about a run, and kept in one file of its folder."""
+    """A result about a run, kept in one file of its folder."""
 
     FILE: ClassVar[str]
 
@@ -131,7 +131,7 @@ class RunFolder:
         return sorted(int(match[1]) for match in map(CHECKPOINT.fullmatch, names) if match)
 
     def checkpoint_path(self, step: int) -> Path:
-        """Where the weights after a step are kept."""
+        """The file in which the weights after a step are kept."""
         return self.folder / "checkpoints" / f"step_{step:07d}.safetensors"
 
     def save_checkpoint(self, step: int, weights: dict[str, Tensor]) -> None:
@@ -187,7 +187,7 @@ class RunFolder:
         return found
 
     def sessions(self) -> list[Any]:
-        """Where the run was computed, from its start on; nothing if its folder does not tell.
+        """The environments that the run was computed in, in order; none if its folder tells none.
 
         Raises:
             HeadwayError: if what it tells is no list.
@@ -197,9 +197,8 @@ class RunFolder:
         found_in(list[Session], [] if sessions is None else sessions, str(path))
         return sessions or []
 
-    def rewind(self, step: int, environment: dict[str, Any]) -> None:
-        """Forgets what was written after a step, and notes where and in which environment the run
-        goes on; nothing is noted without an environment.
+    def rewind(self, step: int) -> None:
+        """Forgets what was written after a step.
 
         A circuit and its dates go too, as they will not be those of the run's last weights.
         """
@@ -210,9 +209,6 @@ class RunFolder:
             self.remove(f"circuit_{after:07d}.json")
             self.drop_checkpoint(after)
         self.remove("outcome.json")
-        if environment:
-            sessions = [*self.sessions(), {**environment, "from_step": step}]
-            self.write("environment.json", sessions)
         for folder in (self.folder / "checkpoints", self.folder):
             with clear_io_errors(folder, "write to"):
                 sync_folder(folder)
@@ -256,7 +252,7 @@ class RunFolder:
         write_tensors(self.folder / "state.safetensors", tensors, about)
 
     def outcome(self) -> dict[str, Any] | None:
-        """How the run ended, with every field of `Outcome`; None if it has not.
+        """The end of the run, with every field of `Outcome`; None if it has not.
 
         Raises:
             HeadwayError: if the file does not say what it must.

@@ -82,14 +82,21 @@ def resume(folder: str | Path, watch: Watch | None = None, changed_task: bool = 
         changed_task: whether to go on although the file of the run's task has changed.
 
     Raises:
-        HeadwayError: if there is no such run, its task has changed, another process is writing to
-            it, or the state to resume from is missing, damaged or of another model.
+        HeadwayError: if there is no such run, its device is not available or too small, its task
+            has changed, another process is writing to it, or the state to resume from is missing,
+            damaged or of another model.
     """
     run = Run.open(folder)
     if run.status == "done":
         run.metrics()
     else:
-        run.require_resumable(changed_task)
+        require_device(run.config.device)
+        require_size(run.config)
+        if run.changed and not changed_task:
+            raise HeadwayError(
+                f"{run.folder}: {run.changed}: put the file back as it was, or resume with"
+                " changed_task to go on with the task as it is"
+            )
         fit(run, watch)
     return run
 
@@ -187,10 +194,12 @@ class Trainer:
         Raises:
             DivergedError: if the loss stops being a number; the run has ended as failed then.
         """
+        run = self.run
         self.begin()
         try:
             while self.state.step < self.state.end:
-                self.before()
+                if self.state.step == 0:
+                    run.save_checkpoint(0, self.model.state_dict())
                 ask, batch = self.batches.asked(self.state.step + 1, self.state.stage)
                 self.after(self.step(ask, batch), watch)
         except DivergedError as error:
@@ -203,11 +212,12 @@ class Trainer:
         Returns:
             The loss before it, on the device.
         """
-        step, config = self.state.step, self.config
+        state = self.state
+        scale = state.rate_scale(self.config, state.step + 1)
         loss = self._gradients(ask, batch)
-        with rounding(self.precision, self.device), self._learning(step) as factor:
-            self.optimisers.step(self.state.next_scale(config) * factor)
-        self.state.step += 1
+        with rounding(self.precision, self.device), self._learning(state.step) as factor:
+            self.optimisers.step(scale * factor)
+        state.step += 1
         return loss
 
     def _loss(self, ask: Ask, batch: Batch) -> Tensor:
@@ -220,16 +230,12 @@ class Trainer:
         environment = describe_environment(config.device, config.threads)
         environment |= {"precision": self.precision}
         environment |= {"task_changed": self.run.changed} if self.run.changed else {}
-        again = state.step > 0 or bool(state.given_up)
-        self.run.rewind(state.step, environment if again else {})
-        if not again:
-            self.run.write("environment.json", [environment])
+        sessions = [environment]
+        if state.step > 0 or state.given_up:
+            sessions = [*self.run.sessions(), {**environment, "from_step": state.step}]
+        self.run.rewind(state.step)
+        self.run.write("environment.json", sessions)
         self._clock = time.perf_counter()
-
-    def before(self) -> None:
-        """Keeps the weights that an attempt starts from."""
-        if self.state.step == 0:
-            self.run.save_checkpoint(0, self.model.state_dict())
 
     def after(self, loss: Tensor, watch: Watch | None) -> None:
         """Reads losses, evaluates, keeps weights, saves, gives an attempt up: whatever is due.
@@ -239,15 +245,17 @@ class Trainer:
         """
         run, state, config = self.run, self.state, self.config
         self._unread.append(loss)
-        is_due = state.is_due(config)
-        known = torch.stack(self._unread).tolist() if is_due else []
+        is_read = state.is_checkpoint(config) or any(
+            map(state.is_due, (config.eval_every, config.save_every))
+        )
+        known = torch.stack(self._unread).tolist() if is_read else []
         before, self._clock = self._clock, time.perf_counter()
         state.seconds += self._clock - before
         metrics = None
-        if is_due:
+        if is_read:
             self._unread.clear()
             state.add_losses(known)
-        if state.is_evaluated(config):
+        if state.is_due(config.eval_every):
             losses = self.losses(self.model, run.task, self.validation)
             metrics = state.add_evaluation(config, run.task.hops, losses)
             run.append_metrics(metrics)
@@ -255,9 +263,9 @@ class Trainer:
                 state.next_stage()
         if state.is_checkpoint(config):
             run.save_checkpoint(state.step, self.model.state_dict())
-        full_from = self.batches.full_from
+        full_from = config.curriculum.full_from(self.batches.task)
         is_stuck = metrics is not None and state.is_stuck(config, run.task.n_hops, full_from)
-        if state.is_saved(config) and not is_stuck:
+        if state.is_due(config.save_every) and not is_stuck:
             self.save()
         if watch is not None:
             watch(run, state.step, state.end, metrics)
@@ -276,7 +284,7 @@ class Trainer:
         return held_out(self.run.task, count, config.seed, config.device, purpose)
 
     def is_stage_over(self) -> bool:
-        """Whether the model has learnt what the present stage of its curriculum is about."""
+        """Tell whether the model has learnt what the present stage of its curriculum is about."""
         config, curriculum, task = self.run.config, self.config.curriculum, self.batches.task
         ask = curriculum.judged(self.state.stage, task)
         if ask is None:
@@ -304,7 +312,7 @@ class Trainer:
         before = [*self.state.given_up, given_up]
         self.start(State.at_start(self.config, before, self.state.seconds))
         self.save()
-        self.run.rewind(0, {})
+        self.run.rewind(0)
 
     def finish(self) -> None:
         """Records that the run is done.
@@ -312,7 +320,7 @@ class Trainer:
         When to stop was decided on the validation sample, so the end is judged on another.
         """
         losses = self.losses(self.model, self.run.task, self.held_out("test"))
-        self._end(self.state, test_loss=sum(losses) / len(losses))
+        self._end(test_loss=sum(losses) / len(losses))
 
     def fail(self, error: DivergedError) -> DivergedError:
         """Records that the run diverged; checkpoints of weights that are of no use are dropped.
@@ -321,16 +329,16 @@ class Trainer:
             The error, which now tells what is left.
         """
         kept = self.run.checkpoint_steps()
-        good = [step for step in kept if step < error.spoilt_from]
+        good = [step for step in kept if step < self.state.step]
         for spoilt in kept[len(good) :]:
             self.run.drop_checkpoint(spoilt)
         last = f"the last good checkpoint is step {good[-1]}" if good else "no checkpoint is good"
         message = f"{error}; {last} in {self.run.folder}"
-        self._end(error.state, message)
-        return DivergedError(message, error.state, error.spoilt_from)
+        self._end(message)
+        return DivergedError(message)
 
-    def _end(self, state: State, message: str | None = None, **found: float) -> None:
-        seconds = round(state.seconds, 3)
+    def _end(self, message: str | None = None, **found: float) -> None:
+        state, seconds = self.state, round(self.state.seconds, 3)
         self.run.end(message, step=state.step, seconds=seconds, given_up=state.given_up, **found)
 
 

@@ -21,22 +21,12 @@ CHUNK = 512
 """Sequences that are evaluated at once."""
 
 
-def loss_on(
-    model: Reader,
-    targets: Targets,
-    batch: Batch,
-    tap: Tap | None = None,
-) -> Float[Tensor, ""]:
-    """The mean loss of all that a batch asks, which may be the first few hops alone."""
-    return targets.loss(_asked(model(batch.inputs, tap), targets, batch), batch.targets)
-
-
 @torch.no_grad()
 def evaluate(
     model: Reader, task: Task, batch: Batch, chunk: int = CHUNK, tap: TapOf | None = None
 ) -> Float[Tensor, " hop"]:
     """The loss of every hop of a batch, computed `chunk` sequences at a time."""
-    predicted = _asked(predictions(model, batch, chunk, tap), task.targets, batch)
+    predicted = asked(predictions(model, batch, chunk, tap), task.targets, batch)
     return task.targets.partial_losses(predicted, batch.targets)
 
 
@@ -44,7 +34,7 @@ def evaluate(
 def predictions(
     model: Reader, batch: Batch, chunk: int = CHUNK, tap: TapOf | None = None
 ) -> Float[Tensor, "batch query output"]:
-    """What a model puts out at the queries, computed `chunk` sequences at a time.
+    """The outputs of a model at the queries, computed `chunk` sequences at a time.
 
     Args:
         model: that predicts.
@@ -59,7 +49,7 @@ def predictions(
     return torch.cat([outputs[:, -n_read:] for outputs in said])
 
 
-def _asked(
+def asked(
     predicted: Float[Tensor, "batch position number"], targets: Targets, batch: Batch
 ) -> Float[Tensor, "batch query output"]:
     """The predictions at the queries, of the hops that a batch asks for."""

@@ -53,7 +53,7 @@ class Module:
 
     @property
     def size(self) -> str:
-        """How large it is, in words."""
+        """Its size, in words."""
         return f"{self.parameters:,} parameters"
 
     @classmethod
@@ -72,10 +72,8 @@ class Module:
         described = cls(model.n_layers, model.n_heads, count, causal)
         own = parametrize.type_before_parametrizations(model.module)
         maker = own if build is None else build
-        problem = _why_not(maker, model.module)
-        if problem and build is not None:
-            require(False, "build", getattr(build, "__name__", build), problem)
-        if problem:
+        if problem := _why_not(maker, model.module):
+            require(build is None, "build", getattr(build, "__name__", build), problem)
             return described
         source = userfile.source_of(maker)
         assert source is not None
@@ -109,7 +107,7 @@ class Module:
 
     @property
     def changed(self) -> str | None:
-        """How the file differs from the one that the run was recorded with; None if not."""
+        """The way the file differs from the one that the run was recorded with; None if not."""
         if self.file is None or not is_file(self.file):
             return None
         now = Source.of(Path(self.file)).sha256
@@ -143,7 +141,7 @@ def plain(model: nn.Module) -> nn.Module:
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
-    """What a checkpoint keeps of a plain module: its state dict, as if no part were compiled.
+    """The state dict of a plain module, for a checkpoint; as if no part were compiled.
 
     A parametrized weight is kept as it is computed, under its own name.
     """
@@ -191,7 +189,7 @@ def _as_written(name: str) -> str:
 
 @torch.no_grad()
 def is_causal(model: Tapped, inputs: Tensor) -> bool:
-    """Whether no position attends to a later one; a row that sees nothing, perhaps NaN, does not.
+    """Tell whether no position attends to a later one; rows that see nothing, perhaps NaN, do not.
 
     Keys beyond the positions are none, such as a sink.
     """

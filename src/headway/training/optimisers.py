@@ -149,18 +149,14 @@ class Optimisers:
 
     def __init__(self, model: Transformer, config: TrainingConfig):
         self.each = list(_made(model, config))
-        self._note_rates()
+        self._rates = [(group["lr"], group["weight_decay"]) for group in self._groups()]
 
-    def _note_rates(self) -> None:
-        self._rates = [
-            (group, group["lr"], group["weight_decay"])
-            for optimiser in self.each
-            for group in optimiser.param_groups
-        ]
+    def _groups(self) -> list[dict[str, Any]]:
+        return [group for optimiser in self.each for group in optimiser.param_groups]
 
     def step(self, scale: float) -> None:
         """Moves all weights by their gradients, with a factor on the rates and on the decay."""
-        for group, rate, decay in self._rates:
+        for group, (rate, decay) in zip(self._groups(), self._rates, strict=True):
             group["lr"], group["weight_decay"] = rate * scale, decay * scale
             for weight in group["params"]:
                 if weight.grad is None:  # of a layer that the batch did not pass through
@@ -169,7 +165,7 @@ class Optimisers:
             optimiser.step()
 
     def state(self) -> dict[str, Tensor]:
-        """All that they remember, as named tensors."""
+        """Their memory, as named tensors."""
         return {
             f"optimizer.{i}.{index}.{key}": value
             for i, optimiser in enumerate(self.each)
@@ -198,7 +194,6 @@ class Optimisers:
                     raise ValueError("the optimisers' state does not have this model's shapes")
             groups = optimiser.state_dict()["param_groups"]
             optimiser.load_state_dict({"state": saved, "param_groups": groups})
-        self._note_rates()
 
 
 def _made(model: Transformer, config: TrainingConfig) -> Iterator[torch.optim.Optimizer]:
@@ -225,5 +220,5 @@ def _made(model: Transformer, config: TrainingConfig) -> Iterator[torch.optim.Op
 
 
 def _remembers(optimiser: torch.optim.Optimizer) -> bool:
-    """Whether an optimiser has a state of its own: gradient descent without momentum has none."""
+    """Tell whether an optimiser has a state: gradient descent without momentum has none."""
     return not isinstance(optimiser, torch.optim.SGD) or optimiser.defaults["momentum"] > 0

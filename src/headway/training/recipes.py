@@ -23,7 +23,7 @@ QUICK = TrainingConfig(
     save_every=100,
     precision="auto",
 )
-"""What `fast` and `own` have in common: fresh sequences, and Muon on the blocks' matrices."""
+"""Settings that `fast` and `own` share: fresh sequences, and Muon on the blocks' matrices."""
 
 
 def fast(
@@ -61,7 +61,6 @@ def fast(
     if n_layers is None:
         n_layers = depth + 2 if mixture else least
     deepens = deepening and depth > 1 and n_layers == least and not mixture
-    training = _deepening_training(depth) if deepens else _fast_training(depth, mixture)
     base = 12.0 if deepens and depth > 3 else None
     return RunConfig(
         task=Retrieval(depth=depth, position_code="pair", position_base=base),
@@ -74,20 +73,23 @@ def fast(
             init="orthogonal",
             silent_above=closed_form(1) if deepens else None,
         ),
-        training=training,
+        training=_fast_training(depth, mixture, deepens),
         seed=seed,
     )
 
 
-def _fast_training(depth: int, mixture: bool) -> TrainingConfig:
-    """How `fast` and its relatives train, for so many hops.
+def _fast_training(depth: int, mixture: bool, deepens: bool) -> TrainingConfig:
+    """The training of `fast` for so many hops.
 
     Decay and cool-down were chosen by measurements over seeds (docs/recipes.md). The more hops, the
     longer it takes until attention is so sharp that what every head gets slightly wrong does not
     add up.
     """
-    steps = 400 + 1_200 * depth
-    if depth <= 3:
+    steps = 1_000 + 2_000 * depth if deepens else 400 + 1_200 * depth
+    if deepens:
+        more = 500 * depth - 100 if depth < 6 else 700 * depth
+        decay, cooldown = 0.05, {2: 1_300, 3: 1_400}.get(depth, more)
+    elif depth <= 3:
         decay, cooldown = 0.05, min(1_700, steps)
     elif depth == 4:
         decay, cooldown = 0.1, 2_200 if mixture else 1_900
@@ -96,39 +98,20 @@ def _fast_training(depth: int, mixture: bool) -> TrainingConfig:
     return replace(
         QUICK,
         steps=steps,
-        curriculum=Mixture() if mixture else Implicit(),
+        curriculum=Deepening() if deepens else Mixture() if mixture else Implicit(),
         weight_decay=decay,
         cooldown_steps=cooldown,
-        cooldown_below=0.62,
+        cooldown_below=0.4 if deepens else 0.62,
         stop_below=0.008,
-        patience=150 * depth,
+        patience=600 if deepens else 150 * depth,
         checkpoint_every=25,
-    )
-
-
-def _deepening_training(depth: int) -> TrainingConfig:
-    """How `fast` trains in the fewest layers, from two hops on."""
-    cooldown = {2: 1_300, 3: 1_400}.get(depth, 500 * depth - 100 if depth < 6 else 700 * depth)
-    return replace(
-        _fast_training(depth, False),
-        steps=1_000 + 2_000 * depth,
-        curriculum=Deepening(),
-        weight_decay=0.05,
-        cooldown_below=0.4,
-        cooldown_steps=cooldown,
-        patience=600,
     )
 
 
 def conditional(seed: int = 0) -> RunConfig:
     """The conditional retrieval problem, trained as `fast` trains."""
-    base = fast(seed=seed, n_layers=6)
-    return RunConfig(
-        Conditional(position_code="pair", position_base=None),
-        base.model,
-        base.training,
-        seed=seed,
-    )
+    task = Conditional(position_code="pair", position_base=None)
+    return replace(fast(seed=seed, n_layers=6), task=task)
 
 
 def hops(asked: tuple[int, ...] = (1, 2, 4), steps: int = 1_600, seed: int = 0) -> RunConfig:

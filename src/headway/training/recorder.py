@@ -37,7 +37,7 @@ LAST = 10**15
 """The largest step: what reads a run's folder takes larger numbers for others."""
 
 NOBODY = 0, 0
-"""Who may write to a run that is closed."""
+"""The writer of a run that is closed."""
 
 
 class Recorder:

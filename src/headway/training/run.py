@@ -14,8 +14,7 @@ from torch import Tensor, nn
 
 from headway.errors import HeadwayError, require
 from headway.models import Tapped, Transformer, tapped
-from headway.models.hooks import Cache, Names
-from headway.tasks import Batch, Task
+from headway.tasks import Task
 from headway.tasks.registry import change_of, keep
 from headway.text import command, duration, wrapped
 from headway.training.config import FORMAT, Elsewhere, RunConfig, from_dict, to_dict
@@ -35,7 +34,7 @@ from headway.training.files import (
 from headway.training.folder import RunFolder
 from headway.training.modules import Module, drawing_nothing, load_weights, plain
 from headway.training.seeds import seed_of
-from headway.training.size import FLOAT, n_weights, require_bytes, require_size
+from headway.training.size import FLOAT, n_weights, require_bytes
 
 M = TypeVar("M", bound=nn.Module)
 INDENT = "      "
@@ -82,7 +81,10 @@ class Run(RunFolder):
         Raises:
             HeadwayError: if the folder exists already or the disk does not take it.
         """
-        require_free(folder, config)
+        if is_there(folder):
+            resumes = f", or continue it with: {command('train', '--resume', folder)}"
+            again = "" if isinstance(config.training, Elsewhere) else resumes
+            raise HeadwayError(f"{folder} exists already: choose another folder{again}")
         draft = draft_of(folder)
         with clear_io_errors(folder, "make"):
             try:
@@ -147,21 +149,6 @@ class Run(RunFolder):
                 where = f"{self._metrics_path}, line {i}: the hops in partial"
                 require(False, where, [*line["partial"]], ", ".join(hops))
         return metrics
-
-    def require_resumable(self, changed_task: bool) -> None:
-        """Makes sure that training can go on here.
-
-        Raises:
-            HeadwayError: if the run's device is not available or has not the memory, or its task
-                has changed and `changed_task` does not say that this does not matter.
-        """
-        require_device(self.config.device)
-        require_size(self.config)
-        if self.changed and not changed_task:
-            raise HeadwayError(
-                f"{self.folder}: {self.changed}: put the file back as it was, or resume with"
-                " changed_task to go on with the task as it is"
-            )
 
     @cached_property
     def device(self) -> str:
@@ -245,21 +232,6 @@ class Run(RunFolder):
             example = self.task.sample(2, torch.Generator(self.device).manual_seed(0))
             return tapped(module, example.inputs)
 
-    def cache(
-        self, batch: Batch, step: int | None = None, names: Names | None = None
-    ) -> tuple[Tensor, Cache]:
-        """What the model of a checkpoint puts out, and all that it computes on the way.
-
-            outputs, cache = run.cache(run.task.sample(8, generator))
-            cache["blocks.1.attn.hook_pattern"]
-
-        Args:
-            batch: of the task.
-            step: of the checkpoint; by default the last.
-            names: what is kept (see `Transformer.run_with_cache`); by default all.
-        """
-        return self.transformer(step).run_with_cache(batch.inputs, names)
-
     def _loaded(
         self,
         model: M,
@@ -285,7 +257,7 @@ class Run(RunFolder):
 
 
 def flushes_subnormals() -> bool:
-    """Whether this thread takes subnormal numbers for zero on the CPU."""
+    """Tell whether this thread takes subnormal numbers for zero on the CPU."""
     return not (torch.tensor(2.0**-126) / 2).item()
 
 
@@ -303,14 +275,6 @@ def require_device(device: str) -> None:
 
 
 def said_of_attempts(outcome: Mapping[str, Any]) -> str:
-    """Which attempts were given up before the one that counts, in words."""
+    """The attempts that were given up before the one that counts, in words."""
     steps = [str(attempt["step"]) for attempt in outcome.get("given_up", [])]
     return f" (given up before: attempts at step {', '.join(steps)})" if steps else ""
-
-
-def require_free(folder: Path, config: RunConfig) -> None:
-    """Raises `HeadwayError` if the folder that a run is to have exists already."""
-    if is_there(folder):
-        resumes = f", or continue it with: {command('train', '--resume', folder)}"
-        again = "" if isinstance(config.training, Elsewhere) else resumes
-        raise HeadwayError(f"{folder} exists already: choose another folder{again}")

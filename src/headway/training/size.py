@@ -54,7 +54,7 @@ def require_bytes(needed: int, what: str, device: str) -> None:
 
 
 def n_weights(model: TransformerConfig, task: Task) -> int:
-    """How many weights a transformer has, without building it.
+    """The number of weights of a transformer, without building it.
 
     Raises:
         HeadwayError: if the task is a user's and cannot be used.

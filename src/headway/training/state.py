@@ -14,21 +14,12 @@ LEARNT = 0.5
 
 
 class DivergedError(HeadwayError):
-    """The loss is no number any more.
-
-    Attributes:
-        state: of the training that diverged.
-        spoilt_from: the first step after which the weights were of no use.
-    """
-
-    def __init__(self, message: str, state: "State", spoilt_from: int):
-        super().__init__(message)
-        self.state, self.spoilt_from = state, spoilt_from
+    """The loss is no number any more; `State.step` is the first whose weights are of no use."""
 
 
 @dataclass
 class State:
-    """How far training is; it is saved with the weights and the optimisers.
+    """The progress of training; it is saved with the weights and the optimisers.
 
     Attributes:
         step: optimiser steps of the present attempt that were made.
@@ -63,7 +54,7 @@ class State:
 
     @property
     def attempt(self) -> int:
-        """Which attempt it is, from 0."""
+        """The number of the attempt, from 0."""
         return len(self.given_up)
 
     @property
@@ -71,25 +62,25 @@ class State:
         """Steps of the attempts that were given up."""
         return sum(attempt["step"] for attempt in self.given_up)
 
-    def next_scale(self, config: TrainingConfig) -> float:
-        """The factor on the learning rates at the next step."""
-        return rate_scale(config, self.step + 1, self.cooling_from)
-
-    def is_evaluated(self, config: TrainingConfig) -> bool:
-        """Whether the weights after this step are evaluated."""
-        return self.step % config.eval_every == 0 or self.step == self.end
+    def is_due(self, every: int) -> bool:
+        """Tell whether what is done every so many steps, and at the end, is done after this one."""
+        return self.step % every == 0 or self.step == self.end
 
     def is_checkpoint(self, config: TrainingConfig) -> bool:
-        """Whether the weights after this step are kept."""
-        return is_checkpoint(config, self.step, self.end)
+        """Tell whether the weights after this step are kept. The first and the last always are."""
+        if self.step in (0, self.end):
+            return True
+        if config.checkpoints == "log":
+            return self.step & (self.step - 1) == 0
+        return config.checkpoint_every > 0 and self.step % config.checkpoint_every == 0
 
-    def is_saved(self, config: TrainingConfig) -> bool:
-        """Whether all that a run resumes from is saved after this step."""
-        return self.step % config.save_every == 0 or self.step == self.end
-
-    def is_due(self, config: TrainingConfig) -> bool:
-        """Whether anything is done after this step, so that the losses so far must be known."""
-        return self.is_evaluated(config) or self.is_checkpoint(config) or self.is_saved(config)
+    def rate_scale(self, config: TrainingConfig, step: int) -> float:
+        """The factor on the learning rates at a step: linear warm-up, constant, then cool-down."""
+        warm = min(1.0, step / config.warmup_steps) if config.warmup_steps else 1.0
+        if not config.cooldown_steps:
+            return warm
+        left = self.cooling_from + config.cooldown_steps - step + 1
+        return warm * min(1.0, max(0.0, left / config.cooldown_steps))
 
     def add_losses(self, losses: Sequence[float]) -> None:
         """Takes note of the losses of the last steps.
@@ -128,7 +119,7 @@ class State:
             "train_loss": sum(self.losses) / len(self.losses),
             "val_loss": loss,
             "partial": dict(zip(hops, losses, strict=True)),
-            "rate_scale": rate_scale(config, self.step, self.cooling_from),
+            "rate_scale": self.rate_scale(config, self.step),
             "seconds": round(self.seconds, 3),
             "examples_per_second": round(examples / self.seconds, 1),
         }
@@ -147,7 +138,7 @@ class State:
         self.stage, self.learnt, self.learnt_at = self.stage + 1, 0, self.step
 
     def is_stuck(self, config: TrainingConfig, n_hops: int, full_from: int) -> bool:
-        """Whether nothing was learnt for too long, and there is room for another attempt.
+        """Tell whether nothing was learnt for too long, and there is room for another attempt.
 
         Args:
             config: how the run is trained.
@@ -161,23 +152,4 @@ class State:
         return fits and self.step - max(self.learnt_at, full_from) >= config.patience
 
     def _diverged(self, step: int, loss: float) -> DivergedError:
-        message = f"the loss is {loss} at step {step}: lower training.learning_rate"
-        return DivergedError(message, self, self.step)
-
-
-def rate_scale(config: TrainingConfig, step: int, cooling_from: int) -> float:
-    """The factor on the learning rates at a step: linear warm-up, constant, linear cool-down."""
-    warm = min(1.0, step / config.warmup_steps) if config.warmup_steps else 1.0
-    if not config.cooldown_steps:
-        return warm
-    left = cooling_from + config.cooldown_steps - step + 1
-    return warm * min(1.0, max(0.0, left / config.cooldown_steps))
-
-
-def is_checkpoint(config: TrainingConfig, step: int, end: int) -> bool:
-    """Whether the weights after a step are kept. The first and the last always are."""
-    if step in (0, end):
-        return True
-    if config.checkpoints == "log":
-        return step & (step - 1) == 0
-    return config.checkpoint_every > 0 and step % config.checkpoint_every == 0
+        return DivergedError(f"the loss is {loss} at step {step}: lower training.learning_rate")
