@@ -17,13 +17,13 @@ CAPS = {
     "src/headway/circuits": 7210,
     "src/headway/sweeps": 1250,
     "src/headway/language": 1880,
-    "src/headway/report": 4040,
+    "src/headway/report": 4070,
     "src/headway/terminal": 890,
     "src/headway/verbs": 810,
     "src/headway_experiments": 11000,
     "benchmarks": 1770,
     "tests": 26000,
-    "web/src": 2510,
+    "web/src": 2650,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
 

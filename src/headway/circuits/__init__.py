@@ -49,6 +49,8 @@ from headway.circuits.mlps import MLPs as MLPs
 from headway.circuits.patterns import ABLATIONS as ABLATIONS
 from headway.circuits.patterns import Patterns as Patterns
 from headway.circuits.patterns import attention_along as attention_along
+from headway.circuits.refusal import NoCircuitError as NoCircuitError
+from headway.circuits.refusal import Refusal as Refusal
 from headway.circuits.search import free_above as free_above
 from headway.circuits.study import DRAFT as DRAFT
 from headway.circuits.study import Sample as Sample

@@ -17,6 +17,7 @@ from headway.circuits.looks import MOST_HEADS, Look, looks
 from headway.circuits.looks import SEQUENCES as LOOKED_AT
 from headway.circuits.mechanism import Circuit, WrittenCircuit
 from headway.circuits.patterns import ABLATIONS
+from headway.circuits.refusal import NoCircuitError, Refusal
 from headway.circuits.study import Settings, study
 from headway.circuits.text import of_discovery
 from headway.circuits.verdicts import verdicts
@@ -180,7 +181,8 @@ def discover(
 ) -> Discovery:
     """Finds a mechanism for every head of a trained model, and measures the evidence for them.
 
-    Given a run, takes its last checkpoint and leaves the findings in its `circuit.json`; of
+    Given a run, takes its last checkpoint and leaves the findings in its `circuit.json`, or why
+    there is no circuit to find in its `refused.json`; of
     another checkpoint, in `circuit_STEP.json`; of a circuit that was given, in
     `circuit_given.json`.
 
@@ -230,12 +232,17 @@ def _of_run(
         if step is not None:
             allowed = f"one of the run's checkpoints: {listed(steps)}"
             require(step in steps, "step", step, allowed)
-        found = _timed(settings, run.model(step), run.task, seed, circuit)
         name = circuit_file(run, step, circuit)
+        try:
+            found = _timed(settings, run.model(step), run.task, seed, circuit)
+        except NoCircuitError as error:
+            if name == "circuit.json":
+                run.save(Refusal(str(error)))
+            raise
         about = {"step": steps[-1] if step is None else step, "seed": seed}
         told = {**about, **found.to_json()}
         if name == "circuit.json" and not _is_told(run, told):
-            outdated_too = ("circuits.json", "certificate.json")
+            outdated_too = ("circuits.json", "certificate.json", Refusal.FILE)
             for outdated in (*outdated_too, *_about_others(run, found.circuit)):
                 run.remove(outdated)
         run.write(name, told)

@@ -19,10 +19,11 @@ from headway.circuits.evidence import Evidence, Trial, evidence_for
 from headway.circuits.exhaustive import Exhaustive, idle_mechanisms
 from headway.circuits.mechanism import Circuit, KnockOut, Mean, Paths, name_of
 from headway.circuits.reading import read
+from headway.circuits.refusal import NoCircuitError
 from headway.circuits.search import search, simplify
 from headway.circuits.workers import Workers
 from headway.circuits.yardstick import THRESHOLD, Yardstick
-from headway.errors import HeadwayError, require
+from headway.errors import require
 from headway.models import Tappable
 from headway.tasks import Task
 from headway.training.data import held_out
@@ -186,7 +187,7 @@ class Sample:
         if not partial.mean() < threshold:
             names = self.bench.hops
             hops = ", ".join(f"{h} {x:.3f}" for h, x in zip(names, partial.tolist(), strict=True))
-            raise HeadwayError(
+            raise NoCircuitError(
                 f"there is no circuit to find at threshold {threshold:g}: the model's own loss is"
                 f" {partial.mean():.3f} ({hops})"
             )

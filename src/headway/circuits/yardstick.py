@@ -10,7 +10,6 @@ from typing import Literal
 
 from headway.circuits.ablation import Bench
 from headway.circuits.mechanism import Corrupted, Head, Mean, Mechanism, Paths, Uniform
-from headway.errors import HeadwayError
 
 THRESHOLD = 0.05
 """The loss below which a circuit must stay with every head replaced (appendix E)."""
@@ -66,7 +65,7 @@ class Yardstick:
         own, most = bench.losses([{}, costlier.without(bench)])
         if not most > own:
             how = "as in corrupted sequences" if corrupted else "to what stands in a sequence"
-            raise HeadwayError(
+            raise NoCircuitError(
                 f"there is no circuit to find: the model's own loss is {own:.3f}, and"
                 f" {'with' if corrupted else 'without any'} attention {how} it is {most:.3f}"
             )
