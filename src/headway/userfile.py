@@ -17,7 +17,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -87,8 +87,9 @@ def started_safely() -> Iterator[None]:
         os.environ |= before
 
 
+@cache
 def installed(group: str) -> dict[str, "EntryPoint"]:
-    """The entry points of installed packages, by name.
+    """The entry points of installed packages, by name, as they were when first asked for.
 
     What lies in a folder that Python looks into, such as the one that a program was started in, is
     not installed.

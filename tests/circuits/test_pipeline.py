@@ -10,6 +10,7 @@ from headway.circuits import (
     Circuit,
     Discovery,
     Paths,
+    Refusal,
     Timeline,
     Uniform,
     discover,
@@ -81,6 +82,10 @@ def test_a_model_that_has_not_learnt_has_no_circuit(tiny, tmp_path):
         discover(run)
     with pytest.raises(HeadwayError, match="no circuit yet"):
         saved_discovery(run)
+    refused = run.load(Refusal)
+    assert "no circuit to find at threshold 0.05" in refused.why
+    discover(run, threshold=10.0, sequences=8, trials=False)
+    assert run.load(Refusal) is None
 
 
 def test_a_single_position_has_no_circuit(tiny, tmp_path):

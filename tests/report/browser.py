@@ -133,11 +133,15 @@ class Visit:
 
     def kept(self, button: str, folder: Path) -> str:
         """Presses a button that offers a file; the file's text."""
+        return self.kept_bytes(button, folder).decode("utf-8")
+
+    def kept_bytes(self, button: str, folder: Path) -> bytes:
+        """The same; what is in the file."""
         with self.page.expect_download() as download:
             self.page.get_by_role("button", name=button, exact=True).first.click()
         file = folder / download.value.suggested_filename
         download.value.save_as(file)
-        return file.read_bytes().decode("utf-8", errors="replace")
+        return file.read_bytes()
 
 
 def faults(seen: Visit) -> list[tuple[str, list[str], str]]:

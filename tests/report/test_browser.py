@@ -198,9 +198,35 @@ def test_figures_are_kept_and_need_nothing_else(visit, learnt, tmp_path):
     for element in drawn.iter():
         assert element.tag.rpartition("}")[2] not in ("style", "script", "foreignObject")
         assert "var(" not in "".join(element.attrib.values())
+    box = seen.page.locator(".stage svg").bounding_box()
+    size = [int.from_bytes(seen.kept_bytes("PNG", tmp_path)[i : i + 4]) for i in (16, 20)]
+    assert size == [2 * box["width"], 2 * box["height"]]
+    tikz, circuit = seen.kept("TikZ", tmp_path), data_of(learnt)["circuit"]
+    assert tikz.count("\\draw") == sum(len(path["cells"][0]) for path in circuit["paths"])
+    for part in ("\\begin{tikzpicture}", "{layer 1}", "{headway1}{RGB}{10,96,184}"):
+        assert part in tikz
     head, *rows = csv.reader(io.StringIO(seen.kept("CSV", tmp_path)))
     assert head == ["curve", "step", "value"]
     assert {row[0] for row in rows} >= {"training", "x₁"}
+
+
+def test_two_steps_are_compared(visit, learnt):
+    seen, data = visit(learnt), data_of(learnt)
+    seen.page.get_by_text("Compare two steps").click()
+    seen.page.get_by_label("step to compare with").select_option("1")
+    rows = seen.page.locator("details", has_text="Compare two steps").locator("tbody tr")
+    shown = {
+        cells[0].text_content(): [cell.get_attribute("title") for cell in cells[1:]]
+        for cells in (row.locator("td").all() for row in rows.all())
+    }
+    steps, losses = data["steps"], data["losses"]
+    for path in data["circuit"]["paths"]:
+        values = [path[kind][i] for kind in ("attention", "without") for i in (1, -1)]
+        assert [float(one) for one in shown[path["label"]]] == values
+    assert [float(one) for one in shown["nothing cut"][2:]] == [data["model"][i] for i in (1, -1)]
+    before = [max(at for at in losses["steps"] if at <= steps[i]) for i in (1, -1)]
+    hop = [losses["hops"]["x_1"][losses["steps"].index(at)] for at in before]
+    assert [float(one) for one in shown["x₁"][2:]] == hop
 
 
 def test_the_circuit_stands_alone_where_it_is_embedded(visit, learnt):

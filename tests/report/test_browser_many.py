@@ -6,6 +6,8 @@ import pytest
 from browser import Visit, faults
 from serving import add_line, serving
 
+from headway.circuits import discover
+from headway.errors import HeadwayError
 from headway.training import Run
 
 SIDE_BY_SIDE = "/compare/alone/sweep%2Fseed%3D2/"
@@ -78,12 +80,14 @@ def test_why_a_search_is_refused_is_on_page_comparison_and_list(
 ):
     for name, run in (("learnt", finished), ("not", unfinished)):
         shutil.copytree(run.folder, tmp_path / "runs" / name)
+    with pytest.raises(HeadwayError, match=r"the model's own loss is"):
+        discover(tmp_path / "runs/not")
     context = browser.new_context(reduced_motion="reduce")
     page = context.new_page()
     with serving(tmp_path / "runs") as site:
         for address in ("/", "/run/not/", "/compare/learnt/not/"):
             page.goto(site.server.url.rstrip("/") + address)
-            page.get_by_text("The search refuses a model that has not learnt").first.wait_for()
+            page.get_by_text("The search was refused: there is no circuit to find").first.wait_for()
     context.close()
 
 

@@ -60,7 +60,7 @@ def test_a_run_without_a_circuit_is_shown_as_far_as_it_is_known(unfinished):
     assert not view.paths
     with pytest.raises(HeadwayError, match="none, as the circuit has no path"):
         view.path = "L0.H0 s0←s2"
-    assert "The search refuses a model" in json.loads(view._data)["missing"]["circuit"]
+    assert "The circuit has not been looked for" in json.loads(view._data)["missing"]["circuit"]
 
 
 def test_without_anywidget_one_line_says_how_to_install_it(finished, monkeypatch):

@@ -243,6 +243,7 @@ def test_what_lies_in_the_current_folder_is_no_installed_package(tmp_path, monke
     monkeypatch.chdir(tmp_path)
     for entry in ("", str(tmp_path)):
         monkeypatch.syspath_prepend(entry)
+        userfile.installed.cache_clear()
         with pytest.raises(HeadwayError, match=r"task\.kind = 'evil' is not allowed"):
             find("evil")
         assert "evil" not in {*RECIPES, *added_verbs()}

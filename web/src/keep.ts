@@ -1,5 +1,5 @@
 /** Offer a file to be kept. */
-function keep(name: string, content: BlobPart, type: string): void {
+export function keep(name: string, content: BlobPart, type: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([content], { type }));
   link.download = name.replace(/[^\w.-]+/g, "-");
@@ -42,4 +42,16 @@ export function keepCsv(name: string, rows: unknown[][]): void {
 
 export function keepSvg(name: string, svg: SVGSVGElement): void {
   keep(`${name}.svg`, standalone(svg), "image/svg+xml");
+}
+
+/** Keep a drawing as pixels, two for each of the screen's. */
+export async function keepPng(name: string, svg: SVGSVGElement): Promise<void> {
+  const picture = new Image();
+  picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(standalone(svg))}`;
+  await picture.decode();
+  const canvas = document.createElement("canvas");
+  canvas.width = 2 * svg.width.baseVal.value;
+  canvas.height = 2 * svg.height.baseVal.value;
+  canvas.getContext("2d")!.drawImage(picture, 0, 0, canvas.width, canvas.height);
+  canvas.toBlob((pixels) => pixels && keep(`${name}.png`, pixels, "image/png"), "image/png");
 }

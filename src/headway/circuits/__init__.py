@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from headway.circuits.ablation import Bench as Bench
 from headway.circuits.discovery import Discovery as Discovery
+from headway.circuits.discovery import Refusal as Refusal
 from headway.circuits.discovery import saved_discovery as saved_discovery
 from headway.circuits.emergence import BIRTH as BIRTH
 from headway.circuits.emergence import PathHistory as PathHistory
@@ -50,6 +51,7 @@ from headway.circuits.verdicts import verdicts as verdicts
 from headway.circuits.yardstick import THRESHOLD as THRESHOLD
 from headway.circuits.yardstick import Likeness as Likeness
 from headway.circuits.yardstick import Likenesses as Likenesses
+from headway.circuits.yardstick import NoCircuitError as NoCircuitError
 from headway.circuits.yardstick import Yardstick as Yardstick
 from headway.circuits.yardstick import ablated as ablated
 from headway.late import late

@@ -50,6 +50,15 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Refusal(Finding):
+    """Why no circuit could be searched for in a run's last checkpoint, in the words printed."""
+
+    FILE: ClassVar[str] = "refused.json"
+
+    why: str
+
+
+@dataclass(frozen=True)
 class Discovery(Finding):
     """A circuit and the evidence for it. All losses are on held-out data (`Task.targets`).
 

@@ -15,7 +15,7 @@ from typing import Any
 from headway.circuits import corrupted
 from headway.circuits.ablation import Bench, First
 from headway.circuits.ablation import workers as threads
-from headway.circuits.discovery import Discovery, standing_of
+from headway.circuits.discovery import Discovery, Refusal, standing_of
 from headway.circuits.evidence import Trial, evidence_for
 from headway.circuits.exhaustive import Exhaustive, idle_mechanisms
 from headway.circuits.looks import MOST_HEADS, looks
@@ -32,8 +32,8 @@ from headway.circuits.search import (
     simplify,
 )
 from headway.circuits.subject import Subject, require_fits, studied
-from headway.circuits.yardstick import THRESHOLD, Yardstick
-from headway.errors import HeadwayError, require
+from headway.circuits.yardstick import THRESHOLD, NoCircuitError, Yardstick
+from headway.errors import require
 from headway.tasks import Task
 from headway.training.files import clear_content_errors
 from headway.training.run import Run
@@ -79,9 +79,9 @@ def discover(
 ) -> Discovery:
     """Finds a mechanism for every head of a trained model, and measures the evidence for them.
 
-    Given a run, takes its last checkpoint and leaves the findings in its `circuit.json`; of
-    another checkpoint, in `circuit_STEP.json`; of a circuit that was given, in
-    `circuit_given.json`.
+    Given a run, takes its last checkpoint and leaves the findings in its `circuit.json`, or why
+    there is no circuit to find in its `refused.json`; of another checkpoint, in
+    `circuit_STEP.json`; of a circuit that was given, in `circuit_given.json`.
 
     Args:
         model: a run or its folder; or a model together with its task: one with a tap
@@ -120,13 +120,18 @@ def discover(
     require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
     with studied(model, task, step, seed) as subject:
         started = time.perf_counter()
-        found = _study(
-            *(subject, circuit, threshold, sequences, ablation),
-            *(candidate_attention, trials, workers),
-        )
+        name = None if subject.run is None else circuit_file(subject.run, step, circuit)
+        try:
+            found = _study(
+                *(subject, circuit, threshold, sequences, ablation),
+                *(candidate_attention, trials, workers),
+            )
+        except NoCircuitError as error:
+            if subject.run is not None and name == "circuit.json":
+                subject.run.save(Refusal(str(error)))
+            raise
         found = replace(found, seconds=round(time.perf_counter() - started, 3))
-        if subject.run is not None:
-            name = circuit_file(subject.run, step, circuit)
+        if subject.run is not None and name is not None:
             _keep(subject.run, name, {"step": subject.step, "seed": subject.seed}, found)
     return found
 
@@ -215,7 +220,8 @@ def _keep(run: Run, name: str, about: dict[str, Any], found: Discovery) -> None:
     data, known = {**about, **found.to_json()}, run.read("circuit.json")
     same = isinstance(known, dict) and {**known, "seconds": 0} == {**data, "seconds": 0}
     if name == "circuit.json" and not same:
-        for outdated in ("circuits.json", "certificate.json", *_about_others(run, found.circuit)):
+        other = _about_others(run, found.circuit)
+        for outdated in ("circuits.json", "certificate.json", Refusal.FILE, *other):
             run.remove(outdated)
     run.write(name, data)
 
@@ -264,7 +270,7 @@ class Sample:
         losses, names = self.bench.errors([{}])[0].mean(0), self.bench.hops
         if not losses.mean() < threshold:
             hops = ", ".join(f"{h} {x:.3f}" for h, x in zip(names, losses.tolist(), strict=True))
-            raise HeadwayError(
+            raise NoCircuitError(
                 f"there is no circuit to find at threshold {threshold:g}: the model's own loss is"
                 f" {losses.mean():.3f} ({hops})"
             )

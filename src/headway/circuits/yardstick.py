@@ -19,6 +19,11 @@ from headway.circuits.ablation import Bench, Replaced
 from headway.circuits.mechanism import WITHOUT_PATHS, Circuit, Head, Mechanism, Paths, Uniform
 from headway.errors import HeadwayError
 
+
+class NoCircuitError(HeadwayError):
+    """There is no circuit to find in a model."""
+
+
 THRESHOLD = 0.05
 """The loss below which a circuit must stay with every head replaced (appendix E)."""
 
@@ -73,7 +78,7 @@ class Yardstick:
         own, most = bench.losses([{}, costlier.without(bench)])
         if not most > own:
             how = "as in corrupted sequences" if corrupted else "to what stands in a sequence"
-            raise HeadwayError(
+            raise NoCircuitError(
                 f"there is no circuit to find: the model's own loss is {own:.3f}, and"
                 f" {'with' if corrupted else 'without any'} attention {how} it is {most:.3f}"
             )

@@ -13,6 +13,7 @@ from headway.circuits import (
     Discovery,
     Head,
     MinimalCircuits,
+    Refusal,
     Timeline,
 )
 from headway.circuits.dependence import Dependence
@@ -21,8 +22,9 @@ from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.circuits.flows import Least
 from headway.errors import HeadwayError, require
 from headway.paths import Path as AttentionPath
+from headway.report.labels import typeset
 from headway.tasks import Batch, Task
-from headway.text import command, rounded
+from headway.text import command
 from headway.theory.flow import Along
 from headway.training import Run, held_out
 from headway.training.config import flat
@@ -222,7 +224,7 @@ class Findings:
         if self.no_circuit is not None:
             lacks["circuit"] = self.no_circuit
         elif self.discovery is None:
-            how, why = command("circuit", folder), refusal(self.run, self.metrics)
+            how, why = command("circuit", folder), refusal(self.run)
             lacks["circuit"] = f"The circuit has not been looked for yet: {how}"
             if why is not None:
                 lacks["circuit"] = f"{why} To look all the same: {how} --threshold LOSS"
@@ -299,17 +301,11 @@ def no_circuit(run: Run) -> str | None:
     return None
 
 
-def refusal(run: Run, metrics: Sequence[dict[str, Any]]) -> str | None:
-    """Why the search for a circuit refuses a run, as a sentence; None if it does not."""
-    if (why := no_circuit(run)) is not None or not metrics or run.status != "done":
+def refusal(run: Run) -> str | None:
+    """Why a search for the run's circuit is or was refused, as a sentence; None if it is not."""
+    if (why := no_circuit(run)) is not None or (found := run.load(Refusal)) is None:
         return why
-    loss, threshold = judged_loss(run.task, metrics[-1]), run.task.threshold
-    if threshold is None or loss < threshold:
-        return None
-    return (
-        f"The search refuses a model that has not learnt: its loss, {rounded(loss)}, is not below"
-        f" {threshold:g}."
-    )
+    return f"The search was refused: {typeset(found.why)}."
 
 
 def heads_of(run: Run) -> list[Head]:

@@ -1,8 +1,12 @@
 """The server: pages over HTTP, to this machine alone, without writing anything anywhere."""
 
 import errno
+import io
 import re
+import socket
 import sys
+import threading
+import time
 from collections.abc import Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -35,8 +39,9 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 
-PATIENCE = 10.0
-"""Seconds for which a client that sends nothing is waited for."""
+MOST, PATIENCE = 32, 10.0
+"""The most requests answered at a time; others wait until one is. The seconds within which one must
+arrive in full, and then its answer must be taken."""
 
 HTML, TEXT = "text/html; charset=utf-8", "text/plain; charset=utf-8"
 JSON = "application/json; charset=utf-8"
@@ -59,6 +64,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self, folder: Path, port: int):
         require(0 <= port <= 65535, "port", port, "a whole number from 0 to 65535")
         self.watch = Watch(folder)
+        self._free = threading.Semaphore(MOST)
         try:
             super().__init__((ADDRESS, port), _Handler)
         except OSError as error:
@@ -72,6 +78,18 @@ class Server(ThreadingHTTPServer):
     def url(self) -> str:
         """Where the page of all runs is."""
         return f"http://{ADDRESS}:{self.server_port}/"
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answers in a thread of its own, as soon as one of `MOST` is free."""
+        self._free.acquire()
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Hangs up, which every request comes to once."""
+        try:
+            super().shutdown_request(request)
+        finally:
+            self._free.release()
 
     def server_close(self) -> None:
         """Gives the port back."""
@@ -99,11 +117,30 @@ class Reply(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
+class _Arriving(socket.SocketIO):
+    """What a client sends, for `PATIENCE` seconds in all."""
+
+    def __init__(self, connection: socket.socket):
+        super().__init__(connection, "r")
+        self.connection, self.until = connection, time.monotonic() + PATIENCE
+
+    def readinto(self, b: Any) -> int | None:
+        """Reads what has arrived; raises `TimeoutError` when the time is over."""
+        if (left := self.until - time.monotonic()) <= 0:
+            raise TimeoutError
+        self.connection.settimeout(left)
+        return super().readinto(b)
+
+
 class _Handler(BaseHTTPRequestHandler):
     """One request, and one answer to it."""
 
-    timeout = PATIENCE
     default_request_version = "HTTP/1.0"  # so that every answer has its headers
+
+    def setup(self) -> None:
+        """Opens the connection."""
+        super().setup()
+        self.rfile = io.BufferedReader(_Arriving(self.connection))
 
     def do_GET(self) -> None:
         """Answers with a page, its data or its version."""
@@ -157,6 +194,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, reply: Reply) -> None:
         content = reply.text.encode("utf-8", "backslashreplace")
+        self.connection.settimeout(PATIENCE)
         self.send_response_only(reply.status)
         about = {"Content-Type": reply.kind, "Content-Length": str(len(content))}
         for name, value in {**HEADERS, **about, **reply.headers}.items():

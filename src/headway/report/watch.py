@@ -330,7 +330,7 @@ def _read(entry: Entry, unread: ListedRun) -> ListedRun:
     run = entry.open()
     config, task, status = run.config, run.config.task, run.status
     outcome, metrics, found = run.outcome() or {}, run.metrics(), run.read("circuit.json")
-    last, circuit = metrics[-1] if metrics else {}, refusal(run, metrics) or ""
+    last, circuit = metrics[-1] if metrics else {}, refusal(run) or ""
     with clear_content_errors(entry.folder / "circuit.json"):
         if found is not None:
             useful = counted(int(found["useful_heads"]), "useful head")

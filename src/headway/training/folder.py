@@ -5,7 +5,7 @@ metrics.jsonl       one line an evaluation        outcome.json       how it ende
 checkpoints/step_0000400.safetensors              the weights, as training went on
 state.safetensors   weights and optimisers, from which a killed run resumes
 circuit.json  circuits.json  emergence.json  dependence.json  certificate.json
-                                                  found out later
+refused.json                                      found out later
 figures/  report.html                             drawings of it
 clamped/  clamped,until=200/ …                    the same seed trained again, clamped (a sweep)
 """
@@ -43,7 +43,7 @@ from headway.training.files import (
 
 FOUND_OUT = (
     *("circuit.json", "circuits.json", "circuit_given.json", "emergence.json"),
-    *("dependence.json", "certificate.json"),
+    *("dependence.json", "certificate.json", "refused.json"),
 )
 """The files that are about the weights of the last step."""
 
