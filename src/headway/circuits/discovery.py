@@ -178,6 +178,10 @@ class Discovery(Finding):
         yield "heads", {}, bool(self.circuit.mechanisms), "at least one"
         yield "evidence.intact", {}, bool(intact), "at least one loss"
         yield "evidence.replaced", replaced, intact == replaced, "of the hops of evidence.intact"
+        for name in ("circuit", "complement", "ablated"):
+            told = set(getattr(evidence.likeness, name).agreement_by_hop)
+            field = f"evidence.likeness.{name}.agreement_by_hop"
+            yield field, told, told == intact, "of the hops of evidence.intact"
         yield "evidence.necessity", cut - paths, cut <= paths, "of paths of the circuit"
         yield "ablation", rows, rows in ABLATIONS, f"one of {', '.join(ABLATIONS)}"
         known = evidence.variants
