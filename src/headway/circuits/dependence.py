@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from headway.circuits.discovery import Finding
+from headway.circuits.discovery import Condition, Finding
 from headway.circuits.emergence import BIRTH, crossing, hop_steps
 from headway.circuits.flows import NEEDS, Kind, Lost, lost_without
 from headway.circuits.mechanism import WrittenPath
@@ -202,6 +202,17 @@ class Dependence(Finding):
         elif not self.predicts:
             lines += wrapped("Nothing is predicted: the flow of this task or circuit is not known.")
         return "\n".join(lines)
+
+    def conditions(self) -> Iterator[Condition]:
+        """Conditions beside the types of fields."""
+        known, clamped = set(self.circuit), {one.clamped for one in self.clamped}
+        paired = {path for pair in self.pairs for path in (pair.clamped, pair.other)}
+        yield "free.clamped", self.free.clamped, self.free.clamped is None, "none"
+        yield "clamped", clamped, clamped <= known, "of paths of the circuit"
+        yield "pairs", paired, paired <= known, "of paths of the circuit"
+        for one in (self.free, *self.clamped):
+            there = {grown.path for grown in one.paths}
+            yield "paths", there, there == known - {one.clamped}, "the others of the circuit"
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data, and what counts as formed."""
