@@ -9,6 +9,7 @@ from headway.models import TransformerConfig
 from headway.tasks import Task
 from headway.tasks.checking import require_sound
 from headway.training.config import RunConfig
+from headway.userfile import described
 
 FLOAT = 4
 """Bytes of a number in single precision."""
@@ -57,9 +58,14 @@ def n_weights(model: TransformerConfig, task: Task) -> int:
     """The number of weights of a transformer, without building it.
 
     Raises:
-        HeadwayError: if the task is a user's and cannot be used.
+        HeadwayError: if the task is a user's and cannot be used, or lays out no sequence, as one of
+            its sizes is beyond what there can be.
     """
     require_sound(task)
+    try:
+        task.sample(2, torch.Generator().manual_seed(0))
+    except (MemoryError, RuntimeError, TypeError) as error:
+        raise HeadwayError(f"task.*: no sequence can be laid out: {described(error)}") from None
     width, heads, inner = model.d_model, model.n_heads * model.head_width, model.mlp_width
     norm = 2 * width if model.norm == "pre" else 0
     block = norm + 3 * heads * (width + 1) + (heads + 1) * width
