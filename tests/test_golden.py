@@ -18,6 +18,7 @@ from headway.circuits import Discovery, MinimalCircuits, Paths, Timeline, discov
 from headway.circuits.certificate import Certificate
 from headway.circuits.dependence import Dependence
 from headway.circuits.whole import faults_of
+from headway.errors import HeadwayError
 from headway.paths import Relation
 from headway.report import write_report
 from headway.report.figures import save_figures
@@ -109,10 +110,27 @@ def config_in(folder: Path) -> dict[str, Any]:
     return {name: value for name, value in data.items() if name != "format"}
 
 
+@pytest.mark.parametrize(
+    ("kind", "way"),
+    [
+        (Dependence, ("clamped", 0, "clamped")),
+        (Discovery, ("evidence", "likeness", "circuit", "agreement_by_hop")),
+    ],
+)
+def test_findings_whose_parts_do_not_agree_are_refused(kind, way):
+    *above, last = way
+    data = read_json(GOLDEN / kind.FILE)
+    inner: Any = data
+    for step in above:
+        inner = inner[step]
+    inner[last] = {"x_9": 1.0} if isinstance(inner[last], dict) else "L0.H0 s9←s8"
+    with pytest.raises(HeadwayError, match=r"of paths of the circuit|of the hops of"):
+        kind.from_json(data)
+
+
 if __name__ == "__main__":
     shutil.rmtree(GOLDEN, ignore_errors=True)
-    with without_git():
-        run = everything(GOLDEN)
+    run = everything(GOLDEN)
     shutil.rmtree(run.folder / "clamped")
     (run.folder / ".lock").unlink()
     session = json.loads((run.folder / "environment.json").read_text())[0]

@@ -10,7 +10,7 @@ from headway import cli
 from headway.errors import HeadwayError
 from headway.models import TransformerConfig
 from headway.report.findings import heads_of
-from headway.tasks import Conditional, Hops
+from headway.tasks import Conditional, Hops, Retrieval
 from headway.training import Run, RunConfig, fast, size, train
 from headway.training.size import n_weights, require_size
 
@@ -74,3 +74,11 @@ def test_no_page_is_made_of_a_model_with_more_heads_than_any_has(tiny, tmp_path)
     run = Run.create(tmp_path / "run", replace(tiny, model=replace(tiny.model, n_layers=10**30)))
     with pytest.raises(HeadwayError, match=r"model\.n_layers times .* at most 1000000"):
         heads_of(run)
+
+
+@pytest.mark.parametrize("field", ["n_chains", "d_token"])
+@pytest.mark.parametrize("number", [10**12, 10**30])
+def test_a_task_whose_sequences_cannot_be_is_one_line(tiny, field, number):
+    task = replace(Retrieval(depth=1), **{field: number})
+    with pytest.raises(HeadwayError, match=r"^task\.\*: no sequence can be laid out: .*$"):
+        size.n_weights(tiny.model, task)
