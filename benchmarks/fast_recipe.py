@@ -83,7 +83,7 @@ def circuit_of(run: Run) -> dict[str, Any]:
         "is_the_only_one": every.complete
         and every.circuits == (tuple(sorted(found.circuit.paths)),),
         "hops": timeline.hops,
-        "born": {str(history.path): history.born for history in timeline.paths},
+        "emerged": {str(history.path): history.emerged for history in timeline.paths},
         "in_chain_order": timeline.in_chain_order,
         "discovery_seconds": found.seconds,
     }

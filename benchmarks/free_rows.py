@@ -7,15 +7,15 @@ for every way to fill rows are two losses: with every head replaced, and the wor
 heads above any layer free. The same with each of some paths added, one at a time.
 """
 
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any
 
 from frame import options, write
 from headway.circuits import (
     ABLATIONS,
+    AttentionPath,
     Bench,
     Circuit,
-    Path,
     Uniform,
     free_above,
     read_circuit,
@@ -32,7 +32,7 @@ def circuit_of(run: Run, paths: list[str]) -> Circuit:
         return read_circuit(run.folder / "circuit.json")
     shape = run.model()
     heads = [(layer, head) for layer in range(shape.n_layers) for head in range(shape.n_heads)]
-    named = Circuit.of(map(Path.parse, paths)).mechanisms
+    named = Circuit.of(map(AttentionPath.parse, paths)).mechanisms
     return Circuit({**dict.fromkeys(heads, Uniform()), **named})
 
 
@@ -40,7 +40,7 @@ def row(run: Run, circuit: Circuit, added: list[str], sequences: int) -> dict[st
     """One run in a few numbers."""
     model, task = run.model(), run.task
     batch = held_out(task, sequences, run.config.seed, "cpu", "certificate")
-    circuits = [circuit, *(with_path(circuit, Path.parse(path)) for path in added)]
+    circuits = [circuit, *(with_path(circuit, AttentionPath.parse(path)) for path in added)]
     losses: dict[str, dict[str, list[float]]] = {name: {} for name in ("as it is", *added)}
     for rows in ROWS:
         bench = Bench(model, task, batch, rows)
@@ -52,7 +52,7 @@ def row(run: Run, circuit: Circuit, added: list[str], sequences: int) -> dict[st
 
 
 def main() -> None:
-    given = options(__doc__, runs=[FilePath], circuit=(), add=(), sequences=128)
+    given = options(__doc__, runs=[Path], circuit=(), add=(), sequences=128)
     runs = [Run.open(folder) for folder in given.runs]
     found = [row(run, circuit_of(run, given.circuit), given.add, given.sequences) for run in runs]
     for one in found:

@@ -2,11 +2,11 @@
 
 from headway.circuits import Circuit, Uniform
 from headway.circuits.evidence import with_path
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway_experiments.arena import Known
 
 
-def true_circuit(known: Known, *more: Path) -> Circuit:
+def true_circuit(known: Known, *more: AttentionPath) -> Circuit:
     layers, heads = known.model.n_layers, known.model.n_heads
     circuit = Circuit({(i, h): Uniform() for i in range(layers) for h in range(heads)})
     for path in (*known.required, *more):

@@ -8,7 +8,7 @@ import pytest
 from IPython.core.formatters import HTMLFormatter
 
 from headway import Circuit
-from headway.circuits import Path as CircuitPath
+from headway.circuits import AttentionPath
 from headway.notebook import register
 from headway.report.cells import cell
 
@@ -87,7 +87,7 @@ def test_notebooks_are_stored_with_what_they_show(name):
 def test_a_formatter_learns_to_show_things():
     formatter = HTMLFormatter()
     register(formatter)
-    circuit = Circuit.of([CircuitPath.of(0, 0, "s0←s2")])
+    circuit = Circuit.of([AttentionPath.of(0, 0, "s0←s2")])
     assert formatter(circuit) == cell(circuit)
     assert formatter("something else") is None
 
@@ -97,7 +97,7 @@ def test_a_session_shows_things_and_keeps_their_plain_text():
         "from IPython.core.interactiveshell import InteractiveShell;"
         "shell = InteractiveShell.instance();"
         "import headway;"
-        "shown = headway.Circuit.of([headway.circuits.Path.of(0, 0, 's0←s2')]);"
+        "shown = headway.Circuit.of([headway.circuits.AttentionPath.of(0, 0, 's0←s2')]);"
         "data, _ = shell.display_formatter.format(shown);"
         "print(data['text/html'].startswith('<div class=\"headway\">'));"
         "print(''.join(data['text/plain'].split()) == ''.join(repr(shown).split()))"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
-from headway.paths import Path, Relation
+from headway.paths import AttentionPath, Relation
 
 numbers = st.integers(0, 99)
 roles = st.sampled_from(["s0", "s12", "ax.a", "EOS", "subject", "last place"])
@@ -17,10 +17,10 @@ relations = st.one_of(
 
 @given(numbers, numbers, relations)
 def test_a_path_is_read_as_it_is_written(layer, head, relation):
-    path = Path(layer, head, relation)
+    path = AttentionPath(layer, head, relation)
     assert str(path) == f"L{layer}.H{head} {relation}"
-    assert Path.parse(str(path)) == path == (layer, head, str(relation))
-    assert isinstance(Path.parse(str(path)).relation, Relation)
+    assert AttentionPath.parse(str(path)) == path == (layer, head, str(relation))
+    assert isinstance(AttentionPath.parse(str(path)).relation, Relation)
     assert path.at == (layer, head)
 
 
@@ -33,7 +33,7 @@ def test_a_relation_between_roles_knows_its_ends(query, key):
 
 def test_paths_are_sorted_as_information_flows():
     said = ["L10.H0 s0←s2", "L2.H1 s0←s2", "L2.H0 s4←s3", "L2.H0 s2←s1"]
-    ranked = sorted(map(Path.parse, said))
+    ranked = sorted(map(AttentionPath.parse, said))
     assert list(map(str, ranked)) == ["L2.H0 s2←s1", "L2.H0 s4←s3", "L2.H1 s0←s2", "L10.H0 s0←s2"]
 
 
@@ -46,4 +46,4 @@ def test_paths_are_sorted_as_information_flows():
 )
 def test_what_is_no_path_is_refused(text):
     with pytest.raises(HeadwayError, match=r"path = .* must be written as L1\.H0 s0←s2"):
-        Path.parse(text)
+        AttentionPath.parse(text)

@@ -57,8 +57,7 @@ def widget(run: "Run | str | Path") -> "View":
     Where no script runs, as on GitHub, a picture of the circuit stands in its place.
 
     Args:
-        run: or its folder. What has not been found out yet, the circuit or the births of its paths,
-            is left out.
+        run: or its folder. What is not known yet, the circuit or its emergence, is left out.
 
     Raises:
         HeadwayError: if anywidget is not installed, or a file of the run's folder cannot be read.

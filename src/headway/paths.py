@@ -48,7 +48,7 @@ class Relation(str):
         return self.ends and self.ends[1]
 
 
-class Path(NamedTuple):
+class AttentionPath(NamedTuple):
     """A head that attends along a relation: `L1.H0 s0←s2`.
 
     Attributes:

@@ -54,10 +54,10 @@ def test_a_timeline_says_when_paths_were_born_and_hops_learnt(found, columns):
         weight.mul_(0.0)
     timeline = emergence({0: blank, 10: known.model, 20: known.model}, discovery, known.task)
     lines, text = said(timeline, columns)
-    assert lines[0].split() == ["path", "attention", "half", "born", "knocked", "out", "needed"]
+    assert lines[0].split() == ["path", "attention", "half", "emerged", "knocked", "out", "needed"]
     assert [line[:11] for line in lines[1:3]] == ["L0.H0 s2←s1", "L1.H0 s0←s2"]
     assert all("█" in line for line in lines[1:3])
-    assert "born: the step at which the attention along the path first passes 0.5" in text
+    assert "emerged: the step at which the attention along the path first passes 0.5" in text
     assert "hop" not in text
     alone = replace(timeline, hops={"x_1": 7.4})
     assert str(alone).endswith("no order of hops to compare")

@@ -12,7 +12,7 @@ from headway.circuits import attention_along, discover, evidence
 from headway.circuits.emergence import MATTERS
 from headway.circuits.evidence import STRONG, strays
 from headway.models import attention_patterns
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway_experiments.arena import compiled, planted
 from known_circuits import true_circuit
 
@@ -30,7 +30,7 @@ def test_the_true_circuit_passes(known):
 
 
 def test_a_path_too_many_is_not_necessary(known):
-    extra = Path.of(1, 0, "s2←s4")
+    extra = AttentionPath.of(1, 0, "s2←s4")
     found = discover(known.model, known.task, circuit=true_circuit(known, extra), sequences=32)
     assert found.faithful
     assert found.necessary is False
@@ -39,7 +39,7 @@ def test_a_path_too_many_is_not_necessary(known):
 
 
 def test_two_paths_too_many_can_be_dropped_together(known):
-    extra = Path.of(1, 0, "s2←s4"), Path.of(2, 0, "s4←s3")
+    extra = AttentionPath.of(1, 0, "s2←s4"), AttentionPath.of(2, 0, "s4←s3")
     found = discover(known.model, known.task, circuit=true_circuit(known, *extra), sequences=32)
     pairs = [{pair.first, pair.second} for pair in found.evidence.droppable]
     assert pairs == [set(extra)]

@@ -9,11 +9,11 @@ import torch
 
 from headway import every_circuit
 from headway.circuits import (
+    AttentionPath,
     Bench,
     Circuit,
     Identity,
     MinimalCircuits,
-    Path,
     Paths,
     Uniform,
     discover,
@@ -85,7 +85,7 @@ class Drawn:
         heads = self.bench.heads
         count = 10 if seed == 29 else 4 + seed % 5
         names = [name for name in self.bench.patterns.relations if "←" in name]
-        every = [Path.of(*head, name) for head in heads for name in names]
+        every = [AttentionPath.of(*head, name) for head in heads for name in names]
         self.candidates = rng.sample(every, count)
         some = [NOTHING, NOTHING, Uniform(), Identity()]
         self.idle = {head: rng.choice(some) for head in heads}

@@ -4,7 +4,7 @@ import pytest
 
 from headway.circuits.dependence import Dependence, Pair, Training
 from headway.circuits.flows import lost_without, trace
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway.tasks import Conditional, Retrieval
 
 DOUBLING = (
@@ -18,7 +18,7 @@ DOUBLING = (
 
 
 def kinds_of(task, names):
-    paths = [Path.parse(name) for name in names]
+    paths = [AttentionPath.parse(name) for name in names]
     found = lost_without(task, paths, True)
     kinds = {(str(p), str(q)): kind for p in paths for q, kind in found[p].kinds.items()}
     assert len(kinds) == len(paths) * (len(paths) - 1)
@@ -49,7 +49,7 @@ def test_pointer_doubling_by_hand():
 
 
 def test_what_is_lost_with_a_path_by_hand():
-    paths = [Path.parse(name) for name in DOUBLING]
+    paths = [AttentionPath.parse(name) for name in DOUBLING]
     first, second, third, jump, gather, last = paths
     found = lost_without(Retrieval(depth=3), paths, True)
     assert found is not None
@@ -65,7 +65,9 @@ def test_what_is_lost_with_a_path_by_hand():
     assert answers[first] == answers[jump] == ("x_1", "x_2", "x_3")
     assert answers[third] == answers[gather] == ("x_3",)
     assert answers[second] == answers[last] == ("x_2", "x_3")
-    assert lost_without(Retrieval(depth=3), [Path.of(0, 0, "previous token")], True) is None
+    assert (
+        lost_without(Retrieval(depth=3), [AttentionPath.of(0, 0, "previous token")], True) is None
+    )
 
 
 def test_what_comes_on_two_ways_is_needed_on_neither():
@@ -86,7 +88,7 @@ def test_what_comes_on_two_ways_is_needed_on_neither():
     assert kinds["L2.H1 s0←s4", "L2.H0 s0←s2"] == "apart"
 
 
-P, Q = Path.parse("L0.H0 s2←s1"), Path.parse("L1.H0 s0←s2")
+P, Q = AttentionPath.parse("L0.H0 s2←s1"), AttentionPath.parse("L1.H0 s0←s2")
 
 
 def test_predictions_that_came_true_are_counted():
@@ -97,16 +99,20 @@ def test_predictions_that_came_true_are_counted():
 
 
 X, Y = (
-    [Path.of(0, 0, "ax.x←ax.a"), Path.of(1, 0, "a←ax.x")],
-    [Path.of(0, 0, "ay.y←ay.a"), Path.of(2, 0, "a←ay.y")],
+    [AttentionPath.of(0, 0, "ax.x←ax.a"), AttentionPath.of(1, 0, "a←ax.x")],
+    [AttentionPath.of(0, 0, "ay.y←ay.a"), AttentionPath.of(2, 0, "a←ay.y")],
 )
-ROW = [Path.of(0, 0, "xy.y←xy.x"), Path.of(0, 0, "xy.z←xy.y"), Path.of(1, 0, "xy.z←xy.y")]
-JOIN = Path.of(4, 0, "a←xy.z")
+ROW = [
+    AttentionPath.of(0, 0, "xy.y←xy.x"),
+    AttentionPath.of(0, 0, "xy.z←xy.y"),
+    AttentionPath.of(1, 0, "xy.z←xy.y"),
+]
+JOIN = AttentionPath.of(4, 0, "a←xy.z")
 CHAIN = [
-    Path.of(0, 0, "s2←s1"),
-    Path.of(0, 0, "s4←s3"),
-    Path.of(1, 0, "s0←s2"),
-    Path.of(2, 0, "s0←s4"),
+    AttentionPath.of(0, 0, "s2←s1"),
+    AttentionPath.of(0, 0, "s4←s3"),
+    AttentionPath.of(1, 0, "s0←s2"),
+    AttentionPath.of(2, 0, "s0←s4"),
 ]
 
 
@@ -140,7 +146,7 @@ def test_with_one_branch_there_is_no_join_and_the_row_tells_the_rest(lost):
 
 
 def test_a_path_that_no_answer_depends_on_is_idle():
-    extra = Path.of(5, 0, "xy.y←xy.x")
+    extra = AttentionPath.of(5, 0, "xy.y←xy.x")
     assert traced(Conditional(), [*X, *Y, *ROW, JOIN, extra]).idle == (extra,)
 
 

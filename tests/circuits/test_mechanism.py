@@ -4,7 +4,7 @@ import pytest
 
 from headway.circuits import Circuit, Identity, Paths, Uniform, compare, jaccard
 from headway.errors import HeadwayError
-from headway.paths import Path
+from headway.paths import AttentionPath
 
 
 @pytest.fixture
@@ -20,7 +20,11 @@ def circuit() -> Circuit:
 
 
 def test_paths_are_listed_as_information_flows(circuit):
-    assert circuit.paths == [Path.of(0, 0, "s2←s1"), Path.of(1, 0, "s0←s2"), Path.of(1, 0, "s2←s4")]
+    assert circuit.paths == [
+        AttentionPath.of(0, 0, "s2←s1"),
+        AttentionPath.of(1, 0, "s0←s2"),
+        AttentionPath.of(1, 0, "s2←s4"),
+    ]
     assert circuit.useful_heads == [(0, 0), (1, 0)]
     assert circuit.useful_layers == [0, 1]
 
@@ -30,13 +34,13 @@ def test_json_round_trip(circuit):
 
 
 def test_cutting_a_path_cuts_only_it(circuit):
-    cut = circuit.without(Path.of(1, 0, "s2←s4"))
-    assert cut.paths == [Path.of(0, 0, "s2←s1"), Path.of(1, 0, "s0←s2")]
-    assert circuit.paths[-1] == Path.of(1, 0, "s2←s4")
-    assert cut.without(Path.of(0, 0, "s2←s1")).useful_heads == [(1, 0)]
+    cut = circuit.without(AttentionPath.of(1, 0, "s2←s4"))
+    assert cut.paths == [AttentionPath.of(0, 0, "s2←s1"), AttentionPath.of(1, 0, "s0←s2")]
+    assert circuit.paths[-1] == AttentionPath.of(1, 0, "s2←s4")
+    assert cut.without(AttentionPath.of(0, 0, "s2←s1")).useful_heads == [(1, 0)]
 
 
-@pytest.mark.parametrize("path", [Path.of(1, 0, "s0←s4"), Path.of(2, 0, "s0←s2")])
+@pytest.mark.parametrize("path", [AttentionPath.of(1, 0, "s0←s4"), AttentionPath.of(2, 0, "s0←s2")])
 def test_cutting_what_is_not_there_is_refused(circuit, path):
     with pytest.raises(HeadwayError, match="has no path"):
         circuit.without(path)

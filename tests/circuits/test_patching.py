@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from headway.circuits.patching import Residual, patch, patch_all
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig, tapped
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway.tasks import Batch, Hops, Retrieval
 from headway_experiments.arena import compiled
 
@@ -73,7 +73,9 @@ def test_a_path_carries_the_values_that_are_read_along_it(seed, layer, head, nam
     for name in names:
         query, key = (int(role.removeprefix("s")) for role in name.split("←"))
         replaced[layer, head, rows, clean.roles[:, query], clean.roles[:, key]] = True
-    said = patch(model, task, clean, corrupted, [Path.of(layer, head, name) for name in names])
+    said = patch(
+        model, task, clean, corrupted, [AttentionPath.of(layer, head, name) for name in names]
+    )
     torch.testing.assert_close(said, by_hand(model, clean, corrupted, replaced))
     is_read = layer == 0 or any(name.startswith("s0") for name in names)
     unchanged = torch.allclose(said, model(clean.inputs), rtol=0, atol=1e-9)

@@ -162,8 +162,8 @@ def test_emergence_dates_what_was_learnt(solved, found):
     for history in timeline.paths:
         assert len(history.attention) == len(timeline.steps)
         assert history.attention[0] < 0.5 < history.attention[-1]
-        assert history.born is not None
-        before = max(s for s in timeline.steps if s <= history.born)
+        assert history.emerged is not None
+        before = max(s for s in timeline.steps if s <= history.emerged)
         assert history.attention[timeline.steps.index(before)] <= 0.5
         assert history.needed is not None
         rise = [w - x for w, x in zip(history.loss_without, timeline.loss, strict=True)]

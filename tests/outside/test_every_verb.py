@@ -76,4 +76,4 @@ def test_they_are_learnt_and_their_circuit_is_found(name, fields, paths, tmp_pat
     relations = {path.relation for path in found.circuit.paths}
     assert paths <= relations
     timeline = headway.emergence(run, found)
-    assert any(path.born is not None for path in timeline.paths)
+    assert any(path.emerged is not None for path in timeline.paths)

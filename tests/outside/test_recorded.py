@@ -62,7 +62,7 @@ def test_the_induction_circuit_is_found_dated_and_shown(tmp_path, monkeypatch, c
     found, timeline = saved_discovery(run), saved_timeline(run)
     assert found.faithful, found.replaced_loss
     assert is_induction(found)
-    assert all(0 < path.born <= 600 for path in timeline.paths if path.born is not None)
+    assert all(0 < path.emerged <= 600 for path in timeline.paths if path.emerged is not None)
     assert timeline.hops["hop 1"] < 600
     main(["report", "runs/nano"])
     page = Path("runs/nano/report.html").read_text()

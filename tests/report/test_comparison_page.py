@@ -2,13 +2,13 @@
 
 import re
 import shutil
-from pathlib import Path as FilePath
+from pathlib import Path
 
 import pytest
 from pages import page_data, table
 
 from headway import cli
-from headway.circuits import Discovery, Path, compare
+from headway.circuits import AttentionPath, Discovery, compare
 from headway.errors import HeadwayError
 from headway.report.labels import typeset
 from headway.report.runs import write_comparison
@@ -17,10 +17,10 @@ from headway.training import Run
 
 @pytest.fixture
 def pair(finished, tmp_path) -> list[Run]:
-    """Two runs with circuits that differ by one relation, and their own births."""
+    """Two runs with circuits that differ by one relation, and their own emergence."""
     runs = [Run.open(shutil.copytree(finished.folder, tmp_path / name)) for name in ("a", "b")]
     circuit = runs[1].read("circuit.json")
-    gone = Path.of(1, 0, circuit["heads"]["L1.H0"].pop())
+    gone = AttentionPath.of(1, 0, circuit["heads"]["L1.H0"].pop())
     necessity = circuit["evidence"]["necessity"]
     circuit["evidence"]["replaced"] = {"x_1": 0.0123}
     circuit["threshold"] = 0.01
@@ -28,7 +28,7 @@ def pair(finished, tmp_path) -> list[Run]:
     runs[1].write("circuit.json", circuit)
     timeline = runs[1].read("emergence.json")
     timeline["paths"] = [p for p in timeline["paths"] if p["path"] != str(gone)]
-    timeline["paths"][0]["born"], timeline["hops"] = 4.25, {"x_1": 3.5}
+    timeline["paths"][0]["emerged"], timeline["hops"] = 4.25, {"x_1": 3.5}
     runs[1].write("emergence.json", timeline)
     return runs
 
@@ -52,8 +52,8 @@ def test_the_numbers_are_those_of_the_folders(pair):
         assert named["useful heads"] == f"{len(found.circuit.useful_heads)} of 2"
         assert named["layers used"] == len(found.circuit.useful_layers)
         assert named["flow minimum"] == "2"
-        born = [history["born"] for history in run.read("emergence.json")["paths"]]
-        assert [path["born"] for path in member["circuit"]["paths"]] == born
+        emerged = [history["emerged"] for history in run.read("emergence.json")["paths"]]
+        assert [path["emerged"] for path in member["circuit"]["paths"]] == emerged
     assert data["members"][1]["hops"][0]["learnt"] == 3.5
     assert rows[1][head.index("circuit loss")] == 0.0123
 
@@ -113,7 +113,7 @@ def test_the_verb_compares_the_runs_that_are_named(pair, tmp_path, capsys, monke
     assert capsys.readouterr().out.split() == ["report", "comparison.html"]
     (tmp_path / "there").mkdir()
     cli.main(["report", "a", "b", "--out", "there/page.html"])
-    text = FilePath("there/page.html").read_text()
+    text = Path("there/page.html").read_text()
     assert "<title>a and b — comparison</title>" in text
     assert not (tmp_path / "a" / "report.html").exists()
 

@@ -11,8 +11,8 @@ from pages import page_data
 from tiny_runs import ANY_LOSS, tiny_config
 
 from headway.circuits import (
+    AttentionPath,
     Circuit,
-    Path,
     Paths,
     Uniform,
     discover,
@@ -75,7 +75,9 @@ def test_the_free_run_is_measured_as_emergence_does(asked):
     batch = held_out(asked.task, timeline.sequences, asked.config.seed, "cpu", "emergence")
     with asked.computing():
         free = grown_in(asked, None, circuit, batch, lambda: None)
-    assert [(h.path, h.born) for h in timeline.paths] == [(g.path, g.born) for g in free.paths]
+    assert [(h.path, h.emerged) for h in timeline.paths] == [
+        (g.path, g.emerged) for g in free.paths
+    ]
     ends = [history.attention[-1] for history in timeline.paths]
     assert [grown.attention for grown in free.paths] == pytest.approx(ends)
     assert free.hops == timeline.hops
@@ -102,7 +104,7 @@ def test_what_stays_in_place_is_not_clamped(mine, capsys):
     data["heads"] = circuit.replacing(path.at, both).to_json()
     mine.write("circuit.json", data)
     main(["depend", str(mine.folder), "--workers", "1"])
-    stay = Path.of(*path.at, "s1←s1")
+    stay = AttentionPath.of(*path.at, "s1←s1")
     text = " ".join(capsys.readouterr().out.split())
     assert re.search(f"not clamped: [0-9] {stay}", text)
     found = mine.load(Dependence)

@@ -50,7 +50,7 @@ def test_a_figure_is_asked_for_by_its_name(finished, unfinished):
     for name in ALL:
         assert svg_bytes(figure(finished.folder, name), "title").startswith(b"<?xml")
     with pytest.raises(HeadwayError, match=r"name = 'births' .* losses, circuit, emergence, att"):
-        figure(finished, "births")
+        figure(finished, "emergence")
     with pytest.raises(HeadwayError, match="has not what the figure circuit shows"):
         figure(unfinished, "circuit")
 

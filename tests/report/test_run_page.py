@@ -15,9 +15,9 @@ from pages import Page, numbers, page_data, report, said, unpacked
 from fuzz.runs import with_every_file
 from headway.circuits import (
     ABLATIONS,
+    AttentionPath,
     Certificate,
     MinimalCircuits,
-    Path,
     Timeline,
     saved_discovery,
     verdicts,
@@ -65,7 +65,7 @@ def test_the_numbers_are_those_of_the_folder(run):
     ]
     assert {
         *evidence["alone"].values(),
-        *(p[key] for p in timeline["paths"] for key in ("born", "needed") if p[key] is not None),
+        *(p[key] for p in timeline["paths"] for key in ("emerged", "needed") if p[key] is not None),
         *(step for step in timeline["hops"].values() if step is not None),
     } <= numbers(data)
     lines = run.metrics()
@@ -75,7 +75,7 @@ def test_the_numbers_are_those_of_the_folder(run):
     assert data["steps"] == run.checkpoint_steps()
     paths = data["circuit"]["paths"]
     assert [path["key"] for path in paths] == [
-        path_key(Path.parse(dated["path"])) for dated in timeline["paths"]
+        path_key(AttentionPath.parse(dated["path"])) for dated in timeline["paths"]
     ]
     for path, dated in zip(paths, timeline["paths"], strict=True):
         assert path["attention"] == list(map(short, dated["attention"]))
@@ -150,7 +150,7 @@ def test_what_is_missing_names_its_command(unfinished, tmp_path):
     data = page_data(report(copy(unfinished, tmp_path)))
     assert data["circuit"] is None
     assert "headway circuit " in data["missing"]["circuit"]
-    assert "births" not in data["missing"]
+    assert "emergence" not in data["missing"]
     assert data["sequences"]
     commands = [f"headway {verb} run" for verb in ("circuit", "emergence", "report")]
     assert data["again"].splitlines()[:3] == commands
@@ -160,7 +160,7 @@ def test_without_dates_the_command_that_dates_is_named(run):
     run.remove("emergence.json")
     data = page_data(report(run))
     assert data["missing"] == {
-        "births": f"The circuit's paths are not dated yet: headway emergence {run.folder}"
+        "emergence": f"The circuit's paths are not dated yet: headway emergence {run.folder}"
     }
     assert data["circuit"]["paths"][0]["attention"] == data["model"] == []
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from headway.circuits import THRESHOLD, discover, emergence, every_circuit
-from headway.paths import Path as AttentionPath
+from headway.paths import AttentionPath
 from headway.terminal import print_summary
 from headway.terminal.summary import said_of_every, said_of_minimum, said_of_verdicts
 from headway.training import Run
@@ -47,9 +47,9 @@ def test_a_table_that_is_too_wide_loses_a_column_and_no_line(solved, tmp_path, c
     print_summary(run, found, timeline, every, Path("runs/x/report.html"), 61.0, 0.5)
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 60
-    assert any(" ".join(x.split()) == "path without free above born at step" for x in lines)
+    assert any(" ".join(x.split()) == "path without free above emerged at step" for x in lines)
     for n, history in zip(found.evidence.necessity, timeline.paths, strict=True):
-        row = f"{n.path} {n.loss:.3f} {n.free:.3f} {history.born:.0f}"
+        row = f"{n.path} {n.loss:.3f} {n.free:.3f} {history.emerged:.0f}"
         assert any(" ".join(line.split()) == row for line in lines)
 
 

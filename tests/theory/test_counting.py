@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
-from headway.paths import Path, Relation
+from headway.paths import AttentionPath, Relation
 from headway.theory import (
     closed_form,
     conditional_flow,
@@ -26,7 +26,7 @@ orders = st.sampled_from(["deep-first", "shallow-first"])
 def allowed(flow, layers):
     """Every path that can be followed if all that can be brought is brought."""
     return [
-        Path(layer, 0, Relation.between(query, key))
+        AttentionPath(layer, 0, Relation.between(query, key))
         for layer, held in zip(range(layers), flow.holdings(layers, True), strict=False)
         for i, query in enumerate(flow.roles)
         for key in flow.roles[:i]
@@ -80,7 +80,7 @@ def listed(flow, layers):
 
 def as_paths(flow, bits, circuit):
     return [
-        Path(layer, 0, Relation.between(flow.roles[query], flow.roles[key]))
+        AttentionPath(layer, 0, Relation.between(flow.roles[query], flow.roles[key]))
         for (layer, query, key), bit in bits.items()
         if circuit >> bit & 1
     ]
@@ -126,10 +126,10 @@ def test_circuits_of_other_problems_and_of_models():
     for depth in (1, 2, 3, 4):
         known = compiled(depth)
         assert is_minimal_circuit(retrieval_flow(depth), sorted(known.required))
-    broken = [Path.parse("L0.H0 s0←s2")]
+    broken = [AttentionPath.parse("L0.H0 s0←s2")]
     assert not is_minimal_circuit(retrieval_flow(1), broken)
     with pytest.raises(HeadwayError, match="roles are s1, s2, s0"):
-        solves(retrieval_flow(1), [Path.parse("L0.H0 s0←s9")])
+        solves(retrieval_flow(1), [AttentionPath.parse("L0.H0 s0←s9")])
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway.tasks import Conditional, Retrieval
 from headway.theory import (
     closed_form,
@@ -92,21 +92,23 @@ def test_the_proven_minimum_is_that_of_whole_sampled_sequences(task, causal, see
 def test_a_relation_that_is_known_opens_a_shorter_way():
     flow = retrieval_flow(4, related=[("s0", "s8"), ("s8", "s7")])
     assert flow.minimum_layers(causal=True) == 1
-    assert flow.along([Path.of(0, 0, "s0←s8")], True).broken == ()
-    assert retrieval_flow(4).along([Path.of(0, 0, "s0←s8")], True).broken == (
-        Path.of(0, 0, "s0←s8"),
+    assert flow.along([AttentionPath.of(0, 0, "s0←s8")], True).broken == ()
+    assert retrieval_flow(4).along([AttentionPath.of(0, 0, "s0←s8")], True).broken == (
+        AttentionPath.of(0, 0, "s0←s8"),
     )
     with pytest.raises(HeadwayError, match=r"role = 's9' .*one of s7, s8"):
         retrieval_flow(4, related=[("s0", "s9")])
 
 
 def test_a_broken_path_still_brings_what_stands_there():
-    along = retrieval_flow(2).along([Path.of(0, 0, "s0←s4"), Path.of(1, 0, "s2←s1")], True)
-    assert along.broken == (Path.of(0, 0, "s0←s4"),)
+    along = retrieval_flow(2).along(
+        [AttentionPath.of(0, 0, "s0←s4"), AttentionPath.of(1, 0, "s2←s1")], True
+    )
+    assert along.broken == (AttentionPath.of(0, 0, "s0←s4"),)
     assert along.stages[1]["s0"] == {"x_0", "p_0", "x_2", "p_2"}
     assert along.stages[2]["s2"] == {"x_0", "p_1", "x_1"}
     with pytest.raises(HeadwayError, match="'s0←s7' is not allowed: roles are s3, s4, s1, s2, s0"):
-        retrieval_flow(2).along([Path.of(0, 0, "s0←s7")], True)
+        retrieval_flow(2).along([AttentionPath.of(0, 0, "s0←s7")], True)
 
 
 @pytest.mark.parametrize("hops", range(1, 9))

@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 from headway.circuits import Circuit
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway.theory import fewest_paths, retrieval_flow
 
 RESULTS = pathlib.Path(__file__).parents[2] / "results"
@@ -21,7 +21,7 @@ def circuits(file):
     ("file", "broken", "paths", "jumping"),
     [
         ("fast_recipe_mixture.json", [], (7, 12), 3),
-        ("fast_recipe_full_depth.json", [(Path.of(2, 0, "s0←s6"),)], (7, 14), 10),
+        ("fast_recipe_full_depth.json", [(AttentionPath.of(2, 0, "s0←s6"),)], (7, 14), 10),
     ],
 )
 def test_they_respect_the_flow_but_for_one_path(file, broken, paths, jumping):

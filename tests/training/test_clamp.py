@@ -6,7 +6,7 @@ import torch
 from headway.changes import changed
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig, attention_patterns
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway.tasks import Retrieval
 from headway.training import Run, RunConfig, TrainingConfig, fast, train
 from headway.training.clamp import Clamp
@@ -52,7 +52,7 @@ def model_of(task: Retrieval) -> Transformer:
 
 def test_what_is_blocked_is_attention_from_one_role_to_the_other_in_that_head_alone():
     batch = TASK.sample(4, torch.Generator().manual_seed(0))
-    paths = (Path.parse("L1.H0 s0←s2"), Path.parse("L1.H0 s3←s4"))
+    paths = (AttentionPath.parse("L1.H0 s0←s2"), AttentionPath.parse("L1.H0 s3←s4"))
     tap = Clamp(paths).tap(TASK, batch, step=1)
     whole = torch.rand(4, 2, TASK.length, TASK.length)
     expected = whole.clone()
@@ -68,9 +68,9 @@ def test_what_is_blocked_is_attention_from_one_role_to_the_other_in_that_head_al
 def test_relations_of_deeper_problems_are_left_out():
     batch = TASK.shallower(TASK.draw(4, torch.Generator().manual_seed(0)), 1)
     pattern = attention_patterns(model_of(TASK), batch.inputs)[:, 0]
-    tap = Clamp((Path.parse("L0.H0 s4←s3"),)).tap(TASK, batch, step=1)
+    tap = Clamp((AttentionPath.parse("L0.H0 s4←s3"),)).tap(TASK, batch, step=1)
     assert torch.equal(tap(0, pattern), pattern)
-    tap = Clamp((Path.parse("L0.H0 s2←s1"),)).tap(TASK, batch, step=1)
+    tap = Clamp((AttentionPath.parse("L0.H0 s2←s1"),)).tap(TASK, batch, step=1)
     assert not torch.equal(tap(0, pattern), pattern)
 
 

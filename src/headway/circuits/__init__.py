@@ -1,4 +1,4 @@
-"""Circuits: a mechanism for every head, the evidence for it, and when it was born."""
+"""Circuits: a mechanism for every head, the evidence for it, and when it emerged."""
 
 from typing import TYPE_CHECKING
 
@@ -6,7 +6,7 @@ from headway.circuits.ablation import Bench as Bench
 from headway.circuits.discovery import Discovery as Discovery
 from headway.circuits.discovery import Refusal as Refusal
 from headway.circuits.discovery import saved_discovery as saved_discovery
-from headway.circuits.emergence import BIRTH as BIRTH
+from headway.circuits.emergence import EMERGES_AT as EMERGES_AT
 from headway.circuits.emergence import PathHistory as PathHistory
 from headway.circuits.emergence import Timeline as Timeline
 from headway.circuits.emergence import crossing as crossing
@@ -55,7 +55,7 @@ from headway.circuits.yardstick import NoCircuitError as NoCircuitError
 from headway.circuits.yardstick import Yardstick as Yardstick
 from headway.circuits.yardstick import ablated as ablated
 from headway.late import late
-from headway.paths import Path as Path
+from headway.paths import AttentionPath as AttentionPath
 from headway.paths import Relation as Relation
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
@@ -180,9 +180,9 @@ def require_sequences(agreement: float, confidence: float, sequences: int | None
 
 
 def certify(
-    model: Run | str | FilePath | Any,
+    model: Run | str | Path | Any,
     task: Task | None = None,
-    circuit: Circuit | FilePath | str | None = None,
+    circuit: Circuit | Path | str | None = None,
     *,
     agreement: float = 0.99,
     sequences: int | None = None,

@@ -31,7 +31,7 @@ from headway.circuits.patterns import (
     tap_of,
 )
 from headway.models import Tap, attention_patterns
-from headway.paths import Path
+from headway.paths import AttentionPath
 
 AT_ONCE = 8
 """Sequences of one backward pass."""
@@ -45,7 +45,7 @@ COUNTS = (1, 2, 4, 8, 16)
 MOST = 20
 """Heads that a circuit names at most."""
 
-Effects = Mapping[Path, float]
+Effects = Mapping[AttentionPath, float]
 """To first order, by path."""
 
 Measured = Callable[[slice, Tensor, Sequence[Tensor]], Tensor]
@@ -77,7 +77,7 @@ def found(bench: Bench, threshold: float, candidate_attention: Sequence[float]) 
             the least loss is taken.
     """
     gains, more = _gains(bench), attention_of(bench, less_corrupted=True)
-    tried: list[tuple[float, int, list[Path]]] = []
+    tried: list[tuple[float, int, list[AttentionPath]]] = []
     for least, count in product(candidate_attention, COUNTS):
         chosen = _best(gains, more, least)[:count]
         tried.append((bench.loss(_circuit(bench, chosen)), len(tried), chosen))
@@ -96,13 +96,13 @@ def found(bench: Bench, threshold: float, candidate_attention: Sequence[float]) 
     return _circuit(bench, chosen)
 
 
-def _circuit(bench: Bench, paths: Sequence[Path]) -> Circuit:
+def _circuit(bench: Bench, paths: Sequence[AttentionPath]) -> Circuit:
     return Circuit({**without(bench), **Circuit.of(paths).mechanisms})
 
 
-def _best(effects: Effects, attention: Attention, least: float) -> list[Path]:
+def _best(effects: Effects, attention: Attention, least: float) -> list[AttentionPath]:
     """Of every head the path with the largest effect along which it attends, the largest first."""
-    best: dict[Head, Path] = {}
+    best: dict[Head, AttentionPath] = {}
     for path in sorted(effects, key=lambda path: -effects[path]):
         if effects[path] > 0 and attention[path.relation][path.layer][path.head] >= least:
             best.setdefault(path.at, path)
@@ -124,7 +124,9 @@ def _gains(bench: Bench) -> Effects:
     return _effects(bench, loss, change, lambda part: tap_of(patterns, [ablated], part))
 
 
-def _needs(bench: Bench, paths: Sequence[Path], attention: Attention, least: float) -> list[Path]:
+def _needs(
+    bench: Bench, paths: Sequence[AttentionPath], attention: Attention, least: float
+) -> list[AttentionPath]:
     """The paths below others without which much of the attention along these is lost.
 
     The first `MOST` by their effect on the log-odds of that attention, to first order, are cut in
@@ -133,7 +135,7 @@ def _needs(bench: Bench, paths: Sequence[Path], attention: Attention, least: flo
     """
     patterns = bench.patterns
 
-    def along(seen: Tensor, path: Path, part: slice) -> Tensor:
+    def along(seen: Tensor, path: AttentionPath, part: slice) -> Tensor:
         there = patterns.one_hot(Paths(frozenset({path.relation})))[part] > 0
         return (seen * there).sum() / there.any(2).sum().clamp(min=1)
 
@@ -145,12 +147,12 @@ def _needs(bench: Bench, paths: Sequence[Path], attention: Attention, least: flo
         there = patterns.one_hot(Paths(frozenset({name})))[part, None, None] > 0
         return -(patterns.own[part] * there)
 
-    def tells_apart(path: Path) -> bool:
+    def tells_apart(path: AttentionPath) -> bool:
         there = patterns.one_hot(Paths(frozenset({path.relation}))) > 0
         queries, keys = there.any(2).sum(1), there.any(1).sum(1)
         return bool(((queries < 2) | (keys > 1)).any())
 
-    def share_lost(cut: Path) -> float:
+    def share_lost(cut: AttentionPath) -> float:
         knocked = {cut.at: KnockOut(frozenset({cut.relation}))}
         seen = attention_patterns(bench.model, bench.batch.inputs, bench.tap(knocked))
         bench.add_forwards(1.0)
@@ -190,4 +192,8 @@ def _effects(
         for name in names:
             sums[name] = sums[name] - (slopes * change(name, part)).sum((0, 3, 4)).cpu()
     bench.add_forwards(3.0)
-    return {Path.of(*head, name): sums[name][head].item() for name in names for head in bench.heads}
+    return {
+        AttentionPath.of(*head, name): sums[name][head].item()
+        for name in names
+        for head in bench.heads
+    }

@@ -14,13 +14,13 @@ import torch
 from torch import Tensor
 
 from headway.circuits.discovery import Condition, Finding
-from headway.circuits.emergence import BIRTH, crossing, hop_steps
+from headway.circuits.emergence import EMERGES_AT, crossing, hop_steps
 from headway.circuits.flows import NEEDS, Kind, Lost, lost_without
 from headway.circuits.mechanism import WrittenPath
 from headway.circuits.patterns import attention_along
 from headway.errors import HeadwayError
 from headway.models import attention_patterns
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway.tasks import Batch
 from headway.text import aligned, wrapped
 from headway.training.clamp import clampable
@@ -101,7 +101,7 @@ class Grown:
     Attributes:
         path: layer, head and relation.
         attention: mean attention along it at the last checkpoint.
-        born: the step at which the attention first passes 0.5, interpolated between checkpoints;
+        emerged: the step at which the attention first passes 0.5, interpolated between checkpoints;
             None if it never does.
         elsewhere: the same relation in other heads that attend along it by more than 0.5 at the
             last checkpoint.
@@ -109,13 +109,13 @@ class Grown:
 
     path: WrittenPath
     attention: float
-    born: float | None
+    emerged: float | None
     elsewhere: list[WrittenPath]
 
     @property
     def formed(self) -> bool:
         """True if the head attends along it in the end."""
-        return self.attention > BIRTH
+        return self.attention > EMERGES_AT
 
 
 @dataclass(frozen=True)
@@ -139,14 +139,14 @@ class Training:
     hops: dict[str, float | None]
     paths: list[Grown]
 
-    def grown(self, path: Path) -> Grown:
+    def grown(self, path: AttentionPath) -> Grown:
         """The fate of a path."""
         return next(grown for grown in self.paths if grown.path == path)
 
     @property
     def learnt(self) -> list[str]:
         """The hops whose loss is below 0.5 at the end."""
-        return [hop for hop, loss in self.partial.items() if loss < BIRTH]
+        return [hop for hop, loss in self.partial.items() if loss < EMERGES_AT]
 
 
 @dataclass(frozen=True)
@@ -216,14 +216,14 @@ class Dependence(Finding):
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data, and what counts as formed."""
-        formed = f"attention above {BIRTH:g} at the last checkpoint"
+        formed = f"attention above {EMERGES_AT:g} at the last checkpoint"
         return {"formed": formed, **super().to_json()}
 
 
 def dependence(
     free: Run,
-    clamped: Mapping[Path, Run],
-    circuit: Sequence[Path],
+    clamped: Mapping[AttentionPath, Run],
+    circuit: Sequence[AttentionPath],
     *,
     sequences: int = 32,
     watch: Watch | None = None,
@@ -269,7 +269,11 @@ def dependence(
 
 @torch.no_grad()
 def grown_in(
-    run: Run, clamped: Path | None, circuit: Sequence[Path], batch: Batch, tell: Callable[[], None]
+    run: Run,
+    clamped: AttentionPath | None,
+    circuit: Sequence[AttentionPath],
+    batch: Batch,
+    tell: Callable[[], None],
 ) -> Training:
     """The fate of a circuit's paths in one training, as seen at its checkpoints."""
     paths = [path for path in circuit if path != clamped]
@@ -294,21 +298,21 @@ def grown_in(
     )
 
 
-def _grown(path: Path, steps: Sequence[int], along: Sequence[Tensor]) -> Grown:
+def _grown(path: AttentionPath, steps: Sequence[int], along: Sequence[Tensor]) -> Grown:
     """The fate of a path, from the attention of every head along its relation, step by step."""
     curve = [at[path.at].item() for at in along]
-    heads = (along[-1] > BIRTH).nonzero().tolist()
-    elsewhere = [Path.of(layer, head, path.relation) for layer, head in heads]
+    heads = (along[-1] > EMERGES_AT).nonzero().tolist()
+    elsewhere = [AttentionPath.of(layer, head, path.relation) for layer, head in heads]
     return Grown(
         path=path,
         attention=curve[-1],
-        born=crossing(steps, curve, BIRTH),
+        emerged=crossing(steps, curve, EMERGES_AT),
         elsewhere=[other for other in elsewhere if other != path],
     )
 
 
 def _pairs(
-    free: Training, clamped: Sequence[Training], lost: Mapping[Path, Lost]
+    free: Training, clamped: Sequence[Training], lost: Mapping[AttentionPath, Lost]
 ) -> Iterator[Pair]:
     """Every clamped path with every other path."""
     for training in clamped:

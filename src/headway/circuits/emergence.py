@@ -1,6 +1,6 @@
-"""Emergence: when each path of a circuit was born (Musat 2024, section 9 and appendix D).
+"""Emergence: when each path of a circuit emerged (Musat 2024, section 9 and appendix D).
 
-A birth is dated in two ways: by where the head attends at every checkpoint, and by how much the
+A emergence is dated in two ways: by where the head attends at every checkpoint, and by how much the
 loss of that checkpoint's model rises without this attention. A head may attend long before the loss
 depends on it. If another head does the same, the loss may never depend on it.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
@@ -23,14 +23,14 @@ from headway.circuits.subject import device_of, opened, require_task, with_tap
 from headway.circuits.text import of_timeline
 from headway.errors import HeadwayError, require
 from headway.models import Tappable, attention_patterns
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway.tasks import Batch, Task
 from headway.text import command
 from headway.training.data import held_out
 from headway.training.run import Run
 
-BIRTH = 0.5
-"""The attention at which a path counts as born, and the partial loss at which a hop is learnt."""
+EMERGES_AT = 0.5
+"""The attention at which a path emerges, and the partial loss at which a hop is learnt."""
 
 MATTERS = 0.02
 """The least rise of the loss, at some checkpoint, for a path to count as needed at all."""
@@ -46,7 +46,7 @@ class PathHistory:
             that names neither roles nor relations, over rows by what they matter to the last model.
         loss_without: the loss of that checkpoint's model with this attention set to zero and all
             else as it is (knock-out).
-        born: the step at which the attention first passes 0.5, interpolated between checkpoints;
+        emerged: the step at which the attention first passes 0.5, interpolated between checkpoints;
             None if it never does.
         needed: the step at which the rise of the loss without it first passes half of its largest
             value, interpolated likewise; None if the rise is never above 0.02.
@@ -55,13 +55,13 @@ class PathHistory:
     path: WrittenPath
     attention: list[float]
     loss_without: list[float]
-    born: float | None
+    emerged: float | None
     needed: float | None
 
 
 @dataclass(frozen=True)
 class Timeline(Finding):
-    """The birth of every path of a circuit, and the step at which every hop was learnt.
+    """The emergence of every path of a circuit, and the step at which every hop was learnt.
 
     Attributes:
         steps: of the checkpoints.
@@ -84,11 +84,11 @@ class Timeline(Finding):
     sequences: int
 
     @property
-    def half(self) -> dict[Path, float | None]:
+    def half(self) -> dict[AttentionPath, float | None]:
         """The step at which each path first has half of its final attention.
 
         That dates paths of heads that never give most of their attention to one place, too; the
-        paper's fixed 0.5 is `PathHistory.born`.
+        paper's fixed 0.5 is `PathHistory.emerged`.
         """
         return {
             one.path: crossing(self.steps, one.attention, one.attention[-1] / 2)
@@ -102,7 +102,7 @@ class Timeline(Finding):
         """Everything as JSON data, and how it was measured."""
         how = "knock-out: attention along the path set to zero, all else as it is"
         half = {str(path): step for path, step in self.half.items()}
-        return {"birth": BIRTH, "ablation": how, "half": half, **super().to_json()}
+        return {"emerges_at": EMERGES_AT, "ablation": how, "half": half, **super().to_json()}
 
     def conditions(self) -> Iterator[Condition]:
         """Conditions beside the types of fields."""
@@ -115,7 +115,7 @@ class Timeline(Finding):
 
 
 def emergence(
-    checkpoints: Run | str | FilePath | Mapping[int, Any],
+    checkpoints: Run | str | Path | Mapping[int, Any],
     circuit: Circuit | Discovery,
     task: Task | None = None,
     *,
@@ -202,7 +202,7 @@ def _dated(
         loss=whole,
         paths=[
             PathHistory(
-                path, along, cut, crossing(steps, along, BIRTH), needed_from(steps, whole, cut)
+                path, along, cut, crossing(steps, along, EMERGES_AT), needed_from(steps, whole, cut)
             )
             for path, along, cut in zip(paths, attention, without, strict=True)
         ],
@@ -239,7 +239,7 @@ def hop_steps(metrics: list[dict[str, Any]], hop_names: Sequence[str]) -> dict[s
     """The step at which every partial loss first passes below 0.5."""
     steps = [line["step"] for line in metrics]
     return {
-        hop: crossing(steps, [-line["partial"][hop] for line in metrics], -BIRTH)
+        hop: crossing(steps, [-line["partial"][hop] for line in metrics], -EMERGES_AT)
         for hop in hop_names
     }
 

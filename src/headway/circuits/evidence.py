@@ -32,7 +32,7 @@ from headway.circuits.search import free_above, losses_twice
 from headway.circuits.subject import fresh
 from headway.circuits.yardstick import Likenesses, Yardstick, likenesses
 from headway.models import Tappable
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway.tasks import Batch, Task
 from headway.theory import Flow
 
@@ -108,7 +108,7 @@ class Stray:
         rise: of the model's loss with this attention at zero, all else as it is.
     """
 
-    path: Path
+    path: AttentionPath
     attention: float
     rise: float
 
@@ -184,7 +184,7 @@ class Evidence:
         """The loss with every head replaced."""
         return sum(self.replaced.values()) / len(self.replaced)
 
-    def stability(self, path: Path) -> float | None:
+    def stability(self, path: AttentionPath) -> float | None:
         """The share of the trials in which a path was found again; None without trials."""
         if not self.trials:
             return None
@@ -294,7 +294,10 @@ def necessity(bench: Bench, circuit: Circuit, attention: Attention) -> list[Nece
 
 
 def droppable(
-    bench: Bench, circuit: Circuit, pairs: Sequence[tuple[Path, Path]], threshold: float
+    bench: Bench,
+    circuit: Circuit,
+    pairs: Sequence[tuple[AttentionPath, AttentionPath]],
+    threshold: float,
 ) -> list[Pair]:
     """The pairs of paths without which the loss stays below the threshold.
 
@@ -307,9 +310,9 @@ def droppable(
 def _serving(
     bench: Bench,
     circuits: Sequence[Circuit],
-    pairs: Sequence[tuple[Path, Path]],
+    pairs: Sequence[tuple[AttentionPath, AttentionPath]],
     threshold: float,
-) -> Iterator[tuple[tuple[Path, Path], float]]:
+) -> Iterator[tuple[tuple[AttentionPath, AttentionPath], float]]:
     """The pairs of paths whose circuit stays below the threshold in both ways, and its loss."""
     layers = (min(a.layer, b.layer) for a, b in pairs)
     losses = losses_twice(bench, [*zip(circuits, layers, strict=True)], threshold)
@@ -327,7 +330,7 @@ def backups(
     """
     own = set(circuit.paths)
     swaps = [
-        (path, Path(*head, path.relation))
+        (path, AttentionPath(*head, path.relation))
         for path in circuit.paths
         for head in bench.heads
         if (*head, path.relation) not in own and attention[path.relation][head[0]][head[1]] >= least
@@ -336,14 +339,16 @@ def backups(
     return [BackUp(*swap, loss) for swap, loss in _serving(bench, swapped, swaps, threshold)]
 
 
-def with_path(circuit: Circuit, path: Path) -> Circuit:
+def with_path(circuit: Circuit, path: AttentionPath) -> Circuit:
     """The circuit with one more path; a head that had none gets it alone."""
     mechanism = circuit.mechanisms[path.at]
     old = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
     return circuit.replacing(path.at, Paths(old | {path.relation}))
 
 
-def strays(model: Tappable, task: Task, batch: Batch, paths: Sequence[Path]) -> list[Stray]:
+def strays(
+    model: Tappable, task: Task, batch: Batch, paths: Sequence[AttentionPath]
+) -> list[Stray]:
     """Strong attention along other relations than a circuit's paths, the strongest first.
 
     A head's attention has to go somewhere. Where it goes when there is nothing to fetch looks as
@@ -358,11 +363,11 @@ def strays(model: Tappable, task: Task, batch: Batch, paths: Sequence[Path]) -> 
     bench = Bench(model, task, batch)
     attention = relation_attention(model, task, batch, names=bench.patterns.relations)
     found = [
-        (share, Path.of(layer, head, name))
+        (share, AttentionPath.of(layer, head, name))
         for name, layers in attention.items()
         for layer, heads in enumerate(layers)
         for head, share in enumerate(heads)
-        if share >= STRONG and Path.of(layer, head, name) not in paths
+        if share >= STRONG and AttentionPath.of(layer, head, name) not in paths
     ]
     found = sorted(found, key=lambda one: (-one[0], one[1]))[:MOST_STRAYS]
     cuts = [{path.at: KnockOut(frozenset({path.relation}))} for _, path in found]
@@ -372,7 +377,7 @@ def strays(model: Tappable, task: Task, batch: Batch, paths: Sequence[Path]) -> 
     ]
 
 
-def infeasible(flow: Flow, circuit: Circuit, causal: bool) -> list[Path]:
+def infeasible(flow: Flow, circuit: Circuit, causal: bool) -> list[AttentionPath]:
     """The paths between roles that share no piece at their layer, whatever is below.
 
     Paths that are not between roles of the flow are left out.

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any, ClassVar
 
 from headway.circuits.ablation import Bench
@@ -35,7 +35,7 @@ from headway.circuits.mechanism import (
 from headway.circuits.search import candidates_of
 from headway.circuits.subject import Subject, opened, require_fits, studied
 from headway.errors import HeadwayError, require
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway.tasks import Task
 from headway.text import counted, wrapped
 from headway.theory import is_minimal_circuit
@@ -100,12 +100,12 @@ class MinimalCircuits(Finding):
         return self.searched == len(self.candidates)
 
     @property
-    def core(self) -> tuple[Path, ...]:
+    def core(self) -> tuple[AttentionPath, ...]:
         """The paths that all of these circuits have."""
         return tuple(sorted(set.intersection(*map(set, self.circuits)))) if self.circuits else ()
 
     @property
-    def union(self) -> tuple[Path, ...]:
+    def union(self) -> tuple[AttentionPath, ...]:
         """The paths that any of these circuits has."""
         return tuple(sorted(set().union(*self.circuits)))
 
@@ -163,7 +163,7 @@ class MinimalCircuits(Finding):
 
 
 def every_circuit(
-    model: Run | str | FilePath | Any,
+    model: Run | str | Path | Any,
     task: Task | None = None,
     found: Discovery | None = None,
     *,
@@ -266,7 +266,9 @@ def _exhausted(
     )
 
 
-def _flow_minimal(task: Task, circuits: Sequence[tuple[Path, ...]], causal: bool) -> int | None:
+def _flow_minimal(
+    task: Task, circuits: Sequence[tuple[AttentionPath, ...]], causal: bool
+) -> int | None:
     """The number of minimal circuits of the task's flow, if it and all roles are known."""
     flow = task.flow()
     ends = {end for circuit in circuits for path in circuit for end in path.relation.ends or ("",)}
@@ -275,12 +277,12 @@ def _flow_minimal(task: Task, circuits: Sequence[tuple[Path, ...]], causal: bool
     return sum(is_minimal_circuit(flow, circuit, causal) for circuit in circuits)
 
 
-def _is_stay(path: Path) -> bool:
+def _is_stay(path: AttentionPath) -> bool:
     """True if a position keeps what stands there; no minimal circuit of a flow has such a path."""
     return path.relation.query == path.relation.key
 
 
-def by_head(paths: Sequence[Path]) -> str:
+def by_head(paths: Sequence[AttentionPath]) -> str:
     """Paths head by head, in few words."""
     circuit = Circuit.of(paths)
     named = (f"{name_of(at)} {circuit.mechanisms[at]}" for at in circuit.useful_heads)
@@ -307,7 +309,7 @@ class Exhaustive:
     def __init__(
         self,
         losses: Losses,
-        candidates: Sequence[Path],
+        candidates: Sequence[AttentionPath],
         idle: Mapping[Head, Mechanism],
         threshold: float,
         most: int | None = None,
@@ -332,7 +334,7 @@ class Exhaustive:
         for layer, loss in zip(self.free, known, strict=True):
             self.free[layer] = max(self.threshold, math.nextafter(loss, math.inf))
 
-    def search(self, first: bool = False) -> list[frozenset[Path]]:
+    def search(self, first: bool = False) -> list[frozenset[AttentionPath]]:
         """The minimal sets, the smallest first; ends early if there would be too much to judge.
 
         With `first`, the smallest size at which a set serves is the last.
@@ -397,7 +399,7 @@ class Exhaustive:
             if above is None or head[0] <= above or head not in self.choosing
         }
 
-    def _chosen(self, chosen: int) -> list[Path]:
+    def _chosen(self, chosen: int) -> list[AttentionPath]:
         return [path for i, path in enumerate(self.paths) if chosen >> i & 1]
 
 

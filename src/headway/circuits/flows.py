@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Literal
 
 from headway.circuits.roles import Cast, joins_roles, places, symbol_order
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway.tasks import Task
 from headway.theory import Flow, Holdings, is_code
 
@@ -31,7 +31,7 @@ class Leg:
         brings: the symbols that are new to the position that attends.
     """
 
-    path: Path
+    path: AttentionPath
     together: bool
     by: tuple[str, ...]
     codes: tuple[str, ...]
@@ -48,9 +48,9 @@ class Join:
         key_side: the other paths that brought these symbols to the position attended to.
     """
 
-    path: Path
-    branches: dict[str, tuple[Path, ...]]
-    key_side: tuple[Path, ...]
+    path: AttentionPath
+    branches: dict[str, tuple[AttentionPath, ...]]
+    key_side: tuple[AttentionPath, ...]
 
 
 @dataclass(frozen=True)
@@ -66,19 +66,19 @@ class Routes:
         idle: the paths that no answer depends on, by this account.
     """
 
-    legs: dict[Path, Leg]
-    arrivals: dict[str, tuple[Path, ...]]
-    needs: dict[str, tuple[Path, ...]]
+    legs: dict[AttentionPath, Leg]
+    arrivals: dict[str, tuple[AttentionPath, ...]]
+    needs: dict[str, tuple[AttentionPath, ...]]
     missing: tuple[str, ...]
     joins: tuple[Join, ...]
-    idle: tuple[Path, ...]
+    idle: tuple[AttentionPath, ...]
 
     def last_join(self) -> Join | None:
         """The join nearest to the answer."""
         return max(self.joins, key=lambda join: join.path) if self.joins else None
 
 
-def trace(task: Task | Cast, paths: Sequence[Path]) -> Routes | None:
+def trace(task: Task | Cast, paths: Sequence[AttentionPath]) -> Routes | None:
     """Traces every symbol asked for back through a circuit.
 
     None if the task names no symbols, or a path leads elsewhere than from role to role.
@@ -89,8 +89,8 @@ def trace(task: Task | Cast, paths: Sequence[Path]) -> Routes | None:
     order = symbol_order(task)
     group = {place.role: place.group for place in standing}
     held = {place.role: {place.symbol, place.group} for place in standing}
-    origin: dict[tuple[str, str], list[Path]] = {}
-    legs: dict[Path, Leg] = {}
+    origin: dict[tuple[str, str], list[AttentionPath]] = {}
+    legs: dict[AttentionPath, Leg] = {}
     for layer in sorted({path.layer for path in paths}):
         before = {role: set(pieces) for role, pieces in held.items()}
         for path in (path for path in paths if path.layer == layer):
@@ -123,7 +123,7 @@ def trace(task: Task | Cast, paths: Sequence[Path]) -> Routes | None:
     )
 
 
-def _ends(path: Path) -> tuple[str, str]:
+def _ends(path: AttentionPath) -> tuple[str, str]:
     """The role that attends and the role attended to, of a path between roles."""
     assert path.relation.ends is not None
     return path.relation.ends
@@ -132,14 +132,18 @@ def _ends(path: Path) -> tuple[str, str]:
 class _Tracer:
     """Follows pieces back along the paths that first brought them to a role."""
 
-    def __init__(self, legs: Mapping[Path, Leg], origin: Mapping[tuple[str, str], Sequence[Path]]):
+    def __init__(
+        self,
+        legs: Mapping[AttentionPath, Leg],
+        origin: Mapping[tuple[str, str], Sequence[AttentionPath]],
+    ):
         self.legs, self.origin = legs, origin
-        self._supports: dict[tuple[str, str], frozenset[Path]] = {}
+        self._supports: dict[tuple[str, str], frozenset[AttentionPath]] = {}
 
-    def support(self, role: str, piece: str) -> frozenset[Path]:
+    def support(self, role: str, piece: str) -> frozenset[AttentionPath]:
         """The paths along which a piece moved to a role, and all that they were found by."""
         if (role, piece) not in self._supports:
-            found: set[Path] = set()
+            found: set[AttentionPath] = set()
             for path in self.origin.get((role, piece), ()):
                 query, key = _ends(path)
                 found |= {path} | self.support(key, piece)
@@ -148,24 +152,28 @@ class _Tracer:
             self._supports[role, piece] = frozenset(found)
         return self._supports[role, piece]
 
-    def found_by(self, path: Path) -> tuple[str, ...]:
+    def found_by(self, path: AttentionPath) -> tuple[str, ...]:
         """The pieces that a path depends on to find its key; empty within a pair or row."""
         leg = self.legs[path]
         return () if leg.together else leg.by or leg.codes
 
-    def join(self, path: Path) -> Join | None:
+    def join(self, path: AttentionPath) -> Join | None:
         """The path as a join, if it is one."""
         query, key = _ends(path)
         pieces = self.found_by(path)
         supports = {piece: self.support(query, piece) for piece in pieces}
-        branches: dict[str, tuple[Path, ...]] = {}
+        branches: dict[str, tuple[AttentionPath, ...]] = {}
         for piece, support in supports.items():
-            others = frozenset[Path]().union(*(s for p, s in supports.items() if p != piece))
+            others = frozenset[AttentionPath]().union(
+                *(s for p, s in supports.items() if p != piece)
+            )
             if support - others:
                 branches[piece] = tuple(sorted(support - others))
         if len(branches) < 2:
             return None
-        key_side = frozenset[Path]().union(*(self.support(key, piece) for piece in branches))
+        key_side = frozenset[AttentionPath]().union(
+            *(self.support(key, piece) for piece in branches)
+        )
         own = {path for paths in branches.values() for path in paths}
         return Join(path, branches, tuple(sorted(key_side - own)))
 
@@ -196,16 +204,18 @@ class Lost:
         answers: what the query is asked for and then does not get.
     """
 
-    kinds: dict[Path, Kind]
+    kinds: dict[AttentionPath, Kind]
     answers: tuple[str, ...]
 
     @property
-    def paths(self) -> tuple[Path, ...]:
+    def paths(self) -> tuple[AttentionPath, ...]:
         """The others that then do not find their key, or lack something that they carried."""
         return tuple(path for path, kind in self.kinds.items() if kind in NEEDS)
 
 
-def lost_without(task: Task, paths: Sequence[Path], causal: bool) -> dict[Path, Lost] | None:
+def lost_without(
+    task: Task, paths: Sequence[AttentionPath], causal: bool
+) -> dict[AttentionPath, Lost] | None:
     """The loss with every path of a circuit.
 
     None if the task's flow is not known, or a path leads elsewhere than from role to role.
@@ -220,15 +230,15 @@ def lost_without(task: Task, paths: Sequence[Path], causal: bool) -> dict[Path, 
     if flow is None or not ends <= set(flow.roles):
         return None
     asked = frozenset({*task.hops, flow.goal} & set(flow.pieces))
-    whole, found = _Rest(flow, paths, causal, asked), dict[Path, Lost]()
+    whole, found = _Rest(flow, paths, causal, asked), dict[AttentionPath, Lost]()
     for cut in paths:
         rest = whole.without(cut)
-        kinds: dict[Path, Kind] = {p: _kind(whole, rest, p) for p in paths if p != cut}
+        kinds: dict[AttentionPath, Kind] = {p: _kind(whole, rest, p) for p in paths if p != cut}
         found[cut] = Lost(kinds, tuple(sorted(whole.answers - rest.answers)))
     return found
 
 
-def _kind(whole: "_Rest", rest: "_Rest", path: Path) -> Kind:
+def _kind(whole: "_Rest", rest: "_Rest", path: AttentionPath) -> Kind:
     if path not in rest.paths:
         return "finds"
     if whole.brought(path) - rest.offered(path):
@@ -253,10 +263,10 @@ class _Rest:
     def __init__(
         self,
         flow: Flow,
-        paths: Sequence[Path],
+        paths: Sequence[AttentionPath],
         causal: bool,
         asked: frozenset[str],
-        unexplained: Sequence[Path] | None = None,
+        unexplained: Sequence[AttentionPath] | None = None,
     ):
         self.flow, self.causal, self.asked = flow, causal, asked
         self.paths, along = tuple(paths), flow.along(paths, causal)
@@ -266,7 +276,7 @@ class _Rest:
             along = flow.along(self.paths, causal)
         self.stages = along.stages
 
-    def without(self, path: Path) -> "_Rest":
+    def without(self, path: AttentionPath) -> "_Rest":
         """The rest if one more path is cut."""
         left = [other for other in self.paths if other != path]
         return _Rest(self.flow, left, self.causal, self.asked, self.unexplained)
@@ -275,11 +285,11 @@ class _Rest:
         """The pieces that every role holds before a layer."""
         return self.stages[min(layer, len(self.stages) - 1)]
 
-    def offered(self, path: Path) -> frozenset[str]:
+    def offered(self, path: AttentionPath) -> frozenset[str]:
         """The pieces at the position that a path reads."""
         return self._before(path.layer)[self.flow.ends(path)[1]]
 
-    def brought(self, path: Path) -> frozenset[str]:
+    def brought(self, path: AttentionPath) -> frozenset[str]:
         """The symbols that a path brings and that were not there before."""
         new = self.offered(path) - self._before(path.layer)[self.flow.ends(path)[0]]
         return frozenset(piece for piece in new if not is_code(piece))
@@ -289,7 +299,7 @@ class _Rest:
         """The pieces that the query is asked for and gets."""
         return self.stages[-1][self.flow.query] & self.asked
 
-    def uses(self, path: Path) -> bool:
+    def uses(self, path: AttentionPath) -> bool:
         """True if an answer is lost without a path."""
         return self.without(path).answers != self.answers
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from headway.errors import HeadwayError, require
 from headway.fields import Written
-from headway.paths import Path, require_name
+from headway.paths import AttentionPath, require_name
 from headway.relations.composed import ELSE
 
 Head = tuple[int, int]
@@ -107,10 +107,10 @@ class Circuit:
     mechanisms: dict[Head, Mechanism]
 
     @property
-    def paths(self) -> list[Path]:
+    def paths(self) -> list[AttentionPath]:
         """Every path, in the order in which information flows."""
         return [
-            Path.of(*head, relation)
+            AttentionPath.of(*head, relation)
             for head, mechanism in sorted(self.mechanisms.items(), key=lambda item: item[0])
             if isinstance(mechanism, Paths)
             for relation in sorted(mechanism.relations)
@@ -159,7 +159,7 @@ class Circuit:
         """The same circuit with another mechanism for one head."""
         return Circuit({**self.mechanisms, head: mechanism})
 
-    def without(self, path: Path) -> "Circuit":
+    def without(self, path: AttentionPath) -> "Circuit":
         """The same circuit with one path cut."""
         mechanism = self.mechanisms[path.at]
         if not isinstance(mechanism, Paths) or path.relation not in mechanism.relations:
@@ -205,7 +205,7 @@ class Circuit:
         }
 
     @classmethod
-    def of(cls, paths: Iterable[Path]) -> "Circuit":
+    def of(cls, paths: Iterable[AttentionPath]) -> "Circuit":
         """The circuit of these paths, with no heads but those that have one."""
         relations: dict[Head, set[str]] = {}
         for path in paths:
@@ -322,7 +322,7 @@ def _mechanism(entry: Any) -> Mechanism:
     )
 
 
-WrittenPath = Annotated[Path, Written(Path.parse, str)]
+WrittenPath = Annotated[AttentionPath, Written(AttentionPath.parse, str)]
 """A path that is saved as `L1.H0 s0←s2`."""
 
 WrittenHead = Annotated[Head, Written(head_of, name_of)]

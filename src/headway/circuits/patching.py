@@ -22,7 +22,7 @@ from headway.errors import HeadwayError, require
 from headway.models import Tapped, Transformer, tapped
 from headway.models.hooks import Cache, Edit, HookPoint
 from headway.models.interception import Read
-from headway.paths import Path, Relation
+from headway.paths import AttentionPath, Relation
 from headway.tasks import Batch, Task
 from headway.text import aligned
 
@@ -50,7 +50,7 @@ class Residual(NamedTuple):
         return f"{self.role} {f'after layer {self.layer}' if self.layer >= 0 else 'embedded'}"
 
 
-Site = Path | Residual | Head
+Site = AttentionPath | Residual | Head
 """What is taken from the corrupted run: the values that a head reads along a relation, as far as it
 attends along it in the run that is patched; a role's residual stream; or all that a head reads."""
 
@@ -185,12 +185,12 @@ def site_of(site: Site | str) -> Site:
     if found := re.fullmatch(r"(.+) (?:after layer ([0-9]{1,6})|embedded)", site):
         return Residual(found[1], -1 if found[2] is None else int(found[2]))
     require(bool(re.match(r"L[0-9]+\.H[0-9]+( |$)", site)), "site", site, ALLOWED)
-    return Path.parse(site) if " " in site else head_of(site)
+    return AttentionPath.parse(site) if " " in site else head_of(site)
 
 
 def written(site: Site) -> str:
     """The name of a site."""
-    return str(site) if isinstance(site, Path | Residual) else name_of(site)
+    return str(site) if isinstance(site, AttentionPath | Residual) else name_of(site)
 
 
 class _Patching:
@@ -232,7 +232,7 @@ class _Patching:
         if kind == "heads":
             return tuple(every)
         names = [n for n, edges in self.patterns.relations.items() if edges.use == "path"]
-        return tuple(Path.of(*head, name) for head in every for name in names)
+        return tuple(AttentionPath.of(*head, name) for head in every for name in names)
 
     def outputs(self, *sites: Site) -> Float[Tensor, "batch query output"]:
         """The outputs on the clean sequences with the sites of the corrupted run."""
@@ -241,7 +241,7 @@ class _Patching:
         edits: list[tuple[str, Edit]] = []
         for site in sites:
             self._require_there(site)
-            if isinstance(site, Path):
+            if isinstance(site, AttentionPath):
                 relations.setdefault(site.at, set()).add(site.relation)
             elif isinstance(site, Residual):
                 edits.append(self._put(site))
@@ -325,7 +325,7 @@ class _Patching:
         fits = 0 <= site[0] < layers and 0 <= site[1] < heads
         allowed = f"of {layers} layers and {heads} heads in each, both from 0"
         require(fits, "site", written(site), allowed)
-        if isinstance(site, Path):
+        if isinstance(site, AttentionPath):
             ours = self.patterns.relation(site.relation)
             theirs = self.elsewhere.get(site.relation)
             if theirs is None or not (

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from headway.circuits.discovery import Discovery, standing_of
 from headway.circuits.emergence import Timeline
 from headway.circuits.mechanism import Circuit
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway.tasks import Batch, Task
 from headway.theory import is_code
 
@@ -75,7 +75,7 @@ def cast_of(shown: Circuit | Discovery | Timeline) -> Cast:
             return Cast(tuple(places_of(shown.standing)), tuple(shown.evidence.intact))
 
 
-def _of_paths(paths: list[Path], hops: tuple[str, ...]) -> Cast:
+def _of_paths(paths: list[AttentionPath], hops: tuple[str, ...]) -> Cast:
     """The roles that the paths join, each after all that it reads, where that is possible.
 
     Among roles that read others, one whose name comes early in the alphabet is put later.
@@ -93,7 +93,7 @@ def _of_paths(paths: list[Path], hops: tuple[str, ...]) -> Cast:
     return Cast(tuple(Place(role, "", role) for role in order), hops)
 
 
-def joins_roles(task: Task | Cast, paths: Sequence[Path]) -> bool:
+def joins_roles(task: Task | Cast, paths: Sequence[AttentionPath]) -> bool:
     """True if every path leads from a role to a role of its chain, so that these can be columns."""
     roles = {place.role for place in places(task)}
     return bool(roles) and all(set(path.relation.ends or [""]) <= roles for path in paths)

@@ -26,7 +26,7 @@ from headway.circuits.ablation import Bench, First
 from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Paths, Uniform
 from headway.circuits.patterns import Attention, Patterns
 from headway.models import Tappable
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway.tasks import Batch
 
 CANDIDATE_ATTENTION = (0.3, 0.1)
@@ -231,7 +231,7 @@ def simplify(
 class Step:
     """One simplification: a head that had paths gets a plain mechanism, or some paths go."""
 
-    cut: tuple[Path, ...]
+    cut: tuple[AttentionPath, ...]
     to: Plain | None = None
 
     @property
@@ -257,7 +257,7 @@ class Step:
 
 def single_steps(circuit: Circuit, plain: Sequence[Plain] = PLAIN) -> list[Step]:
     """Every step that makes one head simpler."""
-    heads: dict[Head, list[Path]] = {}
+    heads: dict[Head, list[AttentionPath]] = {}
     for path in circuit.paths:
         heads.setdefault(path.at, []).append(path)
     idle = [Step(tuple(paths), to) for paths in heads.values() for to in plain]
@@ -350,7 +350,9 @@ def candidate_paths(
     }
 
 
-def candidates_among(bench: Bench, attention: Attention, relations: Sequence[str]) -> list[Path]:
+def candidates_among(
+    bench: Bench, attention: Attention, relations: Sequence[str]
+) -> list[AttentionPath]:
     """The paths along these relations that a circuit may use.
 
     A path needs an attention of at least the least of `CANDIDATE_ATTENTION`; in the last layer it
@@ -359,10 +361,10 @@ def candidates_among(bench: Bench, attention: Attention, relations: Sequence[str
     read = ends_read(bench.model, bench.patterns, bench.batch)
     least = min(CANDIDATE_ATTENTION)
     by_head = candidate_paths(bench.heads, attention, relations, least, read=read)
-    return [Path.of(*head, name) for head, names in by_head.items() for name in names]
+    return [AttentionPath.of(*head, name) for head, names in by_head.items() for name in names]
 
 
-def candidates_of(bench: Bench, attention: Attention, circuit: Circuit) -> list[Path]:
+def candidates_of(bench: Bench, attention: Attention, circuit: Circuit) -> list[AttentionPath]:
     """The paths that could be in the place of a circuit's.
 
     Roles may keep what stands there (`s2←s2`) only if they do in the circuit.

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any
 
 from headway.circuits import corrupted
@@ -64,7 +64,7 @@ the first sample.)"""
 
 
 def discover(
-    model: Run | str | FilePath | Any,
+    model: Run | str | Path | Any,
     task: Task | None = None,
     *,
     circuit: Circuit | None = None,

@@ -9,7 +9,7 @@ from headway.circuits.mechanism import Circuit, name_of
 from headway.circuits.mlps import MLPs
 from headway.circuits.verdicts import Verdict, verdicts
 from headway.circuits.yardstick import percent
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway.text import aligned, rounded, sparkline, width, wrapped
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def drawing(circuit: Circuit, roles: Sequence[str]) -> list[str]:
         roles: in the order in which they stand in a sequence.
     """
     longest = max(map(len, roles))
-    margin = max(len(name_of(path.at)) for path in (*circuit.paths, Path.of(0, 0, ""))) + 2
+    margin = max(len(name_of(path.at)) for path in (*circuit.paths, AttentionPath.of(0, 0, ""))) + 2
     column = max(longest + 1, min(longest + 2, (width() - margin) // len(roles)))
     middle = {role: margin + i * column + column // 2 for i, role in enumerate(roles)}
     lines = ["head".ljust(margin) + "".join(role.center(column) for role in roles).rstrip()]
@@ -144,19 +144,19 @@ def said_of_mlps(mlps: MLPs) -> str:
 
 
 def necessity_table(
-    found: "Discovery", born: Mapping[Path, float | None] | None = None, indent: int = 0
+    found: "Discovery", emerged: Mapping[AttentionPath, float | None] | None = None, indent: int = 0
 ) -> list[str]:
-    """Every path of a circuit with its attention and the losses without it, and its birth.
+    """Every path of a circuit with its attention and the losses without it, and its emergence.
 
     Where a narrow terminal has no room beside so much indentation, attention is left out.
     """
     trials = found.evidence.trials
     rows = [["path", "attention", "without", "free above"]]
-    rows[0] += ["born at step"] if born is not None else ["again"] if trials else []
+    rows[0] += ["emerged at step"] if emerged is not None else ["again"] if trials else []
     for n in found.evidence.necessity:
         row = [str(n.path), f"{n.attention:.2f}", f"{n.loss:.3f}", f"{n.free:.3f}"]
-        if born is not None:
-            row.append(at_step(born.get(n.path)))
+        if emerged is not None:
+            row.append(at_step(emerged.get(n.path)))
         elif trials:
             row.append(f"{sum(n.path in trial.paths for trial in trials)} of {len(trials)}")
         rows.append(row)
@@ -167,18 +167,18 @@ def necessity_table(
 
 
 def of_timeline(timeline: "Timeline") -> str:
-    """The births of paths, and the steps at which hops were learnt."""
+    """The emergence of paths, and the steps at which hops were learnt."""
     top = max([1.0, *(x for history in timeline.paths for x in history.loss_without[1:])])
     names = max([len("path"), *(len(str(history.path)) for history in timeline.paths)])
     sparks = min(SPARKS, (width() - names - 27) // 2)
     half = timeline.half
-    rows = [["path", "attention", "half", "born", "knocked out", "needed"]]
+    rows = [["path", "attention", "half", "emerged", "knocked out", "needed"]]
     rows += [
         [
             str(history.path),
             sparkline(history.attention, sparks),
             at_step(half[history.path]),
-            at_step(history.born),
+            at_step(history.emerged),
             sparkline(history.loss_without, sparks, top),
             at_step(history.needed),
         ]
@@ -186,7 +186,7 @@ def of_timeline(timeline: "Timeline") -> str:
     ]
     lines = aligned(rows, "llrrlr", gap=2)
     lines += wrapped("half: the step at which the path has half of its final attention")
-    lines += wrapped("born: the step at which the attention along the path first passes 0.5")
+    lines += wrapped("emerged: the step at which the attention along the path first passes 0.5")
     lines += wrapped("knocked out: the loss with this attention set to zero, all else as it is")
     lines += wrapped(
         "needed: the step at which the rise of that loss is half of its largest; never, if it"

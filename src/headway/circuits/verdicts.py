@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from headway.circuits.mechanism import Head, Paths, name_of
 from headway.circuits.yardstick import AGREES, percent
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway.text import counted, enumerated, rounded
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _own(found: "Discovery") -> Verdict:
                 f" {percent(rival.instead)} to {percent(rival.follows)} of its attention in the"
                 f" {percent(1 - rival.same)} of rows where the two differ"
             )
-            path = Path.of(*head, rival.relation)
+            path = AttentionPath.of(*head, rival.relation)
             return Verdict(name, False, because, _given(found, path, rival.rival))
     shares = {look.head: max(look.explained, _along(found, look.head)) for look in useful}
     least, explained = min(shares, key=lambda head: shares[head], default=None), ""
@@ -255,7 +255,7 @@ def _untestable(found: "Discovery") -> str:
     return NOT_FAITHFUL if found.circuit.paths else NO_PATH
 
 
-def _given(found: "Discovery", path: Path, instead: str | None = None) -> str:
+def _given(found: "Discovery", path: AttentionPath, instead: str | None = None) -> str:
     """A line that measures the circuit without a path, or with another in its place."""
     mechanism = found.circuit.mechanisms[path.at]
     assert isinstance(mechanism, Paths)

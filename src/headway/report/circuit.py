@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from headway.circuits.flows import lost_without
 from headway.circuits.mechanism import name_of
 from headway.circuits.roles import joins_roles, places, symbol_order
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway.report import schema
 from headway.report.findings import Findings
 from headway.report.labels import typeset
@@ -15,7 +15,7 @@ from headway.text import rounded
 from headway.theory import Holdings, is_code
 
 
-def path_key(path: Path) -> str:
+def path_key(path: AttentionPath) -> str:
     """What a path is called in addresses and in the data of a page."""
     return f"{path.layer}.{path.head}.{path.relation}"
 
@@ -82,7 +82,7 @@ def _paths(
                 cells=cells.get(path.relation, []),
                 attention=[] if history is None else at_steps(findings, history.attention, steps),
                 without=[] if history is None else at_steps(findings, history.loss_without, steps),
-                born=history and history.born,
+                emerged=history and history.emerged,
                 needed=history and history.needed,
                 lost=[] if rest is None else list(map(path_key, rest.paths)),
                 answers=[] if rest is None else list(map(typeset, rest.answers)),
@@ -111,10 +111,10 @@ def evidence(findings: Findings) -> schema.Table | None:
     if found is None or not findings.paths:
         return None
     necessity = {n.path: n for n in found.evidence.necessity}
-    born = {} if timeline is None else {h.path: h.born for h in timeline.paths}
+    emerged = {} if timeline is None else {h.path: h.emerged for h in timeline.paths}
     looks, rows = path_looks(findings.task, findings.paths), list[list[schema.Cell]]()
     for path in findings.paths:
-        n, step = necessity.get(path), born.get(path)
+        n, step = necessity.get(path), emerged.get(path)
         row: list[schema.Cell] = [typeset(str(path))]
         row.append(", ".join(map(typeset, looks[path].carries)) or None)
         row += [None, None] if n is None else [n.attention, n.worst]

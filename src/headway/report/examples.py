@@ -11,12 +11,12 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
 from headway.circuits.ablation import Bench
-from headway.circuits.emergence import BIRTH
+from headway.circuits.emergence import EMERGES_AT
 from headway.circuits.mechanism import KnockOut
 from headway.circuits.roles import chain_letter, places, position_labels
 from headway.circuits.subject import with_tap
 from headway.models import attention_patterns
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway.report import schema
 from headway.report.findings import EXAMPLES, Findings
 from headway.report.labels import typeset
@@ -130,7 +130,7 @@ class _Looker:
 
     def __init__(self, findings: Findings, batch: Batch, steps: int, memory: Memory):
         self.findings, self.batch, self.memory = findings, batch, memory
-        self.paths: list[Path] = findings.paths
+        self.paths: list[AttentionPath] = findings.paths
         self.cells = leads(findings, batch, self.paths)
         one = len(findings.followed_heads) * len(findings.shown) ** 2
         room = max(FEW_CELLS, min(MOST_CELLS, MANY * one)) // one
@@ -178,7 +178,7 @@ class _Looker:
             return chosen[..., 0].long().cpu()
         nearest = (chosen[:, :, None] == wanted[:, None].nan_to_num(1e9)).all(-1).int().argmax(2)
         alone = (targets.asked(wanted).sum(1, keepdim=True) < 2).expand(nearest.shape)
-        astray = alone & (targets.each(outputs, wanted) >= BIRTH)
+        astray = alone & (targets.each(outputs, wanted) >= EMERGES_AT)
         return nearest.masked_fill(astray, -1).cpu()
 
     def attention(self, seen: Sequential[Snapshot]) -> schema.Attention:
@@ -254,7 +254,7 @@ def _sequence(
     )
 
 
-def leads(findings: Findings, batch: Batch, paths: Sequential[Path]) -> Cells:
+def leads(findings: Findings, batch: Batch, paths: Sequential[AttentionPath]) -> Cells:
     """Where the relations of paths lead in every example, as far as it is shown."""
     edges, shown = findings.task.edges(batch), findings.shown
     return {

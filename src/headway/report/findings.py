@@ -21,7 +21,7 @@ from headway.circuits.discovery import standing_of
 from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.circuits.flows import Least
 from headway.errors import HeadwayError, require
-from headway.paths import Path as AttentionPath
+from headway.paths import AttentionPath as AttentionPath
 from headway.report.labels import typeset
 from headway.tasks import Batch, Task
 from headway.text import command
@@ -53,7 +53,7 @@ class Findings:
         outcome: how it ended, if it did.
         sessions: where it was computed, one entry per start or resume.
         discovery: its circuit, if it was looked for.
-        timeline: the births of the circuit's paths, if they were dated.
+        timeline: the emergence of the circuit's paths, if they were dated.
         circuits: every minimal circuit, if all were looked for.
         checkpoints: the steps whose weights are kept.
         dependence: which paths depend on which, if that was measured.
@@ -230,7 +230,7 @@ class Findings:
                 lacks["circuit"] = f"{why} To look all the same: {how} --threshold LOSS"
         elif self.timeline is None:
             how = command("emergence", folder)
-            lacks["births"] = f"The circuit's paths are not dated yet: {how}"
+            lacks["emergence"] = f"The circuit's paths are not dated yet: {how}"
         return lacks
 
     @property

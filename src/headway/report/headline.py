@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from headway.circuits.emergence import BIRTH
+from headway.circuits.emergence import EMERGES_AT
 from headway.circuits.verdicts import verdicts
 from headway.report.findings import Findings
 from headway.report.labels import typeset
@@ -53,9 +53,13 @@ def summary(findings: Findings) -> Iterator[str]:
             text += " without error)"
         yield f"{text}."
     elif outcome is not None:
-        below = [typeset(hop) for hop, loss in last[0]["partial"].items() if loss < BIRTH]
+        below = [typeset(hop) for hop, loss in last[0]["partial"].items() if loss < EMERGES_AT]
         of = counted(len(task.hops), "hop")
-        yield f"Of {of}, {', '.join(below)} got below {BIRTH:g}." if below else "No hop was learnt."
+        yield (
+            f"Of {of}, {', '.join(below)} got below {EMERGES_AT:g}."
+            if below
+            else "No hop was learnt."
+        )
     if "circuit" in findings.missing:
         yield findings.missing["circuit"]
     elif (found := findings.discovery) is not None:

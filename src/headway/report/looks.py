@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headway.circuits import Path
+from headway.circuits import AttentionPath
 from headway.circuits.flows import trace
 from headway.circuits.roles import Cast, symbol_order
 from headway.tasks import Task
@@ -54,7 +54,7 @@ def symbol_colours(task: Task | Cast) -> dict[str, int]:
     return {symbol: _colour(number) for symbol, number in numbers.items()}
 
 
-def path_looks(task: Task | Cast, paths: Sequence[Path]) -> dict[Path, Look]:
+def path_looks(task: Task | Cast, paths: Sequence[AttentionPath]) -> dict[AttentionPath, Look]:
     """The look of every path; by head where the task names no symbols."""
     routes, colours = trace(task, paths), symbol_colours(task)
     heads = {head: i for i, head in enumerate(sorted({path.at for path in paths}))}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from headway.circuits.emergence import BIRTH
+from headway.circuits.emergence import EMERGES_AT
 from headway.circuits.text import verdict_lines
 from headway.circuits.verdicts import Verdict, verdicts
 from headway.report import schema
@@ -66,7 +66,7 @@ def run_page(
         headline=line,
         summary=[line, *summary(findings), " · ".join(setting_of(run.config))],
         warning=_warning(findings),
-        birth=BIRTH,
+        emerges_at=EMERGES_AT,
         task=schema.Task(
             reading=typeset(task.reading),
             loss=task.targets.loss_name,
@@ -129,7 +129,7 @@ def details(findings: Findings) -> Iterator[schema.Section]:
         text = str(discovery).replace(f"{given}\n\n", "")
         yield schema.Section("The circuit and the evidence for it", text=text)
     for title, found in (
-        ("When its paths were born", findings.timeline),
+        ("When its paths emerged", findings.timeline),
         ("Is it certified?", findings.certificate),
         ("Are there other circuits?", findings.circuits),
         ("What depends on what?", findings.dependence),

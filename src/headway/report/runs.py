@@ -8,7 +8,7 @@ from statistics import mean, median, stdev
 from typing import Any
 
 from headway.circuits import THRESHOLD, compare
-from headway.circuits.emergence import BIRTH
+from headway.circuits.emergence import EMERGES_AT
 from headway.errors import HeadwayError
 from headway.report.axes import SEED, Axis, axes_of, grouped, value_of
 from headway.report.circuit import circuit_data, hop_data
@@ -350,7 +350,7 @@ def _learnt(members: Sequence[Findings]) -> Section:
         rows.append([typeset(hop), f"{len(steps)} of {len(some)}", *ends, *own])
     head = ["hop", "learnt in runs", "median step", "earliest", "latest"]
     note = (
-        f"The step at which the partial loss of a hop first falls below {BIRTH:g}, interpolated"
+        f"The step at which a hop's partial loss first falls below {EMERGES_AT:g}, interpolated"
         " between evaluations."
     )
     table = Table("when every hop was learnt", [*head, *(m.name for m in few)], rows, note=note)
@@ -395,21 +395,21 @@ def _together(title: str, members: Sequence[Findings]) -> Section:
         " index).",
     ]
     timelines = [member.timeline for member in members]
-    born = [{} if one is None else {h.path: h.born for h in one.paths} for one in timelines]
+    emerged = [{} if one is None else {h.path: h.emerged for h in one.paths} for one in timelines]
     rows = list[list[Cell]]()
     for relation, by in found.heads.items():
         cells, steps = list[Cell](), list[float]()
-        for circuit, dates in zip(circuits, born, strict=True):
+        for circuit, dates in zip(circuits, emerged, strict=True):
             paths = [path for path in circuit.paths if path.relation == relation]
             steps += [step for path in paths if (step := dates.get(path)) is not None]
             words = [f"{p.layer}.{p.head}{_date(dates, p)}" for p in paths]
             cells.append(", ".join(words) or None)
         middle = round(median(steps)) if steps else None
         rows.append([typeset(relation), f"{sum(map(bool, by))} of {len(members)}", middle, *cells])
-    head = ["relation", "runs", "median birth", *(member.name for member in members)]
+    head = ["relation", "runs", "median step", *(member.name for member in members)]
     note = (
         "By run, the heads (layer.head) that attend along a relation, and the step at which that"
-        " was born, if it was dated."
+        " emerged, if it was dated."
     )
     by_run = "the heads that attend along each relation, by run"
     return Section(title, sentences, [Table(by_run, head, rows, note=note)])

@@ -49,7 +49,7 @@ class Hop:
 
     name: str  #: as in the code
     label: str  #: as it is printed
-    #: the step at which its loss first passes below `birth`; None if it never does
+    #: the step at which its loss first passes below `emerges_at`; None if it never does
     learnt: float | None
     colour: int  #: 0 to 6, that of the symbol that it asks for
 
@@ -95,8 +95,8 @@ class CircuitPath:
     attention: list[float | None]
     #: the loss of the model of that step with this attention set to zero; likewise
     without: list[float | None]
-    #: the step at which its attention first passes `birth`; None if it never does
-    born: float | None
+    #: the step at which its attention first passes `emerges_at`; None if it never does
+    emerged: float | None
     needed: float | None  #: the step from which the loss depends on it; None if it never does
     #: the keys of the paths that, without it, do not find their key, by the flow of information
     lost: list[str]
@@ -195,8 +195,8 @@ class RunPage(PageBase):
     kind: Literal["run", "widget"]  #: `run`, or `widget` in a notebook
     #: why the page may be of another task or model than the run's; None if it is not
     warning: str | None
-    #: the loss at which a hop is learnt, and the attention at which a path counts as born
-    birth: float
+    #: the loss at which a hop is learnt, and the attention at which a path counts as emerged
+    emerges_at: float
     until: float  #: the last step worth showing at first
     end: float  #: the last step that there is
     task: Task  #: what was learnt
@@ -217,7 +217,7 @@ class RunPage(PageBase):
     minimum: Section  #: the least number of layers by the theory
     details: list[Section]  #: all else that was measured
     #: why a part is not there, with the command that would help, of `evaluations`, `circuit`,
-    #: `births` and `attention`
+    #: `emergence` and `attention`
     missing: dict[str, str]
     again: str  #: the commands that make the run and this page again
     bibtex: str  #: how to cite the program

@@ -26,7 +26,7 @@ def shown_until(timeline: Timeline, metrics: Sequence[Mapping[str, Any]]) -> tup
     If a hop was never learnt, all is shown.
     """
     end = max([*timeline.steps, *(line["step"] for line in metrics), 1])
-    dated = [step for h in timeline.paths for step in (h.born, h.needed)]
+    dated = [step for h in timeline.paths for step in (h.emerged, h.needed)]
     latest = [step for step in [*dated, *timeline.hops.values()] if step is not None]
     if None in timeline.hops.values() or not latest:
         return end, end

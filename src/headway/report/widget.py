@@ -6,7 +6,7 @@ import anywidget
 import traitlets
 
 from headway.errors import require
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway.report.cells import picture
 from headway.report.circuit import path_key
 from headway.report.findings import Findings
@@ -16,11 +16,11 @@ from headway.report.schema import to_json
 from headway.training import Run
 
 
-def _key_of(path: Path | None, _: Any) -> str | None:
+def _key_of(path: AttentionPath | None, _: Any) -> str | None:
     return path and path_key(path)
 
 
-def _path_of(key: str | None, view: "View") -> Path | None:
+def _path_of(key: str | None, view: "View") -> AttentionPath | None:
     return view.paths.get(key or "")
 
 
@@ -29,7 +29,7 @@ class View(anywidget.AnyWidget):
 
     Attributes:
         step: of the checkpoint that is shown; another number becomes that of the nearest one.
-        path: the chosen path, or None; set as a `Path` or as text, `view.path = "L1.H0 s0←s2"`.
+        path: the chosen path, or None; an `AttentionPath` or text, `view.path = "L1.H0 s0←s2"`.
         cut: whether the chosen path is cut out of the circuit.
         paths: of the circuit, by what the page calls them.
         still: the picture for places where no script runs, as SVG; None without matplotlib.
@@ -56,10 +56,10 @@ class View(anywidget.AnyWidget):
         return min(self._steps, key=lambda step: abs(step - asked), default=0)
 
     @traitlets.validate("path")
-    def _of_circuit(self, proposal: dict[str, Any]) -> Path | None:
+    def _of_circuit(self, proposal: dict[str, Any]) -> AttentionPath | None:
         """The path, which must be one of the circuit's."""
         asked = proposal["value"]
-        path = Path.parse(asked) if isinstance(asked, str) else asked
+        path = AttentionPath.parse(asked) if isinstance(asked, str) else asked
         allowed = ", ".join(map(str, self.paths.values()))
         told = f"none or one of {allowed}" if allowed else "none, as the circuit has no path"
         require(path is None or path in self.paths.values(), "path", asked, told)

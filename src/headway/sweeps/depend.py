@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path as FilePath
+from pathlib import Path
 
 from headway.circuits import saved_discovery
 from headway.circuits.dependence import Dependence, Watch, dependence
 from headway.errors import HeadwayError, require
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway.sweeps.engines import Engine
 from headway.sweeps.plan import Plan
 from headway.sweeps.sweep import SweepWatch, sweep
@@ -18,8 +18,8 @@ from headway.training.config import Elsewhere
 
 
 def depend(
-    run: Run | str | FilePath,
-    paths: Sequence[Path | str] = (),
+    run: Run | str | Path,
+    paths: Sequence[AttentionPath | str] = (),
     *,
     after: int = 0,
     until: int | None = None,
@@ -57,7 +57,7 @@ def depend(
     board = sweep(plan, place, engine, retry_failed, training)
     for name in board.named("failed"):
         raise HeadwayError(f"{place / name}: training failed: {board.runs[name].message}")
-    clamped = {Path.parse(name): Run.open(place / name) for name in plan.runs}
+    clamped = {AttentionPath.parse(name): Run.open(place / name) for name in plan.runs}
     with run.writing():
         found = dependence(run, clamped, saved_discovery(run).circuit.paths, watch=measuring)
         run.write(found.FILE, found.to_json())
@@ -66,7 +66,7 @@ def depend(
 
 def clamped_plan(
     run: Run,
-    paths: Sequence[Path | str] = (),
+    paths: Sequence[AttentionPath | str] = (),
     after: int = 0,
     until: int | None = None,
     steps: int | None = None,
@@ -85,7 +85,7 @@ def clamped_plan(
     circuit = [path for path in whole if path.relation in names]
     kept = " that is no stay" if len(circuit) < len(whole) else ""
     require(bool(circuit), "circuit", "without paths", f"one with a path at least{kept}")
-    chosen = [Path.parse(str(path)) for path in paths] or circuit
+    chosen = [AttentionPath.parse(str(path)) for path in paths] or circuit
     for path in chosen:
         allowed = f"one of the circuit{kept}: {', '.join(map(str, circuit))}"
         require(path in circuit, "path", str(path), allowed)

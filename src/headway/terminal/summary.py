@@ -31,7 +31,7 @@ def print_summary(
     task, model, curriculum = run.task, run.config.transformer, run.config.training.curriculum
     outcome, measure = run.outcome() or {}, task.targets.loss_name
     hops = "  ".join(f"{hop} {loss:.3f}" for hop, loss in outcome["partial"].items())
-    born = {history.path: history.born for history in timeline.paths}
+    emerged = {history.path: history.emerged for history in timeline.paths}
     learnt = "  ".join(f"{hop} {at_step(step)}" for hop, step in timeline.hops.items())
     idle, solved = found.circuit.idle_heads, solved_at(task, run.metrics())
     since = f"; solved (below {THRESHOLD:g}) from step {solved['step']}" if solved else ""
@@ -51,7 +51,7 @@ def print_summary(
         "2 Circuit",
         f"all {model.n_layers * model.n_heads} heads replaced: {measure}"
         f" {found.replaced_loss:.4f} (threshold {found.threshold:g})",
-        *necessity_table(found, born, len(INDENT)),
+        *necessity_table(found, emerged, len(INDENT)),
         *(f"{kind}: {' '.join(map(name_of, heads))}" for kind, heads in idle.items()),
         said_of_verdicts(found, every),
     )

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headway.errors import require
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway.theory.flow import Flow
 from headway.theory.formulas import closed_form, fewest_paths
 from headway.theory.problems import PairOrder, pair_order
@@ -96,7 +96,7 @@ def _after_a_layer(held: Sequence[Trees]) -> list[Trees]:
     return after
 
 
-def solves(flow: Flow, paths: Sequence[Path], causal: bool = True) -> bool:
+def solves(flow: Flow, paths: Sequence[AttentionPath], causal: bool = True) -> bool:
     """Tell whether a circuit answers, each path finding its key by what the circuit brought.
 
     Args:
@@ -111,7 +111,7 @@ def solves(flow: Flow, paths: Sequence[Path], causal: bool = True) -> bool:
     return not along.broken and flow.goal in along.stages[-1][flow.query]
 
 
-def is_minimal_circuit(flow: Flow, paths: Sequence[Path], causal: bool = True) -> bool:
+def is_minimal_circuit(flow: Flow, paths: Sequence[AttentionPath], causal: bool = True) -> bool:
     """Tell whether a circuit solves a problem and can spare no path, as those that are counted.
 
     Raises:

@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from headway.errors import HeadwayError, require
-from headway.paths import Path
+from headway.paths import AttentionPath
 
 Holdings = dict[str, frozenset[str]]
 """Role by role, the names of the pieces held."""
@@ -40,7 +40,7 @@ class Along(NamedTuple):
     """
 
     stages: list[Holdings]
-    broken: tuple[Path, ...]
+    broken: tuple[AttentionPath, ...]
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,9 @@ class Flow:
             for role, row in zip(self.roles, held, strict=True)
         }
 
-    def along(self, paths: Sequence[Path], causal: bool, layers: int | None = None) -> Along:
+    def along(
+        self, paths: Sequence[AttentionPath], causal: bool, layers: int | None = None
+    ) -> Along:
         """The flow if heads attend along these paths alone.
 
         A broken path still brings what its key holds, as it does in the model that has it.
@@ -193,7 +195,7 @@ class Flow:
         """
         last = max((path.layer for path in paths), default=-1) + 1
         held, visible = self.start(), self.visible(causal)
-        stages, broken = [self.named(held)], list[Path]()
+        stages, broken = [self.named(held)], list[AttentionPath]()
         for layer in range(last if layers is None else layers):
             found, after = self.attends(held, layer) & visible, held.copy()
             for path in (path for path in paths if path.layer == layer):
@@ -205,7 +207,7 @@ class Flow:
             stages.append(self.named(held))
         return Along(stages, tuple(broken))
 
-    def ends(self, path: Path) -> tuple[str, str]:
+    def ends(self, path: AttentionPath) -> tuple[str, str]:
         """The role that attends along a path, and the one attended to.
 
         Raises:

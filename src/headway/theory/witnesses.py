@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from headway.errors import require
-from headway.paths import Path, Relation
+from headway.paths import AttentionPath, Relation
 from headway.theory.counting import solves
 from headway.theory.flow import Flow
 
@@ -37,7 +37,7 @@ class Witness:
     flow: Flow
     causal: bool
     layers: int
-    paths: tuple[Path, ...]
+    paths: tuple[AttentionPath, ...]
     least: int
 
     @property
@@ -119,9 +119,9 @@ class _Trace:
             pieces[(costs[query] + costs[key]).argmin()] = True
         return np.flatnonzero(pieces).tolist()
 
-    def paths(self) -> frozenset[Path]:
+    def paths(self) -> frozenset[AttentionPath]:
         """A cheapest circuit, its heads not told apart."""
-        self._found: set[Path] = set()
+        self._found: set[AttentionPath] = set()
         self._asked: set[tuple[int, int, int]] = set()
         self._hold(len(self.flow.roles) - 1, self.flow.pieces.index(self.flow.goal), self.layers)
         return frozenset(self._found)
@@ -136,14 +136,14 @@ class _Trace:
         layer = layers - 1
         key = int((self.finding[layer][role] + self.costs[layer][:, piece]).argmin())
         relation = Relation.between(self.flow.roles[role], self.flow.roles[key])
-        self._found.add(Path(layer, 0, relation))
+        self._found.add(AttentionPath(layer, 0, relation))
         self._hold(key, piece, layer)
         for shared in self._found_by(role, key, layer):
             self._hold(role, shared, layer)
             self._hold(key, shared, layer)
 
 
-def _with_heads(flow: Flow, paths: frozenset[Path]) -> tuple[Path, ...]:
+def _with_heads(flow: Flow, paths: frozenset[AttentionPath]) -> tuple[AttentionPath, ...]:
     """The paths, those of one role in one layer given to different heads."""
     taken: dict[tuple[int, str], int] = {}
     numbered = []

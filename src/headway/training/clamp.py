@@ -13,7 +13,7 @@ from torch import Tensor
 
 from headway.errors import require
 from headway.models import Tap
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway.tasks import Batch, Task
 
 
@@ -27,7 +27,7 @@ class Clamp:
         until: the last step at which they are; by default, to the end.
     """
 
-    paths: tuple[Path, ...] = ()
+    paths: tuple[AttentionPath, ...] = ()
     after: int = 0
     until: int | None = None
 

@@ -20,7 +20,7 @@ from headway.fields import (
     to_json,
 )
 from headway.models import TransformerConfig
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway.tasks import Task, task_from_json, task_to_json
 from headway.training.clamp import Clamp
 from headway.training.curriculum import (
@@ -131,7 +131,7 @@ class TrainingConfig:
     @property
     def clamp(self) -> Clamp:
         """The paths that are blocked, and when."""
-        paths = tuple(Path.parse(path) for path in self.clamped)
+        paths = tuple(AttentionPath.parse(path) for path in self.clamped)
         return Clamp(paths, self.clamped_after, self.clamped_until)
 
 

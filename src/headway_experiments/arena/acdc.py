@@ -2,7 +2,7 @@
 
 import torch
 
-from headway.circuits import Path
+from headway.circuits import AttentionPath
 from headway_experiments.arena.subject import Answer, Subject
 
 THRESHOLDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
@@ -31,7 +31,7 @@ def acdc(subject: Subject, budget: int) -> Answer:
     keep = subject.whole()
     number = {name: i for i, name in enumerate(subject.relations)}
 
-    def count(path: Path, change: int) -> None:
+    def count(path: AttentionPath, change: int) -> None:
         """Cuts a path (-1) or puts it back (1)."""
         counts[path.at] = counts[path.at] + change * subject.cells[number[path.relation]]
         keep[path.layer][path.head] = (counts[path.at] > 0.5).float()

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from headway.circuits import Path
+from headway.circuits import AttentionPath
 from headway.errors import HeadwayError
 from headway.models import Tappable
 from headway.tasks import Task
 
-Paths = frozenset[Path]
+Paths = frozenset[AttentionPath]
 
 
 class LeftOutError(HeadwayError):
@@ -42,8 +42,8 @@ class Known:
     kind: str = ""
 
     def nearest(
-        self, chosen: Paths | None, ranking: Mapping[Path, float] | None = None
-    ) -> frozenset[Path]:
+        self, chosen: Paths | None, ranking: Mapping[AttentionPath, float] | None = None
+    ) -> frozenset[AttentionPath]:
         """The circuit, with that option of every group of alternatives that an answer fits best.
 
         Args:

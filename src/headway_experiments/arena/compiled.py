@@ -38,7 +38,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.circuits import Path, Relation
+from headway.circuits import AttentionPath, Relation
 from headway.errors import require
 from headway.tasks import Retrieval, sinusoid
 from headway_experiments.arena.assembly import ONE, Assembly, Match
@@ -176,19 +176,21 @@ def _margin(scores: Float[Tensor, "query key"], diagonal: int) -> float:
     return (best - others)[max(0, -diagonal) :].min().item()
 
 
-def _required(depth: int, steps: list[Step]) -> frozenset[Path]:
+def _required(depth: int, steps: list[Step]) -> frozenset[AttentionPath]:
     """The paths on which what the query must hold depends, followed backwards."""
-    paths: set[Path] = set()
+    paths: set[AttentionPath] = set()
 
     def need(pair: int, register: int, layers: int) -> None:
         """The second token of `pair` (0: the query) must hold a register after so many layers."""
         if register == 0:
-            paths.add(Path(0, 0, Relation.between(f"s{2 * pair}", f"s{2 * pair - 1}")))
+            paths.add(AttentionPath(0, 0, Relation.between(f"s{2 * pair}", f"s{2 * pair - 1}")))
         for layer in range(layers - 1, 0, -1):
             step = steps[layer - 1]
             if register - step.ask in step.sources:
                 found = pair + step.ask
-                paths.add(Path(layer, 0, Relation.between(f"s{2 * pair}", f"s{2 * found}")))
+                paths.add(
+                    AttentionPath(layer, 0, Relation.between(f"s{2 * pair}", f"s{2 * found}"))
+                )
                 need(pair, step.ask, layer)
                 need(found, 0, layer)
                 need(found, register - step.ask, layer)

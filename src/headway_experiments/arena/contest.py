@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing import get_context
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -41,11 +41,11 @@ class Job(NamedTuple):
     model: str
     methods: tuple[str, ...]
     budget: int
-    folder: FilePath
+    folder: Path
 
 
 def contest(
-    folder: FilePath,
+    folder: Path,
     known: Mapping[str, Family],
     methods: Sequence[str] = (),
     budget: int = BUDGET,
@@ -102,12 +102,12 @@ def contest(
     ]
 
 
-def ledger_of(folder: FilePath) -> Ledger:
+def ledger_of(folder: Path) -> Ledger:
     """The folder of a contest as a ledger."""
     return Ledger(folder, "arena", ASKED, "scores")
 
 
-def read(folder: FilePath) -> list[Row]:
+def read(folder: Path) -> list[Row]:
     """All rows that a folder has; a line that a kill cut off is not one.
 
     Raises:

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path as FilePath
+from pathlib import Path
 
-from headway.circuits import THRESHOLD, Bench, Path, ablated
+from headway.circuits import THRESHOLD, AttentionPath, Bench, ablated
 from headway.models import tapped
 from headway.training import held_out
 from headway_experiments.arena.case import Known, LeftOutError
@@ -37,7 +37,7 @@ class Family:
 
     about: str
     names: Sequence[str]
-    build: Callable[[str, FilePath], Known]
+    build: Callable[[str, Path], Known]
     missing: str | None = None
 
 
@@ -63,7 +63,7 @@ def families(seeds: Sequence[int] = SEEDS, depth: int = DEPTH) -> Mapping[str, F
     }
 
 
-def known_of(family: Family, name: str, folder: FilePath) -> Known:
+def known_of(family: Family, name: str, folder: Path) -> Known:
     """A model of a family, after a look at whether there is a circuit to find.
 
     Raises:
@@ -80,18 +80,18 @@ def known_of(family: Family, name: str, folder: FilePath) -> Known:
     return replace(known, name=name)
 
 
-def build_compiled(name: str, folder: FilePath) -> Known:
+def build_compiled(name: str, folder: Path) -> Known:
     """A transformer that solves the retrieval problem by construction."""
     how, depth = name.split(" D=")
     return replace(compiled(int(depth), how), kind=how)
 
 
-def build_planted(name: str, folder: FilePath) -> Known:
+def build_planted(name: str, folder: Path) -> Known:
     """A transformer with a random circuit."""
     return planted(int(name.removeprefix("planted ")))
 
 
-def build_tracr(name: str, folder: FilePath) -> Known:
+def build_tracr(name: str, folder: Path) -> Known:
     """A program that Tracr compiled. Every head of its circuit attends by a selector.
 
     Raises:
@@ -102,6 +102,6 @@ def build_tracr(name: str, folder: FilePath) -> Known:
 
     task = RaspTask(program=name)
     example = held_out(task, 2, 0, "cpu", "example").inputs
-    truth = frozenset(Path.of(*one) for one in task.truth)
+    truth = frozenset(AttentionPath.of(*one) for one in task.truth)
     model = tapped(task.compiled.module, example)
     return Known(model, task, truth, kind=programs()[name].origin)

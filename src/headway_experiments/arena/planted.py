@@ -9,7 +9,7 @@ disturb it, and that a head made uniform or identity cannot do the same.
 import random
 from dataclasses import dataclass, field
 
-from headway.circuits import Path
+from headway.circuits import AttentionPath
 from headway.errors import require
 from headway_experiments.arena.case import Known
 from headway_experiments.arena.labelled import Labelled
@@ -70,9 +70,11 @@ class _Draw:
     rng: random.Random
     depth: int
     wiring: Wiring = field(init=False)
-    required: set[Path] = field(init=False, default_factory=set)
-    alternatives: list[tuple[frozenset[Path], ...]] = field(init=False, default_factory=list)
-    decoys: set[Path] = field(init=False, default_factory=set)
+    required: set[AttentionPath] = field(init=False, default_factory=set)
+    alternatives: list[tuple[frozenset[AttentionPath], ...]] = field(
+        init=False, default_factory=list
+    )
+    decoys: set[AttentionPath] = field(init=False, default_factory=set)
     private: set[tuple[Head, str]] = field(init=False, default_factory=set)
     hops: list[_Hop] = field(init=False, default_factory=list)
     told: dict[Head, tuple[Head, str]] = field(init=False, default_factory=dict)
@@ -140,7 +142,7 @@ class _Draw:
 
     def _route(
         self, symbol: int, start: str, moves: list[Move], private: bool = False, tells: bool = False
-    ) -> set[Path]:
+    ) -> set[AttentionPath]:
         """Carries registers of `start` to registers of the query; returns the paths.
 
         Args:
@@ -155,7 +157,7 @@ class _Draw:
         roles = [start, *sorted(self.rng.sample(between, stops), key=self._order.index), "s0"]
         layers = sorted(self.rng.sample(range(self.wiring.n_layers), stops + 1))
         sources, targets = [source for source, _ in moves], [target for _, target in moves]
-        paths: set[Path] = set()
+        paths: set[AttentionPath] = set()
         for hop, layer in enumerate(layers):
             key, query = roles[hop : hop + 2]
             landings = targets if hop == stops else [f"{target}@{query}" for target in targets]
@@ -189,7 +191,7 @@ class _Draw:
             self.private.add((head, query))
         return head
 
-    def _told_head(self, layer: int, query: str) -> tuple[Head, Path]:
+    def _told_head(self, layer: int, query: str) -> tuple[Head, AttentionPath]:
         """A head of its own for a hop, and the path that moves the mark which tells it to look."""
         unused = [h for h, w in self.wiring.wires.items() if h[0] == layer and not w.keys]
         if not unused:

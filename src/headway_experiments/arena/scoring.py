@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TypeVar
 
-from headway.circuits import Circuit, Path, Uniform, ablated
+from headway.circuits import AttentionPath, Circuit, Uniform, ablated
 from headway_experiments.arena.subject import Answer, Subject
 
 T = TypeVar("T")
@@ -133,7 +133,7 @@ def _first_f1(right: Sequence[float], wrong: Sequence[float]) -> float:
     return (above + places * tied_right / (tied_right + tied_wrong)) / len(right)
 
 
-def _replaced(subject: Subject, paths: Collection[Path]) -> Circuit:
+def _replaced(subject: Subject, paths: Collection[AttentionPath]) -> Circuit:
     """These paths alone: heads without any attend evenly."""
     uniform = {head: Uniform() for head in subject.heads}
     return Circuit({**uniform, **Circuit.of(paths).mechanisms})

@@ -7,7 +7,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from headway.circuits import Bench, Head, Path
+from headway.circuits import AttentionPath, Bench, Head
 from headway.models import attention_patterns
 from headway.training import held_out
 from headway_experiments.arena.case import Known
@@ -15,7 +15,7 @@ from headway_experiments.arena.case import Known
 SEQUENCES = 128
 """Held-out sequences that every method sees; the search sees the same."""
 
-Scores = dict[Path, float]
+Scores = dict[AttentionPath, float]
 """How much a method believes in every path."""
 
 Keep = Callable[[int], Tensor]
@@ -36,7 +36,7 @@ class Answer:
 
     heads: dict[Head, float]
     paths: Scores
-    chosen: frozenset[Path] | None = None
+    chosen: frozenset[AttentionPath] | None = None
     passes: float | None = None
 
 
@@ -61,7 +61,9 @@ class Subject:
         there = self.bench.patterns.relations.items()
         self.relations = {name: edges for name, edges in there if edges.use == "path"}
         self.heads = self.bench.heads
-        self.paths = [Path.of(*head, name) for head in self.heads for name in self.relations]
+        self.paths = [
+            AttentionPath.of(*head, name) for head in self.heads for name in self.relations
+        ]
         self.passes = 0.0
 
     @cached_property

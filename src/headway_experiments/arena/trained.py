@@ -1,13 +1,13 @@
 """Trained models of which exhaustion has shown that there is one minimal circuit."""
 
 from dataclasses import replace
-from pathlib import Path as FilePath
+from pathlib import Path
 
 from headway.circuits import (
     THRESHOLD,
+    AttentionPath,
     Bench,
     Exhaustive,
-    Path,
     Uniform,
     candidates_among,
     relation_attention,
@@ -29,7 +29,7 @@ MOST = 50_000
 """Sets of paths that are judged at most."""
 
 
-def build_trained(name: str, folder: FilePath) -> Known:
+def build_trained(name: str, folder: Path) -> Known:
     """A model at the flow minimum, trained by the recipe `fast`; its run is kept in the folder.
 
     Raises:
@@ -43,7 +43,7 @@ def build_trained(name: str, folder: FilePath) -> Known:
     return Known(run.model(), run.task, circuit, kind=f"D={depth}")
 
 
-def only_circuit(model: Tappable, task: Task, seed: int) -> frozenset[Path]:
+def only_circuit(model: Tappable, task: Task, seed: int) -> frozenset[AttentionPath]:
     """The one minimal circuit that a model has, by judging every set of paths.
 
     The search for circuits has no part in it. Chosen from are paths with an attention of at least

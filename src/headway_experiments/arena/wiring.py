@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from headway.circuits import Path, Relation
+from headway.circuits import AttentionPath, Relation
 from headway.models import Transformer
 from headway_experiments.arena.assembly import ONE, Assembly, Match
 from headway_experiments.arena.labelled import Labelled
@@ -66,12 +66,14 @@ class Wiring:
         """Adds a register as wide as another."""
         self.widths[name] = self.widths[like]
 
-    def path(self, head: tuple[int, int], query: str, key: str, moves: Sequence[Move] = ()) -> Path:
+    def path(
+        self, head: tuple[int, int], query: str, key: str, moves: Sequence[Move] = ()
+    ) -> AttentionPath:
         """Lets a head attend from a role to a role, and carry `moves` along all its paths."""
         wire = self.wires[head]
         assert wire.keys.setdefault(query, key) == key
         wire.moves += moves
-        return Path(*head, Relation.between(query, key))
+        return AttentionPath(*head, Relation.between(query, key))
 
     def gate(self, primary: str, backup: str, flag: str, result: str) -> None:
         """Sets `result` to `primary` where `flag` is 1, to `backup` where it is at most 1/2."""

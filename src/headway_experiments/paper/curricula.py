@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from headway.circuits import BIRTH, hop_steps
+from headway.circuits import EMERGES_AT, hop_steps
 from headway.recipes import changed
 from headway.training import Curriculum, Implicit, Mixture, Run, evaluate, generator_for
 from headway.words import natural
@@ -125,7 +125,7 @@ def draw_hops(ways: Mapping[str, Sequence[Run]]) -> "Figure":
     runs = [run for several in ways.values() for run in several]
     hops = sorted({hop for run in runs for hop in run.task.hops}, key=natural)
     guesses = [loss for run in runs for loss in run.task.references().values()]
-    how = {"levels": {"": BIRTH}, "limits": {"ylim": (0, 1.08 * max(guesses))}}
+    how = {"levels": {"": EMERGES_AT}, "limits": {"ylim": (0, 1.08 * max(guesses))}}
     panels = [
         Panel(way, [one for run in several for one in run_curves(run, hops)], y="loss", **how)
         for way, several in ways.items()

@@ -1,11 +1,11 @@
 """Section 9 and appendix D: Transformer D in training, its circuit, and when its paths were
-born."""
+emerged."""
 
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from headway.circuits import BIRTH, Path, saved_discovery, saved_timeline, trace
+from headway.circuits import EMERGES_AT, AttentionPath, saved_discovery, saved_timeline, trace
 from headway.recipes import changed
 from headway.training import Run
 from headway_experiments.claims import Measures
@@ -62,46 +62,46 @@ def measured(run: Run) -> Row:
     discovery, timeline = saved_discovery(run), saved_timeline(run)
     paths, hops = discovery.circuit.paths, run.task.hops
     relations = [path.relation for path in paths]
-    born = {history.path: history.born for history in timeline.paths}
+    emerged = {history.path: history.emerged for history in timeline.paths}
     found["d_replaced_loss"] = discovery.replaced_loss
     found["d_twin_paths"] = len({name for name in relations if relations.count(name) > 1})
-    dated = sorted(step for step in born.values() if step is not None)
-    if dated:  # what was born by chance at the start counts from the first checkpoint after it
+    dated = sorted(step for step in emerged.values() if step is not None)
+    if dated:  # what emerged by chance at the start counts from the first checkpoint after it
         found["d_last_over_first"] = dated[-1] / max(dated[0], timeline.steps[1])
     routes = trace(run.task, paths)
     if routes is not None and len(hops) > 1:
         needs = {hop: set(routes.needs[hop]) for hop in hops if hop in routes.needs}
-        found["d_looks_in_order"] = _looks_in_order(born)
-        found["d_induction_first"] = _induction_first(born)
+        found["d_looks_in_order"] = _looks_in_order(emerged)
+        found["d_induction_first"] = _induction_first(emerged)
         found["d_reuse"] = {
             f"{early}, {late}": len(needs[early] & needs[late]) for early, late in pairwise(needs)
         }
     return found
 
 
-def _induction_first(born: Mapping[Path, float | None]) -> bool:
-    """Whether of all paths that lead from one pair to another s0←s2 was born first."""
-    between = {path: step for path, step in born.items() if step is not None and _leaps(path)}
+def _induction_first(emerged: Mapping[AttentionPath, float | None]) -> bool:
+    """Whether of all paths that lead from one pair to another s0←s2 emerged first."""
+    between = {path: step for path, step in emerged.items() if step is not None and _leaps(path)}
     return bool(between) and min(between, key=between.__getitem__).relation == "s0←s2"
 
 
-def _numbers(path: Path) -> tuple[int, int]:
+def _numbers(path: AttentionPath) -> tuple[int, int]:
     """The numbers of the roles that a path of the retrieval problem leads from and to."""
     query, key = path.relation.ends or ("", "")
     return int(query[1:]), int(key[1:])
 
 
-def _leaps(path: Path) -> bool:
+def _leaps(path: AttentionPath) -> bool:
     """Whether a path of the retrieval problem leads from one pair, or the query, to another."""
     query, key = _numbers(path)
     return (query + 1) // 2 != (key + 1) // 2
 
 
-def _looks_in_order(born: Mapping[Path, float | None]) -> bool | None:
+def _looks_in_order(emerged: Mapping[AttentionPath, float | None]) -> bool | None:
     """Whether the query came to look at x_1, at x_2, … in this order, be it at their first place
     or the second; None if it looks at one of them only."""
     first: dict[int, float] = {}
-    for path, step in born.items():
+    for path, step in emerged.items():
         query, key = _numbers(path)
         if query == 0 and key >= 2 and step is not None:
             first[key // 2] = min(step, first.get(key // 2, step))
@@ -151,7 +151,7 @@ def circuits_of(runs: Runs, figure: str) -> Drawn:
 
 
 def births(runs: Runs) -> Drawn:
-    """Figure 7: circuits, and when their paths were born."""
+    """Figure 7: circuits, and when their paths emerged."""
     from headway.figures import draw_emergence
 
     drawn = circuits_of(runs, "fig7")
@@ -168,15 +168,15 @@ def paths(runs: Runs) -> Drawn:
     drawn: Drawn = {}
     how = {
         "y": "attention along the path",
-        "levels": {"": BIRTH},
+        "levels": {"": EMERGES_AT},
         "limits": {"ylim": (-0.03, 1.05)},
     }
     for name, run in dated(runs).items():
         timeline, panels = saved_timeline(run), []
         for i, history in enumerate(timeline.paths):
-            born = "never" if history.born is None else f"{history.born:,.0f}"
+            emerged = "never" if history.emerged is None else f"{history.emerged:,.0f}"
             series = [Series(timeline.steps, history.attention, numbered(i))]
-            panels.append(Panel(f"{history.path}: {born}", series, **how))
+            panels.append(Panel(f"{history.path}: {emerged}", series, **how))
         if panels:
             title = f"Attention along every path of {name} during training"
             drawn[f"appendix-d-{name}"] = title, draw_panels(panels, columns=4, shared=True)
@@ -194,7 +194,7 @@ EXPERIMENTS = tuple(
     Experiment(__file__, name, title, (D,), emergence, draw)
     for name, title, draw in (
         ("fig6", "the losses of Transformer D during training (section 9)", losses),
-        ("fig7", "the circuit of Transformer D, and when its paths were born (section 9)", births),
+        ("fig7", "the circuit of Transformer D, and when its paths emerged (section 9)", births),
         ("appendix-d", "attention along every path during training", paths),
     )
 )

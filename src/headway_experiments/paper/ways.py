@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from headway.circuits import BIRTH, Relation
+from headway.circuits import EMERGES_AT, Relation
 from headway.models import Tap, Transformer
 from headway.tasks import Batch, Task
 from headway.training import TapOf, evaluate, held_out
@@ -64,7 +64,7 @@ class Way:
         - `both`: anything else, such as hops that depend on both, or on either alone, or one hop on
           jumps and another on passes.
         """
-        if any(loss >= BIRTH for loss in self.losses.values()):
+        if any(loss >= EMERGES_AT for loss in self.losses.values()):
             return "neither"
         later = [hop for hop in self.losses if hop != "x_1"]
         jumped = [self.jumps[hop] >= HALF for hop in later]
@@ -88,7 +88,7 @@ def way_of(model: Transformer, task: Task, batch: Batch) -> Way:
     def cost(tap: TapOf) -> Tensor:
         """What a cut costs every hop; 0 if the hop is not learnt."""
         rise = evaluate(model, task, batch, tap=tap) - whole
-        return torch.where(whole < BIRTH, rise / (mean - whole), 0.0)
+        return torch.where(whole < EMERGES_AT, rise / (mean - whole), 0.0)
 
     cuts = cost(without(task, jumping)), cost(without(task, passing))
     needed = [bool((cost(alone(layer)) >= HALF).any()) for layer in range(model.n_layers)]

@@ -1,13 +1,13 @@
 """A contest goes on where it was; models that cannot be cases are left out with their reason."""
 
 import json
-from pathlib import Path as FilePath
+from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
 from headway import cli
-from headway.circuits import Path
+from headway.circuits import AttentionPath
 from headway.errors import HeadwayError
 from headway_experiments.arena import compiled
 from headway_experiments.arena import contest as module
@@ -118,7 +118,11 @@ def test_a_model_that_does_not_solve_its_task_is_left_out(tmp_path):
 
 def test_of_alternatives_the_nearest_is_right():
     known = compiled(1)
-    a, b, c = Path.of(0, 0, "s2←s1"), Path.of(0, 1, "s2←s1"), Path.of(1, 0, "s0←s2")
+    a, b, c = (
+        AttentionPath.of(0, 0, "s2←s1"),
+        AttentionPath.of(0, 1, "s2←s1"),
+        AttentionPath.of(1, 0, "s0←s2"),
+    )
     two = Known(known.model, known.task, frozenset({c}), ((frozenset({a}), frozenset({b})),))
     assert two.nearest(frozenset({a, c})) == {a, c}
     assert two.nearest(frozenset({b, c})) == {b, c}
@@ -167,7 +171,7 @@ def test_the_verb_leaves_a_table(tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize(("columns", "names"), [(80, 8), (60, 6), (40, 3)])
 def test_the_table_on_the_terminal_cuts_no_number(columns, names, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(columns))
-    results = FilePath(__file__).parents[3] / "results" / "arena"
+    results = Path(__file__).parents[3] / "results" / "arena"
     rows = read(results)
     print_arena(rows)
     told = capsys.readouterr().out

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from headway.circuits import Path, discover
+from headway.circuits import AttentionPath, discover
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import Retrieval
 from headway_experiments.arena import compiled, planted
@@ -55,7 +55,7 @@ def test_attribution_is_the_derivative_by_what_is_kept():
     subject, step = Subject(Known(model, task, frozenset()), 8), 1e-2
     found = eap(subject, 10).paths
 
-    def margin(path: Path, more: float) -> float:
+    def margin(path: AttentionPath, more: float) -> float:
         keep = [torch.ones(1, 1, 1, 1) for _ in range(2)]
         cells = subject.cells[list(subject.relations).index(path.relation)]
         keep[path.layer] = 1 + more * cells[None]

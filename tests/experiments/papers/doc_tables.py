@@ -3,7 +3,7 @@
 import statistics
 from collections import Counter
 
-from headway.circuits.emergence import BIRTH
+from headway.circuits.emergence import EMERGES_AT
 from headway_experiments.paper import algorithms
 from headway_experiments.paper.cells import Cell
 from headway_experiments.paper.curricula import WAYS
@@ -82,7 +82,7 @@ def ways_of_asking(found):
     ]
     for way in WAYS:
         losses = list(found[f"curriculum_{way}"].values())
-        learnt = sum(loss < BIRTH for loss in losses)
+        learnt = sum(loss < EMERGES_AT for loss in losses)
         told = ", ".join(f"{loss:.3f}" for loss in losses)
         means = [statistics.mean(steps[way, hop]) if (way, hop) in steps else None for hop in hops]
         when = " | ".join("–" if mean is None else f"{mean:.0f}" for mean in means)

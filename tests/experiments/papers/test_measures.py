@@ -1,9 +1,9 @@
-"""Measures on circuits and births that are written by hand."""
+"""Measures on circuits and emergence that are written by hand."""
 
 import pytest
 
 from headway.circuits import Circuit, Paths, Uniform
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway_experiments.paper import information_flow, transformer_d, transformers_abc
 
 PAIRS = {"s2←s1", "s4←s3", "s6←s5"}
@@ -47,13 +47,13 @@ CHAIN = circuit({"s2←s1", "s4←s3"}, {"s0←s2"}, {"s0←s4"})
 
 
 def births(**steps: float | None) -> dict:
-    names = {"pair1": Path.of(0, 0, "s2←s1"), "pair2": Path.of(0, 0, "s4←s3")}
-    names |= {"x1": Path.of(1, 0, "s0←s2"), "x2": Path.of(2, 0, "s0←s4")}
+    names = {"pair1": AttentionPath.of(0, 0, "s2←s1"), "pair2": AttentionPath.of(0, 0, "s4←s3")}
+    names |= {"x1": AttentionPath.of(1, 0, "s0←s2"), "x2": AttentionPath.of(2, 0, "s0←s4")}
     return {path: steps.get(name) for name, path in names.items()}
 
 
 @pytest.mark.parametrize(
-    ("born", "first"),
+    ("emerged", "first"),
     [
         (births(pair1=250, x1=200, pair2=150, x2=300), True),  # within pairs says nothing
         (births(pair1=100, x1=300, pair2=100, x2=200), False),
@@ -61,8 +61,8 @@ def births(**steps: float | None) -> dict:
         (births(pair1=100), False),
     ],
 )
-def test_induction_is_first_of_what_leads_from_pair_to_pair(born, first):
-    assert transformer_d._induction_first(born) is first
+def test_induction_is_first_of_what_leads_from_pair_to_pair(emerged, first):
+    assert transformer_d._induction_first(emerged) is first
 
 
 def test_the_query_looks_along_the_chain_in_order_or_not():
@@ -70,7 +70,7 @@ def test_the_query_looks_along_the_chain_in_order_or_not():
     assert transformer_d._looks_in_order(births(x1=300, x2=200)) is False
     assert transformer_d._looks_in_order(births(x1=300)) is None
     steps = {"L1.H0 s0←s2": 400.0, "L2.H0 s0←s3": 100.0, "L3.H0 s0←s4": 200.0}
-    at_the_second_place = {Path.parse(path): step for path, step in steps.items()}
+    at_the_second_place = {AttentionPath.parse(path): step for path, step in steps.items()}
     assert transformer_d._looks_in_order(at_the_second_place) is True
 
 

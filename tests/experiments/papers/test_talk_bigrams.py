@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway.tasks import IGNORE_INDEX
 from headway.training import train
 from headway.training.losses import predictions
@@ -137,11 +137,30 @@ def test_the_order_counts_if_all_three_are_learnt(joint, monkeypatch, learnt, ex
 @pytest.mark.parametrize(
     ("paths", "faithful", "expected"),
     [
-        ([Path.of(0, 0, bigrams.PREVIOUS_TOKEN), Path.of(1, 0, bigrams.ALL)], True, True),
-        ([Path.of(0, 0, bigrams.PREVIOUS_TOKEN), Path.of(1, 0, bigrams.LATEST)], True, True),
-        ([Path.of(0, 0, bigrams.PREVIOUS_TOKEN), Path.of(1, 0, bigrams.ALL)], False, False),
-        ([Path.of(1, 0, bigrams.PREVIOUS_TOKEN), Path.of(1, 0, bigrams.ALL)], True, False),
-        ([Path.of(0, 0, bigrams.PREVIOUS_TOKEN)], True, False),
+        (
+            [AttentionPath.of(0, 0, bigrams.PREVIOUS_TOKEN), AttentionPath.of(1, 0, bigrams.ALL)],
+            True,
+            True,
+        ),
+        (
+            [
+                AttentionPath.of(0, 0, bigrams.PREVIOUS_TOKEN),
+                AttentionPath.of(1, 0, bigrams.LATEST),
+            ],
+            True,
+            True,
+        ),
+        (
+            [AttentionPath.of(0, 0, bigrams.PREVIOUS_TOKEN), AttentionPath.of(1, 0, bigrams.ALL)],
+            False,
+            False,
+        ),
+        (
+            [AttentionPath.of(1, 0, bigrams.PREVIOUS_TOKEN), AttentionPath.of(1, 0, bigrams.ALL)],
+            True,
+            False,
+        ),
+        ([AttentionPath.of(0, 0, bigrams.PREVIOUS_TOKEN)], True, False),
     ],
 )
 def test_an_induction_head_is_one_of_a_circuit_that_explains(

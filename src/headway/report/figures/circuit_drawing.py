@@ -10,7 +10,7 @@ from matplotlib.patches import FancyArrowPatch
 
 from headway.circuits import ABLATIONS, Circuit, Discovery
 from headway.circuits.roles import Cast, joins_roles, places
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway.report.figures.style import BACKGROUND, FAINT, INK, styled
 from headway.report.labels import shortened, typeset
 from headway.report.looks import path_looks
@@ -81,7 +81,7 @@ def draw_circuit(found: Discovery | Circuit, task: Task | Cast, title: str) -> F
     return figure
 
 
-def arrow_name(path: Path) -> str:
+def arrow_name(path: AttentionPath) -> str:
     """The name of a path's group in the SVG."""
     relation = "-".join(path.relation.replace("←", " ").split())
     return f"arrow-{path.layer}-{path.head}-{relation}"
@@ -97,7 +97,9 @@ def _rows(circuit: Circuit, joined: bool) -> list[float]:
     return rows
 
 
-def _between(circuit: Circuit, path: Path, roles: Sequence[str], rows: list[float]) -> Ends:
+def _between(
+    circuit: Circuit, path: AttentionPath, roles: Sequence[str], rows: list[float]
+) -> Ends:
     """The arrow from place to place, those of several heads side by side."""
     query, key = path.relation.ends or ("", "")
     same = [p.head for p in circuit.paths if (p.layer, p.relation) == path[::2]]
@@ -106,7 +108,7 @@ def _between(circuit: Circuit, path: Path, roles: Sequence[str], rows: list[floa
     return start, (roles.index(query) * COLUMN + aside, rows[path.layer + 1])
 
 
-def _line(circuit: Circuit, path: Path, across: float, rows: list[float]) -> Ends:
+def _line(circuit: Circuit, path: AttentionPath, across: float, rows: list[float]) -> Ends:
     """A line of its own for a path, one below the other."""
     here = [one for one in circuit.paths if one.layer == path.layer]
     y = rows[path.layer + 1] - LINE * (1 + here.index(path)) + 0.08
@@ -114,7 +116,11 @@ def _line(circuit: Circuit, path: Path, across: float, rows: list[float]) -> End
 
 
 def _draw_arrow(
-    axes: Axes, path: Path, start: tuple[float, float], end: tuple[float, float], colour: str
+    axes: Axes,
+    path: AttentionPath,
+    start: tuple[float, float],
+    end: tuple[float, float],
+    colour: str,
 ) -> None:
     head = "-|>,head_length=5,head_width=2.6"
     line = {"color": colour, "lw": 2.1, "shrinkA": 1.5, "shrinkB": 2.5, "zorder": 4}

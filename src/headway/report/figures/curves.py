@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headway.circuits import Timeline
-from headway.circuits.emergence import BIRTH
+from headway.circuits.emergence import EMERGES_AT
 from headway.circuits.roles import cast_of
 from headway.report.figures.style import (
     FAINT,
@@ -59,7 +59,7 @@ def draw_losses(
         curve(values, typeset(hop), **{**look, "marker": ""}, lw=1.4, zorder=3)
     curve([m["train_loss"] for m in metrics], "training", color="#b4bac1", lw=1.1, zorder=2)
     levels = {f"predicting {name}": loss for name, loss in references.items()}
-    for name, level in {**levels, "a hop counts as learnt": BIRTH}.items():
+    for name, level in {**levels, "a hop counts as learnt": EMERGES_AT}.items():
         if level > 0:  # the axis is logarithmic
             axes.axhline(level, **LEVEL)
             words = f"{name}  {level:.3g}"
@@ -79,9 +79,9 @@ def draw_emergence(
 ) -> Figure:
     """Attention along every path, the loss when it is knocked out, and partial losses, by step.
 
-    Markers stand where a path's attention first passes 0.5 (its birth), where the rise of the
+    Markers stand where a path's attention first passes 0.5 (its emergence), where the rise of the
     loss without it first passes half of its largest value, and where a partial loss first passes
-    below 0.5; the births are carried down as thin vertical lines. A path has the same colour,
+    below 0.5; the steps are carried down as thin vertical lines. A path has the same colour,
     dashes and marker wherever it is drawn.
 
     Args:
@@ -100,26 +100,29 @@ def draw_emergence(
     above.plot([], [], color=INK, lw=2.2, label="the model as it is")
     looks = curve_looks(task or cast_of(timeline), [one.path for one in timeline.paths])
     for history, look in zip(timeline.paths, looks, strict=True):
-        born, needed = _step(history.born, "not yet"), _step(history.needed, "never")
-        name = f"{typeset(str(history.path))}  {born}, {needed}"
-        _curve(above, timeline.steps, history.attention, look, (history.born, BIRTH), name)
+        emerged, needed = _step(history.emerged, "not yet"), _step(history.needed, "never")
+        name = f"{typeset(str(history.path))}  {emerged}, {needed}"
+        _curve(above, timeline.steps, history.attention, look, (history.emerged, EMERGES_AT), name)
         without = history.loss_without
         level = float(np.interp(history.needed or 0, timeline.steps, without))
         _curve(middle, timeline.steps, without, look, (history.needed, level))
-        for axes in (above, middle, below) if history.born is not None else ():
-            axes.axvline(history.born, color=look["color"], lw=0.8, alpha=0.35, zorder=1)
+        for axes in (above, middle, below) if history.emerged is not None else ():
+            axes.axvline(history.emerged, color=look["color"], lw=0.8, alpha=0.35, zorder=1)
     steps = [line["step"] for line in metrics]
     for hop, look in hop_looks(list(timeline.hops)).items() if steps else ():
         name = f"{typeset(hop)}  {_step(timeline.hops[hop], 'not yet')}"
         values = [m["partial"][hop] for m in metrics]
-        _curve(below, steps, values, look, (timeline.hops[hop], BIRTH), name)
+        _curve(below, steps, values, look, (timeline.hops[hop], EMERGES_AT), name)
     above.set(ylim=(-0.03, 1.05), ylabel="attention along the path")
     middle.set(ylim=(0, None), ylabel="loss, path knocked out")
     last, end = shown_until(timeline, metrics)
     label = "step" if last == end else f"step (the run goes on to {end:,})"
     below.set(ylim=(0, None), ylabel="partial loss (held out)", xlabel=label, xlim=(0, last))
-    for axes, title in ((above, "paths: born, needed from step"), (below, "hops: learnt at step")):
-        axes.axhline(BIRTH, **LEVEL)
+    for axes, title in (
+        (above, "paths: emerged, needed from step"),
+        (below, "hops: learnt at step"),
+    ):
+        axes.axhline(EMERGES_AT, **LEVEL)
         if axes.get_legend_handles_labels()[0]:
             axes.legend(title=title, title_fontsize=8, fontsize=8 if few else 6.5, **BESIDE)
     figure.align_ylabels()

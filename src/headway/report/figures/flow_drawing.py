@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Arc, Rectangle
 
-from headway.paths import Path
+from headway.paths import AttentionPath
 from headway.report.figures.style import FAINT, INK, PALETTE, styled
 from headway.report.labels import typeset
 from headway.theory import Flow, Holdings, is_code
@@ -28,7 +28,7 @@ MOST_ROLES = 40
 
 @styled
 def draw_flow(
-    flow: Flow, causal: bool, paths: Sequence[Path], stages: Sequence[Holdings], title: str
+    flow: Flow, causal: bool, paths: Sequence[AttentionPath], stages: Sequence[Holdings], title: str
 ) -> Figure:
     """A line per layer: to the left who can find whom in it, to the right who then holds what.
 

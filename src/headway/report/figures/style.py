@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
-from headway.circuits import Path
+from headway.circuits import AttentionPath
 from headway.circuits.roles import Cast
 from headway.report.looks import COLOURS, path_looks
 from headway.tasks import Task
@@ -92,7 +92,7 @@ def log_scale(axes: Axes, which: str, base: float = 10) -> None:
         axis.set_minor_formatter(_Plain(base))
 
 
-def curve_looks(task: Task | Cast, paths: Sequence[Path]) -> list[dict[str, Any]]:
+def curve_looks(task: Task | Cast, paths: Sequence[AttentionPath]) -> list[dict[str, Any]]:
     """The look of every path: its colour as in all drawings, dashes and marker of its own."""
     looks = path_looks(task, paths)
     return [{**look(i), "color": looks[path].hex} for i, path in enumerate(paths)]
