@@ -106,7 +106,7 @@ def test_ones_own_work_needs_no_word(tmp_path, monkeypatch, capsys):
         ["report", "one"],
         ["check", "one"],
         ["runs", "."],
-        ["sweep", "mine.py", "--grid", *SMALL, "seed=0,1", "--folder", "runs/s", "--workers", "1"],
+        ["sweep", "mine.py", *SMALL, "seed=0,1", "--folder", "runs/s", "--workers", "1"],
         ["sweep", "runs/s"],
         ["report", "runs/s"],
     ):
@@ -234,7 +234,7 @@ def test_many_processes_write_one_list():
 @pytest.mark.parametrize(
     "words",
     [
-        ("sweep", "fast", "--grid", "seed=0,1", *SMALL, "--workers", "2", "--folder", "{0}/sweep"),
+        ("sweep", "fast", "seed=0,1", *SMALL, "--workers", "2", "--folder", "{0}/sweep"),
         (
             *("arena", "--families", "planted", "--methods", "attention", "--first", "2"),
             *("--workers", "2", "--out", "{0}/arena"),

@@ -32,6 +32,7 @@ NotNegative = Annotated[int, Ge(0)]
 Positive = Annotated[float, Gt(0), Lt(1e38)]
 NotBelowZero = Annotated[float, Ge(0), Lt(1e38)]
 Share = Annotated[float, Ge(0), Lt(1)]
+Fraction = Annotated[float, Ge(0), Le(1)]
 
 
 def check(config: Any, section: str = "") -> None:
