@@ -28,7 +28,7 @@ class Composition(SeveralHops):
     (`model.causal = false`).
 
     Tokens are the symbols. Every k has logits of its own. With a single answer, a model that does
-    not know the larger k yet learns to hide what it knows of the smaller ones (docs/khop.md). Wang,
+    not know the larger k yet learns to hide what it knows of the smaller ones. Wang,
     Nichani et al. 2025, arXiv 2505.23683.
 
     Attributes:

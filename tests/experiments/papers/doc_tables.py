@@ -1,4 +1,4 @@
-"""The tables of docs/algorithms.md and docs/paper.md, as their results make them."""
+"""The tables of the pages on algorithms and on the paper, as their results make them."""
 
 import statistics
 from collections import Counter

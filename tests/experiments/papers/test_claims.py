@@ -183,7 +183,7 @@ def test_claims_that_cannot_be_read_name_their_file(tmp_path):
 @pytest.mark.parametrize(("document", "there"), [("paper", FIGURES), ("mechanisms", MECHANISMS)])
 def test_the_table_in_the_docs_is_that_of_the_results(document, there):
     rows = judged(there.values(), SIDE_BY_SIDE, ROOT / "results")
-    page = (ROOT / "docs" / f"{document}.md").read_text(encoding="utf-8")
+    page = (ROOT / f"docs/experiments/{document}.md").read_text(encoding="utf-8")
     table = page.partition("<!-- claims -->\n")[2].partition("<!-- end -->")[0]
     assert table == markdown(rows)
 
@@ -191,7 +191,7 @@ def test_the_table_in_the_docs_is_that_of_the_results(document, there):
 def test_the_table_of_curricula_in_the_docs_is_that_of_the_results():
     result = result_files.read("curricula", "small", ROOT / "results")
     assert result is not None
-    page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/experiments/paper.md").read_text(encoding="utf-8")
     table = page.partition("<!-- ways -->\n")[2].partition("<!-- end -->")[0]
     assert table == ways_of_asking(result.measures)
 
