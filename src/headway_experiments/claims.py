@@ -182,8 +182,8 @@ class Verdict:
     def measured(self) -> str:
         """The numbers that the rule judges, with their count.
 
-        Of `every`, `any` and a `median` the median and the range; of a `mean` its 95 % interval by
-        Student's t and the median; of a `share` its 95 % interval by Wilson.
+        Of `every`, `any` and a `median` the median, and in brackets the range; of a `mean` its 95 %
+        interval by Student's t, and the median; of a `share` its 95 % interval by Wilson.
         """
         values, (statistic, _) = list(self.values.values()), parsed(self.claim.rule_at(self.scale))
         count = len(values)
@@ -192,15 +192,15 @@ class Verdict:
         if statistic == "share":
             right = sum(value != 0 for value in values)
             low, high = wilson(right, count)
-            return f"{right} of {count} ({low:.2f} to {high:.2f})"
+            return f"{right} of {count} ({low:.2f}..{high:.2f})"
         if count == 1:
             return f"{values[0]:.3g} (n=1)"
-        middle = f"median {statistics.median(values):.3g}"
+        middle = f"{statistics.median(values):.3g}"
         if statistic == "mean":
             low, high = mean_interval(values)
-            mean = f"{statistics.mean(values):.3g} (95 % {low:.3g} to {high:.3g})"
-            return f"{mean}, {middle} (n={count})"
-        return f"{middle}, {min(values):.3g} to {max(values):.3g} (n={count})"
+            mean = f"mean {statistics.mean(values):.3g} ({low:.3g}..{high:.3g}, n={count})"
+            return f"{mean}, median {middle}"
+        return f"{middle} ({min(values):.3g}..{max(values):.3g}, n={count})"
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float]:

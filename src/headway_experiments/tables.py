@@ -29,8 +29,8 @@ LOOKS: dict[Said, str] = {
 
 LEGEND = (
     "n counts values, a value a run, or whatever the claim counts: paths, pairs of circuits,"
-    " settings. Where a rule judges every value or the median, median and range are shown; where it"
-    " judges the mean, its 95 % interval by Student's t; of a share, the 95 % interval by Wilson.",
+    " settings. Where a rule judges every value or the median, a number is the median, with the"
+    " range in brackets; a mean has its 95 % interval by Student's t, a share its by Wilson.",
     "What cannot fail is by construction, and is not counted among what holds.",
     "Settings and rules were chosen with the seeds of small in view; none was by a fresh seed."
     " What is computed without training is the same in every column.",
@@ -133,4 +133,6 @@ def gaps(rows: Sequence[Judged], own: bool = False) -> list[str]:
 
 def _cell(verdict: Verdict) -> str:
     """The verdict, and what was measured."""
-    return f"**{verdict.said}** {verdict.measured}" if verdict.values else verdict.said
+    if not verdict.values:
+        return "–" if verdict.said == "not run" else verdict.said
+    return f"**{verdict.said}** {verdict.measured}"

@@ -88,10 +88,10 @@ def test_runs_that_differ_too_much_are_not_comparable_whatever_was_measured(scal
 @pytest.mark.parametrize(
     ("rule", "values", "measured"),
     [
-        ("every < 1", [0.25, 0.75], "median 0.5, 0.25 to 0.75 (n=2)"),
-        ("median < 1", [0.25, 0.75, 9.0], "median 0.75, 0.25 to 9 (n=3)"),
-        ("mean < 1", [1.0, 2.0, 3.0], "2 (95 % -0.483 to 4.48), median 2 (n=3)"),
-        ("share == 1", [1.0, 0.0], "1 of 2 (0.09 to 0.91)"),
+        ("every < 1", [0.25, 0.75], "0.5 (0.25..0.75, n=2)"),
+        ("median < 1", [0.25, 0.75, 9.0], "0.75 (0.25..9, n=3)"),
+        ("mean < 1", [1.0, 2.0, 3.0], "mean 2 (-0.483..4.48, n=3), median 2"),
+        ("share == 1", [1.0, 0.0], "1 of 2 (0.09..0.91)"),
         ("every < 1", [0.25], "0.25 (n=1)"),
         ("every < 1", [], "–"),
     ],
