@@ -1,4 +1,4 @@
-"""What the papers report, claim by claim, and the rule by which a measurement supports it."""
+"""The claims of a document, each with the rule by which a measurement supports it."""
 
 import math
 import operator
@@ -79,7 +79,7 @@ def parsed(rule: str) -> tuple[str, Callable[[float], bool]]:
 
 
 def supports(rule: str, values: Sequence[float]) -> bool:
-    """Whether numbers, at least one, are as a rule says."""
+    """True if numbers, at least one, are as a rule says."""
     statistic, holds = parsed(rule)
     verdicts = [holds(value) for value in STATISTICS[statistic](values)]
     return any(verdicts) if statistic == "any" else all(verdicts)
@@ -87,7 +87,7 @@ def supports(rule: str, values: Sequence[float]) -> bool:
 
 @dataclass(frozen=True)
 class Own:
-    """What one scale has of its own.
+    """The rule or the reservation of one scale.
 
     Attributes:
         rule: that it judges by; empty if by the paper's words.
@@ -135,7 +135,7 @@ class Claim:
             parsed(own.rule or self.rule)
 
     def own(self, scale: str) -> Own:
-        """What a scale has of its own."""
+        """The rule or the reservation of a scale."""
         return {"small": self.small, "smoke": self.smoke}.get(setting(scale), Own())
 
     def rule_at(self, scale: str) -> str:
@@ -168,7 +168,7 @@ class Verdict:
 
     @property
     def said(self) -> Said:
-        """What its rule says, if anything was run and measured, and can be compared."""
+        """The rule's verdict, if anything was run and measured, and can be compared."""
         values = list(self.values.values())
         if not values:
             return "not measured" if self.ran else "not run"

@@ -38,7 +38,7 @@ LEGEND = (
 
 
 def print_costs(costs: Sequence[Cost]) -> None:
-    """What groups of runs take at most, and how much is done already."""
+    """Print what groups of runs take at most, and how much is done already."""
     if costs:
         table = columns(("runs of",), ("runs", "done", "PFLOP left", "disk"), wrap=False)
         every = Cost("all", *(sum(numbers) for numbers in list(zip(*costs, strict=True))[1:]))
@@ -50,7 +50,7 @@ def print_costs(costs: Sequence[Cost]) -> None:
 
 
 def print_verdicts(rows: Sequence[Judged], own: bool = False) -> None:
-    """How many claims hold, then all of them by figure.
+    """Print how many claims hold, then all of them by figure.
 
     Args:
         rows: in the order of the claims, all of the same scales.
@@ -121,7 +121,7 @@ def notes(rows: Sequence[Judged]) -> list[str]:
 
 
 def gaps(rows: Sequence[Judged], own: bool = False) -> list[str]:
-    """What could not be measured, by scale, each with the figures whose verdicts lack it."""
+    """The gaps in what was measured, by scale, each with the figures whose verdicts lack it."""
     figures: dict[tuple[str, str], dict[str, None]] = {}
     for row in rows:
         for scale, verdict in row.items():

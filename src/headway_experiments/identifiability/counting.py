@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from headway.circuits import (
     AttentionPath,
@@ -21,7 +21,7 @@ from headway.training import held_out
 from headway_experiments.identifiability.models import Model
 
 ABLATIONS = ("zero", "uniform", "own", "mean", "resample")
-"""What stands in rows without a path, of a head that has paths."""
+"""The contents of rows without a path, of a head that has paths."""
 
 SEQUENCES = 128
 """Held-out sequences that sets of paths are judged on."""
@@ -60,8 +60,8 @@ class Count:
         parsed = ([AttentionPath.parse(path) for path in paths] for paths in self.circuits)
         return {frozenset(path.at for path in paths) for paths in parsed}
 
-    def verdict(self, of: Literal["paths", "heads"] = "paths") -> str:
-        """The number of circuits, or of sets of heads: none, one, several, or unknown.
+    def verdict(self, of: str) -> str:
+        """The number of circuits (`paths`), or of sets of `heads`: none, one, several, or unknown.
 
         Unknown if the search is not complete and has not found two.
         """
@@ -116,10 +116,10 @@ def read(ledger: Ledger) -> list[Count]:
 
 
 def count(model: Model, module: Any, task: Task, ablation: str, most: int) -> Count:
-    """Counts the minimal circuits of a model under an ablation.
+    """The minimal circuits of a model under an ablation, with the same threshold under all.
 
-    Circuits stay below the task's own threshold, or else close four fifths of the gap between the
-    model's own loss and that without attention, whatever the ablation.
+    It is the task's own, or else the loss that closes four fifths of the gap between the model's
+    own loss and that without attention.
     """
     bench = Bench(module, task, held_out(task, SEQUENCES, 0, "cpu", "circuit"))
     known = model.family, model.name, ablation

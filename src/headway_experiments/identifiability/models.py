@@ -22,7 +22,7 @@ FIRST = 7_000
 """The first seed of every family; nothing else has used the seeds from it on."""
 
 SEEDS = {"retrieval D=1": 16, "retrieval D=2": 10, "retrieval D=3": 6, "bigrams": 6, "planted": 10}
-"""How many seeds each family has."""
+"""The number of seeds of each family."""
 
 BY_HAND = ("doubling D=1", "doubling D=2", "doubling D=3", "sequential D=3", "passing D=2")
 """Models whose weights are set by hand."""

@@ -26,7 +26,7 @@ SEQUENCES = 512
 
 @dataclass(frozen=True)
 class Size:
-    """How large the problem and the models are, at a scale.
+    """The size of the problem and of the models at a scale.
 
     Attributes:
         hops: the k that are asked.

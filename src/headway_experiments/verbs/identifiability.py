@@ -29,7 +29,7 @@ def identifiability(
     from headway.files import write_whole
     from headway_experiments.identifiability.counting import Count, counted
     from headway_experiments.identifiability.models import models
-    from headway_experiments.identifiability.table import draw, markdown, print_counts
+    from headway_experiments.identifiability.table import draw, markdown
 
     def watch(one: Count) -> None:
         told = one.refused or f"{len(one.circuits)} circuits of {one.candidates} paths"
@@ -41,7 +41,6 @@ def identifiability(
     counts = counted(out, chosen, most, watch)
     if not counts:
         raise HeadwayError(f"{out}: no counts are there")
-    print_counts(counts)
     write_whole(out / "identifiability.md", markdown(counts).encode())
     terminal.say(f"written to {out / 'identifiability.md'} and {out / 'counts.jsonl'}")
     if terminal.can_draw():
