@@ -18,7 +18,7 @@ from headway.verbs import FIELD, config_asked_for, sources_in
 from headway.words import named, texts_of, values_of
 
 ROOT = Path(__file__).parent.parent
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
 COMMAND = re.compile(r"(?:^|srun |\s)headway (--trust|[a-z]+)( [^\n|]*)?$", re.MULTILINE)
 
 
@@ -148,13 +148,11 @@ def test_the_pages_in_the_root_lead_to_files_and_headings_that_there_are():
 
 def test_every_page_can_be_reached_from_the_readme():
     readme = (ROOT / "README.md").read_text("utf-8")
-    reached, left = (
-        set[Path](),
-        {ROOT / "docs" / name for name in re.findall(r"docs/([\w-]+\.md)", readme)},
-    )
+    reached = set[Path]()
+    left = {ROOT / "docs" / name for name in re.findall(r"docs/([\w/-]+\.md)", readme)}
     while left:
         page = left.pop()
         reached.add(page)
-        names = re.findall(r"\]\(([\w-]+\.md)", page.read_text("utf-8"))
-        left |= {page.parent / name for name in names} - reached
-    assert reached == set(ROOT.glob("docs/*.md"))
+        names = re.findall(r"\]\(([\w./-]+\.md)", page.read_text("utf-8"))
+        left |= {(page.parent / name).resolve() for name in names} - reached
+    assert reached == set(ROOT.glob("docs/**/*.md"))
