@@ -16,7 +16,6 @@ SOURCE = Path(__file__).parent.parent / "src" / "headway"
 ROOMS = [
     {"errors", "late"},
     {"fields", "intervals", "paths", "reading", "text"},
-    {"trusted"},
     {"userfile"},
     {"words"},
     {"theory"},

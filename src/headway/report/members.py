@@ -13,9 +13,9 @@ from headway.report.findings import Findings
 from headway.report.labels import shortened
 from headway.text import enumerated
 from headway.training import Run, find_runs
+from headway.training.environment import generator_for
 from headway.training.files import clear_content_errors, is_there, read_json
 from headway.training.finding import PLAN
-from headway.training.seeds import generator_for
 from headway.words import natural
 
 Link = Callable[[Path], str | None]

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from headway import theory
 from headway.fields import check
 from headway.relations import (
     Composed,
@@ -23,7 +24,6 @@ from headway.relations import (
 )
 from headway.tasks.registry import register, require_hints
 from headway.tasks.targets import Targets, Tokens, Vectors
-from headway.theory.flow import Flow
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ class Task(ABC):
         """Whether hops lead to later positions, so that a model must see both ways."""
         return False
 
-    def flow(self) -> Flow | None:
+    def flow(self) -> "theory.Flow | None":
         """How information must flow to an answer (section 5 of the paper); None if not known."""
         return None
 

@@ -16,7 +16,6 @@ from torch import Tensor
 from headway.errors import HeadwayError
 from headway.paths import NAME, Relation
 from headway.relations.edges import NO_KEY, Edges
-from headway.tasks.answers import doubts_of
 from headway.tasks.base import Batch, Task
 from headway.tasks.registry import KINDS, task_from_json, task_to_json
 from headway.tasks.targets import IGNORE_INDEX, Tokens, Vectors
@@ -479,6 +478,8 @@ def _answered(task: Task) -> Doubts:
     """Looks at many sequences: each must be as the few, and their answers not too easy."""
     batch = _batch(task, _draws(task, MANY))
     list(_parts(task, batch, MANY))  # doubts are those of the few
+    from headway.tasks.answers import doubts_of
+
     return [Finding(attribute, what, doubt=True) for attribute, what in doubts_of(task, batch)]
 
 

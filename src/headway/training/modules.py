@@ -19,7 +19,7 @@ from headway import userfile
 from headway.errors import HeadwayError, require
 from headway.fields import AtLeastOne, NotNegative, check
 from headway.models import Tapped
-from headway.models.passes import eagerly
+from headway.models.tapped import eagerly
 from headway.reading import is_file
 from headway.userfile import Source
 
