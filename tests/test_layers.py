@@ -17,7 +17,6 @@ ROOMS = [
     {"errors", "late"},
     {"fields", "intervals", "paths", "reading", "text"},
     {"userfile"},
-    {"words"},
     {"theory"},
     {"relations"},
     {"tasks"},
@@ -27,7 +26,7 @@ ROOMS = [
     {"changes"},
     {"sweeps", "language", "report"},
     {
-        *("terminal", "arguments", "verbs", "cli", "notebook"),
+        *("terminal", "verbs", "cli", "notebook"),
         *("recipes", "figures", "files"),
         *("__init__", "__main__", "_registry"),
     },
