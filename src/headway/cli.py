@@ -288,7 +288,7 @@ class Parser(argparse.ArgumentParser):
         raise HeadwayError(f"{message} (see {self.prog} --help)")
 
     def _refusal(self, word: str) -> str:
-        """Why a word is of no use, and what may have been meant."""
+        """The reason why a word is of no use, and the option that may have been meant."""
         if not word.startswith("-"):
             return f"{word!r} belongs to no option: {self.prog} --help lists them"
         name = word.partition("=")[0]

@@ -1,4 +1,4 @@
-"""What is learned: tasks whose answer lies several attention hops away."""
+"""Tasks: answers that lie several attention hops away."""
 
 from headway.relations import (
     NO_KEY,

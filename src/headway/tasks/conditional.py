@@ -96,7 +96,7 @@ class Conditional(Task):
 
     @property
     def starts(self) -> dict[str, int]:
-        """Where the table, the y facts, the x facts and the queries begin."""
+        """The positions at which the table, the y facts, the x facts and the queries begin."""
         table, n = 3 * self.n_values**2, self.n_chains
         if self.order == "deep-first":
             return {"table": 0, "y": table, "x": table + 2 * n, "query": table + 4 * n}

@@ -216,7 +216,7 @@ def coded(
 def at_queries(
     asked: Float[Tensor, "batch chain hop d_token"], slots: Int[Tensor, "batch chain"]
 ) -> Float[Tensor, "batch query hop d_token"]:
-    """What is asked of every chain, at the chain's slot among the queries."""
+    """The answers to every chain, at the chain's slot among the queries."""
     where = slots[..., None, None].expand_as(asked)
     return torch.zeros_like(asked).scatter_(1, where, asked)
 

@@ -176,7 +176,7 @@ class Curriculum:
 
 @dataclass(frozen=True)
 class Implicit(Curriculum):
-    """All hops at every step, as in the paper (Musat 2024, section 7)."""
+    """Every hop at every step, as in the paper (Musat 2024, section 7)."""
 
     kind = "implicit"
 
@@ -280,7 +280,7 @@ class Deepening(Curriculum):
         return Ask(depth, range(hops), shift, theory.closed_form(hops))
 
     def judged(self, stage: int, task: Task) -> Ask | None:
-        """All hops that the stage asks for, in the deepest of its sequences."""
+        """Every hop that the stage asks for, in the deepest of its sequences."""
         *before, _ = self.stages(task)
         if stage == len(before):
             return None

@@ -115,7 +115,7 @@ class Module:
 
 
 def _why_not(build: Any, like: nn.Module) -> str | None:
-    """Why a function cannot build a module again, in another process; None if it can."""
+    """The reason why a function cannot build a module in another process; None if it can."""
     allowed = "a function or class of a file of yours, that can be called without arguments"
     if not getattr(build, "__qualname__", "").isidentifier() or userfile.source_of(build) is None:
         return allowed
