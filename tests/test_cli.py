@@ -11,11 +11,10 @@ import pytest
 
 from commands import headway
 from headway import cli
-from headway.arguments import Parser, uses
-from headway.changes import annotations, changed
+from headway.changes import annotations, changed, config_asked_for
+from headway.cli import Parser, uses
 from headway.training import fast
 from headway.training.recipes import RECIPES
-from headway.verbs import config_asked_for
 from headway.verbs.training import train
 from headway_experiments.recipes import composition
 

@@ -10,12 +10,10 @@ from textwrap import dedent
 
 import pytest
 
-from headway.arguments import Parser
-from headway.changes import base_of, hints_in
-from headway.cli import module_of
+from headway.changes import FIELD, base_of, config_asked_for, hints_in, sources_in
+from headway.cli import Parser, module_of
 from headway.errors import HeadwayError
-from headway.verbs import FIELD, config_asked_for, sources_in
-from headway.words import named, texts_of, values_of
+from headway.fields import named, texts_of, values_of
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]

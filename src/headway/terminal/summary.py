@@ -76,7 +76,7 @@ def _part(out: Console, title: str, *lines: str) -> None:
 
 
 def said_of_verdicts(found: Discovery, every: MinimalCircuits | None = None) -> str:
-    """Which verdicts hold, which do not, and which cannot be said; how like other searches are."""
+    """The verdicts that hold, do not, or cannot be said; the likeness of other searches."""
     words = {True: "{}", False: "NOT {}", None: "{} unknown"}
     given = [one for one in verdicts(found, every) if one.name != "stable"]
     said = ", ".join(words[one.holds].format(one.name) for one in given)

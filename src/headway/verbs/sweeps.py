@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from headway.errors import HeadwayError
-from headway.verbs import FIELD, note, sources_in
+from headway.verbs import note
 
 
 def sweep(
@@ -34,7 +34,7 @@ def sweep(
         gpus_per_run: a run's share of GPUs; by default 1 if its device is cuda.
     """
     from headway import sweeps, terminal
-    from headway.changes import carried_lines
+    from headway.changes import FIELD, carried_lines, sources_in
 
     plan, fields = next(iter(sources_in(words)), "fast"), [*filter(FIELD.match, words)]
     planned = sweeps.load_plan(plan, fields)
