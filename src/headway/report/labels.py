@@ -1,7 +1,6 @@
 """How names and numbers are printed, in figures and on the page."""
 
 import re
-from collections.abc import Sequence
 
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -22,10 +21,3 @@ def typeset(name: str) -> str:
 def shortened(name: str, most: int = 18) -> str:
     """A name of at most so many characters, its end left out if it is longer."""
     return name if len(name) <= most else f"{name[: most - 1]}…"
-
-
-def layers_told(layers: Sequence[int]) -> str:
-    """Layers as they are asked for: `20`, `20..29`, `3,7`; the intact model has none."""
-    if len(layers) > 2 and list(layers) == list(range(layers[0], layers[-1] + 1)):
-        return f"{layers[0]}..{layers[-1]}"
-    return ",".join(map(str, layers)) or "–"

@@ -1,6 +1,5 @@
 """The attention figure: every head's pattern on one sequence."""
 
-import math
 from collections.abc import Collection, Sequence
 
 from jaxtyping import Float
@@ -32,23 +31,13 @@ def draw_attention(
         useful: the heads of the circuit, if it is known.
         starts: positions before which a thin line parts the blocks of the sequence.
     """
-    n_layers, n_heads = patterns.shape[:2]
-    columns = n_heads if n_heads > 1 else min(n_layers, 3 if n_layers <= 6 else 4)
-    rows = math.ceil(n_layers * n_heads / columns)
-    labelled = n_layers * n_heads <= MOST_LABELLED and len(labels) <= 64
-    side, left = min(max(8.6 / columns, 0.8), 3.2), 0.4 if labelled else 0.25
-    width, height = side * columns + 0.4, (side + 0.16) * rows + 0.35
-    figure = Figure(figsize=(width, height))
-    gap = 0.3 if labelled else 0.08  # by hand: an automatic layout would take a second
-    margins = {"left": left / width, "right": 1 - 0.05 / width}
-    margins |= {"top": 1 - 0.25 / height, "bottom": 0.5 / height}
-    margins |= {"wspace": gap / (side - gap), "hspace": (gap + 0.2) / (side - gap)}
-    grid = figure.subplots(rows, columns, squeeze=False, gridspec_kw=margins)
-    for index, axes in enumerate(grid.flat):
-        if index >= n_layers * n_heads:
-            axes.set_axis_off()
-            continue
-        head = divmod(index, n_heads)
+    heads = [(layer, h) for layer in range(len(patterns)) for h in range(patterns.shape[1])]
+    columns = patterns.shape[1] if patterns.shape[1] > 1 else min(len(heads), 4)
+    rows, side = -(-len(heads) // columns), min(max(8.6 / columns, 0.8), 3.2)
+    labelled = len(heads) <= MOST_LABELLED and len(labels) <= 64
+    figure = Figure(figsize=(side * columns + 0.4, (side + 0.2) * rows + 0.4), layout="compressed")
+    grid = figure.subplots(rows, columns, squeeze=False).flatten()
+    for axes, head in zip(grid, heads, strict=False):
         colour = PALETTE[0] if head in useful else FAINT
         shades = LinearSegmentedColormap.from_list("attention", [PAPER, colour])
         pattern = patterns[head].numpy(force=True)
@@ -58,13 +47,15 @@ def draw_attention(
             axes.axvline(start - 0.5, color="#c3c8ce", lw=0.5)
         for spine in axes.spines.values():
             spine.set(visible=True, color=colour, linewidth=1.8 if head in useful else 0.6)
-        name = f"layer {head[0]}" + (f" head {head[1]}" if n_heads > 1 else "")
+        name = f"layer {head[0]}" + (f" head {head[1]}" if patterns.shape[1] > 1 else "")
         axes.set_title(name, color=colour, fontsize=9 if side > 1.6 else 6.5, pad=3)
         at, names = (range(len(labels)), labels) if labelled else ([], [])
         size = min(6.5, 48 * side / max(1, len(labels)))
         axes.set_xticks(at, names, fontsize=size, rotation=90)
         axes.set_yticks(at, names, fontsize=size)
         axes.tick_params(length=0, pad=1.5)
-    figure.supxlabel("attended position (key)", fontsize=8.5, y=0.05 / height, va="bottom")
-    figure.supylabel("attending position (query)", fontsize=8.5, x=0.05 / width, ha="left")
+    for axes in grid[len(heads) :]:
+        axes.set_axis_off()
+    figure.supxlabel("attended position (key)", fontsize=8.5)
+    figure.supylabel("attending position (query)", fontsize=8.5)
     return figure

@@ -1,8 +1,6 @@
 """The circuit figure: who attends to whom, layer by layer (as figure 5 of Musat 2024)."""
 
 import textwrap
-from collections.abc import Sequence
-from itertools import pairwise
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -11,7 +9,7 @@ from matplotlib.patches import FancyArrowPatch
 from headway.circuits import ABLATIONS, Circuit, Discovery
 from headway.circuits.roles import Cast, joins_roles, places
 from headway.paths import AttentionPath
-from headway.report.figures.style import BACKGROUND, FAINT, INK, styled
+from headway.report.figures.style import FAINT, INK, PAPER, styled
 from headway.report.labels import shortened, typeset
 from headway.report.looks import path_looks
 from headway.tasks import Task
@@ -21,8 +19,7 @@ COLUMN, ROW, LINE, EMPTY = 0.72, 0.85, 0.34, 0.3
 layer without a useful head."""
 
 LEFT, BELOW = 0.75, 0.62
-
-Ends = tuple[tuple[float, float], tuple[float, float]]
+BACKGROUND = {"facecolor": PAPER, "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
 
 
 @styled
@@ -43,8 +40,7 @@ def draw_circuit(found: Discovery | Circuit, task: Task | Cast, title: str) -> F
     joined, standing = joins_roles(task, circuit.paths), places(task)
     longest = max([len(shortened(path.relation, 40)) for path in circuit.paths], default=0)
     across = (len(standing) - 1) * COLUMN if joined else max(2.4, 0.085 * longest)
-    rows, layers = _rows(circuit, joined), 1 + max((at for at, _ in circuit.mechanisms), default=-1)
-    idle = [_idle(circuit, layer) for layer in range(layers)]
+    rows, idle = _rows(circuit, joined), _idle(circuit)
     right = 0.55 + 0.08 * max(map(len, idle), default=0)
     wide = max(LEFT + across + right, 0.09 * len(title) + 0.2)
     words = f"losses with every head replaced: {ABLATIONS[note]}" if note else ""
@@ -57,25 +53,34 @@ def draw_circuit(found: Discovery | Circuit, task: Task | Cast, title: str) -> F
     corner = {"ha": "left", "va": "top"}
     _write(axes, 0.1 - LEFT, high - 0.1, title, fontsize=9.5, weight="bold", **corner)
     _write(axes, 0.1 - LEFT, high - 0.32, "\n".join(lines), fontsize=7, **corner)
-    for layer, (low, top) in enumerate(pairwise(rows)):
-        if useful := layer in circuit.useful_layers:
-            axes.axhspan(low + 0.02, top - 0.02, color="#f3f5f7", zorder=0, lw=0)
-        middle, tone = (low + top) / 2, INK if useful else FAINT
-        _write(axes, 0.12 - LEFT, middle, f"layer {layer}", ha="left", color=tone)
-        _write(axes, across + 0.3, middle, idle[layer], ha="left", color=FAINT)
+    for layer, rest in enumerate(idle):
+        useful, middle = layer in circuit.useful_layers, (rows[layer] + rows[layer + 1]) / 2
+        if useful:
+            axes.axhspan(rows[layer] + 0.02, rows[layer + 1] - 0.02, color="#f3f5f7", lw=0)
+        _write(
+            axes, 0.12 - LEFT, middle, f"layer {layer}", color=INK if useful else FAINT, ha="left"
+        )
+        _write(axes, across + 0.3, middle, rest, ha="left", color=FAINT)
     for i, place in enumerate(standing if joined else ()):
-        x = i * COLUMN
-        axes.plot([x, x], [0, rows[-1]], color="#c3c8ce", lw=0.8, zorder=1)
-        _write(axes, x, -0.2, typeset(shortened(place.role)), fontsize=9, weight="bold")
-        _write(axes, x, -0.42, typeset(shortened(place.symbol)), color="#5b626a")
-    looks = path_looks(task, circuit.paths)
-    roles = [place.role for place in standing]
+        axes.plot([i * COLUMN] * 2, [0, rows[-1]], color="#c3c8ce", lw=0.8, zorder=1)
+        _write(axes, i * COLUMN, -0.2, typeset(shortened(place.role)), fontsize=9, weight="bold")
+        _write(axes, i * COLUMN, -0.42, typeset(shortened(place.symbol)), color="#5b626a")
+    looks, roles = path_looks(task, circuit.paths), [place.role for place in standing]
     for path in circuit.paths:
-        ends = _between(circuit, path, roles, rows) if joined else None
-        words = f"h{path.head}" if joined else f"h{path.head}  {shortened(path.relation, 40)}"
-        start, end = ends or _line(circuit, path, across, rows)
+        here = [p for p in circuit.paths if p.layer == path.layer]
+        if joined:
+            query, key = path.relation.ends or ("", "")
+            same = [p.head for p in here if p.relation == path.relation]
+            aside = 0.1 * (same.index(path.head) - (len(same) - 1) / 2)
+            start = roles.index(key) * COLUMN + aside, rows[path.layer]
+            end = roles.index(query) * COLUMN + aside, rows[path.layer + 1]
+            words, above = f"h{path.head}", 0.0
+        else:
+            y = rows[path.layer + 1] - LINE * (1 + here.index(path)) + 0.08
+            start, end = (0.0, y), (across, y)
+            words, above = f"h{path.head}  {shortened(path.relation, 40)}", 0.1
         _draw_arrow(axes, path, start, end, looks[path].hex)
-        x, y = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2 + (0 if joined else 0.1)
+        x, y = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2 + above
         look = {"color": looks[path].hex, "bbox": BACKGROUND} if joined else {}
         _write(axes, x, y, typeset(words), fontsize=6.5, **look)
     return figure
@@ -97,22 +102,16 @@ def _rows(circuit: Circuit, joined: bool) -> list[float]:
     return rows
 
 
-def _between(
-    circuit: Circuit, path: AttentionPath, roles: Sequence[str], rows: list[float]
-) -> Ends:
-    """The arrow from place to place, those of several heads side by side."""
-    query, key = path.relation.ends or ("", "")
-    same = [p.head for p in circuit.paths if (p.layer, p.relation) == path[::2]]
-    aside = 0.1 * (same.index(path.head) - (len(same) - 1) / 2)
-    start = roles.index(key) * COLUMN + aside, rows[path.layer]
-    return start, (roles.index(query) * COLUMN + aside, rows[path.layer + 1])
-
-
-def _line(circuit: Circuit, path: AttentionPath, across: float, rows: list[float]) -> Ends:
-    """A line of its own for a path, one below the other."""
-    here = [one for one in circuit.paths if one.layer == path.layer]
-    y = rows[path.layer + 1] - LINE * (1 + here.index(path)) + 0.08
-    return (0.0, y), (across, y)
+def _idle(circuit: Circuit) -> list[str]:
+    """What the heads of every layer do that have no path."""
+    layers = 1 + max((layer for layer, _ in circuit.mechanisms), default=-1)
+    words = [list[str]() for _ in range(layers)]
+    for kind, heads in sorted(circuit.idle_heads.items()):
+        for layer in range(layers):
+            count = sum(at == layer for at, _ in heads)
+            several = sum(at == layer for at, _ in circuit.mechanisms) > 1
+            words[layer] += [f"{count} {kind}" if several else kind] if count else []
+    return [", ".join(each) for each in words]
 
 
 def _draw_arrow(
@@ -128,16 +127,6 @@ def _draw_arrow(
     arrow.set_gid(arrow_name(path))
     axes.add_patch(arrow)
     axes.plot(*start, "o", ms=4.2, color=colour, mew=0, zorder=5)
-
-
-def _idle(circuit: Circuit, layer: int) -> str:
-    """What the heads of a layer do that have no path."""
-    counts = {
-        kind: sum(at == layer for at, _ in heads) for kind, heads in circuit.idle_heads.items()
-    }
-    several = sum(at == layer for at, _ in circuit.mechanisms) > 1
-    words = [f"{n} {kind}" if several else kind for kind, n in sorted(counts.items()) if n]
-    return ", ".join(words)
 
 
 def _write(axes: Axes, x: float, y: float, text: str, **look: object) -> None:
