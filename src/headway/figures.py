@@ -4,7 +4,6 @@ from headway.report.figures import draw_attention as draw_attention
 from headway.report.figures import draw_circuit as draw_circuit
 from headway.report.figures import draw_emergence as draw_emergence
 from headway.report.figures import draw_losses as draw_losses
-from headway.report.figures.flow_drawing import draw_flow as draw_flow
 from headway.report.figures.saving import figure as figure
 from headway.report.figures.saving import save_figures as save_figures
 from headway.report.figures.style import FAINT as FAINT

@@ -51,7 +51,7 @@ def shared_information() -> Measures:
 
 def flow() -> Drawn:
     """Figure 3: which positions share information."""
-    from headway.figures import draw_flow
+    from headway_experiments.paper.flow_figure import draw_flow
 
     flow, title = retrieval_flow(5), "Positions that share information, layer by layer, D = 5"
     found = witness(flow)

@@ -8,9 +8,7 @@ from matplotlib.figure import Figure
 from headway.circuits.roles import block_starts, position_labels
 from headway.errors import HeadwayError, require
 from headway.models import attention_patterns
-from headway.report.figures.attention import draw_attention
-from headway.report.figures.circuit_drawing import draw_circuit
-from headway.report.figures.curves import draw_emergence, draw_losses
+from headway.report.figures.drawing import draw_attention, draw_circuit, draw_emergence, draw_losses
 from headway.report.figures.style import save_both
 from headway.report.findings import Findings
 from headway.text import rounded

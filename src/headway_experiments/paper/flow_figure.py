@@ -7,13 +7,12 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
+from headway.figures import PALETTE, styled, typeset
 from headway.paths import AttentionPath
-from headway.report.figures.style import PALETTE, PAPER, styled
-from headway.report.labels import typeset
 from headway.theory import Flow, Holdings
 
 NOT, BEFORE, NEW = range(3)
-SHADES = ListedColormap([PAPER, "#cfdbe6", PALETTE[0]])
+SHADES = ListedColormap(["white", "#cfdbe6", PALETTE[0]])
 KEY = "blue: new   pale: as before   orange: the circuit's paths, and what is asked for"
 
 
