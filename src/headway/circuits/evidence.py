@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.circuits.ablation import Bench
+from headway.circuits.ablation import Bench, First
 from headway.circuits.mechanism import (
     Circuit,
     Corrupted,
@@ -315,7 +315,8 @@ def _serving(
 ) -> Iterator[tuple[tuple[AttentionPath, AttentionPath], float]]:
     """The pairs of paths whose circuit stays below the threshold in both ways, and its loss."""
     layers = (min(a.layer, b.layer) for a, b in pairs)
-    losses = losses_twice(bench, [*zip(circuits, layers, strict=True)], threshold)
+    judge = First(bench, bench.sequences)
+    losses = losses_twice(judge, [*zip(circuits, layers, strict=True)], threshold)
     return ((pair, x) for pair, x in zip(pairs, losses, strict=True) if x < math.inf)
 
 

@@ -24,13 +24,16 @@ from torch import Tensor
 
 from headway.circuits.ablation import Bench, First
 from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Paths, Uniform
-from headway.circuits.patterns import Attention, Patterns
-from headway.models import Tappable
+from headway.circuits.patterns import Attention, Patterns, as_it_is
+from headway.models import Tappable, Transformer
 from headway.paths import AttentionPath
 from headway.tasks import Batch
 
 CANDIDATE_ATTENTION = (0.3, 0.1)
 """A head may use the paths along which it attends so much; tried in turn."""
+
+LIKELIEST = 16
+"""Changes that are judged first, those that help most to first order; the others if none helps."""
 
 IDLE_BUDGETS = (0.8, 0.0)
 """The share of the allowed loss that heads without use may spend together; tried in order."""
@@ -95,19 +98,25 @@ def mended(
     """A circuit with one head after the other changed as helps most, until it serves.
 
     A head may get one path more, one alone in the place of what it does, or a plain mechanism, so
-    that one that was made idle can come back.
+    that one that was made idle can come back. What helps most to first order is judged first.
     """
     loss = bench.loss(circuit)
     while loss >= threshold:
-        changed = [
-            circuit.replacing(head, mechanism)
+        found = [
+            (head, mechanism)
             for head, names in candidates.items()
             for mechanism in changes(circuit.mechanisms[head], names)
         ]
-        losses = bench.losses(changed, loss)
-        if not changed or min(losses) == math.inf:
+        gains = dict(zip(found, bench.gains(circuit, found), strict=True))
+        found.sort(key=lambda change: -gains[change])
+        for some in (found[:LIKELIEST], found[LIKELIEST:]):
+            changed = [circuit.replacing(*change) for change in some]
+            losses = bench.losses(changed, loss)
+            if min(losses, default=math.inf) < math.inf:
+                loss, circuit = min(losses), changed[losses.index(min(losses))]
+                break
+        else:
             break
-        loss, circuit = min(losses), changed[losses.index(min(losses))]
     return circuit
 
 
@@ -285,11 +294,8 @@ def losses_twice(
 
     With every head replaced, and with the useful heads above the layer given with it free.
     """
-    forced = bench.losses([circuit for circuit, _ in circuits], threshold)
-    left = [i for i, loss in enumerate(forced) if loss < math.inf]
-    free = bench.losses([free_above(*circuits[i]) for i in left], threshold)
-    freed = dict(zip(left, free, strict=True))
-    return [max(loss, freed.get(i, math.inf)) for i, loss in enumerate(forced)]
+    both = [(circuit, free_above(circuit, layer)) for circuit, layer in circuits]
+    return bench.worst(both, threshold)
 
 
 def searched(patterns: Patterns, use: str) -> list[str]:
@@ -302,7 +308,7 @@ def ends_read(model: Tappable, patterns: Patterns, batch: Batch) -> set[str]:
     """The relations by which the last layer may change an answer.
 
     They end, in some sequence, at or behind the first position that is read. In a model that mixes
-    positions after its attention, which is tried, they are all relations.
+    positions after its attention, which is tried but of a `Transformer`, they are all relations.
     """
     asked, last = batch.targets.shape[1], model.n_layers - 1
     first = batch.inputs.shape[1] - asked
@@ -311,10 +317,10 @@ def ends_read(model: Tappable, patterns: Patterns, batch: Batch) -> set[str]:
         read = torch.arange(pattern.shape[-2], device=pattern.device) >= first
         return pattern * read[:, None] if layer == last else pattern
 
-    taps = (lambda _, pattern: pattern), cut
-    whole, part = (model(batch.inputs, tap)[:, -asked:] for tap in taps)
-    if not torch.allclose(whole, part, rtol=1e-4, atol=1e-5):
-        return set(patterns.relations)
+    if not isinstance(model, Transformer):
+        whole, part = (model(batch.inputs, tap)[:, -asked:] for tap in (as_it_is, cut))
+        if not torch.allclose(whole, part, rtol=1e-4, atol=1e-5):
+            return set(patterns.relations)
     return {name for name in patterns.relations if (patterns.relation(name).queries >= first).any()}
 
 

@@ -21,12 +21,14 @@ from headway.circuits.exhaustive import Exhaustive, idle_mechanisms
 from headway.circuits.looks import MOST_HEADS, looks
 from headway.circuits.looks import SEQUENCES as LOOKED_AT
 from headway.circuits.mechanism import Circuit, Mean, Paths, jaccard
-from headway.circuits.patterns import Attention, relation_attention
+from headway.circuits.patterns import Attention, attention_along, relation_attention
 from headway.circuits.reading import read
 from headway.circuits.search import (
     CANDIDATE_ATTENTION,
+    candidate_paths,
     candidates_of,
     ends_read,
+    mended,
     search,
     searched,
     simplify,
@@ -249,9 +251,11 @@ class Sample:
     ):
         self.bench, self.candidate_attention = bench, candidate_attention
         self.all, self.few = First(bench, count), First(bench, min(DRAFT, count))
-        batch = bench.batch.part(slice(count))
-        self.attention = relation_attention(bench.model, bench.task, batch)
-        self.likeness = relation_attention(bench.model, bench.task, batch, shared=True)
+        own, edges = bench.patterns.own[:count], bench.task.edges(bench.batch.part(slice(count)))
+        self.attention, self.likeness = (
+            {name: attention_along(own, one, shared).tolist() for name, one in edges.items()}
+            for shared in (False, True)
+        )
         self.read = ends_read(bench.model, bench.patterns, bench.batch)
 
     def part(self, count: int) -> "Sample":
@@ -301,6 +305,9 @@ class Sample:
             how = (self.attention, relations)
             least = self.candidate_attention
             draft = search(self.few, *how, few, least, pairs=False, **known)
+            least_of = min(least)
+            about = self.bench.heads, self.attention, relations, least_of
+            draft = mended(self.all, draft, candidate_paths(*about, **known), limit)
             if self.all.losses([draft], limit)[0] < math.inf:
                 return simplify(self.all, draft, limit)
             circuit = search(self.all, *how, threshold, least, **known)
