@@ -27,13 +27,11 @@ from headway.circuits.mechanism import (
     WrittenPath,
 )
 from headway.circuits.mlps import MLPs, mlps_of
-from headway.circuits.patterns import ABLATIONS, Attention, relation_attention
+from headway.circuits.patterns import ABLATIONS, Attention
 from headway.circuits.search import free_above, losses_twice
 from headway.circuits.subject import fresh
 from headway.circuits.yardstick import Likenesses, Yardstick, likenesses
-from headway.models import Tappable
 from headway.paths import AttentionPath
-from headway.tasks import Batch, Task
 from headway.theory import Flow
 
 DRAWN = 2048
@@ -41,12 +39,6 @@ DRAWN = 2048
 
 RESAMPLES = 1_000
 INTERVAL = 0.95
-
-STRONG = 0.3
-"""Mean attention from here on counts as strong."""
-
-MOST_STRAYS = 48
-"""Strays that are cut at most, the strongest first."""
 
 
 @dataclass(frozen=True)
@@ -96,21 +88,6 @@ class BackUp:
     path: WrittenPath
     by: WrittenPath
     loss: float
-
-
-@dataclass(frozen=True)
-class Stray:
-    """Strong attention along a relation that is no path of the circuit.
-
-    Attributes:
-        path: layer, head and relation.
-        attention: along it, averaged over sequences and rows.
-        rise: of the model's loss with this attention at zero, all else as it is.
-    """
-
-    path: AttentionPath
-    attention: float
-    rise: float
 
 
 @dataclass(frozen=True)
@@ -345,37 +322,6 @@ def with_path(circuit: Circuit, path: AttentionPath) -> Circuit:
     mechanism = circuit.mechanisms[path.at]
     old = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
     return circuit.replacing(path.at, Paths(old | {path.relation}))
-
-
-def strays(
-    model: Tappable, task: Task, batch: Batch, paths: Sequence[AttentionPath]
-) -> list[Stray]:
-    """Strong attention along other relations than a circuit's paths, the strongest first.
-
-    A head's attention has to go somewhere. Where it goes when there is nothing to fetch looks as
-    strong in a map as a path does, and costs nothing to cut.
-
-    Args:
-        model: of any kind that has a tap.
-        task: that it was trained on.
-        batch: over which attention and losses are averaged.
-        paths: of the circuit.
-    """
-    bench = Bench(model, task, batch)
-    attention = relation_attention(model, task, batch, names=bench.patterns.relations)
-    found = [
-        (share, AttentionPath.of(layer, head, name))
-        for name, layers in attention.items()
-        for layer, heads in enumerate(layers)
-        for head, share in enumerate(heads)
-        if share >= STRONG and AttentionPath.of(layer, head, name) not in paths
-    ]
-    found = sorted(found, key=lambda one: (-one[0], one[1]))[:MOST_STRAYS]
-    cuts = [{path.at: KnockOut(frozenset({path.relation}))} for _, path in found]
-    whole, *without = bench.losses([{}, *cuts])
-    return [
-        Stray(path, share, loss - whole) for (share, path), loss in zip(found, without, strict=True)
-    ]
 
 
 def infeasible(flow: Flow, circuit: Circuit, causal: bool) -> list[AttentionPath]:
