@@ -7,6 +7,7 @@ measures it on sequences that the search did not see; and searches are made agai
 import math
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,9 +16,12 @@ from typing import Any
 from headway.circuits import corrupted
 from headway.circuits.ablation import Bench, First
 from headway.circuits.ablation import workers as threads
+from headway.circuits.certificate import Certificate
+from headway.circuits.dependence import Dependence
 from headway.circuits.discovery import Discovery, Refusal, standing_of
+from headway.circuits.emergence import Timeline
 from headway.circuits.evidence import Trial, evidence_for
-from headway.circuits.exhaustive import Exhaustive, idle_mechanisms
+from headway.circuits.exhaustive import Exhaustive, MinimalCircuits, idle_mechanisms
 from headway.circuits.looks import MOST_HEADS, looks
 from headway.circuits.looks import SEQUENCES as LOOKED_AT
 from headway.circuits.mechanism import Circuit, Mean, Paths, jaccard
@@ -35,9 +39,8 @@ from headway.circuits.search import (
 )
 from headway.circuits.subject import Subject, require_fits, studied
 from headway.circuits.yardstick import THRESHOLD, NoCircuitError, Yardstick
-from headway.errors import require
+from headway.errors import HeadwayError, require
 from headway.tasks import Task
-from headway.training.files import clear_content_errors
 from headway.training.run import Run
 
 HARDLY = 0.4
@@ -222,25 +225,12 @@ def _keep(run: Run, name: str, about: dict[str, Any], found: Discovery) -> None:
     data, known = {**about, **found.to_json()}, run.read("circuit.json")
     same = isinstance(known, dict) and {**known, "seconds": 0} == {**data, "seconds": 0}
     if name == "circuit.json" and not same:
-        other = _about_others(run, found.circuit)
-        for outdated in ("circuits.json", "certificate.json", Refusal.FILE, *other):
-            run.remove(outdated)
+        for kind in (MinimalCircuits, Refusal, Timeline, Dependence, Certificate):
+            with suppress(HeadwayError):  # what is damaged goes, too
+                if (other := run.load(kind)) is None or other.is_of(found):
+                    continue
+            run.remove(kind.FILE)
     run.write(name, data)
-
-
-def _about_others(run: Run, circuit: Circuit) -> list[str]:
-    """The files of a run's folder that are about the paths of another circuit."""
-    others = []
-    for name in ("emergence.json", "dependence.json"):
-        data = run.read(name)
-        with clear_content_errors(name):
-            if data is None:
-                continue
-            dated = name == "emergence.json"
-            paths = [p["path"] for p in data["paths"]] if dated else data["circuit"]
-        if paths != list(map(str, circuit.paths)):
-            others.append(name)
-    return others
 
 
 class Sample:
