@@ -159,16 +159,9 @@ class Bench:
             HeadwayError: if a candidate replaces a head that the model does not have, or uses a
                 path that the task does not have.
         """
-        chosen = [self._checked(candidate) for candidate in candidates]
         self.candidates += len(candidates)
-        parts = [
-            torch.cat([self._errors(group, part) for group in self._groups(chosen, part)])
-            for part in self.parts
-        ]
-        return torch.cat(parts, dim=1)
-
-    def _errors(self, chosen: Sequence[Candidate], part: slice) -> Tensor:
-        return torch.stack([self.judged(one, part) for one in self._outputs(chosen, part)])
+        outputs = self.outputs(candidates)
+        return torch.stack([self.judged(one, slice(None)) for one in outputs])
 
     def judged(
         self, predicted: Float[Tensor, "sequence query output"], part: slice
@@ -322,7 +315,8 @@ class Bench:
             asked = dict.fromkeys(name for _, group in left for name in group)
             asked = [name for name in asked if len(self._sums.setdefault(name, [])) <= i]
             for some in self._groups(asked, part):
-                errors = self._errors([known[name] for name in some], part).mean(-1)
+                outputs = self._outputs([known[name] for name in some], part)
+                errors = torch.stack([self.judged(one, part).mean(-1) for one in outputs])
                 sums, squares = errors.sum(1).tolist(), errors.square().sum(1).tolist()
                 for name, *found in zip(some, sums, squares, strict=True):
                     before = self._sums[name][-1] if i else (0.0, 0.0)

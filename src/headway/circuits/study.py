@@ -30,9 +30,8 @@ from headway.circuits.reading import read
 from headway.circuits.search import (
     CANDIDATE_ATTENTION,
     candidate_paths,
-    candidates_of,
+    candidates_among,
     ends_read,
-    mended,
     search,
     searched,
     simplify,
@@ -50,15 +49,8 @@ may cost, with all others that went; at most `THRESHOLD`."""
 DRAFT = 16
 """Sequences on which a first circuit is drafted."""
 
-DRAFT_MARGIN = 0.9
-"""A draft must stay below this part of the threshold, so as seldom to fail on all sequences."""
-
 FEW_CANDIDATES = 16
 """Among so many candidate paths all sets are judged if the search finds no circuit."""
-
-MARGIN = 0.97
-"""A settled draft must stay below this part of the threshold on the sequences that it was searched
-on, so that it stays below the threshold on others."""
 
 OTHER_THRESHOLDS = (0.75, 1.5)
 """Where else to search, in parts of the way from the model's own loss to the threshold."""
@@ -280,40 +272,31 @@ class Sample:
         return self.search(last)
 
     def search(self, threshold: float, exhaust: bool = True) -> Circuit:
-        """A circuit: drafted on a few sequences, settled on all of them.
+        """A circuit, as `search.search` finds it.
 
-        If the draft fails on all of them, the search is made on all of them. If that fails too,
-        heads may keep some of what stands at a position beside what they bring there: paths from
-        roles to themselves. The last resort is to judge all sets of paths, unless `exhaust` is off.
+        If none is below the threshold, heads may keep some of what stands at a position beside what
+        they bring there: paths from roles to themselves. The last resort is to judge all sets of
+        paths, unless `exhaust` is off.
         """
-        limit = max(MARGIN * threshold, (self.all.loss() + threshold) / 2)
-        few = max(DRAFT_MARGIN * threshold, (self.few.loss() + threshold) / 2)
         paths, stays = (searched(self.bench.patterns, use) for use in ("path", "stay"))
         tried: list[tuple[float, int, Circuit]] = []
-        known = {"likeness": self.likeness, "read": self.read}
         for relations in (paths, [*paths, *stays]):
-            how = (self.attention, relations)
-            least = self.candidate_attention
-            draft = search(self.few, *how, few, least, pairs=False, **known)
-            least_of = min(least)
-            about = self.bench.heads, self.attention, relations, least_of
-            draft = mended(self.all, draft, candidate_paths(*about, **known), limit)
-            if self.all.losses([draft], limit)[0] < math.inf:
-                return simplify(self.all, draft, limit)
-            circuit = search(self.all, *how, threshold, least, **known)
+            about = self.bench.heads, self.attention, relations
+            known = {"likeness": self.likeness, "read": self.read}
+            candidates = partial(candidate_paths, *about, **known)
+            circuit = search(self.few, self.all, candidates, threshold, self.candidate_attention)
             tried.append((self.all.loss(circuit), len(tried), circuit))
             if tried[-1][0] < threshold:
-                break
-        loss, _, circuit = min(tried)
-        enough = loss < threshold or not exhaust
-        return circuit if enough else self.exhausted(circuit, threshold)
+                return circuit
+        circuit = min(tried)[2]
+        return self.exhausted(circuit, threshold) if exhaust else circuit
 
     def exhausted(self, circuit: Circuit, threshold: float) -> Circuit:
         """The smallest circuit among all sets of candidate paths, if there are few.
 
         If none is below the threshold, it is the one given.
         """
-        candidates = candidates_of(self.bench, self.attention, circuit)
+        candidates = candidates_among(self.bench, self.attention, circuit)
         if len(candidates) > FEW_CANDIDATES:
             return circuit
         idle = idle_mechanisms(circuit)
