@@ -10,7 +10,7 @@ from textwrap import dedent
 
 import pytest
 
-from headway.changes import base_of, config_asked_for, hints_in, sources_in
+from headway.changes import FIELD, base_of, config_asked_for, hints_in, sources_in
 from headway.cli import Parser, module_of
 from headway.errors import HeadwayError
 from headway.fields import named, texts_of, values_of
@@ -55,9 +55,11 @@ def check_fields(verb, asked):
     words = asked.get("words", ())
     if verb in ("train", "demo") and not any(".py" in word for word in words):
         config_asked_for(words)
-    if verb == "sweep" and not re.search(r"\.py|/", asked.get("plan", "")):
-        hints = hints_in(base_of(asked.get("plan", "fast")))
-        for field, text in texts_of(asked["grid"]).items():
+    plan = asked.get("plan", ())
+    if verb == "sweep" and not any(re.search(r"\.py|/", word) for word in plan):
+        hints = hints_in(base_of(next(iter(sources_in(plan)), "fast")))
+        fields = [*filter(FIELD.match, plan), *asked.get("grid", ())]
+        for field, text in texts_of(fields).items():
             assert values_of(field, text, hints[named(field, hints)])
 
 
@@ -81,7 +83,7 @@ MENTIONS = sorted({" ".join(words) for words in named_in_text()})
         ("theory", "--deep", "3"),
         ("train", "--seed", "1"),
         ("train", "fast", "n_head=2"),
-        ("sweep", "fast", "seed=0..7"),
+        ("sweep", "fast", "sead=0..7"),
         ("sweep", "--grid", "sead=0..7"),
     ],
 )

@@ -106,7 +106,7 @@ def test_ones_own_work_needs_no_word(tmp_path, monkeypatch, capsys):
         ["report", "one"],
         ["check", "one"],
         ["runs", "."],
-        ["sweep", "mine.py", "--grid", *SMALL, "seed=0,1", "--folder", "runs/s", "--workers", "1"],
+        ["sweep", "mine.py", *SMALL, "seed=0,1", "--folder", "runs/s", "--workers", "1"],
         ["sweep", "runs/s"],
         ["report", "runs/s"],
     ):

@@ -9,7 +9,7 @@ from headway.verbs import note
 
 
 def sweep(
-    plan: str = "fast",
+    plan: tuple[str, ...] = (),
     /,
     grid: tuple[str, ...] = (),
     folder: Path | None = None,
@@ -22,9 +22,10 @@ def sweep(
     """Train every run of a plan that is not done yet, several side by side.
 
     Args:
-        plan: a recipe, a Python file with a task of your own or with plan(), which is executed, or
-            the folder of a sweep to go on with.
-        grid: what to cross it with: model.n_layers=1..8 seed=0,1,2 training.optimizer=adam,muon
+        plan: a recipe (by default fast), a Python file with a task of your own or with plan(),
+            which is executed, or the folder of a sweep to go on with; then fields to cross it with,
+            each FIELD=VALUES: model.n_layers=1..8 seed=0,1,2 training.optimizer=adam,muon
+        grid: further fields to cross it with.
         folder: of the sweep; by default one in runs/, named after the plan and the grid.
         workers: runs side by side; by default as many as there are cores for.
         retry_failed: try failed runs again.
@@ -33,11 +34,13 @@ def sweep(
         gpus_per_run: a run's share of GPUs; by default 1 if its device is cuda.
     """
     from headway import sweeps, terminal
-    from headway.changes import carried_lines
+    from headway.changes import FIELD, carried_lines, sources_in
 
-    planned = sweeps.load_plan(plan, grid)
+    source = next(iter(sources_in(plan)), "fast")
+    fields = [*filter(FIELD.match, plan), *grid]
+    planned = sweeps.load_plan(source, fields)
     note(*carried_lines(planned.carried))
-    place = folder or sweeps.default_folder(plan, planned, grid)
+    place = folder or sweeps.default_folder(source, planned, fields)
     if engine == "ray":
         chosen = sweeps.RayEngine(address, workers, gpus_per_run)
     elif address is None and gpus_per_run is None:
