@@ -219,19 +219,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
             "self._loaded(plain(built), step, load_weights).to(self.device)",
             "self._loaded(plain(built), step, load_weights)",
         ),
-        Mutant(
-            "position codes stay on the CPU",
-            "tasks/retrieval.py",
-            "task.d_token, task.position_base).to(device)",
-            "task.d_token, task.position_base)",
-        ),
         Mutant("a rotation stays on the CPU", "tasks/retrieval.py", ".Q.to(device)", ".Q"),
-        Mutant(
-            "codes of the conditional task stay on the CPU",
-            "tasks/conditional.py",
-            "task.d_token, task.position_base).to(device)",
-            "task.d_token, task.position_base)",
-        ),
         Mutant(
             "hops are asked on the CPU",
             "tasks/hops.py",
