@@ -53,7 +53,7 @@ Show
   runs [FOLDER]          the runs in a folder and their state, as a table
 
 Scale
-  sweep [PLAN]           many runs: a plan (a recipe, a Python file) and a grid
+  sweep [PLAN]           many runs: a plan (a recipe, a Python file) and fields
 
 Theory
   theory [RUN]           how few layers could do; what a circuit brings where

@@ -42,6 +42,7 @@ NotNegative = Annotated[int, Ge(0)]
 Positive = Annotated[float, Gt(0), Lt(1e38)]
 NotBelowZero = Annotated[float, Ge(0), Lt(1e38)]
 Share = Annotated[float, Ge(0), Lt(1)]
+Fraction = Annotated[float, Ge(0), Le(1)]
 
 MOST = 100_000
 """The longest range that is written out."""

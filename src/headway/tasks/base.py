@@ -142,9 +142,18 @@ class Task(ABC):
         return ("answer",) if count == 1 else tuple(f"hop {j}" for j in range(1, count + 1))
 
     @property
-    def vocabulary(self) -> int | None:
-        """The number of tokens that there are, if sequences are made of tokens."""
+    def tokens(self) -> tuple[str, ...] | None:
+        """The names of the tokens, shown wherever sequences are; without them, their numbers."""
         return None
+
+    @property
+    def vocabulary(self) -> int | None:
+        """The number of tokens, if sequences are made of some; by default of those with names."""
+        return None if self.tokens is None else len(self.tokens)
+
+    def token_name(self, token: int) -> str:
+        """A token as it is shown: its name, if it has one, else its number."""
+        return str(token) if self.tokens is None else self.tokens[token]
 
     @property
     def drawn_from(self) -> str | None:

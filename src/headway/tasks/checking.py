@@ -379,6 +379,9 @@ def _inputs(task: Task, batch: Batch, count: int) -> None:
         must(inputs.isfinite().all(), "assemble", "inputs are not finite everywhere")
         return
     must(vocabulary >= 1, "vocabulary", f"{vocabulary}: it must be at least 1")
+    names = _value(task, "tokens")
+    right = names is None or (len(names) == vocabulary and all(map(_is_name, names)))
+    must(right, "tokens", f"{names!r}: each of the {vocabulary} tokens needs a name of one line")
     what = f"{kind}: they must be int64 [batch, position], as vocabulary = {vocabulary}"
     must(_is_of(inputs, torch.long, 2, count), "assemble", what)
     _below(vocabulary, inputs, "assemble", "inputs hold")
@@ -422,7 +425,7 @@ def _targets(task: Task, batch: Batch, count: int) -> None:
 def _related(task: Task) -> Doubts:
     """Checks that relations are tensors of positions along which a model can attend."""
     batch = _batch(task, _draws(task, FEW))
-    relations = _value(task, "relations", batch)
+    relations, leading = _value(task, "relations", batch), dict[bytes, str]()
     for name, edges in relations.items():
         _edges(name, edges, batch.inputs.shape[1])
         ahead = (edges.keys > edges.queries[..., None]) & edges.there
@@ -431,6 +434,12 @@ def _related(task: Task) -> Doubts:
             what = f"{name!r}: keys stand after their queries: looks_ahead must be true"
             must(not ahead[edges.there].all(), "relations", what)
             yield Finding("relations", what, doubt=True)
+        if edges.use == "path" and edges.weights is None and not between_roles:
+            first = leading.setdefault(edges.mask(task.length).numpy().tobytes(), name)
+            what = f"leads where {first!r} does" if edges.there.any() else "leads nowhere"
+            if first != name or not edges.there.any():
+                what = f"{name!r} {what} in {FEW} sequences"
+                yield Finding("relations", what, doubt=True)
     if not any(edges.use == "path" for edges in relations.values()):
         what = "no circuit can be found: there must be some, or roles"
         yield Finding("relations", what, doubt=True)

@@ -32,6 +32,7 @@ from headway.training.files import (
     write_json,
 )
 from headway.training.folder import RunFolder
+from headway.training.losses import accuracy_text
 from headway.training.modules import Module, drawing_nothing, load_weights, plain
 from headway.training.size import FLOAT, n_weights, require_bytes
 
@@ -62,7 +63,8 @@ class Run(RunFolder):
             said.append(outcome["message"])
         for last in lines[:1]:
             hops = "  ".join(f"{hop} {loss:.4f}" for hop, loss in last["partial"].items())
-            said.append(f"validation {self.task.targets.loss_name} {last['val_loss']:.4f} ({hops})")
+            loss = f"validation {self.task.targets.loss_name} {last['val_loss']:.4f} ({hops})"
+            said.append(loss + accuracy_text(metrics[-1] if metrics else {}))
             took = f"after {last['step']} steps, {duration(last['seconds'])}"
             said.append(took + said_of_attempts(outcome))
         starts = [f"{self.status}: ", *[INDENT] * len(said)]

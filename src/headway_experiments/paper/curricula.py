@@ -1,4 +1,4 @@
-"""What makes a head emerge, and when: eleven ways to ask for a chain of three hops."""
+"""Eleven ways to ask for a chain of three hops, and the heads that emerge."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
