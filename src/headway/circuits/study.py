@@ -16,8 +16,6 @@ from typing import Any
 from headway.circuits import corrupted
 from headway.circuits.ablation import Bench, First
 from headway.circuits.ablation import workers as threads
-from headway.circuits.certificate import Certificate
-from headway.circuits.dependence import Dependence
 from headway.circuits.discovery import Discovery, Refusal, standing_of
 from headway.circuits.emergence import Timeline
 from headway.circuits.evidence import Trial, evidence_for
@@ -217,6 +215,9 @@ def _keep(run: Run, name: str, about: dict[str, Any], found: Discovery) -> None:
     data, known = {**about, **found.to_json()}, run.read("circuit.json")
     same = isinstance(known, dict) and {**known, "seconds": 0} == {**data, "seconds": 0}
     if name == "circuit.json" and not same:
+        from headway.circuits.certificate import Certificate  # with more than a search needs
+        from headway.circuits.dependence import Dependence
+
         for kind in (MinimalCircuits, Refusal, Timeline, Dependence, Certificate):
             with suppress(HeadwayError):  # what is damaged goes, too
                 if (other := run.load(kind)) is None or other.is_of(found):
