@@ -132,7 +132,7 @@ def test_bad_input_is_one_clear_line(parameters, said, tmp_path):
 
 
 def test_the_first_evaluation_of_the_docs_runs(tmp_path, monkeypatch):
-    text = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "language-models.md").read_text()
     code = text.split("```python\n")[1].split("```")[0]
     monkeypatch.chdir(tmp_path)
     found: dict[str, Any] = {}

@@ -14,7 +14,9 @@ from headway.circuits.roles import Cast
 from headway.report.looks import COLOURS, path_looks
 from headway.tasks import Task
 
-INK, FAINT, PAPER = "#1b1f24", "#8b929a", "#ffffff"
+INK = "#1b1f24"
+FAINT = "#8b929a"
+PAPER = "#ffffff"
 
 PALETTE = COLOURS[1:]
 
