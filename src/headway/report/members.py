@@ -8,15 +8,15 @@ from urllib.parse import quote
 
 from headway.circuits.roles import places
 from headway.errors import HeadwayError
+from headway.fields import natural
 from headway.reading import is_file
 from headway.report.findings import Findings
 from headway.report.labels import shortened
 from headway.text import enumerated
 from headway.training import Run, find_runs
+from headway.training.environment import generator_for
 from headway.training.files import clear_content_errors, is_there, read_json
 from headway.training.finding import PLAN
-from headway.training.seeds import generator_for
-from headway.words import natural
 
 Link = Callable[[Path], str | None]
 """From a run's folder to the address of its page."""

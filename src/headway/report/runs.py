@@ -10,6 +10,7 @@ from typing import Any
 from headway.circuits import THRESHOLD, compare
 from headway.circuits.emergence import EMERGES_AT
 from headway.errors import HeadwayError
+from headway.fields import natural
 from headway.report.axes import SEED, Axis, axes_of, grouped, value_of
 from headway.report.circuit import circuit_data, hop_data
 from headway.report.examples import thinned
@@ -25,7 +26,6 @@ from headway.report.span import worth_showing
 from headway.text import counted, enumerated, rounded
 from headway.training import Run
 from headway.training.files import write_text
-from headway.words import natural
 
 LAYERS, DEPTH = "model.n_layers", "task.depth"
 FEW = 12

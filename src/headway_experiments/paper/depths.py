@@ -1,4 +1,4 @@
-"""How many layers so many hops take: one to five hops against the layers, one head a layer."""
+"""One to five hops against the layers that solve them, one head a layer."""
 
 import statistics
 from collections.abc import Mapping
@@ -52,9 +52,8 @@ def runs_of(scale: str) -> Configs:
 
 
 def measured(runs: Runs) -> Measures:
-    """What models learn by number of layers, against what the theory allows; the least layers that
-    solve D hops with any seed; when x_1 is learnt with the most layers, where every seed learns it;
-    and the last steps of runs that do not."""
+    """The hops that models learn against those that the theory allows; the least layers that solve
+    D hops with any seed; and the steps at which x_1 is learnt with the most layers."""
     solved: dict[int, list[int]] = {}
     emerged: dict[int, list[float]] = {}
     never: dict[str, float] = {}
@@ -120,7 +119,7 @@ def _correlation(by_depth: Mapping[int, float]) -> dict[str, float]:
 
 
 def drawn(runs: Runs) -> Drawn:
-    """Which models solved how many hops with how many layers."""
+    """The models that solved their hops, by hops and layers."""
     from headway.figures import draw_depths
 
     solved: dict[tuple[int, int], list[bool]] = {}
