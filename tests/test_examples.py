@@ -1,5 +1,6 @@
 """Every program of examples/ runs, is short, and does what its first lines say."""
 
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -7,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).parent.parent / "examples"
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / "examples"
 SHOWN = {
     "token_task": ("L1.H0: query←value", "L0.H0 value←key", "report.html"),
     "vector_task": ("L1.H0: query←value",),
@@ -34,3 +36,9 @@ def test_an_example_runs(name, tmp_path):
     assert done.returncode == 0, done.stderr
     for words in SHOWN[name]:
         assert words in done.stdout
+
+
+def test_the_page_on_tasks_shows_the_example():
+    page = (ROOT / "docs/your-own-task.md").read_text("utf-8")
+    (shown,) = re.findall(r"^```python\n(@dataclass.*?)```", page, re.MULTILINE | re.DOTALL)
+    assert shown.strip() in (FOLDER / "token_task.py").read_text("utf-8")

@@ -39,7 +39,7 @@ def test_a_new_experiment_takes_one_short_file_and_one_of_claims(folder, capsys)
 
 
 def test_the_page_of_the_docs_shows_parts_of_these_files():
-    page = (ROOT / "docs" / "your-own-experiment.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/experiments/your-own-experiment.md").read_text(encoding="utf-8")
     for ending, language in (("py", "python"), ("toml", "toml")):
         text = (EXAMPLES / f"own_experiment.{ending}").read_text(encoding="utf-8")
         shown = re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
