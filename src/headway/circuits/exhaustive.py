@@ -33,7 +33,7 @@ from headway.circuits.mechanism import (
     WrittenPath,
     name_of,
 )
-from headway.circuits.search import candidates_of
+from headway.circuits.search import candidates_among
 from headway.circuits.subject import Subject, opened, require_fits, studied
 from headway.errors import HeadwayError, require
 from headway.paths import AttentionPath
@@ -231,7 +231,7 @@ def _exhausted(
         return Bench(subject.model, subject.task, batch, found.ablation)
 
     own, idle = bench(), idle_mechanisms(found.circuit)
-    candidates = candidates_of(own, found.attention, found.circuit)
+    candidates = candidates_among(own, found.attention, found.circuit)
     benches = [bench() for _ in range(workers or os.cpu_count() or 1)]
     with threads(workers, benches) as work:
 

@@ -61,7 +61,7 @@ class Targets(ABC):
         """The most answers that a query chooses among."""
 
     def same(self, predicted: Tensor, other: Tensor, targets: Tensor) -> Asked:
-        """True where two predictions give the same answer, right or wrong; only where it is asked."""
+        """True where two predictions give the same answer, right or wrong, and one is asked for."""
         alike = self.answers(predicted, targets) == self.answers(other, targets)
         return alike.all(-1) & self.asked(targets)
 
