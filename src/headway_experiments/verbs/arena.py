@@ -38,7 +38,7 @@ def arena(
     from headway.words import values_of
     from headway_experiments.arena.contest import FILE, contest
     from headway_experiments.arena.families import families as known
-    from headway_experiments.arena.table import markdown, print_arena, print_row
+    from headway_experiments.arena.table import markdown, print_row
 
     require(1 <= depth <= 16, "depth", depth, "from 1 to 16")
     seeds = values_of("planted", planted, int)
@@ -52,7 +52,6 @@ def arena(
     rows = contest(out, asked, methods, budget, first, workers, print_row)
     with clear_content_errors(out / FILE):
         page = markdown(rows)
-    print_arena(rows)
     for name, family in there.items():
         if name not in asked and not families:
             terminal.say(f"without the family {name}: {family.missing}")
