@@ -31,9 +31,8 @@ LEGEND = (
     "n counts values, a value a run, or whatever the claim counts: paths, pairs of circuits,"
     " settings. Where a rule judges every value or the median, a number is the median, with the"
     " range in brackets; a mean has its 95 % interval by Student's t, a share its by Wilson.",
-    "What cannot fail is by construction, and is not counted among what holds.",
-    "Settings and rules were chosen with the seeds of small in view; none was by a fresh seed."
-    " What is computed without training is the same in every column.",
+    "What cannot fail is by construction, and is not counted among what holds. Settings and rules"
+    " were chosen with the seeds of small in view; none was by a fresh seed.",
 )
 
 

@@ -23,8 +23,8 @@ def arena(
     Args:
         families: of models: tracr (compiled by Tracr, if it is installed), trained, compiled,
             planted. By default all.
-        methods: headway, EAP, EAP-IG, ACDC, "edge pruning", "head ablation", attention, random.
-            By default all.
+        methods: headway, EAP, EAP-IG, ACDC, "edge pruning", "head ablation", naming, attention,
+            random. By default all.
         budget: forward and backward passes that EAP-IG, ACDC and edge pruning may make on a model
             (at least 2 are made); the other methods make the passes that they need.
         first: how many models of every family; by default all.
