@@ -1,6 +1,5 @@
 """The five tasks of Inspect AI, asked of its mock provider."""
 
-
 import pytest
 
 pytest.importorskip("inspect_ai", reason="needs the extra `llm`")
