@@ -92,8 +92,8 @@ P, Q = AttentionPath.parse("L0.H0 s2←s1"), AttentionPath.parse("L1.H0 s0←s2"
 def test_predictions_that_came_true_are_counted():
     pairs = [Pair(P, Q, "finds", False), Pair(Q, P, "serves", True), Pair(P, P, "finds", True)]
     found = Dependence(0, None, 6, [P, Q], Training(None, 6, 0.5, {}, {}, []), [], pairs, 8)
-    assert [str(found.agreed), str(found.confirmed)] == ["2 of 3", "1 of 2"]
-    assert "As predicted: 2 of 3 pairs; of 2 predicted dependences 1 is confirmed." in str(found)
+    assert "As predicted: 2 of 3 pairs (finds 1 of 2, carries 0 of 0, serves 1 of 1," in str(found)
+    assert str(found).endswith("of the predicted dependences 1 of 2.")
 
 
 X, Y = (
