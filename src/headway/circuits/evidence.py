@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from headway import theory
 from headway.circuits.ablation import Bench, First
 from headway.circuits.mechanism import (
     Circuit,
@@ -32,7 +33,6 @@ from headway.circuits.search import free_above, losses_twice
 from headway.circuits.subject import fresh
 from headway.circuits.yardstick import Likenesses, Yardstick, likenesses
 from headway.paths import AttentionPath
-from headway.theory import Flow
 
 DRAWN = 2048
 """Further sequences, for the intervals of losses."""
@@ -318,7 +318,7 @@ def with_path(circuit: Circuit, path: AttentionPath) -> Circuit:
     return circuit.replacing(path.at, Paths(old | {path.relation}))
 
 
-def infeasible(flow: Flow, circuit: Circuit, causal: bool) -> list[AttentionPath]:
+def infeasible(flow: "theory.Flow", circuit: Circuit, causal: bool) -> list[AttentionPath]:
     """The paths between roles that share no piece at their layer, whatever is below.
 
     Paths that are not between roles of the flow are left out.
