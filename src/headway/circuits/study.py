@@ -34,7 +34,7 @@ from headway.circuits.search import (
     searched,
     simplify,
 )
-from headway.circuits.subject import Subject, require_fits, studied
+from headway.circuits.subject import Subject, require_count, require_fits, studied
 from headway.circuits.yardstick import THRESHOLD, NoCircuitError, Yardstick
 from headway.errors import HeadwayError, require
 from headway.tasks import Task
@@ -108,11 +108,10 @@ def discover(
     """
     fits = threshold is None or 0 < threshold < math.inf
     require(fits, "threshold", threshold, "a positive number")
-    whole = isinstance(sequences, int) and sequences >= 8
-    require(whole, "sequences", sequences, "a whole number of at least 8")
+    require_count("sequences", sequences, 8)
     fits = bool(candidate_attention) and all(0 < one <= 1 for one in candidate_attention)
     require(fits, "candidate_attention", candidate_attention, "numbers above 0, up to 1")
-    require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
+    require_count("workers", 1 if workers is None else workers, 1)
     with studied(model, task, step, seed) as subject:
         started = time.perf_counter()
         name = None if subject.run is None else circuit_file(subject.run, step, circuit)
