@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from headway import theory
 from headway.circuits.ablation import Bench
 from headway.circuits.mechanism import (
     Circuit,
@@ -34,7 +35,6 @@ from headway.circuits.yardstick import Likenesses, Yardstick, likenesses
 from headway.models import Tappable
 from headway.paths import AttentionPath
 from headway.tasks import Batch, Task
-from headway.theory import Flow
 
 DRAWN = 2048
 """Further sequences, for the intervals of losses."""
@@ -377,7 +377,7 @@ def strays(
     ]
 
 
-def infeasible(flow: Flow, circuit: Circuit, causal: bool) -> list[AttentionPath]:
+def infeasible(flow: "theory.Flow", circuit: Circuit, causal: bool) -> list[AttentionPath]:
     """The paths between roles that share no piece at their layer, whatever is below.
 
     Paths that are not between roles of the flow are left out.

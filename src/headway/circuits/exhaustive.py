@@ -20,6 +20,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, ClassVar
 
+from headway import theory
 from headway.circuits.ablation import Bench
 from headway.circuits.ablation import workers as threads
 from headway.circuits.discovery import Condition, Discovery, Finding, saved_discovery
@@ -38,7 +39,6 @@ from headway.errors import HeadwayError, require
 from headway.paths import AttentionPath
 from headway.tasks import Task
 from headway.text import counted, wrapped
-from headway.theory import is_minimal_circuit
 from headway.training.run import Run
 
 SHOWN = 10
@@ -274,7 +274,7 @@ def _flow_minimal(
     ends = {end for circuit in circuits for path in circuit for end in path.relation.ends or ("",)}
     if flow is None or not ends <= set(flow.roles):
         return None
-    return sum(is_minimal_circuit(flow, circuit, causal) for circuit in circuits)
+    return sum(theory.is_minimal_circuit(flow, circuit, causal) for circuit in circuits)
 
 
 def _is_stay(path: AttentionPath) -> bool:

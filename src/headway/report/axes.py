@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from headway.fields import MACHINE, natural, said, short_names, varied
 from headway.report.findings import Findings
-from headway.words import MACHINE, natural, said, short_names, varied
 
 SEED = "seed"
 

@@ -6,6 +6,7 @@ from headway.circuits.verdicts import verdicts
 from headway.report.findings import Findings
 from headway.report.labels import typeset
 from headway.text import counted, enumerated, rounded
+from headway.training.losses import accuracy_text
 
 
 def headline(findings: Findings) -> str:
@@ -42,6 +43,7 @@ def summary(findings: Findings) -> Iterator[str]:
         return
     if findings.solved:
         text = f"The task was solved, with a validation loss of {rounded(findings.loss or 0.0)}"
+        text += accuracy_text(findings.metrics[-1])
         if task.judged != task.hops:
             names = enumerated(map(typeset, task.judged))
             text += f" ({rounded(findings.judged_loss or 0.0)} for {names}; the rest cannot be told"

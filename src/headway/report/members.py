@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from headway.errors import HeadwayError
+from headway.fields import natural
 from headway.reading import is_file
 from headway.report.findings import Findings
 from headway.report.labels import shortened
@@ -14,7 +15,6 @@ from headway.text import enumerated
 from headway.training import Run, find_runs
 from headway.training.files import clear_content_errors, is_there, read_json
 from headway.training.finding import PLAN
-from headway.words import natural
 
 Link = Callable[[Path], str | None]
 """From a run's folder to the address of its page."""

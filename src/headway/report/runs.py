@@ -10,6 +10,7 @@ from headway.circuits import THRESHOLD, compare
 from headway.circuits.emergence import EMERGES_AT
 from headway.circuits.roles import places
 from headway.errors import HeadwayError
+from headway.fields import natural
 from headway.report.axes import SEED, Axis, axes_of, grouped, value_of
 from headway.report.circuit import circuit_data, hop_data
 from headway.report.examples import thinned
@@ -21,9 +22,8 @@ from headway.report.page import html
 from headway.report.schema import Cell, Curve, Member, Panel, RunsPage, Section, Table
 from headway.text import counted, enumerated, rounded
 from headway.training import Run
+from headway.training.environment import generator_for
 from headway.training.files import write_text
-from headway.training.seeds import generator_for
-from headway.words import natural
 
 LAYERS, DEPTH = "model.n_layers", "task.depth"
 FEW = 12

@@ -1,4 +1,4 @@
-"""How many layers so many hops take: one to five hops against the layers, one head a layer."""
+"""One to five hops against the layers that solve them, one head a layer."""
 
 import statistics
 from collections.abc import Mapping
@@ -57,9 +57,8 @@ def runs_of(scale: str) -> Configs:
 
 
 def measured(runs: Runs) -> Measures:
-    """What models learn by number of layers, against what the theory allows; the least layers that
-    solve D hops with any seed; when x_1 is learnt with the most layers, where every seed learns it;
-    and the last steps of runs that do not."""
+    """The hops that models learn against those that the theory allows; the least layers that solve
+    D hops with any seed; and the steps at which x_1 is learnt with the most layers."""
     solved: dict[int, list[int]] = {}
     emerged: dict[int, list[float]] = {}
     never: dict[str, float] = {}
@@ -125,7 +124,7 @@ def _correlation(by_depth: Mapping[int, float]) -> dict[str, float]:
 
 
 def drawn(runs: Runs) -> Drawn:
-    """Which models solved how many hops with how many layers."""
+    """The models that solved their hops, by hops and layers."""
     solved: dict[tuple[int, int], list[bool]] = {}
     for run in runs.values():
         place = _depth(run), run.config.transformer.n_layers
@@ -157,9 +156,10 @@ def draw_depths(deepest: int, trained: Mapping[tuple[int, int], tuple[int, int]]
     ):
         places = [place for place, (solved, runs) in trained.items() if is_one(solved / runs)]
         dots = {"color": "black", "marker": marker, "mfc": fill, "ls": "none", "ms": 6}
-        series += [Series(*zip(*places, strict=True), dots, name)] if places else []
-    axes = {"x": "D, retrieval steps", "y": "layers", "log": "x" if deepest > 40 else ""}
-    return draw_panels([Panel("", series, **axes)])
+        if places:
+            series.append(Series([d for d, _ in places], [n for _, n in places], dots, name))
+    log = "x" if deepest > 40 else ""
+    return draw_panels([Panel("", series, "D, retrieval steps", "layers", log=log)])
 
 
 RUNS = Group("depths", "hops against layers", runs_of)

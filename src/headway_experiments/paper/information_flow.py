@@ -30,8 +30,7 @@ def bounds() -> Drawn:
 
 
 def shared_information() -> Measures:
-    """Which roles share a piece before any layer, and how the pieces they can get grow, for D =
-    5."""
+    """The roles that share a piece before any layer, and the growth of what they can get."""
     depth = 5
     flow = retrieval_flow(depth)
     starts = dict(zip(flow.roles, flow.starts, strict=True))
