@@ -4,10 +4,10 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+from headway import theory
 from headway.models import TransformerConfig
 from headway.tasks import Conditional, Hops, Retrieval, Task
 from headway.tasks.checking import require_sound
-from headway.theory import closed_form
 from headway.training.config import RunConfig, TrainingConfig
 from headway.training.curriculum import Deepening, Implicit, Mixture, Offered
 
@@ -57,7 +57,7 @@ def fast(
             often stays on a plateau.
     """
     mixture = mixture and depth > 1
-    least = closed_form(depth)
+    least = theory.closed_form(depth)
     if n_layers is None:
         n_layers = depth + 2 if mixture else least
     deepens = deepening and depth > 1 and n_layers == least and not mixture
@@ -71,7 +71,7 @@ def fast(
             d_mlp=64,
             act_fn="relu",
             init="orthogonal",
-            silent_above=closed_form(1) if deepens else None,
+            silent_above=theory.closed_form(1) if deepens else None,
         ),
         training=_fast_training(depth, mixture, deepens),
         seed=seed,

@@ -58,8 +58,7 @@ def only_circuit(model: Tappable, task: Task, seed: int) -> frozenset[AttentionP
     if not (loss := bench.loss()) < THRESHOLD:
         raise LeftOutError(f"it did not learn the task: its loss is {loss:.3f}")
     attention = relation_attention(model, task, batch)
-    relations = [name for name, one in bench.patterns.relations.items() if one.use == "path"]
-    candidates = candidates_among(bench, attention, relations)
+    candidates = candidates_among(bench, attention)
     idle = {head: Uniform() for head in bench.heads}
     search = Exhaustive(bench.losses, candidates, idle, THRESHOLD, MOST)
     found = search.search()

@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headway.circuits import EMERGES_AT, hop_steps
+from headway.fields import natural
 from headway.recipes import changed
 from headway.training import Curriculum, Implicit, Mixture, Run, evaluate, generator_for
-from headway.words import natural
 from headway_experiments.claims import Measures
 from headway_experiments.curricula import FinalHop, FinalMixture, Gaps, Growing, PerLayer, Scheduled
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs

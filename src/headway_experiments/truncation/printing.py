@@ -1,11 +1,10 @@
 """Truncated weights on the terminal: changes of a language model's answers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rich.table import Table as Shown
 from rich.text import Text
 
-from headway.figures import layers_told
 from headway.terminal import columns, console
 from headway_experiments.truncation.cuts import Table
 from headway_experiments.truncation.effects import Mean
@@ -34,5 +33,12 @@ def _changes(found: Table[dict[str, Mean]], weights: str) -> Shown:
         means = [row.found["log_odds"] for row in rows]
         half = [(mean.change_high - mean.change_low) / 2 for mean in means]
         told = [f"{m.change:+.2f} ±{h:.2f}" for m, h in zip(means, half, strict=True)]
-        shown.add_row(layers_told(layers), *told)
+        shown.add_row(_span(layers), *told)
     return shown
+
+
+def _span(layers: Sequence[int]) -> str:
+    """Layers as they are asked for: `20`, `20..29`, `3,7`; the intact model has none."""
+    if len(layers) > 2 and list(layers) == list(range(layers[0], layers[-1] + 1)):
+        return f"{layers[0]}..{layers[-1]}"
+    return ",".join(map(str, layers)) or "–"

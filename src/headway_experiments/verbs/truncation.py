@@ -36,9 +36,9 @@ def truncate(
         threads: on a CPU; by default as many as PyTorch takes.
     """
     from headway import terminal
+    from headway.fields import values_of
     from headway.files import write_json
     from headway.language import LocalModel, compute_on, place_of
-    from headway.words import values_of
     from headway_experiments.truncation.cuts import Cuts
     from headway_experiments.truncation.effects import effects, to_json
     from headway_experiments.truncation.models import Truncating, truncate_model
