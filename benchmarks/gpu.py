@@ -33,7 +33,7 @@ from headway.errors import HeadwayError
 from headway.recipes import changed
 from headway.sweeps import LocalEngine, Plan, sweep
 from headway.training import Run, RunConfig, describe_environment, fast, resume, train
-from headway.training.gradients import Gradients
+from headway.training.optimisers import Gradients
 from headway_experiments.paper import layers, transformers_abc
 from headway_experiments.recipes import paper
 from training_step import Contenders

@@ -11,11 +11,10 @@ import pytest
 
 from commands import headway
 from headway import cli
-from headway.arguments import Parser, uses
-from headway.changes import annotations, changed
+from headway.changes import annotations, changed, config_asked_for
+from headway.cli import Parser, uses
 from headway.training import fast
 from headway.training.recipes import RECIPES
-from headway.verbs import config_asked_for
 from headway.verbs.training import train
 from headway_experiments.recipes import composition
 
@@ -109,10 +108,7 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("args", "complaint"),
     [
-        (
-            ["sweep", "--grid"],
-            "argument --grid: expected at least one argument (see headway sweep",
-        ),
+        (["sweep", "--workers"], "argument --workers: expected one argument (see headway sweep"),
         (["trian"], "(did you mean train?)"),
         (["dance"], "verb = 'dance' is not allowed: it must be one of demo, train,"),
         (
@@ -168,7 +164,7 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
         (["serve", ".", "--port", "65536"], "port = 65536 is not allowed: it must be a whole"),
         (["runs", ".", "--where", "bogus=1"], "bogus is not a field: there are task.*"),
         (["runs", ".", "--table", "a.txt"], "file = 'a.txt' is not allowed: it must be one that"),
-        (["sweep", "--grid", "seed=1", "--grid", "seed=2"], "seed is named twice"),
+        (["sweep", "seed=1", "seed=2"], "seed is named twice"),
         (["sweep", "--workers", "0"], "workers = 0 is not allowed: it must be a whole number"),
         (["sweep", "--engine", "slurm"], "engine = 'slurm' is not allowed: it must be one of"),
         (["sweep", "--address", "h:1"], "--address and --gpus-per-run are options of --engine ray"),

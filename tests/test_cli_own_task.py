@@ -63,7 +63,7 @@ def test_what_is_wrong_with_a_task_is_a_line_each(tmp_path, kinds, capsys):
         cli.main(["check", str(file)])
     assert stop.value.code == 1
     assert capsys.readouterr().out == "error  assemble: inputs hold 0 to 8: it must be 0 to 7\n"
-    for words in (["demo"], ["train"], ["sweep"], ["sweep", "--grid", "seed=0,1"]):
+    for words in (["demo"], ["train"], ["sweep"], ["sweep", "seed=0,1"]):
         with pytest.raises(SystemExit) as stop:
             cli.main([words[0], str(file), *words[1:], "--folder", str(tmp_path / "made")])
         assert stop.value.code == 2

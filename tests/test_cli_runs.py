@@ -11,8 +11,8 @@ import pytest
 
 from commands import TINY, headway
 from headway import cli
+from headway.changes import config_asked_for
 from headway.training import fast
-from headway.verbs import config_asked_for
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])

@@ -10,15 +10,13 @@ from textwrap import dedent
 
 import pytest
 
-from headway.arguments import Parser
-from headway.changes import base_of, hints_in
-from headway.cli import module_of
+from headway.changes import FIELD, base_of, config_asked_for, hints_in, sources_in
+from headway.cli import Parser, module_of
 from headway.errors import HeadwayError
-from headway.verbs import config_asked_for, sources_in
-from headway.words import named, texts_of, values_of
+from headway.fields import named, texts_of, values_of
 
 ROOT = Path(__file__).parent.parent
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
 COMMAND = re.compile(r"(?:^|srun |\s)headway (--trust|[a-z]+)( [^\n|]*)?$", re.MULTILINE)
 
 
@@ -57,9 +55,10 @@ def check_fields(verb, asked):
     words = asked.get("words", ())
     if verb in ("train", "demo") and not any(".py" in word for word in words):
         config_asked_for(words)
-    if verb == "sweep" and not re.search(r"\.py|/", asked.get("plan", "")):
-        hints = hints_in(base_of(asked.get("plan", "fast")))
-        for field, text in texts_of(asked["grid"]).items():
+    source, *_ = [*sources_in(words), "fast"]
+    if verb == "sweep" and not re.search(r"\.py|/", source):
+        hints = hints_in(base_of(source))
+        for field, text in texts_of([*filter(FIELD.match, words)]).items():
             assert values_of(field, text, hints[named(field, hints)])
 
 
@@ -83,8 +82,7 @@ MENTIONS = sorted({" ".join(words) for words in named_in_text()})
         ("theory", "--deep", "3"),
         ("train", "--seed", "1"),
         ("train", "fast", "n_head=2"),
-        ("sweep", "fast", "seed=0..7"),
-        ("sweep", "--grid", "sead=0..7"),
+        ("sweep", "fast", "sead=0..7"),
     ],
 )
 def test_a_command_that_is_none_is_seen(words):
@@ -148,13 +146,11 @@ def test_the_pages_in_the_root_lead_to_files_and_headings_that_there_are():
 
 def test_every_page_can_be_reached_from_the_readme():
     readme = (ROOT / "README.md").read_text("utf-8")
-    reached, left = (
-        set[Path](),
-        {ROOT / "docs" / name for name in re.findall(r"docs/([\w-]+\.md)", readme)},
-    )
+    reached = set[Path]()
+    left = {ROOT / "docs" / name for name in re.findall(r"docs/([\w/-]+\.md)", readme)}
     while left:
         page = left.pop()
         reached.add(page)
-        names = re.findall(r"\]\(([\w-]+\.md)", page.read_text("utf-8"))
-        left |= {page.parent / name for name in names} - reached
-    assert reached == set(ROOT.glob("docs/*.md"))
+        names = re.findall(r"\]\(([\w./-]+\.md)", page.read_text("utf-8"))
+        left |= {(page.parent / name).resolve() for name in names} - reached
+    assert reached == set(ROOT.glob("docs/**/*.md"))

@@ -16,9 +16,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "headway"
 ROOMS = [
     {"errors", "late"},
     {"fields", "intervals", "paths", "reading", "text"},
-    {"trusted"},
     {"userfile"},
-    {"words"},
     {"theory"},
     {"relations"},
     {"tasks"},
@@ -28,7 +26,7 @@ ROOMS = [
     {"changes"},
     {"sweeps", "language", "report"},
     {
-        *("terminal", "arguments", "verbs", "cli", "notebook"),
+        *("terminal", "verbs", "cli", "notebook"),
         *("recipes", "figures", "files"),
         *("__init__", "__main__", "_registry"),
     },

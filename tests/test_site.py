@@ -21,7 +21,7 @@ def links(page):
 
 
 def test_every_page_is_named_and_leads_somewhere():
-    pages = sorted((ROOT / "docs").glob("*.md"))
+    pages = sorted((ROOT / "docs").rglob("*.md"))
     named = set(re.findall(r"([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
     assert {page.name for page in pages} <= named
     for page in pages:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import headway
-from headway import cli, trusted, userfile
+from headway import cli, userfile
 from headway.errors import HeadwayError
 from headway.training import Run, train
 from in_process import forget_files
@@ -106,7 +106,7 @@ def test_ones_own_work_needs_no_word(tmp_path, monkeypatch, capsys):
         ["report", "one"],
         ["check", "one"],
         ["runs", "."],
-        ["sweep", "mine.py", "--grid", *SMALL, "seed=0,1", "--folder", "runs/s", "--workers", "1"],
+        ["sweep", "mine.py", *SMALL, "seed=0,1", "--folder", "runs/s", "--workers", "1"],
         ["sweep", "runs/s"],
         ["report", "runs/s"],
     ):
@@ -152,7 +152,7 @@ def test_a_word_of_trust_is_for_one_command_and_the_content_of_the_time(
     for words in (["emergence", "one"], ["sweep", "one/clamped"], ["train", "--resume", "one"]):
         forget_files()
         cli.main(["--trust", "mine.py", "train", "--resume", "one"])
-        assert trusted.entries() == set()
+        assert userfile.listed() == set()
         forget_files()
         told = refused(*words, capsys=capsys) if words[0] != "sweep" else ""
         assert words[0] == "sweep" or f"headway --trust {tmp_path}/mine.py VERB …" in told
@@ -192,14 +192,14 @@ def test_what_is_executed_is_what_was_read(tmp_path, monkeypatch):
 
 
 def test_a_line_that_was_cut_off_trusts_nothing_and_spoils_no_other(tmp_path):
-    place = trusted.place()
+    place = userfile.list_place()
     assert place == tmp_path / "data" / "headway" / "trusted.txt"
     place.parent.mkdir(parents=True)
     place.write_bytes(b"sha256:0 /x.py\nsha256:1 /y\xff")
     before = {("/x.py", "sha256:0"), ("/y\ufffd", "sha256:1")}
-    assert trusted.entries() == before
-    trusted.add({("/a file.py", "sha256:2"), ("/z\nsha256:3 /other.py", "sha256:2")})
-    assert trusted.entries() == {*before, ("/a file.py", "sha256:2")}
+    assert userfile.listed() == before
+    userfile.put_on_list({("/a file.py", "sha256:2"), ("/z\nsha256:3 /other.py", "sha256:2")})
+    assert userfile.listed() == {*before, ("/a file.py", "sha256:2")}
 
 
 def test_a_home_that_cannot_be_written_is_told_once_and_fails_nothing(
@@ -217,24 +217,25 @@ def test_a_home_that_cannot_be_written_is_told_once_and_fails_nothing(
 def test_a_list_lies_in_no_folder_that_one_happens_to_be_in(tmp_path, monkeypatch, home):
     monkeypatch.setenv("XDG_DATA_HOME", home)
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert trusted.place() == tmp_path / ".local" / "share" / "headway" / "trusted.txt"
+    assert userfile.list_place() == tmp_path / ".local" / "share" / "headway" / "trusted.txt"
     monkeypatch.setenv("HOME", home or "x")
-    assert trusted.place() is None
-    assert trusted.entries() == set()
+    assert userfile.list_place() is None
+    assert userfile.listed() == set()
 
 
 def test_many_processes_write_one_list():
-    code = "import sys; from headway import trusted; trusted.add({(sys.argv[1], 'sha256:0')})"
+    code = "import sys; from headway.userfile import put_on_list as put;"
+    code += "put({(sys.argv[1], 'sha256:0')})"
     files = [f"/{n}.py" for n in range(6)]
     writing = [subprocess.Popen([sys.executable, "-c", code, file]) for file in files]
     assert [one.wait() for one in writing] == [0] * 6
-    assert trusted.entries() == {(file, "sha256:0") for file in files}
+    assert userfile.listed() == {(file, "sha256:0") for file in files}
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        ("sweep", "fast", "--grid", "seed=0,1", *SMALL, "--workers", "2", "--folder", "{0}/sweep"),
+        ("sweep", "fast", "seed=0,1", *SMALL, "--workers", "2", "--folder", "{0}/sweep"),
         (
             *("arena", "--families", "planted", "--methods", "attention", "--first", "2"),
             *("--workers", "2", "--out", "{0}/arena"),

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
-from headway.fields import AtLeastOne, Positive
-from headway.words import named, read, said, values_of
+from headway.fields import AtLeastOne, Positive, named, read, said, values_of
 
 PAIR = tuple[float, float]
 SOME = tuple[int, ...]

@@ -9,10 +9,10 @@ timeline = emergence(run, circuit)
 More is offered one level down: `headway.tasks.Hops`, `headway.recipes.hops`.
 """
 
+import sys
 from typing import TYPE_CHECKING
 
 from headway.late import late
-from headway.notebook import show_in_notebooks
 
 if TYPE_CHECKING:
     from headway.circuits import Circuit as Circuit
@@ -50,4 +50,7 @@ if TYPE_CHECKING:
 
 __all__, __getattr__, __dir__ = late(__name__)
 
-show_in_notebooks()
+if "IPython" in sys.modules:
+    from headway.notebook import show_in_notebooks
+
+    show_in_notebooks()

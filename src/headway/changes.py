@@ -9,6 +9,7 @@ follows. Fewer steps than the cool-down shorten the cool-down. What followed is 
 import dataclasses
 import inspect
 import re
+import sys
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,17 +20,20 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from headway import userfile
 from headway.errors import HeadwayError, require
-from headway.fields import hints_of
+from headway.fields import hints_of, named, read, said, texts_of
 from headway.tasks import task_in
 from headway.text import command
 from headway.training.config import SECTIONS, RunConfig, dotted, flat
 from headway.training.curriculum import CURRICULA, CURRICULUM, Curriculum, kind_of_curriculum
 from headway.training.files import is_there
 from headway.training.recipes import RECIPES, own
-from headway.words import named, read, said, texts_of
+from headway.training.size import require_size
 
 T = TypeVar("T")
 COOLDOWN = "training.cooldown_steps"
+
+FIELD = re.compile(r"[^\W\d][\w.\- ]*=")
+"""The beginning of a word that gives a field a value."""
 
 
 @dataclass(frozen=True)
@@ -253,3 +257,35 @@ def carried_lines(carried: Sequence[Carried]) -> list[str]:
 
 def _last(name: str) -> str:
     return name.rpartition(".")[2]
+
+
+def config_asked_for(words: Sequence[str]) -> RunConfig:
+    """The config that words ask for: a recipe or a file, and changes to it.
+
+    Fields that changed along are reported on standard error.
+
+    Raises:
+        HeadwayError: if there is no such recipe, the changes do not fit, or the machine cannot hold
+            the run.
+    """
+    base = base_of(next(iter(sources_in(words)), "fast"))
+    config, carried = configured(base, changes_in(base, filter(FIELD.match, words)))
+    require_size(config)
+    for line in carried_lines(carried):
+        print(f"headway: {line}", file=sys.stderr)
+    return config
+
+
+def sources_in(words: Iterable[str]) -> list[str]:
+    """The recipe or the file that is named among words, if there is one.
+
+    Raises:
+        HeadwayError: if there are several.
+    """
+    sources = [word for word in words if not FIELD.match(word) and not word.startswith("-")]
+    if len(sources) > 1:
+        raise HeadwayError(
+            f"{' and '.join(sources)} are {len(sources)} recipes or files: it must be one, and all"
+            " else FIELD=VALUE"
+        )
+    return sources

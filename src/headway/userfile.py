@@ -1,8 +1,8 @@
 """A user's Python file: loaded once for what it holds, and known by its path and its digest.
 
-Whether a file is executed is decided here. What the user names is (`load`). What data name, such as
-the config of a run, is executed only if the user has said so (`load_named`): on this command line,
-in this process, or on the user's own list (`trusted`).
+What the user names is executed (`load`). What data name, such as the config of a run, is executed
+only if the user has said so (`load_named`): on this command line, in this process, or on the user's
+own list. That lies with the user's data, so that what comes with a run's folder is not on it.
 
 A file may import what stands beside it, when it is loaded or later. Two files in two folders have
 neighbours of their own, even if these are of one name.
@@ -14,7 +14,7 @@ import os
 import shlex
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -22,10 +22,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from headway import trusted
 from headway.errors import HeadwayError, require, shown
 from headway.reading import is_file, read_bytes
-from headway.trusted import Entry
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -33,6 +31,10 @@ if TYPE_CHECKING:
 SAFE = "PYTHONSAFEPATH"
 
 T = TypeVar("T")
+
+Entry = tuple[str, str]
+"""A file's whole path, and what of it is trusted: `sha256:…`, a content that it may have, or
+`builder:…`, a function or class of it that may be called to build a model."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ _beside: dict[Source, dict[str, Source]] = {}
 _names: set[str] = set()
 _named: set[Entry] = set()
 """Files that the user named in this process to work with."""
+_unwritten: set[Path | None] = set()
 _lent: set[Entry] = set()
 """Files that this process may execute besides, but not note for others."""
 
@@ -139,7 +142,7 @@ def keep(source: Source, builder: str | None = None) -> None:
         new.add(_builder(source.file, builder))
         _named.update(new)
     if source.entry in _named or not (_lent or source in _loaded):
-        trusted.add(new)
+        put_on_list(new)
 
 
 def load(path: str | Path) -> ModuleType:
@@ -203,7 +206,46 @@ def _require_trusted(field: str, file: str, builder: str | None = None) -> None:
 
 
 def _known() -> set[Entry]:
-    return _named | _lent | trusted.entries()
+    return _named | _lent | listed()
+
+
+def list_place() -> Path | None:
+    """The list's file, which need not be there; None if the user has no home folder."""
+    data = os.environ.get("XDG_DATA_HOME", "")
+    if not os.path.isabs(data):
+        data = os.path.expanduser("~/.local/share")
+    return Path(data, "headway", "trusted.txt") if os.path.isabs(data) else None
+
+
+def listed() -> set[Entry]:
+    """The entries of the list.
+
+    Raises:
+        HeadwayError: if there is a list that cannot be read.
+    """
+    path = list_place()
+    if path is None or not is_file(path):
+        return set()
+    lines = read_bytes(path).decode(errors="replace").splitlines()
+    return {(file, mark) for mark, _, file in (line.partition(" ") for line in lines) if file}
+
+
+def put_on_list(new: Iterable[Entry]) -> None:
+    """Puts entries on the list; where it cannot be written, one line on standard error says so."""
+    path = list_place()
+    try:
+        if path is None:
+            raise HeadwayError("there is no home folder")
+        if missing := sorted(set(new) - listed()):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lines = [f"{mark} {file}" for file, mark in missing]
+            whole = "\n".join(["", *filter(str.isprintable, lines), ""])
+            with open(path, "ab", buffering=0) as file:  # at once, whoever else writes
+                file.write(whole.encode())
+    except (OSError, HeadwayError) as error:
+        if path not in _unwritten:
+            print(f"headway: cannot note which files you trust: {error}", file=sys.stderr)
+        _unwritten.add(path)
 
 
 def _refusal(field: str, file: str, why: str, builder: str | None = None) -> HeadwayError:

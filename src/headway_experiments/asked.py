@@ -106,7 +106,7 @@ def last_of(task: Task) -> Task:
 
 @cache
 def asks_several(task: Task) -> bool:
-    """Whether some sequence asks for more than one hop."""
+    """True if some sequence asks for more than one hop."""
     batch = task.sample(8, torch.Generator().manual_seed(0))
     hops_of_each = task.targets.asked(batch.targets).any(1).sum(1)
     return bool((hops_of_each > 1).any())

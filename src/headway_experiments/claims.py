@@ -1,5 +1,6 @@
-"""What the papers report, claim by claim, and the rule by which a measurement supports it."""
+"""The claims of a document, each with the rule by which a measurement supports it."""
 
+import math
 import operator
 import re
 import statistics
@@ -12,6 +13,7 @@ from typing import Literal
 from headway.errors import HeadwayError, require
 from headway.fields import from_json
 from headway.files import is_file, read_bytes
+from headway.intervals import wilson
 
 SCALES = ("smoke", "small", "fresh", "paper")
 """Seconds, to see that all works; minutes per run; the same with seeds by which nothing was chosen;
@@ -43,7 +45,12 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 }
 NUMBER = r"-?\d+(?:\.\d+)?"
 
-Said = Literal["holds", "does not hold", "not comparable", "not measured", "not run"]
+T95 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13)
+"""Student's t for a two-sided 95 % interval, by degrees of freedom from 1 on."""
+
+Said = Literal[
+    "holds", "does not hold", "by construction", "not comparable", "not measured", "not run"
+]
 
 Measures = dict[str, dict[str, float]]
 """Numbers by measure, and by the run or other thing that was measured."""
@@ -72,7 +79,7 @@ def parsed(rule: str) -> tuple[str, Callable[[float], bool]]:
 
 
 def supports(rule: str, values: Sequence[float]) -> bool:
-    """Whether numbers, at least one, are as a rule says."""
+    """True if numbers, at least one, are as a rule says."""
     statistic, holds = parsed(rule)
     verdicts = [holds(value) for value in STATISTICS[statistic](values)]
     return any(verdicts) if statistic == "any" else all(verdicts)
@@ -80,7 +87,7 @@ def supports(rule: str, values: Sequence[float]) -> bool:
 
 @dataclass(frozen=True)
 class Own:
-    """What one scale has of its own.
+    """The rule or the reservation of one scale.
 
     Attributes:
         rule: that it judges by; empty if by the paper's words.
@@ -107,6 +114,8 @@ class Claim:
         rule: when these support it, by the paper's words.
         small: what scale `small` has of its own; `fresh` has the same.
         smoke: what scale `smoke` has of its own.
+        by_construction: why it cannot fail, if it cannot; it is then not counted among those that
+            hold.
     """
 
     figure: str
@@ -117,6 +126,7 @@ class Claim:
     paper: str
     small: Own
     smoke: Own
+    by_construction: str
 
     def __post_init__(self):
         for own in (self.small, self.smoke):
@@ -125,7 +135,7 @@ class Claim:
             parsed(own.rule or self.rule)
 
     def own(self, scale: str) -> Own:
-        """What a scale has of its own."""
+        """The rule or the reservation of a scale."""
         return {"small": self.small, "smoke": self.smoke}.get(setting(scale), Own())
 
     def rule_at(self, scale: str) -> str:
@@ -133,8 +143,9 @@ class Claim:
         return self.own(scale).rule or self.rule
 
     def note(self, scale: str) -> str:
-        """Why a scale has a rule of its own, or is not comparable; may be empty."""
-        return self.own(scale).differs or self.own(scale).why
+        """Why a scale has a rule of its own or is not comparable, or the claim cannot fail."""
+        own = self.own(scale)
+        return own.differs or own.why or self.by_construction
 
 
 @dataclass(frozen=True)
@@ -157,31 +168,47 @@ class Verdict:
 
     @property
     def said(self) -> Said:
-        """What its rule says, if anything was run and measured, and can be compared."""
+        """The rule's verdict, if anything was run and measured, and can be compared."""
         values = list(self.values.values())
         if not values:
             return "not measured" if self.ran else "not run"
         if self.claim.own(self.scale).differs:
             return "not comparable"
-        return "holds" if supports(self.claim.rule_at(self.scale), values) else "does not hold"
+        if not supports(self.claim.rule_at(self.scale), values):
+            return "does not hold"
+        return "by construction" if self.claim.by_construction else "holds"
 
     @property
     def measured(self) -> str:
-        """Mean ± standard deviation and count; and what the rule judges instead, the median or,
-        of `every` and `any`, the range. Of yes and no, how many."""
+        """The numbers that the rule judges, with their count.
+
+        Of `every`, `any` and a `median` the median, and in brackets the range; of a `mean` its 95 %
+        interval by Student's t, and the median; of a `share` its 95 % interval by Wilson.
+        """
         values, (statistic, _) = list(self.values.values()), parsed(self.claim.rule_at(self.scale))
+        count = len(values)
         if not values:
             return "–"
         if statistic == "share":
-            return f"{sum(value != 0 for value in values)} of {len(values)}"
-        if len(values) == 1:
+            right = sum(value != 0 for value in values)
+            low, high = wilson(right, count)
+            return f"{right} of {count} ({low:.2f}..{high:.2f})"
+        if count == 1:
             return f"{values[0]:.3g} (n=1)"
-        mean = f"{statistics.mean(values):.3g} ± {statistics.stdev(values):.2g} (n={len(values)})"
-        if statistic == "median":
-            return f"{mean}, median {statistics.median(values):.3g}"
-        if statistic in ("every", "any"):
-            return f"{mean}, {min(values):.3g} to {max(values):.3g}"
-        return mean
+        middle = f"{statistics.median(values):.3g}"
+        if statistic == "mean":
+            low, high = mean_interval(values)
+            mean = f"mean {statistics.mean(values):.3g} ({low:.3g}..{high:.3g}, n={count})"
+            return f"{mean}, median {middle}"
+        return f"{middle} ({min(values):.3g}..{max(values):.3g}, n={count})"
+
+
+def mean_interval(values: Sequence[float]) -> tuple[float, float]:
+    """The 95 % interval of a mean of at least two values, by Student's t."""
+    free = len(values) - 1
+    times = T95[free - 1] if free <= len(T95) else 1.96 + 2.5 / free
+    half = times * statistics.stdev(values) / math.sqrt(len(values))
+    return statistics.mean(values) - half, statistics.mean(values) + half
 
 
 Judged = Mapping[str, Verdict]
@@ -220,7 +247,8 @@ def read(text: str) -> list[Claim]:
     A claim is the table `[FIGURE.MEASURE]`, with the other fields of `Claim`. Fields in the table
     `[FIGURE]` hold for all its claims that do not say otherwise. If scale `small` or `smoke` judges
     by another rule, the claim has the field `SCALE = {rule = "…", why = "…"}`; if its runs are too
-    different from the paper's for a verdict, `SCALE = {differs = "…"}`.
+    different from the paper's for a verdict, `SCALE = {differs = "…"}`. One that cannot fail says
+    why in `by_construction = "…"`.
 
     Raises:
         HeadwayError: if it is no TOML, or a claim lacks a field, has an unknown one or an invalid
@@ -233,7 +261,7 @@ def read(text: str) -> list[Claim]:
     found = []
     for figure, table in figures.items():
         require(isinstance(table, dict), figure, table, "a table of claims")
-        usual = {"paper": "open", "small": {}, "smoke": {}}
+        usual = {"paper": "open", "small": {}, "smoke": {}, "by_construction": ""}
         shared = {name: value for name, value in table.items() if not isinstance(value, dict)}
         for measure in (name for name in table if name not in shared):
             whole = {**usual, **shared, **table[measure], "figure": figure, "measure": measure}

@@ -113,7 +113,7 @@ class Growing(Curriculum):
         return Ask(depth=min(task.n_depths, 1 + (step - 1) // self.every))
 
     def full_from(self, task: Task) -> int:
-        """When the last depth but one is over."""
+        """The step at which the last depth but one is over."""
         return (task.n_depths - 1) * self.every
 
 
@@ -148,7 +148,7 @@ class Scheduled(Curriculum):
         return Ask(hops=hops[:count] if self.order == "rising" else hops[-count:])
 
     def full_from(self, task: Task) -> int:
-        """When all hops but one have come, if they do not come at random."""
+        """The step at which all hops but one have come, if they do not come at random."""
         return 0 if self.order == "random" else (task.n_hops - 1) * self.every
 
 
@@ -193,7 +193,7 @@ class PerLayer(Curriculum):
 def read_by_layers(
     model: Transformer, inputs: Tensor, hops: int, tap: Tap | None = None
 ) -> list[Float[Tensor, "batch query output"]]:
-    """What the model reads out after layer ⌈j · n_layers / hops⌉, for every hop j from 1."""
+    """The model's outputs read after layer ⌈j · n_layers / hops⌉, for every hop j from 1."""
     layers = [-(-hop * model.n_layers // hops) for hop in range(1, hops + 1)]
     streams = enumerate(model.streams(inputs, tap), start=1)
     return [model.read(stream) for layer, stream in streams if layer in layers]

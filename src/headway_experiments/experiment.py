@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Configs = dict[str, RunConfig]
-"""What runs are made of, by their names."""
+"""The configs of runs, by their names."""
 Runs = Mapping[str, Run]
 """The runs of one group that are done, by name."""
 Drawn = dict[str, tuple[str, "Figure"]]

@@ -40,7 +40,7 @@ class Cost(NamedTuple):
 
 
 def cost(group: Group, scale: str, folder: Path) -> Cost:
-    """What a group costs, and how much of it is done in a folder with all groups."""
+    """The cost of a group, and the part of it that is done in a folder with all groups."""
     ended, configs = outcomes(group, scale, folder), group.configs(scale)
     left = [config for name, config in configs.items() if not ended[name]]
     work = PER_WEIGHT * sum(step_cost(config) * config.training.steps for config in left)
@@ -85,7 +85,7 @@ def finished(group: Group, scale: str, folder: Path) -> dict[str, Run]:
 
 
 def left_out(group: Group, scale: str, folder: Path) -> list[str]:
-    """Which of a group's runs cannot be measured, and why."""
+    """The runs of a group that cannot be measured, and why."""
     ended, gaps, without = outcomes(group, scale, folder), [], []
     if undone := sum(not outcome for outcome in ended.values()):
         gaps.append(f"{undone} of {len(ended)} runs of {group.name} are not done")
@@ -102,7 +102,7 @@ def left_out(group: Group, scale: str, folder: Path) -> list[str]:
 
 
 def outcomes(group: Group, scale: str, folder: Path) -> dict[str, dict[str, Any]]:
-    """How every run of a group has ended, as its folder tells; empty if it has not.
+    """The outcome of every run of a group, from its folder; empty if it has not ended.
 
     Raises:
         HeadwayError: if a run there is not the planned one.

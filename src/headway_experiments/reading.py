@@ -13,8 +13,7 @@ from headway_experiments.claims import Measures
 from headway_experiments.experiment import Runs
 
 Row = Mapping[str, float | Mapping[str, float] | None]
-"""What is measured of a run: by measure a number, several by what they are of, or None if there is
-nothing to say."""
+"""The measures of a run: a number, several by what they are of, or None if nothing can be said."""
 
 LAST = 100
 """Steps over which the final loss is averaged (section 7.1)."""
@@ -50,7 +49,7 @@ def accuracies(run: Run, batch: Batch) -> dict[str, float]:
 
 
 def is_solved(run: Run) -> bool:
-    """Whether a run solves its task at last."""
+    """True if a run solves its task at last."""
     return run.metrics()[-1]["val_loss"] < SOLVED
 
 
@@ -62,7 +61,7 @@ def final_loss(run: Run) -> float:
 
 
 def in_order(run: Run) -> float | None:
-    """Whether the hops were learnt in the order of the chain; None if that cannot be said."""
+    """1 if the hops were learnt in the order of the chain, else 0; None if that cannot be said."""
     hops = hop_steps(run.metrics(), run.task.hops)
     order = learnt_in_order(hops, run.task.hop_order)
     return None if order is None else float(order)
@@ -80,7 +79,7 @@ def powers(points: Mapping[str, list[tuple[float, float]]]) -> dict[str, float]:
 
 
 def taken_apart(run: Run) -> bool:
-    """Whether its circuit was found and dated."""
+    """True if its circuit was found and dated."""
     return run.read("circuit.json") is not None and run.read("emergence.json") is not None
 
 

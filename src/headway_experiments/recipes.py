@@ -16,7 +16,7 @@ def paper(depth: int = 3, seed: int = 0) -> RunConfig:
 
     12 layers of one head, width 128, Adam 1e-3 with decoupled decay 0.1, 24 000 steps of 128 from
     a fixed set of 2^18 sequences. Blocks are drawn as GPT-2's; the maps into and out of the stream,
-    which GPT-2 does not have, as PyTorch draws them. 100 minutes on one core (docs/as-printed.md).
+    which GPT-2 does not have, as PyTorch draws them. 100 minutes on one core.
     """
     return RunConfig(
         task=Retrieval(depth=depth),
@@ -30,7 +30,7 @@ def composition(asked: tuple[int, ...] = (1, 2, 4), steps: int = 1_500, seed: in
     """k-fold composition with a layer more than the ⌊log2 k⌋ + 1 of Wang et al. 2025, theorem 1.
 
     Trained as `hops` is, but for four times the sequences a step and half of Muon's rate: hops are
-    found more surely (docs/khop.md).
+    found more surely (docs/experiments/khop.md).
     """
     base = hops(asked, steps, seed)
     return replace(

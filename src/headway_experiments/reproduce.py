@@ -83,7 +83,7 @@ def chosen(
 
 
 def listed(documents: Mapping[str, Mapping[str, Experiment]]) -> str:
-    """What can be named, in words."""
+    """The names that can be given, in words."""
     names = [name for known in documents.values() for name in known]
     own = f", {', '.join(documents)}, all, or FILE.py with experiments of your own"
     return f"one of {', '.join(names)}" + (own if documents is DOCUMENTS else " or all")
@@ -107,8 +107,8 @@ def measured(experiment: Experiment, scale: str, folder: Path) -> tuple[Measures
 
 
 def unknown(measures: Measures) -> list[str]:
-    """What runs did not show, by the measures that are named after it: `…_not_reached`, where
-    something was not learnt, and `…_not_bracketed`, where no run kept less or none kept more."""
+    """The things that runs did not show, by measures: `…_not_reached`, where something was not
+    learnt, and `…_not_bracketed`, where no run kept less or none kept more."""
     found = []
     for name, values in measures.items():
         if values and (what := re.fullmatch(r"(\w+)_not_(reached|bracketed)", name)):
@@ -117,7 +117,7 @@ def unknown(measures: Measures) -> list[str]:
 
 
 def gathered(experiment: Experiment, scale: str, folder: Path) -> tuple[list[Any] | None, str]:
-    """What an experiment is measured by and drawn from, and what is missing of it, in words.
+    """The data that an experiment is measured by, and what is missing of them, in words.
 
     Returns: the runs of each of its groups that are done, or the answers of language models; None
         if it needs some and there are none.

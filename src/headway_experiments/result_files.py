@@ -13,7 +13,7 @@ from headway_experiments.experiment import Experiment
 
 @dataclass(frozen=True)
 class Result:
-    """What a result file says of one experiment.
+    """The content of a result file about one experiment.
 
     Attributes:
         format: of the file.
@@ -73,6 +73,6 @@ def require_writable(folder: Path) -> None:
 
 
 def shipped_results() -> Path:
-    """Where the results lie that come with headway."""
+    """The folder of the results that come with headway."""
     inside = Path(__file__).parent / "results"
     return inside if inside.is_dir() else Path(__file__).parents[2] / "results"

@@ -21,22 +21,24 @@ SIDE_BY_SIDE = ("small", "fresh", "paper")
 LOOKS: dict[Said, str] = {
     "holds": "green",
     "does not hold": "red",
+    "by construction": "dim",
     "not comparable": "yellow",
     "not measured": "yellow",
     "not run": "dim",
 }
 
 LEGEND = (
-    "A number is the mean ± standard deviation of n values, a value a run, or whatever the claim"
-    " counts: paths, pairs of circuits, settings. Where a rule judges every value, their range"
-    " stands beside it; where it judges the median, the median.",
+    "n counts values, a value a run, or whatever the claim counts: paths, pairs of circuits,"
+    " settings. Where a rule judges every value or the median, a number is the median, with the"
+    " range in brackets; a mean has its 95 % interval by Student's t, a share its by Wilson.",
+    "What cannot fail is by construction, and is not counted among what holds.",
     "Settings and rules were chosen with the seeds of small in view; none was by a fresh seed."
     " What is computed without training is the same in every column.",
 )
 
 
 def print_costs(costs: Sequence[Cost]) -> None:
-    """What groups of runs take at most, and how much is done already."""
+    """Print what groups of runs take at most, and how much is done already."""
     if costs:
         table = columns(("runs of",), ("runs", "done", "PFLOP left", "disk"), wrap=False)
         every = Cost("all", *(sum(numbers) for numbers in list(zip(*costs, strict=True))[1:]))
@@ -48,7 +50,7 @@ def print_costs(costs: Sequence[Cost]) -> None:
 
 
 def print_verdicts(rows: Sequence[Judged], own: bool = False) -> None:
-    """How many claims hold, then all of them by figure.
+    """Print how many claims hold, then all of them by figure.
 
     Args:
         rows: in the order of the claims, all of the same scales.
@@ -85,28 +87,41 @@ def print_verdicts(rows: Sequence[Judged], own: bool = False) -> None:
 
 
 def markdown(rows: Sequence[Judged], own: bool = False) -> str:
-    """A line per claim: what the paper says, the rule, and by scale a verdict and what was
-    measured.
+    """A line per claim: the paper's value, the rule, and by scale the verdict and the measurement.
+
+    Scales at which nothing was run are left out. Below stand the reasons for what is not comparable
+    or by construction, or judged by a scale's own rule, and what could not be measured.
 
     Args:
         rows: at least one, all of the same scales.
         own: whether the claims are a user's own, so that nothing of them is published.
     """
-    scales = [scale if own else COLUMNS[scale] for scale in rows[0]]
-    heads = ["figure", "claim", "expected" if own else "paper", "rule", *scales]
+    scales = [scale for scale in rows[0] if any(row[scale].ran for row in rows)] or [*rows[0]]
+    names = [scale if own else COLUMNS[scale] for scale in scales]
+    heads = ["figure", "claim", "expected" if own else "paper", "rule", *names]
     lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
     for row in rows:
-        verdicts = list(row.values())
+        verdicts = [row[scale] for scale in scales]
         claim, rule = verdicts[0].claim, verdicts[0].claim.rule_at(verdicts[0].scale)
         cells = [claim.figure, claim.claim, claim.paper, f"`{rule}`", *map(_cell, verdicts)]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    if missing := gaps(rows, own):
-        lines += ["", "Not measured:", "", *(f"- {gap}" for gap in missing)]
+    for title, those in (("Notes", notes(rows)), ("Not measured", gaps(rows, own))):
+        lines += ["", f"{title}:", "", *(f"- {one}" for one in those)] if those else []
     return "\n".join(lines) + "\n"
 
 
+def notes(rows: Sequence[Judged]) -> list[str]:
+    """The reasons for verdicts and rules, each with the measures that have it."""
+    found: dict[str, dict[str, None]] = {}
+    for row in rows:
+        for verdict in row.values():
+            if note := verdict.claim.note(verdict.scale):
+                found.setdefault(note, {})[f"`{verdict.claim.measure}`"] = None
+    return [f"{', '.join(them)}: {note}" for note, them in found.items()]
+
+
 def gaps(rows: Sequence[Judged], own: bool = False) -> list[str]:
-    """What could not be measured, by scale, each with the figures whose verdicts lack it."""
+    """The gaps in what was measured, by scale, each with the figures whose verdicts lack it."""
     figures: dict[tuple[str, str], dict[str, None]] = {}
     for row in rows:
         for scale, verdict in row.items():
@@ -117,8 +132,7 @@ def gaps(rows: Sequence[Judged], own: bool = False) -> list[str]:
 
 
 def _cell(verdict: Verdict) -> str:
-    """The verdict, what was measured, and what makes it not comparable or the rule another."""
+    """The verdict, and what was measured."""
     if not verdict.values:
-        return verdict.said
-    note = verdict.claim.note(verdict.scale) if verdict.scale != "fresh" else ""
-    return f"**{verdict.said}** {verdict.measured}" + (f" ({note})" if note else "")
+        return "–" if verdict.said == "not run" else verdict.said
+    return f"**{verdict.said}** {verdict.measured}"

@@ -38,7 +38,7 @@ INNER = {
 
 
 class Stage(NamedTuple):
-    """Which weights are trained together, and the factor on their rates."""
+    """The weights that are trained together, and the factor on their rates."""
 
     names: tuple[str, ...]
     factor: float

@@ -24,7 +24,7 @@ from serving import serving
 import headway
 from fuzz.commands import called, ended_at_the_beginning
 from fuzz.tried import Tried
-from headway import trusted, userfile
+from headway import userfile
 from headway.report.cells import cell
 from headway.training import Run
 from in_process import forget_files
@@ -236,7 +236,7 @@ def trusting(mine: Path, builder: str) -> Iterator[None]:
         home = mine.parent / "data"
         patch.setenv("XDG_DATA_HOME", str(home))
         source = userfile.Source.of(mine)
-        trusted.add({source.entry, (source.file, f"builder:{builder}")})
+        userfile.put_on_list({source.entry, (source.file, f"builder:{builder}")})
         before, path = os.getcwd(), list(sys.path)
         try:
             yield

@@ -41,7 +41,7 @@ def test_every_verb_takes_them(name, tmp_path, monkeypatch, capsys):
     task = headway.Run.open("runs/one").task
     assert task.targets.loss_name in page
     assert "</html>" in page
-    words = ("--grid", "seed=0,1", field, *SMALL, "--folder", "runs/many", "--workers", "1")
+    words = ("seed=0,1", field, *SMALL, "--folder", "runs/many", "--workers", "1")
     with swept_here():
         told("sweep", file, *words)
     assert told("runs", "runs").count("done") >= 3

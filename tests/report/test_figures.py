@@ -7,7 +7,7 @@ import pytest
 from headway import HeadwayError, figure
 from headway.circuits import Discovery
 from headway.report.figures import draw_circuit, save_figures
-from headway.report.figures.circuit_drawing import arrow_name
+from headway.report.figures.drawing import arrow_name
 from headway.report.figures.style import svg_bytes
 from headway.training import Run
 
@@ -50,7 +50,7 @@ def test_a_figure_is_asked_for_by_its_name(finished, unfinished):
     for name in ALL:
         assert svg_bytes(figure(finished.folder, name), "title").startswith(b"<?xml")
     with pytest.raises(HeadwayError, match=r"name = 'births' .* losses, circuit, emergence, att"):
-        figure(finished, "emergence")
+        figure(finished, "births")
     with pytest.raises(HeadwayError, match="has not what the figure circuit shows"):
         figure(unfinished, "circuit")
 

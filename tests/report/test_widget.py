@@ -10,7 +10,7 @@ import pytest
 import headway
 from headway import HeadwayError
 from headway.report.circuit import path_key
-from headway.report.figures.circuit_drawing import arrow_name
+from headway.report.figures.drawing import arrow_name
 
 
 @pytest.fixture

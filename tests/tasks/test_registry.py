@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 import torch
 
-from headway import trusted, userfile
+from headway import userfile
 from headway.cli import added_verbs, main
 from headway.errors import HeadwayError
 from headway.tasks import (
@@ -185,7 +185,7 @@ def test_the_file_of_an_installed_package_is_not_named(tmp_path, name, kinds, mo
     cls = getattr(importlib.import_module(f"of_{name}"), name)
     assert "defined" not in task_to_json(cls())
     keep(cls())
-    assert not [file for file, _ in trusted.entries() if name in file]
+    assert not [file for file, _ in userfile.listed() if name in file]
     del kinds[cls.kind]
     with pytest.raises(HeadwayError, match=f"task.kind = '{cls.kind}' is not allowed"):
         task_from_json(task_to_json(cls()))

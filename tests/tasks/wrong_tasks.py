@@ -173,6 +173,9 @@ WRONG = {
         "error assemble: inputs hold 0 to 29: it must be 0 to 28",
         ("lambda self: self.n_symbols", "lambda self: self.n_symbols - 1"),
     ),
+    "tokens without names": case(
+        "error tokens: ('a', 'b'): each of the 30 tokens needs a name", more("tokens = ('a', 'b')")
+    ),
     "float tokens": case(
         "error assemble: inputs are float32 [8, 15]: they must be int64 [batch, posit",
         inputs("inputs.float()"),
@@ -253,6 +256,16 @@ WRONG = {
     "asked where no path leads": case(
         "doubt relations: no path leads from 67% of the positions that are asked, so",
         relations('{"next": Edges(batch.roles[:, 0, :1], batch.roles[:, 1, :1, None] * 0)}'),
+    ),
+    "a relation that leads nowhere": case(
+        "doubt relations: 'next' leads nowhere in 8 sequences",
+        relations('{"next": Edges(batch.roles[:, 0], batch.roles[:, 1, :, None] * 0 - 1)}'),
+    ),
+    "relations that coincide": case(
+        "doubt relations: 'later' leads where 'next' does in 8 sequences",
+        relations(
+            '{n: Edges(batch.roles[:, 0], batch.roles[:, 1, :, None]) for n in ("next", "later")}'
+        ),
     ),
     "nothing to find": case("doubt relations: no circuit can be found", relations("{}")),
     "a depth with more hops": case(

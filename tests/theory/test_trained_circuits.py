@@ -32,6 +32,6 @@ def test_they_respect_the_flow_but_for_one_path(file, broken, paths, jumping):
     assert [one.broken for one in along if one.broken] == broken
     assert (min(map(len, found)), max(map(len, found))) == paths
     assert fewest_paths(3) == 6
-    # docs/recipes.md: in how many the query looks two facts ahead, or further
+    # docs/experiments/recipes.md: in how many the query looks two facts ahead, or further
     far = {"s0←s4", "s0←s5", "s0←s6"}
     assert sum(any(path.relation in far for path in own) for own in found) == jumping

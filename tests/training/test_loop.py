@@ -1,15 +1,13 @@
 """Schedules, partial losses, and that training follows its config."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from headway.models import Transformer
-from headway.training import (
-    TrainingConfig,
-    evaluate,
-    held_out,
-    train,
-)
+from headway.tasks import Hops
+from headway.training import TrainingConfig, evaluate, held_out, predictions, train
 from headway.training.state import State
 
 
@@ -59,6 +57,15 @@ def test_metrics_tell_what_happened(tiny, tmp_path):
     assert outcome is not None
     assert outcome["step"] == 12
     assert outcome["val_loss"] == lines[-1]["val_loss"]
+
+
+def test_metrics_of_tokens_tell_the_share_of_right_answers(tiny, tmp_path):
+    run = train(replace(tiny, task=Hops(asked=(1, 2), n_places=8)), tmp_path / "run")
+    task, last = run.task, run.metrics()[-1]
+    batch = held_out(task, tiny.training.eval_examples, tiny.seed, "cpu")
+    right = task.targets.accuracies(predictions(run.model(), batch), batch.targets)
+    assert last["accuracy"] == pytest.approx(dict(zip(task.hops, right.tolist(), strict=True)))
+    assert f", accuracy {right.mean().item():.1%}" in " ".join(str(run).split())
 
 
 def test_watching_sees_every_step(tiny, tmp_path):

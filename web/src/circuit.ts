@@ -24,7 +24,6 @@ export interface Row {
   bottom: number;
 }
 
-
 /** Rows of layers from the bottom up; neighbours without a path fold into one. */
 export function rowsOf(layers: number, used: Set<number>, top: number, bottom: number): Row[] {
   const rows: Row[] = [];
@@ -48,7 +47,7 @@ export function rowsOf(layers: number, used: Set<number>, top: number, bottom: n
 /** The height of the stream before a layer, or after the last. */
 export function level(rows: Row[], layer: number): number {
   const row = rows.find(({ first, last }) => first <= layer && layer <= last);
-  return row ? row.bottom : (rows.at(-1)?.top ?? 0);
+  return row ? row.bottom : (rows.at(-1)?.top ?? 26);
 }
 
 /** Where columns stand; those on the way are given room for their names first. */
@@ -78,13 +77,12 @@ export interface Upright {
 /** What arrows on the way leave standing, from where each arrives to where it is last used; in
  * every column a lane for each colour. */
 export function uprights(way: Edge[], position: number, layers: number, colours: number[]) {
-  const found = new Map<string, Upright>();
+  const found: Upright[] = [];
   const add = (column: number, from: number, to: number, path: number) => {
     if (to <= from) return;
-    const key = `${column} ${colours[path]}`;
-    const known = found.get(key);
-    const lane = [...found.values()].filter((one) => one.column === column).length;
-    if (!known) found.set(key, { column, from, to, path, lane });
+    const here = found.filter((one) => one.column === column);
+    const known = here.find((one) => colours[one.path] === colours[path]);
+    if (!known) found.push({ column, from, to, path, lane: here.length });
     else Object.assign(known, { from: Math.min(from, known.from), to: Math.max(to, known.to) });
   };
   for (const edge of way) {
@@ -96,5 +94,5 @@ export function uprights(way: Edge[], position: number, layers: number, colours:
       && colours[other.path] === colours[edge.path]);
     if (!brought) add(edge.from, 0, edge.layer, edge.path);
   }
-  return [...found.values()];
+  return found;
 }

@@ -1,7 +1,8 @@
-import type { CircuitPath, Page, RunPage, Sequence } from "../data";
+import type { Page, RunPage, Sequence } from "../data";
 
-/** Bytes that Python packed: gzip, as base64. */
+/** Bytes that Python packed, gzip as base64; none of an empty text. */
 async function unpacked(text: string): Promise<Uint8Array> {
+  if (!text) return new Uint8Array();
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
@@ -30,29 +31,23 @@ export interface Prepared {
   maps: Uint8Array;
 }
 
-const NOTHING = new Uint8Array();
-
-function edgesOf(paths: CircuitPath[], index: number): Edge[] {
-  return paths.flatMap(({ cells, layer }, path) =>
-    (cells[index] ?? []).map(([to, from]) => ({ path, from, to, layer })));
-}
-
 async function example(page: RunPage, sequence: Sequence, index: number): Promise<Example> {
   return {
     sequence,
-    edges: edgesOf(page.circuit?.paths ?? [], index),
+    edges: (page.circuit?.paths ?? []).flatMap(({ cells, layer }, path) =>
+      (cells[index] ?? []).map(([to, from]) => ({ path, from, to, layer }))),
     queries: [...new Set(sequence.questions.map((question) => question.position))],
-    answers: sequence.answers ? await unpacked(sequence.answers) : NOTHING,
-    along: sequence.along ? await unpacked(sequence.along) : NOTHING,
+    answers: await unpacked(sequence.answers),
+    along: await unpacked(sequence.along),
   };
 }
 
 /** A page's data, with what is packed unpacked. */
 export async function prepared(page: Page): Promise<Prepared> {
-  if (page.kind !== "run" && page.kind !== "widget") return { page, examples: [], maps: NOTHING };
+  const run = page.kind === "runs" || page.kind === "list" ? null : page;
   return {
     page,
-    examples: await Promise.all(page.sequences.map((one, i) => example(page, one, i))),
-    maps: page.attention ? await unpacked(page.attention.packed) : NOTHING,
+    examples: await Promise.all((run?.sequences ?? []).map((one, i) => example(run!, one, i))),
+    maps: await unpacked(run?.attention?.packed ?? ""),
   };
 }

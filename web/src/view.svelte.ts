@@ -23,16 +23,13 @@ export class View {
   tab = $state<Tab>("attention");
   playing = $state(false);
   connection = $state("");
-  embedded = $state(false);
+  embedded = new URLSearchParams(location.search).get("embed") === "circuit";
   fresh = true;
   tell: ((traits: Traits) => void) | null = null;
 
   constructor(prepared: Prepared) {
     this.prepared = prepared;
     this.at = this.last;
-    if (typeof location !== "undefined") {
-      this.embedded = new URLSearchParams(location.search).get("embed") === "circuit";
-    }
   }
 
   get page(): Page {
@@ -44,7 +41,7 @@ export class View {
   }
 
   get steps(): number[] {
-    return "steps" in this.page ? this.page.steps : [];
+    return this.run.steps ?? [];
   }
 
   get last(): number {
@@ -63,9 +60,9 @@ export class View {
     return this.prepared.examples[this.sequence] ?? null;
   }
 
-  /** The path that is cut, by its number; -1 if none is. */
-  get cutNumber(): number {
-    return this.paths.findIndex(({ key }) => key === this.cut);
+  /** The path that stands out: the one pointed at, or else the one chosen. */
+  get lit(): string | null {
+    return this.pointed ?? this.chosen;
   }
 
   path(key: string | null): CircuitPath | null {
@@ -88,11 +85,6 @@ export class View {
     this.changed();
   }
 
-  /** The path that stands out: the one pointed at, or else the one chosen. */
-  get lit(): string | null {
-    return this.pointed ?? this.chosen;
-  }
-
   /** Cut a path, or heal it if it is cut. */
   toggle(key: string | null): void {
     this.cut = this.chosen = this.cut === key ? null : key;
@@ -106,22 +98,19 @@ export class View {
 
   /** Attention along an arrow over the sequence shown, at the step shown; as a share. */
   along(edge: number): number {
-    const { along, edges } = this.example as Example;
-    const value = along[this.at * edges.length + edge];
-    return value === undefined || value === 255 ? 0 : value / 100;
+    const { along, edges } = this.example!;
+    return (along[this.at * edges.length + edge] ?? 0) / 100;
   }
 
-  /** What is answered to a question at the step shown, with a path cut or none; -1 if unknown. */
-  answer(question: number, cut = this.cutNumber): number {
-    const { answers, sequence } = this.example as Example;
-    const row = (1 + cut) * this.run.answer_steps.length + this.answered;
-    const value = answers[row * sequence.questions.length + question];
-    return value === undefined || value === 255 ? -1 : value;
-  }
-
-  /** The kept step whose answers are shown: the nearest. */
-  get answered(): number {
-    return nearest(this.run.answer_steps, this.at);
+  /** What is answered to a question at the nearest step with answers, with what is cut; -1 if that
+   * is not known. */
+  answer(question: number): number {
+    const { answers, sequence } = this.example!;
+    const variant = 1 + this.paths.findIndex(({ key }) => key === this.cut);
+    const kept = this.run.answer_steps;
+    const row = variant * kept.length + nearest(kept, this.at);
+    const value = answers[row * sequence.questions.length + question] ?? 255;
+    return value === 255 ? -1 : value;
   }
 
   follow({ step, path, cut }: Traits): void {
@@ -138,25 +127,28 @@ export class View {
     const [step, wasLast] = [this.step, this.at === this.last];
     this.prepared = prepared;
     this.at = wasLast || step === null ? this.last : nearest(this.steps, step);
-    this.sequence = Math.max(0, Math.min(this.sequence, prepared.examples.length - 1));
-    this.query = Math.max(0, Math.min(this.query, (this.example?.queries.length ?? 1) - 1));
+    this.within(this.sequence, this.query);
     if (!this.path(this.chosen)) this.cut = this.chosen = null;
   }
 
   readAddress(): void {
     const given = new URLSearchParams(location.hash.slice(1));
-    const count = (name: string) => {
+    const count = (name: string, otherwise: number) => {
       const text = given.get(name) ?? "";
-      return /^\d{1,15}$/.test(text) ? +text : null;
+      return /^\d{1,15}$/.test(text) ? +text : otherwise;
     };
-    const step = count("step");
-    this.fresh = step === null && given.size === 0;
-    if (this.steps.length) this.at = step === null ? this.last : nearest(this.steps, step);
-    this.sequence = Math.min((count("sequence") ?? 1) - 1, this.prepared.examples.length - 1);
-    this.sequence = Math.max(0, this.sequence);
-    this.query = Math.min(count("asked") ?? 0, (this.example?.queries.length ?? 1) - 1);
+    this.fresh = given.size === 0;
+    const step = count("step", -1);
+    this.at = step < 0 ? this.last : nearest(this.steps, step);
+    this.within(count("sequence", 1) - 1, count("asked", 0));
     this.cut = this.chosen = this.path(given.get("cut"))?.key ?? null;
     this.tab = TABS.find((tab) => tab === given.get("tab")) ?? this.tab;
+  }
+
+  /** Show a sequence and a query, or the last that there are. */
+  private within(sequence: number, query: number): void {
+    this.sequence = Math.max(0, Math.min(sequence, this.prepared.examples.length - 1));
+    this.query = Math.max(0, Math.min(query, (this.example?.queries.length ?? 1) - 1));
   }
 
   /** The part of the address that leads to what is shown. */
@@ -179,9 +171,6 @@ export class View {
 
 /** The number of the value that is nearest. */
 export function nearest(values: number[], value: number): number {
-  let best = 0;
-  values.forEach((one, i) => {
-    if (Math.abs(one - value) < Math.abs(values[best] - value)) best = i;
-  });
-  return best;
+  const far = values.map((one) => Math.abs(one - value));
+  return Math.max(0, far.indexOf(Math.min(...far)));
 }

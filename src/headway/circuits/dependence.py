@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from headway.circuits.discovery import Condition, Finding
+from headway.circuits.discovery import Condition, Discovery, Finding
 from headway.circuits.emergence import EMERGES_AT, crossing, hop_steps
 from headway.circuits.flows import NEEDS, Kind, Lost, lost_without
 from headway.circuits.mechanism import WrittenPath
@@ -174,6 +174,10 @@ class Dependence(Finding):
     clamped: list[Training]
     pairs: list[Pair]
     sequences: int
+
+    def is_of(self, found: Discovery) -> bool:
+        """True if it is about the circuit that was discovered."""
+        return self.circuit == found.circuit.paths
 
     @property
     def throughout(self) -> bool:

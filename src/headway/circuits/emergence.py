@@ -83,6 +83,10 @@ class Timeline(Finding):
     in_chain_order: bool | None
     sequences: int
 
+    def is_of(self, found: Discovery) -> bool:
+        """True if it is about the circuit that was discovered."""
+        return [one.path for one in self.paths] == found.circuit.paths
+
     @property
     def half(self) -> dict[AttentionPath, float | None]:
         """The step at which each path first has half of its final attention.
@@ -162,7 +166,7 @@ def emergence(
         hops = hop_steps(run.metrics(), its.hops)
         found = run.load(Discovery)
         timeline = _dated(kept, its, batch, circuit, watch, hops)
-        if found is None or found.circuit.paths == circuit.paths:
+        if found is None or timeline.is_of(found):
             run.save(timeline)
     return timeline
 

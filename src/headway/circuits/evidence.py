@@ -16,7 +16,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.circuits.ablation import Bench
+from headway import theory
+from headway.circuits.ablation import Bench, First
 from headway.circuits.mechanism import (
     Circuit,
     Corrupted,
@@ -27,26 +28,17 @@ from headway.circuits.mechanism import (
     WrittenPath,
 )
 from headway.circuits.mlps import MLPs, mlps_of
-from headway.circuits.patterns import ABLATIONS, Attention, relation_attention
+from headway.circuits.patterns import ABLATIONS, Attention
 from headway.circuits.search import free_above, losses_twice
 from headway.circuits.subject import fresh
 from headway.circuits.yardstick import Likenesses, Yardstick, likenesses
-from headway.models import Tappable
 from headway.paths import AttentionPath
-from headway.tasks import Batch, Task
-from headway.theory import Flow
 
 DRAWN = 2048
 """Further sequences, for the intervals of losses."""
 
 RESAMPLES = 1_000
 INTERVAL = 0.95
-
-STRONG = 0.3
-"""Mean attention from here on counts as strong."""
-
-MOST_STRAYS = 48
-"""Strays that are cut at most, the strongest first."""
 
 
 @dataclass(frozen=True)
@@ -96,21 +88,6 @@ class BackUp:
     path: WrittenPath
     by: WrittenPath
     loss: float
-
-
-@dataclass(frozen=True)
-class Stray:
-    """Strong attention along a relation that is no path of the circuit.
-
-    Attributes:
-        path: layer, head and relation.
-        attention: along it, averaged over sequences and rows.
-        rise: of the model's loss with this attention at zero, all else as it is.
-    """
-
-    path: AttentionPath
-    attention: float
-    rise: float
 
 
 @dataclass(frozen=True)
@@ -315,7 +292,8 @@ def _serving(
 ) -> Iterator[tuple[tuple[AttentionPath, AttentionPath], float]]:
     """The pairs of paths whose circuit stays below the threshold in both ways, and its loss."""
     layers = (min(a.layer, b.layer) for a, b in pairs)
-    losses = losses_twice(bench, [*zip(circuits, layers, strict=True)], threshold)
+    judge = First(bench, bench.sequences)
+    losses = losses_twice(judge, [*zip(circuits, layers, strict=True)], threshold)
     return ((pair, x) for pair, x in zip(pairs, losses, strict=True) if x < math.inf)
 
 
@@ -346,38 +324,7 @@ def with_path(circuit: Circuit, path: AttentionPath) -> Circuit:
     return circuit.replacing(path.at, Paths(old | {path.relation}))
 
 
-def strays(
-    model: Tappable, task: Task, batch: Batch, paths: Sequence[AttentionPath]
-) -> list[Stray]:
-    """Strong attention along other relations than a circuit's paths, the strongest first.
-
-    A head's attention has to go somewhere. Where it goes when there is nothing to fetch looks as
-    strong in a map as a path does, and costs nothing to cut.
-
-    Args:
-        model: of any kind that has a tap.
-        task: that it was trained on.
-        batch: over which attention and losses are averaged.
-        paths: of the circuit.
-    """
-    bench = Bench(model, task, batch)
-    attention = relation_attention(model, task, batch, names=bench.patterns.relations)
-    found = [
-        (share, AttentionPath.of(layer, head, name))
-        for name, layers in attention.items()
-        for layer, heads in enumerate(layers)
-        for head, share in enumerate(heads)
-        if share >= STRONG and AttentionPath.of(layer, head, name) not in paths
-    ]
-    found = sorted(found, key=lambda one: (-one[0], one[1]))[:MOST_STRAYS]
-    cuts = [{path.at: KnockOut(frozenset({path.relation}))} for _, path in found]
-    whole, *without = bench.losses([{}, *cuts])
-    return [
-        Stray(path, share, loss - whole) for (share, path), loss in zip(found, without, strict=True)
-    ]
-
-
-def infeasible(flow: Flow, circuit: Circuit, causal: bool) -> list[AttentionPath]:
+def infeasible(flow: "theory.Flow", circuit: Circuit, causal: bool) -> list[AttentionPath]:
     """The paths between roles that share no piece at their layer, whatever is below.
 
     Paths that are not between roles of the flow are left out.

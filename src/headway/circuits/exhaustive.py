@@ -20,6 +20,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, ClassVar
 
+from headway import theory
 from headway.circuits.ablation import Bench
 from headway.circuits.ablation import workers as threads
 from headway.circuits.discovery import Condition, Discovery, Finding, saved_discovery
@@ -32,13 +33,12 @@ from headway.circuits.mechanism import (
     WrittenPath,
     name_of,
 )
-from headway.circuits.search import candidates_of
+from headway.circuits.search import candidates_among
 from headway.circuits.subject import Subject, opened, require_fits, studied
 from headway.errors import HeadwayError, require
 from headway.paths import AttentionPath
 from headway.tasks import Task
 from headway.text import counted, wrapped
-from headway.theory import is_minimal_circuit
 from headway.training.run import Run
 
 SHOWN = 10
@@ -231,7 +231,7 @@ def _exhausted(
         return Bench(subject.model, subject.task, batch, found.ablation)
 
     own, idle = bench(), idle_mechanisms(found.circuit)
-    candidates = candidates_of(own, found.attention, found.circuit)
+    candidates = candidates_among(own, found.attention, found.circuit)
     benches = [bench() for _ in range(workers or os.cpu_count() or 1)]
     with threads(workers, benches) as work:
 
@@ -274,7 +274,7 @@ def _flow_minimal(
     ends = {end for circuit in circuits for path in circuit for end in path.relation.ends or ("",)}
     if flow is None or not ends <= set(flow.roles):
         return None
-    return sum(is_minimal_circuit(flow, circuit, causal) for circuit in circuits)
+    return sum(theory.is_minimal_circuit(flow, circuit, causal) for circuit in circuits)
 
 
 def _is_stay(path: AttentionPath) -> bool:

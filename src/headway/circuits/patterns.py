@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headway.circuits.mechanism import (
+    AN_MLP,
     Corrupted,
     Head,
     Identity,
@@ -281,7 +282,7 @@ def tap_of(
         for i, candidate in enumerate(candidates):
             own = pattern[i * size : (i + 1) * size]
             for (at, head), mechanism in candidate.items():
-                if at == layer:
+                if at == layer and head != AN_MLP:
                     rows = start, start + pattern.shape[2]
                     own[:, head] = patterns.edit((at, head), mechanism, own[:, head], rows, part)
         return pattern

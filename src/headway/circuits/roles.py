@@ -102,12 +102,12 @@ def joins_roles(task: Task | Cast, paths: Sequence[AttentionPath]) -> bool:
 def position_labels(task: Task, batch: Batch) -> list[str]:
     """A name for every position of the batch's first sequence.
 
-    A token by its number. Of vectors the symbol and its chain, if the symbols are known: a letter
-    for the chain and the number of the symbol, `a0 a1 … b0`, or the symbol and the number of the
-    chain, `x1`; otherwise the role and its chain. Positions outside all chains get `·`.
+    A token by its name or number. Of vectors the symbol and its chain, if the symbols are known: a
+    letter for the chain and the number of the symbol, `a0 a1 … b0`, or the symbol and the number of
+    the chain, `x1`; otherwise the role and its chain. Positions outside all chains get `·`.
     """
     if task.vocabulary is not None:
-        return [str(token) for token in batch.inputs[0].tolist()]
+        return [task.token_name(token) for token in batch.inputs[0].tolist()]
     labels = ["·"] * task.length
     for place in places(task):
         row = batch.roles[0, task.roles.index(place.role)].tolist()

@@ -152,7 +152,7 @@ def necessity_table(
     """
     trials = found.evidence.trials
     rows = [["path", "attention", "without", "free above"]]
-    rows[0] += ["emerged at step"] if emerged is not None else ["again"] if trials else []
+    rows[0] += ["emerged"] if emerged is not None else ["again"] if trials else []
     for n in found.evidence.necessity:
         row = [str(n.path), f"{n.attention:.2f}", f"{n.loss:.3f}", f"{n.free:.3f}"]
         if emerged is not None:

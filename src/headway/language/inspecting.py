@@ -31,12 +31,12 @@ from rich.markup import escape
 from tenacity import RetryError
 
 from headway.errors import HeadwayError
+from headway.fields import values_of
 from headway.intervals import wilson
 from headway.language.accuracy import mean
 from headway.language.asking import Asked
 from headway.language.formulations import formulation
 from headway.language.question import Question, matched
-from headway.words import values_of
 
 RETRIES = 6
 """Retries of a call, after 3, 6, 12, … seconds: a dead endpoint is given up in minutes."""

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from headway.late import late
 from headway.models.config import TransformerConfig as TransformerConfig
-from headway.models.tap import Tap as Tap
-from headway.models.tap import Tappable as Tappable
-from headway.models.tap import attention_patterns as attention_patterns
+from headway.models.tapped import Tap as Tap
+from headway.models.tapped import Tappable as Tappable
 from headway.models.tapped import Tapped as Tapped
+from headway.models.tapped import attention_patterns as attention_patterns
 from headway.models.tapped import tapped as tapped
 from headway.models.transformer import Transformer as Transformer
 

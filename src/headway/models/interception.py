@@ -23,7 +23,7 @@ from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from headway.errors import HeadwayError, require
-from headway.models.tap import Tap
+from headway.models.tapped import Tap
 
 SOFTMAXES = {F.softmax, torch.softmax, torch.Tensor.softmax, torch.special.softmax}
 PRODUCTS = {

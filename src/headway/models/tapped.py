@@ -1,19 +1,58 @@
-"""A tap for any PyTorch module whose attention is a softmax over keys."""
+"""The tap: what a model hands every attention pattern to, what has one, and one for any module."""
 
+import sys
 import warnings
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.overrides import BaseTorchFunctionMode
 
 from headway.errors import HeadwayError, require
-from headway.models.passes import intercepted, output_of
-from headway.models.tap import Tap
+from headway.userfile import described
 
 if TYPE_CHECKING:
-    from headway.models.interception import Reads
+    from headway.models.interception import Interception, Reads
     from headway.models.trial import Shape
+
+Tap = Callable[[int, Float[Tensor, "batch head query key"]], Tensor]
+"""Called with a layer and its attention pattern; the layer uses the pattern that is returned."""
+
+
+@runtime_checkable
+class Tappable(Protocol):
+    """A model with a tap: what discovery, emergence and the page need of one."""
+
+    @property
+    def n_layers(self) -> int:
+        """The number of calls of the tap in one pass, with 0, 1, …"""
+        ...
+
+    @property
+    def n_heads(self) -> int:
+        """Heads in every layer."""
+        ...
+
+    def __call__(self, inputs: Tensor, tap: Tap | None = None) -> Tensor:
+        """Outputs [batch, position or read-out, output]; every pattern passes through `tap`."""
+        ...
+
+
+def attention_patterns(
+    model: Tappable, inputs: Tensor, through: Tap | None = None
+) -> Float[Tensor, "batch layer head query key"]:
+    """The attention pattern of every head of every layer, edited by the tap `through`."""
+    seen: list[Tensor] = []
+
+    def record(layer: int, pattern: Tensor) -> Tensor:
+        seen.append(pattern if through is None else through(layer, pattern))
+        return seen[-1]
+
+    model(inputs, record)
+    return torch.stack(seen, dim=1)
 
 
 def tapped(module: nn.Module, inputs: Tensor | None = None) -> "Tapped":
@@ -122,3 +161,55 @@ def _shape_of(module: nn.Module, inputs: Tensor) -> "Shape":
             stacklevel=3,
         )
     return shape
+
+
+def intercepted(module: nn.Module, inputs: Tensor, seen: "Interception") -> Tensor:
+    """The output of a module whose attention is caught.
+
+    Args:
+        module: that is called.
+        inputs: its only argument.
+        seen: catches attention.
+
+    Raises:
+        HeadwayError: if the module fails, or its attention cannot be seen.
+    """
+    try:
+        with eagerly(), seen:
+            return output_of(module, inputs)
+    except HeadwayError:
+        if seen.failed is not None:
+            raise seen.failed from None
+        raise
+
+
+def output_of(module: nn.Module, inputs: Tensor) -> Tensor:
+    """The tensor that a module gives.
+
+    Raises:
+        HeadwayError: if it gives none, or fails.
+    """
+    name = type(module).__name__
+    try:
+        result = module(inputs)
+    except HeadwayError:
+        raise
+    except Exception as error:  # whatever a module of somebody's may raise
+        shape = list(inputs.shape)
+        raise HeadwayError(f"{name} raises {described(error)}, at inputs of {shape}") from error
+    first = next(iter(result), None) if isinstance(result, tuple) else result
+    output = getattr(result, "logits", first)
+    if not (isinstance(output, Tensor) and output.is_floating_point()):
+        raise HeadwayError(
+            f"the output of {name} is a {type(result).__name__}: it must be a floating-point "
+            "tensor, a tuple that starts with one, or an object with .logits"
+        )
+    return output
+
+
+def eagerly() -> AbstractContextManager[Any]:
+    """Lets compiled modules run as they were written, so that their calls are seen, and without a
+    compilation of their own."""
+    if "torch._dynamo" not in sys.modules:  # nothing is compiled, and to load it takes a second
+        return nullcontext()
+    return torch.compiler.set_stance("force_eager")

@@ -31,8 +31,7 @@ from headway.models.interception import (
     name_of,
     tensors_in,
 )
-from headway.models.passes import intercepted, output_of
-from headway.models.tap import Tap
+from headway.models.tapped import Tap, intercepted, output_of
 
 BITS, DRAWN = 5, 3
 """Bits of a position's number that make sets of positions; sets that are drawn if it has more."""

@@ -3,12 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from headway.fields import MACHINE, natural, said, short_names, varied
 from headway.report.findings import Findings
-from headway.words import MACHINE, natural, said, short_names, varied
 
 SEED = "seed"
-MISSING = "—"
-"""Stands for the value of a field that a run's config does not have."""
 
 
 @dataclass(frozen=True)
@@ -33,16 +31,8 @@ class Axis:
 
 
 def value_of(member: Findings, field: str) -> str:
-    """A run's value of a field, as text."""
-    return said(member.fields[field]) if field in member.fields else MISSING
-
-
-def number_of(member: Findings, field: str) -> float | None:
-    """A run's value of a field if it is a number."""
-    value = member.fields.get(field)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    return None
+    """A run's value of a field, as text; a dash if its config does not have it."""
+    return said(member.fields[field]) if field in member.fields else "—"
 
 
 def axes_of(members: Sequence[Findings]) -> list[Axis]:
@@ -60,7 +50,10 @@ def axes_of(members: Sequence[Findings]) -> list[Axis]:
         elif all(name in member.fields for member in members):
             chosen[by].append(name)
     short = short_names(list(chosen))
-    return [Axis(name, short[name], _values(members, name), chosen[name]) for name in chosen]
+    return [
+        Axis(name, short[name], sorted({value_of(m, name) for m in members}, key=_rank), along)
+        for name, along in chosen.items()
+    ]
 
 
 def grouped(
@@ -75,19 +68,13 @@ def grouped(
 
 def _follows(members: Sequence[Findings], name: str, other: str) -> bool:
     """Whether one field's value follows from another's, in these runs."""
-    seen: dict[str, str] = {}
-    return all(
-        seen.setdefault(value_of(member, other), value_of(member, name)) == value_of(member, name)
-        for member in members
-    )
+    pairs = {(value_of(member, other), value_of(member, name)) for member in members}
+    return len(pairs) == len(dict(pairs))
 
 
-def _values(members: Sequence[Findings], name: str) -> list[str]:
-    """The values that occur: numbers by size, then words, then none at all."""
-    found = {value_of(member, name): number_of(member, name) for member in members}
-
-    def rank(value: str) -> tuple[bool, bool, float, list[str]]:
-        number = found[value]
-        return value == MISSING, number is None, number or 0.0, natural(value)
-
-    return sorted(found, key=rank)
+def _rank(value: str) -> tuple[bool, float, list[str]]:
+    """Numbers by size, then words."""
+    try:
+        return False, float(value), []
+    except ValueError:
+        return True, 0.0, natural(value)

@@ -1,9 +1,9 @@
 """A run's circuit as data: its places, its paths with their curves, and what is measured of it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from headway.circuits import ABLATIONS
 from headway.circuits.flows import lost_without
-from headway.circuits.mechanism import name_of
 from headway.circuits.roles import joins_roles, places, symbol_order
 from headway.paths import AttentionPath
 from headway.report import schema
@@ -36,7 +36,8 @@ def circuit_data(
     Args:
         findings: of a run.
         steps: of the page, for the curves of paths.
-        cells: where relations lead in the examples.
+        cells: where relations lead in the examples; without them it is not told what is lost
+            without a path either.
     """
     if findings.discovery is None:
         return None
@@ -52,43 +53,41 @@ def circuit_data(
             for place in places(task)
         ],
         joined=joins_roles(task, findings.discovery.circuit.paths),
-        paths=_paths(findings, steps, cells or {}),
+        paths=list(_paths(findings, steps, cells)),
     )
 
 
 def _paths(
-    findings: Findings, steps: Sequence[int], cells: dict[str, list[list[tuple[int, int]]]]
-) -> list[schema.CircuitPath]:
+    findings: Findings,
+    steps: Sequence[int],
+    cells: dict[str, list[list[tuple[int, int]]]] | None,
+) -> Iterator[schema.CircuitPath]:
     timeline, task, paths = findings.timeline, findings.task, findings.paths
     looks, standing = path_looks(task, paths), [place.role for place in places(task)]
-    lost = lost_without(task, paths, findings.causal) or {}
+    lost = lost_without(task, paths, findings.causal) or {} if cells is not None else {}
     histories = {} if timeline is None else {h.path: h for h in timeline.paths}
-    found = []
     for path in paths:
         rest, history, look = lost.get(path), histories.get(path), looks[path]
         query, key = path.relation.ends or ("", "")
         between = query in standing and key in standing
-        found.append(
-            schema.CircuitPath(
-                key=path_key(path),
-                layer=path.layer,
-                head=path.head,
-                label=typeset(str(path)),
-                query=standing.index(query) if between else None,
-                attended=standing.index(key) if between else None,
-                colour=look.colour,
-                dashes=look.dashes,
-                carries=[typeset(symbol) for symbol in look.carries],
-                cells=cells.get(path.relation, []),
-                attention=[] if history is None else at_steps(findings, history.attention, steps),
-                without=[] if history is None else at_steps(findings, history.loss_without, steps),
-                emerged=history and history.emerged,
-                needed=history and history.needed,
-                lost=[] if rest is None else list(map(path_key, rest.paths)),
-                answers=[] if rest is None else list(map(typeset, rest.answers)),
-            )
+        yield schema.CircuitPath(
+            key=path_key(path),
+            layer=path.layer,
+            head=path.head,
+            label=typeset(str(path)),
+            query=standing.index(query) if between else None,
+            attended=standing.index(key) if between else None,
+            colour=look.colour,
+            dashes=look.dashes,
+            carries=[typeset(symbol) for symbol in look.carries],
+            cells=(cells or {}).get(path.relation, []),
+            attention=[] if history is None else at_steps(findings, history.attention, steps),
+            without=[] if history is None else at_steps(findings, history.loss_without, steps),
+            emerged=history and history.emerged,
+            needed=history and history.needed,
+            lost=[] if rest is None else list(map(path_key, rest.paths)),
+            answers=[] if rest is None else list(map(typeset, rest.answers)),
         )
-    return found
 
 
 def at_steps(
@@ -125,26 +124,11 @@ def evidence(findings: Findings) -> schema.Table | None:
         rows=rows,
         keys=list(map(path_key, findings.paths)),
         note=(
-            f"At the last step; loss of the circuit ({findings.ablation}) without the path, heads"
-            " above as found or free, whichever is worse. Whole:"
+            f"At the last step; loss of the circuit ({ABLATIONS[found.ablation]}) without the path,"
+            " heads above as found or free, whichever is worse. Whole:"
             f" {rounded(found.replaced_loss)}; threshold: {rounded(found.threshold)}."
         ),
     )
-
-
-def heads(findings: Findings) -> schema.Table | None:
-    """What every head does; None if that is not known."""
-    if (found := findings.discovery) is None:
-        return None
-    rows = [
-        [name_of(head), typeset(str(mechanism)), found.evidence.alone.get(head)]
-        for head, mechanism in sorted(found.circuit.mechanisms.items(), key=lambda one: one[0])
-    ]
-    note = (
-        "The loss of the model with this head alone replaced by what it does; as it is:"
-        f" {rounded(found.intact_loss)}. The simplest mechanism that keeps the loss small is kept."
-    )
-    return schema.Table("", ["head", "what it does", "loss so"], rows, note=note)
 
 
 def stream(findings: Findings) -> schema.Table | None:

@@ -226,8 +226,10 @@ def _sequence(
 
     def name(answer: int, hop: int) -> str:
         """An answer as it is printed."""
-        if of_tokens or answer < 0:
+        if answer < 0:
             return str(answer)
+        if of_tokens:
+            return task.token_name(answer)
         chain, symbol = where[first + answer][1], task.hops[hop]
         letter = chain_letter(answer if chain is None else chain)
         end = symbol.partition("_")[2]

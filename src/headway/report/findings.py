@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from headway.circuits import (
-    ABLATIONS,
     THRESHOLD,
     Certificate,
     Discovery,
@@ -94,20 +93,13 @@ class Findings:
             raise HeadwayError(f"{run.folder}: circuit.json: standing is of another task's roles")
         certificate, depends = run.load(Certificate), run.load(Dependence)
         if discovery:
-            own = discovery.circuit.paths
-            dates = timeline is None or [history.path for history in timeline.paths] == own
-            certifies = certificate is None or certificate.is_of(discovery)
-            asks = depends is None or depends.circuit == own
-            for agrees, file, what, how in (
-                (dates, "emergence.json dates", "date", ["emergence"]),
-                (certifies, "certificate.json is of", "certify", ["circuit", "--certify"]),
-                (asks, "dependence.json is about", "ask about", ["depend"]),
-            ):
-                if not agrees:
-                    raise HeadwayError(
-                        f"{run.folder}: {file} another circuit than circuit.json;"
-                        f" {what} this one with: {command(*how, run.folder)}"
-                    )
+            own, folder = discovery.circuit.paths, run.folder
+            if timeline and [history.path for history in timeline.paths] != own:
+                raise _mixed("emergence.json dates", "date", "emergence", folder)
+            if certificate and not certificate.is_of(discovery):
+                raise _mixed("certificate.json is of", "certify", "circuit", "--certify", folder)
+            if depends and depends.circuit != own:
+                raise _mixed("dependence.json is about", "ask about", "depend", folder)
         return cls(
             run=run,
             metrics=run.metrics(),
@@ -194,42 +186,33 @@ class Findings:
         return flow.along(self.paths, self.causal, self.run.config.model.n_layers)
 
     @property
-    def no_circuit(self) -> str | None:
-        """Why there is no circuit to look for, as a sentence; None if there may be one."""
-        return no_circuit(self.run)
-
-    @property
     def no_maps(self) -> str | None:
         """Why there is no attention to show, as a sentence; None if there is."""
-        if self.no_circuit is not None:
-            return self.no_circuit
+        if (why := no_circuit(self.run)) is not None:
+            return why
         if not self.checkpoints:
             return "The run has no checkpoint yet, so there is no attention to show."
         model = self.run.config.model
         if isinstance(model, Module) and self.run.build is None and model.builder is None:
-            return (
-                "The model was recorded without a way to build it again, so there is no attention"
-                " to show."
-            )
+            rest = "so there is no attention to show"
+            return f"The model was recorded without a way to build it again, {rest}."
         return None
 
     @property
     def missing(self) -> dict[str, str]:
         """Why parts of a page are not there, each with the command that would help."""
-        folder, lacks = self.run.folder, dict[str, str]()
-        if not self.metrics:
-            lacks["evaluations"] = "There is no evaluation yet."
+        lacks = {} if self.metrics else {"evaluations": "There is no evaluation yet."}
         if self.no_maps is not None:
             lacks["attention"] = self.no_maps
-        if self.no_circuit is not None:
-            lacks["circuit"] = self.no_circuit
+        if (why := no_circuit(self.run)) is not None:
+            lacks["circuit"] = why
         elif self.discovery is None:
-            how, why = command("circuit", folder), refusal(self.run)
+            how, why = command("circuit", self.run.folder), refusal(self.run)
             lacks["circuit"] = f"The circuit has not been looked for yet: {how}"
             if why is not None:
                 lacks["circuit"] = f"{why} To look all the same: {how} --threshold LOSS"
         elif self.timeline is None:
-            how = command("emergence", folder)
+            how = command("emergence", self.run.folder)
             lacks["emergence"] = f"The circuit's paths are not dated yet: {how}"
         return lacks
 
@@ -250,11 +233,6 @@ class Findings:
     def least(self) -> Least:
         """The flow minimum of the run's task under the model's mask."""
         return Least.of(self.task, self.causal)
-
-    @property
-    def ablation(self) -> str:
-        """How heads were replaced, in words; empty if they were not."""
-        return "" if self.discovery is None else ABLATIONS[self.discovery.ablation]
 
     @functools.cached_property
     def heads(self) -> list[Head]:
@@ -287,6 +265,14 @@ class Findings:
         """The positions of an example that the page shows: the last ones, if there are many."""
         most = min(MOST_POSITIONS, math.isqrt(MOST_CELLS // len(self.followed_heads)))
         return range(self.task.length)[-most:]
+
+
+def _mixed(says: str, what: str, *how: object) -> HeadwayError:
+    """The error that findings of one folder are about two circuits."""
+    return HeadwayError(
+        f"{how[-1]}: {says} another circuit than circuit.json; {what} this one with:"
+        f" {command(*how)}"
+    )
 
 
 def no_circuit(run: Run) -> str | None:

@@ -1,7 +1,11 @@
-"""How names and numbers are printed, in figures and on the page."""
+"""How names and settings are printed, in figures and on the page."""
 
 import re
 from collections.abc import Sequence
+
+from headway.tasks import Task
+from headway.text import counted
+from headway.training import RunConfig
 
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -24,8 +28,24 @@ def shortened(name: str, most: int = 18) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
-def layers_told(layers: Sequence[int]) -> str:
-    """Layers as they are asked for: `20`, `20..29`, `3,7`; the intact model has none."""
-    if len(layers) > 2 and list(layers) == list(range(layers[0], layers[-1] + 1)):
-        return f"{layers[0]}..{layers[-1]}"
-    return ",".join(map(str, layers)) or "–"
+def task_words(task: Task) -> str:
+    """A task's kind and size."""
+    return f"{task.kind.replace('_', ' ')} {task.label}".strip()
+
+
+def setting_of(config: RunConfig) -> list[str]:
+    """What decides a run: its task, its model's size and mask, and the seed, in parts."""
+    model = config.model
+    return [
+        task_words(config.task),
+        f"{counted(model.n_layers, 'layer')} × {counted(model.n_heads, 'head')}",
+        model.size,
+        "causal mask" if model.causal else "no mask",
+        f"seed {config.seed}",
+    ]
+
+
+def common_parts(configs: Sequence[RunConfig]) -> list[str]:
+    """The parts of the setting that several runs have in common."""
+    parts = [setting_of(config) for config in configs]
+    return [part for part in parts[0] if all(part in others for others in parts)]

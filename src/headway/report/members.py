@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from headway.circuits.roles import places
 from headway.errors import HeadwayError
+from headway.fields import natural
 from headway.reading import is_file
 from headway.report.findings import Findings
 from headway.report.labels import shortened
@@ -15,8 +15,6 @@ from headway.text import enumerated
 from headway.training import Run, find_runs
 from headway.training.files import clear_content_errors, is_there, read_json
 from headway.training.finding import PLAN
-from headway.training.seeds import generator_for
-from headway.words import natural
 
 Link = Callable[[Path], str | None]
 """From a run's folder to the address of its page."""
@@ -32,7 +30,7 @@ class Runs:
         title: of a page about them.
         members: the runs.
         unreadable: what could not be read, each with the reason.
-        planned: the names of all that the plan of a sweep's folder has; None if there is no plan.
+        planned: the names of all that the plan of a sweep's folder has; empty without a plan.
     """
 
     folder: Path
@@ -40,17 +38,17 @@ class Runs:
     title: str
     members: list[Findings]
     unreadable: list[str] = field(default_factory=list)
-    planned: list[str] | None = None
+    planned: list[str] = field(default_factory=list)
 
     @property
     def missing(self) -> list[str]:
         """The names of those of the plan that have not been started."""
-        return sorted((n for n in self.planned or () if not is_there(self.folder / n)), key=natural)
+        return sorted((n for n in self.planned if not is_there(self.folder / n)), key=natural)
 
     @property
     def expected(self) -> int:
         """How many there will be."""
-        return len({*(self.planned or ()), *(member.name for member in self.members)})
+        return len({*self.planned, *(member.name for member in self.members)})
 
     @classmethod
     def named(cls, runs: Sequence[Run]) -> "Runs":
@@ -83,7 +81,7 @@ class Runs:
         Raises:
             HeadwayError: if there is no run, none can be read, or its plan cannot.
         """
-        members, unreadable = list[Findings](), list[str]()
+        members, unreadable, planned = list[Findings](), list[str](), list[str]()
         for found in find_runs(folder) if runs is None else runs:
             try:
                 if isinstance(found, HeadwayError):
@@ -92,36 +90,18 @@ class Runs:
             except HeadwayError as error:
                 if not str(error).endswith("no config.json"):
                     unreadable.append(str(error))
-        if not members and not unreadable:
-            raise HeadwayError(f"{folder}: there is no run here, and no folder of a run in it")
         if not members:
-            raise HeadwayError(f"{folder}: no run in it can be read: {unreadable[0]}")
+            why = f"no run in it can be read: {unreadable[0]}" if unreadable else ""
+            raise HeadwayError(
+                f"{folder}: {why or 'there is no run here, and no folder of a run in it'}"
+            )
+        if is_there(folder / PLAN):
+            plan = read_json(folder / PLAN)
+            with clear_content_errors(folder / PLAN):
+                planned = list(map(str, plan["runs"].keys()))
         members.sort(key=lambda member: natural(member.name))
         name = folder.resolve().name or "runs"
-        return cls(folder, name, name, members, unreadable, _planned_in(folder))
-
-
-def _planned_in(folder: Path) -> list[str] | None:
-    """The names of all runs that the plan of a sweep's folder has; None if there is no plan."""
-    if not is_there(folder / PLAN):
-        return None
-    plan = read_json(folder / PLAN)
-    with clear_content_errors(folder / PLAN):
-        return list(map(str, plan["runs"].keys()))
-
-
-def families(members: Sequence[Findings]) -> list[list[Findings]]:
-    """The runs whose circuits can be compared, together.
-
-    They are of one kind of task with the same relations, and their roles stand in the same order.
-    """
-    found: dict[tuple[str, ...], list[Findings]] = {}
-    for member in members:
-        task = member.task
-        roles = (place.role for place in places(task))
-        relations = task.relations(task.sample(2, generator_for("cpu", "families")))
-        found.setdefault((task.kind, *roles, "", *sorted(relations)), []).append(member)
-    return list(found.values())
+        return cls(folder, name, name, members, unreadable, planned)
 
 
 def links_from(out: Path) -> Link:

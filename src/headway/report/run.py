@@ -10,14 +10,14 @@ from headway.circuits.emergence import EMERGES_AT
 from headway.circuits.text import verdict_lines
 from headway.circuits.verdicts import Verdict, verdicts
 from headway.report import schema
-from headway.report.circuit import circuit_data, evidence, heads, hop_data, short, stream
+from headway.report.circuit import circuit_data, evidence, hop_data, short, stream
 from headway.report.examples import Memory, examples, thinned
-from headway.report.findings import Findings
+from headway.report.findings import Findings, no_circuit
 from headway.report.headline import headline, summary
-from headway.report.labels import typeset
+from headway.report.heads import heads
+from headway.report.labels import setting_of, typeset
+from headway.report.looks import shown_until
 from headway.report.minimum import minimum
-from headway.report.settings import setting_of
-from headway.report.span import shown_until
 from headway.text import command
 from headway.training import to_dict
 from headway.training.config import Elsewhere
@@ -161,7 +161,8 @@ def _versions(findings: Findings) -> Iterator[tuple[str, Any]]:
 
 def _again(findings: Findings, versions: dict[str, str]) -> Iterator[str]:
     """The commands that find and show what is on the page, and those that train the run again."""
-    for verb in ["circuit", "emergence", "report"] if findings.no_circuit is None else ["report"]:
+    finding = ["circuit", "emergence"] if no_circuit(findings.run) is None else []
+    for verb in [*finding, "report"]:
         yield command(verb, _folder(findings))
     config = findings.run.config
     if not isinstance(config.training, Elsewhere):

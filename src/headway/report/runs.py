@@ -1,44 +1,41 @@
 """The page of several runs: those that were named, or all of a sweep or folder."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from statistics import mean, median, stdev
-from typing import Any
 
 from headway.circuits import THRESHOLD, compare
 from headway.circuits.emergence import EMERGES_AT
+from headway.circuits.roles import places
 from headway.errors import HeadwayError
+from headway.fields import natural
 from headway.report.axes import SEED, Axis, axes_of, grouped, value_of
 from headway.report.circuit import circuit_data, hop_data
 from headway.report.examples import thinned
 from headway.report.findings import Findings
-from headway.report.headline import number
-from headway.report.labels import shortened, typeset
-from headway.report.looks import DASHES
-from headway.report.members import Link, Runs, families, links_from
+from headway.report.labels import common_parts, shortened, task_words, typeset
+from headway.report.looks import DASHES, worth_showing
+from headway.report.members import Link, Runs, links_from
 from headway.report.page import html
 from headway.report.schema import Cell, Curve, Member, Panel, RunsPage, Section, Table
-from headway.report.settings import common_parts, task_words
-from headway.report.span import worth_showing
 from headway.text import counted, enumerated, rounded
 from headway.training import Run
+from headway.training.environment import generator_for
 from headway.training.files import write_text
-from headway.words import natural
 
 LAYERS, DEPTH = "model.n_layers", "task.depth"
 FEW = 12
-"""Of more runs, circuits are not drawn, and tables have no column a run."""
+"""Of more runs, circuits are not drawn, and tables have no column a run; nor are there more panels
+of curves."""
 
 MOST_CELLS = 400
 """Grids with more cells are left out, and such as have more than two for every run."""
 
-MOST_PANELS, MOST_COLOURS, MOST_POINTS = 12, 6, 120
-"""With more values than this, curves are not parted, and not coloured; of more points, evenly many
-are kept."""
-
-COLUMNS = ["done", "solved", "median loss", "mean ± st. dev.", "least", "largest"]
+MOST_COLOURS, MOST_POINTS = 6, 120
+"""With more values than this, curves are not coloured by them; of more points, evenly many are
+kept."""
 
 
 def write_comparison(runs: Sequence[Run], out: Path | None = None) -> Path:
@@ -55,9 +52,8 @@ def write_comparison(runs: Sequence[Run], out: Path | None = None) -> Path:
             holds them all, a file of a run is corrupted, or the disk does not take the page.
     """
     found, parents = Runs.named(runs), {run.folder.parent for run in runs}
-    apart = len(parents) > 1
-    folder = found.folder if apart else runs[0].folder.parent
-    if out is None and apart and folder == Path(folder.anchor):
+    folder = found.folder if len(parents) > 1 else runs[0].folder.parent
+    if out is None and len(parents) > 1 and folder == Path(folder.anchor):
         raise HeadwayError("no folder holds all of these runs: say where to with --out FILE")
     return _written(found, out or folder / "comparison.html")
 
@@ -92,11 +88,12 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
         live: the version of what is shown, if it is served and is to follow changes.
     """
     members, axes = found.members, axes_of(found.members)
-    keys = {id(member): f"run:{i}" for i, member in enumerate(members, start=1)}
     dated = [step for one in members for step in one.hops.values() if step is not None]
     end = max([1.0, *dated, *(m.metrics[-1]["step"] for m in members if m.metrics)])
-    headline, varies = " ".join(_headline(found)), _varies(members, axes)
-    few = len(members) <= FEW
+    seeds = len({member.run.config.seed for member in members})
+    parts = [f"{axis.name} ({len(axis.values)} values)" for axis in axes]
+    parts += [f"seed ({seeds})"] if seeds > 1 else []
+    headline, varies = " ".join(_headline(found)), " × ".join(parts) or "nothing"
     waiting = [f"Not started yet: {', '.join(found.missing)}."] if found.missing else []
     return RunsPage(
         kind="runs",
@@ -107,18 +104,18 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
         setting=[*common_parts([m.run.config for m in members]), f"varies: {varies}"],
         members=[
             Member(
-                key=keys[id(member)],
+                key=key,
                 name=member.name,
                 link=link(member.run.folder),
                 note=member.lacks,
                 hops=hop_data(member.task, member.hops),
-                circuit=circuit_data(member) if few else None,
+                circuit=circuit_data(member) if len(members) <= FEW else None,
             )
-            for member in members
+            for key, member in _keyed(members)
         ],
-        table=_table(found, axes),
+        table=_table(members, axes),
         sections=[*_grids(members, axes), *_by_field(members, axes), *_shared(members)],
-        panels=_panels(members, axes, keys),
+        panels=_panels(members, axes),
         learnt=_learnt(members),
         threshold=THRESHOLD,
         until=worth_showing(max(dated), end) if dated else end,
@@ -126,6 +123,11 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
         notes=[*waiting, *found.unreadable],
         live=live,
     )
+
+
+def _keyed(members: Sequence[Findings]) -> list[tuple[str, Findings]]:
+    """The runs, each with the key by which all on the page names it."""
+    return [(f"run:{i}", member) for i, member in enumerate(members, start=1)]
 
 
 def _headline(found: Runs) -> Iterator[str]:
@@ -140,11 +142,10 @@ def _headline(found: Runs) -> Iterator[str]:
     if losses:
         yield (
             f"{solved} of {done} solved the task (validation loss below {THRESHOLD:g}); the median"
-            f" loss is {number(median(losses))}, from {rounded(losses[0])} to"
+            f" loss is {rounded(median(losses))}, from {rounded(losses[0])} to"
             f" {rounded(losses[-1])}."
         )
-    circuits = [d for m in members if (d := m.discovery) is not None]
-    if circuits:
+    if circuits := [d for m in members if (d := m.discovery) is not None]:
         faithful, least = sum(d.faithful for d in circuits), {m.least for m in members}
         heads = _between([len(d.circuit.useful_heads) for d in circuits])
         layers = _between([len(d.circuit.useful_layers) for d in circuits])
@@ -166,36 +167,12 @@ def _between(values: Sequence[int]) -> str:
     return " to ".join(map(str, sorted({min(values), max(values)})))
 
 
-def _varies(members: Sequence[Findings], axes: Sequence[Axis]) -> str:
-    seeds = len({member.run.config.seed for member in members})
-    parts = [f"{axis.name} ({len(axis.values)} values)" for axis in axes]
-    return " × ".join([*parts, *([f"seed ({seeds})"] if seeds > 1 else [])]) or "nothing"
-
-
-def _table(found: Runs, axes: Sequence[Axis]) -> Table:
+def _table(members: Sequence[Findings], axes: Sequence[Axis]) -> Table:
     """A row for every run, with its values of what varies."""
-    members, fields = found.members, {axis.name: axis.field for axis in axes}
+    fields = {axis.name: axis.field for axis in axes}
     if len({m.run.config.seed for m in members}) > 1 or not fields:
         fields[SEED] = SEED
-    head = ["run", "status", *fields, "validation loss", f"step below {THRESHOLD:g}", "steps"]
-    head += ["seconds", "in order", "useful heads", "layers used", "flow minimum", "circuit loss"]
-    head += ["faithful", "necessary", "minimal"]
-    rows = list[list[Cell]]()
-    for member in members:
-        last, solved = member.metrics[-1] if member.metrics else {}, member.solved_at
-        row: list[Cell] = [member.name]
-        row.append(f"failed: {member.message}" if member.status == "failed" else member.status)
-        row += [value_of(member, name) for name in fields.values()]
-        row += [member.loss, None if solved is None else solved["step"], last.get("step", 0)]
-        row += [round(last["seconds"]) if "seconds" in last else None, member.in_chain_order]
-        if (found_circuit := member.discovery) is None:
-            row += [None, None, member.least.cell, *[None] * 4]
-        else:
-            circuit = found_circuit.circuit
-            row.append(f"{len(circuit.useful_heads)} of {len(circuit.mechanisms)}")
-            row += [len(circuit.useful_layers), member.least.cell, found_circuit.replaced_loss]
-            row += [found_circuit.faithful, found_circuit.necessary, found_circuit.minimal]
-        rows.append(row)
+    rows = [_row(member, fields) for member in members]
     along = [
         shortened(f"With {axis.name} goes: {', '.join(axis.along)}", 80) + "."
         for axis in axes
@@ -206,11 +183,33 @@ def _table(found: Runs, axes: Sequence[Axis]) -> Table:
         " with a useful head. flow minimum: the fewest layers that are enough by the theory."
         " circuit loss: with every head replaced by what it was found to do."
     )
-    return Table("", head, rows, _keys(members), " ".join([*along, note]))
+    keys, cells = [key for key, _ in _keyed(members)], [list(row.values()) for row in rows]
+    return Table("", list(rows[0]), cells, keys, " ".join([*along, note]))
 
 
-def _keys(members: Sequence[Findings]) -> list[str]:
-    return [f"run:{i}" for i in range(1, 1 + len(members))]
+def _row(member: Findings, fields: dict[str, str]) -> dict[str, Cell]:
+    """The cells of a run, by the names of their columns."""
+    last, solved = member.metrics[-1] if member.metrics else {}, member.solved_at
+    found, failed = member.discovery, member.status == "failed"
+    circuit = None if found is None else found.circuit
+    heads = circuit and f"{len(circuit.useful_heads)} of {len(circuit.mechanisms)}"
+    return {
+        "run": member.name,
+        "status": f"failed: {member.message}" if failed else member.status,
+        **{name: value_of(member, field) for name, field in fields.items()},
+        "validation loss": member.loss,
+        f"step below {THRESHOLD:g}": None if solved is None else solved["step"],
+        "steps": last.get("step", 0),
+        "seconds": round(last["seconds"]) if "seconds" in last else None,
+        "in order": member.in_chain_order,
+        "useful heads": heads,
+        "layers used": circuit and len(circuit.useful_layers),
+        "flow minimum": member.least.cell,
+        "circuit loss": found and found.replaced_loss,
+        "faithful": found and found.faithful,
+        "necessary": found and found.necessary,
+        "minimal": found and found.minimal,
+    }
 
 
 def _by_field(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Section]:
@@ -218,23 +217,23 @@ def _by_field(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Sec
 
     def cells(some: Sequence[Findings]) -> list[Cell]:
         done, losses, solved = _outcome(some)
+        counts = f"{done} of {len(some)}", f"{solved} of {done}"
         if not losses:
-            return [f"0 of {len(some)}", "0 of 0", *[None] * 4]
+            return [*counts, *[None] * 4]
         average = rounded(mean(losses))
         average += f" ± {rounded(stdev(losses))}" if done > 1 else ""
-        counts = f"{done} of {len(some)}", f"{solved} of {done}"
         return [*counts, median(losses), average, losses[0], losses[-1]]
 
-    tables = []
+    head, tables = ["done", "solved", "median loss", "mean ± st. dev.", "least", "largest"], []
     for axis in axes:
         by = grouped(members, [axis])
         if 2 * len(by) <= len(members):
             rows = [[value, *cells(by[value,])] for value in axis.values]
             title = f"validation loss at the end, by {axis.name}"
-            tables.append(Table(title, [axis.name, *COLUMNS], rows))
+            tables.append(Table(title, [axis.name, *head], rows))
     if not axes and len(members) > 1:
-        title = "validation loss at the end"
-        tables.append(Table(title, ["runs", *COLUMNS], [["all runs", *cells(members)]]))
+        rows: list[list[Cell]] = [["all runs", *cells(members)]]
+        tables.append(Table("validation loss at the end", ["runs", *head], rows))
     if tables:
         yield Section("What the loss depends on", tables=tables)
 
@@ -273,7 +272,7 @@ def _cell(members: Sequence[Findings]) -> Cell:
     done, losses, solved = _outcome(members)
     sides, failed = {_side(one) for one in members}, sum(one.status == "failed" for one in members)
     parts = [f"{solved} of {done}{f' {sides.pop()}' if len(sides) == 1 else ''}".strip()]
-    parts += [number(median(losses))] if losses else []
+    parts += [rounded(median(losses))] if losses else []
     return " · ".join([*parts, *([f"{failed} failed"] if failed else [])])
 
 
@@ -295,48 +294,34 @@ def _bounds(members: Sequence[Findings]) -> Iterator[str]:
         yield f"Solved with too few layers by the theory: {', '.join(broke)}."
     elif below:
         yield f"None of {counted(len(below), 'run')} with too few layers solved the task."
-    else:
-        yield "No run has too few layers by the theory."
     if least:
         yield f"With just enough, {sum(m.solved for m in least)} of {len(least)} did."
 
 
-def _panels(members: Sequence[Findings], axes: Sequence[Axis], keys: dict[int, str]) -> list[Panel]:
+def _panels(members: Sequence[Findings], axes: Sequence[Axis]) -> list[Panel]:
     """Losses through training: few runs each in its colour, many parted and coloured by fields."""
-    parted, coloured = _divided(axes) if len(members) > MOST_COLOURS else (None, None)
+    parted = coloured = None
+    if len(members) > MOST_COLOURS:
+        by = {axis.field: axis for axis in axes}
+        parted = by.get(LAYERS) or next((a for a in axes if a.field != DEPTH), None)
+        coloured = next((a for a in [by.get(DEPTH), *axes] if a and a is not parted), None)
+        parted = parted if parted and len(parted.values) <= FEW else None
+        coloured = coloured if coloured and len(coloured.values) <= MOST_COLOURS else None
 
-    def curve(i: int, member: Findings) -> Curve:
+    panels: dict[str, list[Curve]] = {value: [] for value in (parted.values if parted else [""])}
+    for i, (key, member) in enumerate(_keyed(members)):
         value = None if coloured is None else coloured.values.index(coloured.of(member))
         lines = thinned(member.metrics, MOST_POINTS)
-        return Curve(
+        curve = Curve(
             name=member.name if coloured is None else f"{coloured.name} = {coloured.of(member)}",
-            key=keys[id(member)],
+            key=key,
             colour=1 + (i if value is None else value) % MOST_COLOURS,
             dashes=i // MOST_COLOURS % DASHES if coloured is None else 0 if member.done else 1,
             points=[(line["step"], line["val_loss"]) for line in lines],
         )
-
-    curves = {id(member): curve(i, member) for i, member in enumerate(members)}
-    if parted is None:
-        return [Panel("validation loss", list(curves.values()))]
-    return [
-        Panel(f"validation loss, {parted.name} = {value}", [curves[id(m)] for m in some])
-        for (value,), some in sorted(
-            grouped(members, [parted]).items(), key=lambda one: parted.values.index(one[0][0])
-        )
-    ]
-
-
-def _divided(axes: Sequence[Axis]) -> tuple[Axis | None, Axis | None]:
-    """The axis that parts curves into panels, and the one that colours them."""
-    by_field = {axis.field: axis for axis in axes}
-    parted = by_field.get(LAYERS) or next((a for a in axes if a.field != DEPTH), None)
-    if parted is not None and len(parted.values) > MOST_PANELS:
-        parted = None
-    coloured = next((a for a in [by_field.get(DEPTH), *axes] if a and a is not parted), None)
-    if coloured is not None and len(coloured.values) > MOST_COLOURS:
-        coloured = None
-    return parted, coloured
+        panels[parted.of(member) if parted else ""].append(curve)
+    titles = {value: f", {parted.name} = {value}" if parted else "" for value in panels}
+    return [Panel(f"validation loss{titles[value]}", curves) for value, curves in panels.items()]
 
 
 def _learnt(members: Sequence[Findings]) -> Section:
@@ -354,56 +339,57 @@ def _learnt(members: Sequence[Findings]) -> Section:
         " between evaluations."
     )
     table = Table("when every hop was learnt", [*head, *(m.name for m in few)], rows, note=note)
-    return Section("", [_order(members)], [table])
+    if not any(step is not None for member in members for step in member.hops.values()):
+        return Section("", ["No run has learnt a hop yet."], [table])
+    orders = [m.in_chain_order for m in members if m.in_chain_order is not None]
+    order = f"In order: {sum(orders)} of {len(orders)} runs that learnt a hop of several."
+    return Section("", [order] if orders else [], [table])
 
 
 def _at_step(step: float | None) -> Cell:
     return "never" if step is None else round(step)
 
 
-def _order(members: Iterable[Findings]) -> str:
-    known = [member for member in members if member.hops]
-    orders = [m.in_chain_order for m in known if m.in_chain_order is not None]
-    if not any(step is not None for member in known for step in member.hops.values()):
-        return "No run has learnt a hop yet."
-    if not orders:
-        return "No run has two hops to compare, so none tells of an order."
-    return f"In order: {sum(orders)} of {len(orders)} runs that learnt a hop of several."
-
-
 def _shared(members: Sequence[Findings]) -> Iterator[Section]:
-    """What the circuits of each task have in common, if they are few."""
-    groups = families(members) if len(members) <= FEW else []
-    for family in groups:
+    """What the circuits of each task have in common, if they are few.
+
+    Of one task are runs of the same kind with the same relations, whose roles stand in one order.
+    """
+    groups: dict[tuple[str, ...], list[Findings]] = {}
+    for member in members if len(members) <= FEW else ():
+        task = member.task
+        relations = task.relations(task.sample(2, generator_for("cpu", "families")))
+        roles = (place.role for place in places(task))
+        groups.setdefault((task.kind, *roles, "", *sorted(relations)), []).append(member)
+    for family in groups.values():
         found = [member for member in family if member.discovery is not None]
-        title = task_words(family[0].run.config.task) if len(groups) > 1 else ""
-        title = title or "What the circuits share"
         if len(found) > 1:
-            yield _together(title, found)
+            words = task_words(family[0].run.config.task) if len(groups) > 1 else ""
+            yield _together(words or "What the circuits share", found)
 
 
 def _together(title: str, members: Sequence[Findings]) -> Section:
     circuits = [m.discovery.circuit for m in members if m.discovery]
-    found, whole = compare(circuits), f"All {len(members)}"
-    relations = "no relation in common"
+    found, relations = compare(circuits), "no relation in common"
     if found.shared:
         names = enumerated(map(typeset, found.shared))
         relations = f"{names}, of {len(found.heads)} relations in any of them"
     sentences = [
-        f"{'Both' if len(members) == 2 else whole} circuits attend along {relations}.",
-        f"Of two runs' relations, {number(found.likeness)} are common to both on average (Jaccard"
+        f"{'Both' if len(members) == 2 else f'All {len(members)}'} circuits attend along"
+        f" {relations}.",
+        f"Of two runs' relations, {rounded(found.likeness)} are common to both on average (Jaccard"
         " index).",
     ]
     timelines = [member.timeline for member in members]
-    emerged = [{} if one is None else {h.path: h.emerged for h in one.paths} for one in timelines]
+    dates = [{} if one is None else {h.path: h.emerged for h in one.paths} for one in timelines]
     rows = list[list[Cell]]()
     for relation, by in found.heads.items():
         cells, steps = list[Cell](), list[float]()
-        for circuit, dates in zip(circuits, emerged, strict=True):
+        for circuit, dated in zip(circuits, dates, strict=True):
             paths = [path for path in circuit.paths if path.relation == relation]
-            steps += [step for path in paths if (step := dates.get(path)) is not None]
-            words = [f"{p.layer}.{p.head}{_date(dates, p)}" for p in paths]
-            cells.append(", ".join(words) or None)
+            steps += [step for path in paths if (step := dated.get(path)) is not None]
+            when = {p: f" {_at_step(dated[p])}" if p in dated else "" for p in paths}
+            cells.append(", ".join(f"{p.layer}.{p.head}{when[p]}" for p in paths) or None)
         middle = round(median(steps)) if steps else None
         rows.append([typeset(relation), f"{sum(map(bool, by))} of {len(members)}", middle, *cells])
     head = ["relation", "runs", "median step", *(member.name for member in members)]
@@ -413,7 +399,3 @@ def _together(title: str, members: Sequence[Findings]) -> Section:
     )
     by_run = "the heads that attend along each relation, by run"
     return Section(title, sentences, [Table(by_run, head, rows, note=note)])
-
-
-def _date(dates: dict[Any, float | None], path: Any) -> str:
-    return f" {_at_step(dates[path])}" if path in dates else ""

@@ -292,6 +292,8 @@ class ListedRun:
     curve: list[tuple[float, float]] = field(default_factory=list)
     #: useful heads and layers, with the flow minimum, in words; or why there is none; perhaps empty
     circuit: str = ""
+    #: what its heads do, without examples and curves; None if that is not known, or runs are many
+    sketch: Circuit | None = None
     #: when it was last written to, as in ISO 8601; None if that is not known
     changed: str | None = None
 

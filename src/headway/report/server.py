@@ -15,9 +15,10 @@ from socketserver import TCPServer
 from typing import Any, NamedTuple
 
 from headway.errors import HeadwayError, require
+from headway.report.listing import link
 from headway.report.page import app, html, policy
-from headway.report.schema import Page, to_json
-from headway.report.watch import NOUNS, Kind, Watch, decoded, link
+from headway.report.schema import to_json
+from headway.report.watch import NOUNS, Kind, Watch, decoded
 from headway.training.files import first_line
 
 ADDRESS = "127.0.0.1"
@@ -166,8 +167,7 @@ class _Handler(BaseHTTPRequestHandler):
             return _line(HTTPStatus.FORBIDDEN, why)
         match (target["path"] or "/").split("/"):
             case ["", ("" | "data.json" | "version") as last]:
-                version, page = self._watch.listed()
-                return _line(HTTPStatus.OK, version) if last == "version" else _shown(page(), last)
+                return self._page("list", [], last)
             case ["", ("run" | "sweep" | "compare") as kind, *parts, last]:
                 return self._page(kind, parts, last)
             case _:
@@ -186,7 +186,9 @@ class _Handler(BaseHTTPRequestHandler):
             return _line(HTTPStatus.OK, shown.version)
         if shown is not None:
             fine, page = self._watch.page(shown)
-            return _shown(page, last, HTTPStatus.OK if fine else HTTPStatus.INTERNAL_SERVER_ERROR)
+            status = HTTPStatus.OK if fine else HTTPStatus.INTERNAL_SERVER_ERROR
+            text = (to_json(page), JSON) if last else (html(page), HTML)
+            return Reply(status, *text)
         if last and self._watch.find(kind, name := decoded([*parts, last])) is not None:
             place = {"Location": link(kind, name)}
             return Reply(HTTPStatus.MOVED_PERMANENTLY, "", headers=place)
@@ -215,12 +217,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Keeps quiet: the terminal shows one line."""
-
-
-def _shown(page: Page, last: str, status: int = HTTPStatus.OK) -> Reply:
-    """A page, or its data alone."""
-    is_data = last == "data.json"
-    return Reply(status, *((to_json(page), JSON) if is_data else (html(page), HTML)))
 
 
 def _line(status: int, line: str) -> Reply:

@@ -6,104 +6,49 @@ for, and kept until a run of it changes.
 
 import hashlib
 import os
-import shlex
-import stat
 import threading
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import unquote_to_bytes
 
-from headway.circuits import THRESHOLD
-from headway.circuits.flows import Least
 from headway.errors import HeadwayError
-from headway.report.examples import Memory, thinned
-from headway.report.findings import Findings, judged_loss, refusal
-from headway.report.labels import plain
+from headway.report.examples import Memory
+from headway.report.findings import Findings
+from headway.report.listing import DRAWN, Entry, Name, link, list_page, listed, nothing
 from headway.report.members import Runs
 from headway.report.run import run_page
 from headway.report.runs import runs_page
-from headway.report.schema import ListedGroup, ListedRun, ListPage, Page
-from headway.report.settings import task_words
-from headway.text import counted
+from headway.report.schema import Page
 from headway.training import Run
-from headway.training.config import Elsewhere
-from headway.training.files import (
-    clear_content_errors,
-    clear_io_errors,
-    first_line,
-    is_held,
-    is_there,
-)
+from headway.training.files import clear_io_errors, first_line, is_held, is_there
 from headway.training.finding import PLAN, leads_out, run_folders
 
 KEPT, LISTED, TRIES = 32, 10_000, 3
 """How many pages, and lines of the list, are kept for the next request; how often a page is made
 anew because a run was written to meanwhile."""
 
-POINTS = 48
-"""The most evaluations in a small curve."""
-
-LATEST = 250e9
-"""The last time that a calendar has, in seconds since 1970; a file's can be beyond."""
-
-STATES = ("running", "done", "stopped", "failed", "unreadable")
-
-Name = tuple[str, ...]
-"""Where a run lies in the folder: its own name, in a sweep after the sweep's."""
-
 Kind = Literal["list", "run", "sweep", "compare"]
 NOUNS: dict[Kind, str] = {"run": "run", "sweep": "sweep", "compare": "comparison"}
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A run's folder as it is now, unread.
-
-    Attributes:
-        name: that it is known by.
-        folder: where it lies.
-        version: a short text, which changes with everything that a page shows.
-        changed: when it was last written to, in seconds since 1970; None if nothing is in it.
-        refused: why it must not be read, if so.
-    """
-
-    name: Name
-    folder: Path
-    version: str
-    changed: float | None = None
-    refused: str | None = None
-
-    def open(self) -> Run:
-        """The run.
-
-        Raises:
-            HeadwayError: if it must not or cannot be read.
-        """
-        if self.refused is not None:
-            raise HeadwayError(self.refused)
-        return Run.open(self.folder)
-
-
-@dataclass(frozen=True)
 class Shown:
-    """What an address shows: its kind, the name in it, the runs, and the version of the page."""
+    """What an address shows: its kind, the name in it, the runs, the version of the page, and why
+    the folder cannot be read, if so."""
 
     kind: Kind
     name: Name
     entries: tuple[Entry, ...]
     version: str
+    refused: str | None = None
 
     @property
     def title(self) -> str:
         """What it is called."""
-        if self.kind == "sweep":
-            return "/".join(self.name)
-        return ", ".join("/".join(entry.name) for entry in self.entries)
+        return (", " if self.kind == "compare" else "/").join(self.name)
 
 
 class Watch:
@@ -125,7 +70,7 @@ class Watch:
         self._root = Path(os.path.realpath(folder))
         self._kept = lru_cache(KEPT)(self._made)
         self._memory = lru_cache(KEPT)(_memory)
-        self._listed = lru_cache(LISTED)(_listed)
+        self._listed = lru_cache(LISTED)(listed)
         self._lock, self._list_lock = threading.Lock(), threading.Lock()
         self._folders()
 
@@ -133,36 +78,30 @@ class Watch:
         """What is shown under a name, if there is such a thing; the folder is looked through once.
 
         Raises:
-            HeadwayError: if the folder is gone or cannot be read any more.
+            HeadwayError: if the folder is gone or cannot be read any more, but for its list.
         """
-        plan, names = "", [name]
-        if kind == "list":
-            found = self._entries(lambda _: True)
-        elif kind == "sweep":
-            found = self._entries(lambda one: one[:-1] == name) if name else []
-            plan = _mark(self.folder.joinpath(*name, PLAN))
-        else:
-            if kind == "compare":
-                names = [tuple(one.split("/")) for one in name]
-            if len({*names}) < len(names) or (kind == "compare" and len(names) < 2):
-                return None
-            found = self._entries({*names}.__contains__)
-            found.sort(key=lambda one: names.index(one.name))
-        if kind != "list" and (not found or (kind != "sweep" and len(found) < len(names))):
-            return None
-        told = [text for entry in found for text in (*entry.name, entry.version)]
-        version = found[0].version if kind == "run" else _digest([*told, plan])
-        return Shown(kind, name, tuple(found), version)
-
-    def listed(self) -> tuple[str, Callable[[], Page]]:
-        """The version of the list of all runs, and what makes its data."""
         try:
-            shown = self.find("list")
+            found = self._folders()
         except HeadwayError as error:
-            why, version = str(error), _digest([str(error)])
-            return version, lambda: _without_page("runs", why, version, back=None)
-        assert shown is not None
-        return shown.version, lambda: self.page(shown)[1]
+            if kind != "list":
+                raise
+            return Shown(kind, name, (), _digest([str(error)]), str(error))
+        names, plan = [name], ""
+        if kind == "list":
+            names = list(found)
+        elif kind == "sweep":
+            names = [one for one in found if name and one[:-1] == name]
+            plan = _mark(self.folder.joinpath(*name, PLAN))
+        elif kind == "compare":
+            names = [tuple(one.split("/")) for one in name]
+            if not 2 <= len(names) == len({*names}):
+                return None
+        if kind != "list" and (not names or not {*names} <= found.keys()):
+            return None
+        entries = tuple(self._entry(one, found[one]) for one in names)
+        marks = [text for entry in entries for text in (*entry.name, entry.version)]
+        version = entries[0].version if kind == "run" else _digest([*marks, plan])
+        return Shown(kind, name, entries, version)
 
     def page(self, shown: Shown) -> tuple[bool, Page]:
         """The page's data, and whether it could be made or there is a reason why not.
@@ -170,6 +109,8 @@ class Watch:
         A page that cannot be made tells why. A run that is written to meanwhile can look spoilt: it
         is then read again.
         """
+        if shown.refused is not None:
+            return True, nothing("runs", shown.refused, shown.version, back=None)
         made, why = True, ""
         with self._list_lock if shown.kind == "list" else self._lock:
             for _ in range(TRIES):
@@ -183,7 +124,7 @@ class Watch:
                 if now is None or now.version == shown.version:
                     break
                 shown = now
-        return made, _without_page(shown.title, why, shown.version)
+        return made, nothing(shown.title, why, shown.version)
 
     def close(self, seconds: float = 5.0) -> None:
         """Begins no further page, and waits a while for the one that is being made."""
@@ -198,7 +139,9 @@ class Watch:
         version = shown.version
         match shown.kind:
             case "list":
-                return self._list(shown)
+                few = len(shown.entries) <= DRAWN
+                rows = [(entry, self._listed(entry, few)) for entry in shown.entries]
+                return list_page(self.folder, rows, version)
             case "run":
                 run = shown.entries[0].open()
                 with run.computing():
@@ -212,46 +155,12 @@ class Watch:
                 runs = Runs.named([entry.open() for entry in shown.entries])
                 return runs_page(runs, self._link, version)
 
-    def _list(self, shown: Shown) -> ListPage:
-        """The data of the list; runs that did not change are not read again."""
-        known, groups = list[ListedRun](), dict[Name, list[ListedRun]]()
-        for entry in sorted(shown.entries, key=lambda one: len(one.name)):
-            known.append(self._listed(entry))
-            groups.setdefault(entry.name[:-1], []).append(known[-1])
-        states = Counter(run.status for run in known)
-        parts = [f"{states[state]} {state}" for state in STATES if states[state]]
-        headline, why = " · ".join([counted(len(known), "run"), *parts]), None
-        if not known:
-            into = shlex.quote(str(self.folder / "first"))
-            why = (
-                "There are no runs here yet. This trains a first one in a minute or two, and it"
-                f" shows here while it does: headway train fast --folder {into}"
-            )
-        return ListPage(
-            kind="list",
-            name="runs",
-            title=plain(self.folder.name or self._root.name),
-            headline=headline,
-            summary=[headline, *([why] if why else [])],
-            groups=[
-                ListedGroup(plain("/".join(name)), link("sweep", name) if name else "", runs)
-                for name, runs in groups.items()
-            ],
-            threshold=THRESHOLD,
-            why=why,
-            back=None,
-            live=shown.version,
-        )
-
     def _link(self, folder: Path) -> str | None:
         """The address of the page of a run in the folder."""
         return link("run", folder.absolute().relative_to(self.folder.absolute()).parts)
 
-    def _entries(self, asked: Callable[[Name], bool]) -> list[Entry]:
-        """The runs whose names are asked for, in natural order."""
-        return [self._entry(name, path) for name, path in self._folders().items() if asked(name)]
-
     def _folders(self) -> dict[Name, Path]:
+        """The runs' folders by their names, in natural order."""
         found = run_folders(self.folder, self._root)
         if found == [self.folder]:
             return {(self._root.name,): self.folder}
@@ -262,38 +171,30 @@ class Watch:
             marks = dict(self._marks(folder))
         except HeadwayError as error:
             return Entry(name, folder, _digest([str(error)]), refused=str(error))
-        changed = max((at for at in marks.values() if at), default=None)
-        return Entry(name, folder, _digest(marks), None if changed is None else changed / 1e9)
+        return Entry(name, folder, _digest(marks), max(marks.values(), default=0.0) or None)
 
-    def _marks(self, folder: Path) -> Iterator[tuple[str, int]]:
-        """Texts by which a change of a run's folder is noticed, with times in nanoseconds, or 0.
+    def _marks(self, folder: Path) -> Iterator[tuple[str, float]]:
+        """Texts by which a change of a run's folder is noticed, with times in seconds, or 0.
 
         Raises:
             HeadwayError: if it cannot be read, or something in it must not be.
         """
-        names = set[str]()
-        for entry in _scanned(folder):
-            names.add(entry.name)
-            if entry.name == ".lock":
-                self._require_inside(entry)
-            elif entry.name == "checkpoints":
+        entries = {entry.name: entry for entry in _scanned(folder)}
+        for name, entry in entries.items():
+            if name == "checkpoints":
                 self._require_inside(entry)
                 for one in _scanned(entry):
                     if not one.name.startswith("."):
-                        self._require_inside(one)
-                        _require_file(one.is_file(), one)
-                        yield one.name, 0
-            elif not entry.name.startswith(".") and entry.name.endswith((".json", ".jsonl")):
-                self._require_inside(entry)
-                with clear_io_errors(Path(entry), "read"):
-                    try:
-                        told = entry.stat()
-                    except FileNotFoundError:  # gone in the meantime
-                        continue
-                _require_file(stat.S_ISREG(told.st_mode), entry)
-                yield _mark(entry), told.st_mtime_ns
-        if ".lock" in names and "outcome.json" not in names and is_held(folder / ".lock"):
-            yield "running", 0
+                        self._require_file(one)
+                        yield one.name, 0.0
+            elif name.endswith((".json", ".jsonl")) and not name.startswith("."):
+                self._require_file(entry)
+                if mark := _mark(entry):  # else gone in the meantime
+                    yield mark, entry.stat().st_mtime
+        if ".lock" in entries:
+            self._require_inside(entries[".lock"])
+            if "outcome.json" not in entries and is_held(folder / ".lock"):
+                yield "running", 0.0
 
     def _require_inside(self, path: Path | os.DirEntry[str]) -> None:
         """Refuses a link that leads out of the folder."""
@@ -301,61 +202,12 @@ class Watch:
             where = os.fspath(path)
             raise HeadwayError(f"{where} is a link that leads out of {self.folder}")
 
-
-def _listed(entry: Entry) -> ListedRun:
-    """What the list says of a run, or why it cannot be read."""
-    at = entry.changed and datetime.fromtimestamp(min(max(entry.changed, 0.0), LATEST), UTC)
-    unread = ListedRun(
-        name=plain(entry.name[-1]),
-        link=link("run", entry.name),
-        key=_quoted("/".join(entry.name)),
-        status="unreadable",
-        changed=f"{at:%Y-%m-%dT%H:%M:%SZ}" if at else None,
-    )
-    try:
-        return _read(entry, unread)
-    except HeadwayError as error:
-        why = str(error)
-    except Exception as error:
-        why = f"{entry.folder}: {type(error).__name__}: {first_line(error)}"
-    return replace(unread, message=plain(why))
-
-
-def _read(entry: Entry, unread: ListedRun) -> ListedRun:
-    """What the list says of a run.
-
-    Raises:
-        HeadwayError: if its folder cannot be read, or a file in it is corrupted.
-    """
-    run = entry.open()
-    config, task, status = run.config, run.config.task, run.status
-    outcome, metrics, found = run.outcome() or {}, run.metrics(), run.read("circuit.json")
-    last, circuit = metrics[-1] if metrics else {}, refusal(run) or ""
-    with clear_content_errors(entry.folder / "circuit.json"):
-        if found is not None:
-            useful = counted(int(found["useful_heads"]), "useful head")
-            circuit = f"{useful} in {counted(int(found['useful_layers']), 'layer')}"
-            least = Least.of(task, config.model.causal)
-            circuit += f", flow minimum {least.cell}" if least.known else ""
-    message = str(outcome.get("message") or "") if status == "failed" else ""
-    for folder in (entry.folder.absolute(), entry.folder):
-        message = message.replace(f" in {folder}", "")
-    mask = "" if config.model.causal else ", no mask"
-    layers, heads = config.model.n_layers, config.model.n_heads
-    size = f"{counted(layers, 'layer')} × {counted(heads, 'head')}"
-    return replace(
-        unread,
-        status=status,
-        message=plain(message),
-        task=plain(task_words(task) + mask),
-        model=f"{size} · seed {config.seed}",
-        step=last.get("step", 0),
-        steps=None if isinstance(config.training, Elsewhere) else config.training.steps,
-        loss=last.get("val_loss"),
-        solved=bool(metrics) and judged_loss(run.task, last) < THRESHOLD,
-        curve=[(line["step"], line["val_loss"]) for line in thinned(metrics, POINTS)],
-        circuit=circuit,
-    )
+    def _require_file(self, entry: os.DirEntry[str]) -> None:
+        """Refuses what only looks like a file, too: reading from a pipe would wait for ever."""
+        self._require_inside(entry)
+        with clear_io_errors(Path(entry), "read"):
+            if not entry.is_file():
+                raise HeadwayError(f"{entry.path} is not a file")
 
 
 def _memory(_: Name) -> Memory:
@@ -372,49 +224,15 @@ def _opened(entries: Iterable[Entry]) -> Iterator[Run | HeadwayError]:
             yield error
 
 
-def _without_page(name: str, why: str, version: str, back: str | None = "/") -> ListPage:
-    """The page that says why there is none of something; it looks again when that changes."""
-    text = (
-        "There is nothing to show as it is now. This page looks again whenever something changes."
-    )
-    return ListPage(
-        kind="list",
-        name="runs",
-        title=plain(name),
-        headline=text,
-        summary=[text, plain(why)],
-        groups=[],
-        threshold=THRESHOLD,
-        why=plain(why),
-        back=back,
-        live=version,
-    )
-
-
-def link(kind: str, name: Name) -> str:
-    """The address of a page on the server: of a run, of a sweep, or of runs side by side."""
-    return f"/{kind}/" + "".join(f"{_quoted(part)}/" for part in name)
-
-
 def decoded(parts: Sequence[str]) -> Name:
     """A name from the parts of an address."""
     return tuple(os.fsdecode(unquote_to_bytes(part)) for part in parts)
-
-
-def _quoted(text: str) -> str:
-    return quote(os.fsencode(text), safe="")
 
 
 def _scanned(folder: Path | os.DirEntry[str]) -> list[os.DirEntry[str]]:
     """What lies in a folder, by name."""
     with clear_io_errors(Path(folder), "read"), os.scandir(folder) as found:
         return sorted(found, key=lambda entry: entry.name)
-
-
-def _require_file(is_file: bool, entry: os.DirEntry[str]) -> None:
-    """Refuses what only looks like a file: reading from a pipe would wait for ever."""
-    if not is_file:
-        raise HeadwayError(f"{entry.path} is not a file")
 
 
 def _mark(path: Path | os.DirEntry[str]) -> str:

@@ -20,12 +20,12 @@ from headway.changes import (
     whole_names,
 )
 from headway.errors import HeadwayError, require, shown
+from headway.fields import MOST, said, short_names, texts_of, values_of, varied
 from headway.reading import is_folder
 from headway.training import RECIPES, RunConfig, from_dict, to_dict
 from headway.training.config import FORMAT, flat
 from headway.training.files import is_there, read_json
 from headway.training.finding import PLAN
-from headway.words import MOST, said, short_names, texts_of, values_of, varied
 
 LONGEST = 120
 """The most characters in a name that is made here."""

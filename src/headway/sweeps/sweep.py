@@ -12,7 +12,7 @@ from typing import Literal
 from filelock import FileLock
 
 from headway.errors import HeadwayError
-from headway.fields import found_in
+from headway.fields import found_in, said
 from headway.reading import parsed
 from headway.sweeps.engines import Engine, LocalEngine, Work
 from headway.sweeps.plan import Plan, default_folder, load_plan, read_plan
@@ -24,7 +24,6 @@ from headway.training.files import clear_io_errors, is_there, read_json, whole_l
 from headway.training.finding import PLAN
 from headway.training.folder import Evaluation, RunFolder
 from headway.training.size import n_weights
-from headway.words import said
 
 State = Literal["waiting", "running", "elsewhere", "done", "failed"]
 

@@ -9,14 +9,13 @@ from typing import Any, Literal
 
 from headway.changes import annotations
 from headway.errors import HeadwayError, require
-from headway.fields import hints_of
+from headway.fields import hints_of, named, said, split, values_of
 from headway.tasks import KINDS
 from headway.tasks.registry import offered
 from headway.training import Run, fast
 from headway.training.config import flat
 from headway.training.files import clear_content_errors, write_whole
 from headway.training.finding import run_folders
-from headway.words import named, said, split, values_of
 
 Row = dict[str, Any]
 STATUSES = ("done", "failed", "running", "stopped", "unreadable")

@@ -1,4 +1,4 @@
-"""What is learned: tasks whose answer lies several attention hops away."""
+"""Tasks: answers that lie several attention hops away."""
 
 from headway.relations import (
     NO_KEY,
@@ -9,11 +9,10 @@ from headway.relations import (
 )
 from headway.tasks.base import Batch, Task
 from headway.tasks.checking import Finding, check_task
-from headway.tasks.codes import sinusoid
 from headway.tasks.conditional import Conditional
 from headway.tasks.hops import Hops, SeveralHops
 from headway.tasks.registry import KINDS, task_from_json, task_in, task_to_json
-from headway.tasks.retrieval import Retrieval
+from headway.tasks.retrieval import Retrieval, sinusoid
 from headway.tasks.targets import IGNORE_INDEX, Targets, Tokens, Vectors
 
 __all__ = [

@@ -21,7 +21,7 @@ NOTABLE = 0.5
 
 
 def doubts_of(task: Task, batch: Batch) -> Doubts:
-    """What is odd about the answers in some hundred sequences of a task whose shapes are right."""
+    """Oddities of the answers in some hundred sequences of a task whose shapes are right."""
     asked = task.targets.asked(batch.targets)
     for i, hop in enumerate(task.hops):
         if not asked[:, :, i].any():
@@ -36,7 +36,7 @@ def doubts_of(task: Task, batch: Batch) -> Doubts:
 
 
 def _undecided(hop: str, batch: Batch, i: int, asked: Bool[Tensor, "batch query"]) -> Doubts:
-    """Whether answers differ where sequences are the same."""
+    """Look for answers that differ although their sequences are the same."""
     which = torch.unique(batch.inputs.flatten(1), dim=0, return_inverse=True)[1]
     rows, queries = asked.nonzero(as_tuple=True)
     cases = torch.stack([which[rows], queries, batch.targets[rows, queries, i]], dim=1)
@@ -45,7 +45,7 @@ def _undecided(hop: str, batch: Batch, i: int, asked: Bool[Tensor, "batch query"
 
 
 def _easy(hop: str, batch: Batch, i: int, asked: Bool[Tensor, "batch query"]) -> Doubts:
-    """Whether many answers are the same, stand at one place, or are the most frequent token."""
+    """Look for answers that are the same, stand at one place, or are the most frequent token."""
     rows, queries = (found[:CASES] for found in asked.nonzero(as_tuple=True))
     answers, inputs = batch.targets[rows, queries, i], batch.inputs[rows]
     kinds, counts = answers.unique(dim=0, return_counts=True)
@@ -86,7 +86,7 @@ def _best_place(there: Bool[Tensor, "case position"], own: Tensor) -> tuple[str,
 
 
 def _matches(read: Tensor, answers: Tensor) -> Bool[Tensor, "*cases"]:
-    """Whether what is read is the answer, or holds it next to other numbers."""
+    """Tell where what is read is the answer, or holds it next to other numbers."""
     if read.is_floating_point() != answers.is_floating_point():
         cases = read if answers.is_floating_point() else read[..., 0]
         return torch.zeros_like(cases, dtype=torch.bool)
@@ -97,7 +97,7 @@ def _matches(read: Tensor, answers: Tensor) -> Bool[Tensor, "*cases"]:
 
 
 def _elsewhere(task: Task, hop: str, batch: Batch, i: int) -> Doubts:
-    """Whether the answer to a chain's query does not always stand at one role of the chain."""
+    """Tell if the answer to a chain's query does not always stand at one role of the chain."""
     n_read, length = batch.targets.shape[1], batch.inputs.shape[1]
     queries = batch.roles[:, 0] - (length - n_read)
     rows = torch.arange(len(queries))[:, None]
@@ -126,8 +126,8 @@ def _elsewhere(task: Task, hop: str, batch: Batch, i: int) -> Doubts:
 
 
 def _unreached(task: Task, batch: Batch, asks: Bool[Tensor, "batch query"]) -> Doubts:
-    """Whether no path leads away from some positions at which something is asked, and whether some
-    positions play no role and are at no end of a path."""
+    """Look for positions at which something is asked and no path leads away, and for positions
+    that play no role and are at no end of a path."""
     leads = torch.zeros(batch.inputs.shape[:2], dtype=torch.bool, device=asks.device)
     known = leads.scatter(1, batch.roles.flatten(1), True)
     paths = [edges for edges in task.relations(batch).values() if edges.use == "path"]

@@ -1,4 +1,4 @@
-"""What a task is: a frozen dataclass that draws sequences and says what their positions do."""
+"""The base of all tasks: a frozen dataclass that draws sequences and names their positions."""
 
 import re
 from abc import ABC, abstractmethod
@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from headway import theory
 from headway.fields import check
 from headway.relations import (
     Composed,
@@ -23,7 +24,6 @@ from headway.relations import (
 )
 from headway.tasks.registry import register, require_hints
 from headway.tasks.targets import Targets, Tokens, Vectors
-from headway.theory.flow import Flow
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Task(ABC):
         return ()
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
-        """All relations along which attention is measured, by name; circuits use some as paths.
+        """The relations along which attention is measured, by name; circuits use some as paths.
 
         By default they lead from every role to every role of its chain and of other chains, and
         there is `previous token`. A task without roles has those of `general_relations`.
@@ -115,7 +115,7 @@ class Task(ABC):
         return between_roles(batch.roles, self.roles) | previous
 
     def edges(self, batch: Batch) -> Related:
-        """All relations; `own position` is added if no other lets a position keep what it has.
+        """Every relation; `own position` is added if no other lets a position keep what it has.
 
         Composed relations (`headway.relations`) are made when they are asked for by name.
         """
@@ -127,24 +127,33 @@ class Task(ABC):
 
     @property
     def is_read_blind(self) -> bool:
-        """Whether nobody says what heads may look at: neither roles nor relations of its own."""
+        """True if nobody says what heads may look at: neither roles nor relations of its own."""
         return not self.roles and type(self).relations is Task.relations
 
     @property
     def is_corrupted(self) -> bool:
-        """Whether it lays out corrupted sequences beside its own (`Batch.corrupted`)."""
+        """True if it lays out corrupted sequences beside its own (`Batch.corrupted`)."""
         return self._example.corrupted is not None
 
     @property
     def hops(self) -> tuple[str, ...]:
-        """What a query must predict, in the order of the chain."""
+        """The names of what a query must predict, in the order of the chain."""
         count = self._example.targets.shape[2]
         return ("answer",) if count == 1 else tuple(f"hop {j}" for j in range(1, count + 1))
 
     @property
-    def vocabulary(self) -> int | None:
-        """How many tokens there are, if sequences are made of tokens."""
+    def tokens(self) -> tuple[str, ...] | None:
+        """The names of the tokens, shown wherever sequences are; without them, their numbers."""
         return None
+
+    @property
+    def vocabulary(self) -> int | None:
+        """The number of tokens, if sequences are made of some; by default of those with names."""
+        return None if self.tokens is None else len(self.tokens)
+
+    def token_name(self, token: int) -> str:
+        """A token as it is shown: its name, if it has one, else its number."""
+        return str(token) if self.tokens is None else self.tokens[token]
 
     @property
     def drawn_from(self) -> str | None:
@@ -153,7 +162,7 @@ class Task(ABC):
 
     @property
     def targets(self) -> Targets:
-        """How predictions are judged: as tokens out of the vocabulary, or as vectors.
+        """The judge of predictions: as tokens out of the vocabulary, or as vectors.
 
         Of several hops every one is read off logits of its own, unless a task says otherwise.
         """
@@ -163,7 +172,7 @@ class Task(ABC):
 
     @property
     def n_depths(self) -> int:
-        """How many depths sequences can have (see `shallower`)."""
+        """The number of depths that sequences can have (see `shallower`)."""
         return 1
 
     def shallower(self, draws: tuple[Tensor, ...], depth: int, earlier: int = 0) -> Batch:
@@ -209,11 +218,11 @@ class Task(ABC):
 
     @property
     def looks_ahead(self) -> bool:
-        """Whether hops lead to later positions, so that a model must see both ways."""
+        """True if hops lead to later positions, so that a model must see both ways."""
         return False
 
-    def flow(self) -> Flow | None:
-        """How information must flow to an answer (section 5 of the paper); None if not known."""
+    def flow(self) -> "theory.Flow | None":
+        """The flow of information to an answer (section 5 of the paper); None if not known."""
         return None
 
     @property
@@ -224,13 +233,13 @@ class Task(ABC):
 
     @property
     def title(self) -> str:
-        """What a page about the task is called."""
+        """The title of a page about the task."""
         name = self.kind.replace("_", " ")
         return f"{name[:1].upper()}{name[1:]}, {self.label}" if self.label else name
 
     @property
     def reading(self) -> str:
-        """How to read a sequence, in a sentence or two: the beginning of the class's docstring."""
+        """A sentence or two about reading a sequence: the beginning of the class's docstring."""
         text, signature = type(self).__doc__ or "", f"{type(self).__name__}("
         return "" if text.startswith(signature) else " ".join(text.split("\n\n")[0].split())
 
@@ -260,7 +269,7 @@ class Task(ABC):
 
     @property
     def n_hops(self) -> int:
-        """How many things a query must predict."""
+        """The number of things that a query must predict."""
         return len(self.hops)
 
     @cached_property

@@ -16,7 +16,6 @@ from torch import Tensor
 from headway.errors import HeadwayError
 from headway.paths import NAME, Relation
 from headway.relations.edges import NO_KEY, Edges
-from headway.tasks.answers import doubts_of
 from headway.tasks.base import Batch, Task
 from headway.tasks.registry import KINDS, task_from_json, task_to_json
 from headway.tasks.targets import IGNORE_INDEX, Tokens, Vectors
@@ -36,7 +35,7 @@ SHOWN = ("label", "title", "reading", "drawn_from", "flow", "looks_ahead")
 
 @dataclass(frozen=True)
 class Finding:
-    """What is wrong with a task.
+    """A fault of a task.
 
     Attributes:
         attribute: of the task, such as `draw`.
@@ -64,7 +63,7 @@ class WrongError(Exception):
 
 
 def check_task(task: Task | type[Task]) -> list[Finding]:
-    """What is wrong with a task, in the order in which it is used; empty if nothing is.
+    """The faults of a task, in the order in which it is used; empty if there are none.
 
     It tries the fields, `draw` and `assemble` (shapes, dtypes, ranges, the same from the same
     generator, no sequence dependent on another), roles, relations, shallower sequences, and
@@ -108,7 +107,7 @@ _sound: set[Task] = set()
 
 
 def _is_known(task: Task) -> bool:
-    """Whether a task was tried before."""
+    """Tell whether a task was tried before."""
     try:
         return task in _sound
     except TypeError:  # a field cannot be hashed, of which `check_task` tells
@@ -116,7 +115,7 @@ def _is_known(task: Task) -> bool:
 
 
 def undeclared(cls: type[Task]) -> list[str]:
-    """What looks like a field and is none, as the class is no dataclass."""
+    """Names that look like fields and are none, as the class is no dataclass."""
     known = {field.name for field in fields(cls)}
     hints = inspect.get_annotations(cls).items()
     return [n for n, hint in hints if n not in known and typing.get_origin(hint) != typing.ClassVar]
@@ -132,7 +131,7 @@ def must(holds: bool | Tensor, attribute: str, what: str) -> None:
 
 
 def _called(cls: type[Task], attribute: str, function: Callable[..., Any], *given: Any) -> Any:
-    """What a function of the user's returns.
+    """The result of a function of the user's.
 
     Raises:
         WrongError: if it raises something: what, and at which line of the user's file.
@@ -166,7 +165,7 @@ def _value(task: Task, name: str, *given: Any) -> Any:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of a type that an annotation says."""
+    """Tell whether a value is of a type that an annotation says."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return any(_fits(value, one) for one in args)
@@ -181,7 +180,7 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _kind(value: Any) -> str:
-    """What something is, such as `int64 [8, 12]`; a number or a text itself."""
+    """The kind of a thing, such as `int64 [8, 12]`; a number or a text itself."""
     if isinstance(value, Tensor):
         layout = "nested" if value.is_nested else str(value.layout).removeprefix("torch.")
         shape = "" if value.is_nested else f" {list(value.shape)}"
@@ -197,19 +196,19 @@ def _kind(value: Any) -> str:
 
 
 def _is_of(value: Tensor, dtype: torch.dtype, dimensions: int, *sizes: int) -> bool:
-    """Whether a tensor is of a type of numbers, so many dimensions, and the first few sizes."""
+    """Tell whether a tensor has a type, so many dimensions, and the first few sizes."""
     right = value.dtype == dtype and value.ndim == dimensions
     return right and value.shape[: len(sizes)] == sizes
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether something is a dense tensor on the CPU, where tasks are tried."""
+    """Tell a dense tensor on the CPU, where tasks are tried, from all else."""
     dense = isinstance(value, Tensor) and not value.is_nested and value.layout == torch.strided
     return dense and value.device.type == "cpu"
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
-    """Whether two tensors are the same, NaN where there is NaN."""
+    """Tell whether two tensors are the same, NaN where there is NaN."""
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
     return bool(((one == other) | ((one != one) & (other != other))).all())
@@ -284,7 +283,7 @@ def _draws(task: Task, count: int, seed: int = 0) -> tuple[Tensor, ...]:
 
 
 def _batch(task: Task, draws: tuple[Tensor, ...], depth: int | None = None) -> Batch:
-    """What `assemble` makes of draws, or `shallower` at a depth."""
+    """The batch that `assemble` makes of draws, or `shallower` at a depth."""
     how, given = ("assemble", (draws,)) if depth is None else ("shallower", (draws, depth))
     batch = _value(task, how, *given)
     for name in PARTS:
@@ -364,7 +363,7 @@ def _parts(task: Task, batch: Batch, count: int) -> Iterator[Finding]:
 
 
 def _is_name(role: str) -> bool:
-    """Whether a role has a name that names of relations can contain."""
+    """Tell whether a role has a name that names of relations can contain."""
     return role.isprintable() and Relation.between(role, role).ends == (role, role) != ("", "")
 
 
@@ -380,6 +379,9 @@ def _inputs(task: Task, batch: Batch, count: int) -> None:
         must(inputs.isfinite().all(), "assemble", "inputs are not finite everywhere")
         return
     must(vocabulary >= 1, "vocabulary", f"{vocabulary}: it must be at least 1")
+    names = _value(task, "tokens")
+    right = names is None or (len(names) == vocabulary and all(map(_is_name, names)))
+    must(right, "tokens", f"{names!r}: each of the {vocabulary} tokens needs a name of one line")
     what = f"{kind}: they must be int64 [batch, position], as vocabulary = {vocabulary}"
     must(_is_of(inputs, torch.long, 2, count), "assemble", what)
     _below(vocabulary, inputs, "assemble", "inputs hold")
@@ -423,7 +425,7 @@ def _targets(task: Task, batch: Batch, count: int) -> None:
 def _related(task: Task) -> Doubts:
     """Checks that relations are tensors of positions along which a model can attend."""
     batch = _batch(task, _draws(task, FEW))
-    relations = _value(task, "relations", batch)
+    relations, leading = _value(task, "relations", batch), dict[bytes, str]()
     for name, edges in relations.items():
         _edges(name, edges, batch.inputs.shape[1])
         ahead = (edges.keys > edges.queries[..., None]) & edges.there
@@ -432,6 +434,12 @@ def _related(task: Task) -> Doubts:
             what = f"{name!r}: keys stand after their queries: looks_ahead must be true"
             must(not ahead[edges.there].all(), "relations", what)
             yield Finding("relations", what, doubt=True)
+        if edges.use == "path" and edges.weights is None and not between_roles:
+            first = leading.setdefault(edges.mask(task.length).numpy().tobytes(), name)
+            what = f"leads where {first!r} does" if edges.there.any() else "leads nowhere"
+            if first != name or not edges.there.any():
+                what = f"{name!r} {what} in {FEW} sequences"
+                yield Finding("relations", what, doubt=True)
     if not any(edges.use == "path" for edges in relations.values()):
         what = "no circuit can be found: there must be some, or roles"
         yield Finding("relations", what, doubt=True)
@@ -479,6 +487,8 @@ def _answered(task: Task) -> Doubts:
     """Looks at many sequences: each must be as the few, and their answers not too easy."""
     batch = _batch(task, _draws(task, MANY))
     list(_parts(task, batch, MANY))  # doubts are those of the few
+    from headway.tasks.answers import doubts_of
+
     return [Finding(attribute, what, doubt=True) for attribute, what in doubts_of(task, batch)]
 
 

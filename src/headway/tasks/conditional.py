@@ -8,12 +8,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from headway import theory
 from headway.errors import require
 from headway.fields import AtLeastOne, AtLeastTwo
 from headway.relations.edges import Edges
 from headway.tasks.base import Batch, Task
-from headway.tasks.codes import Base, Even, at_queries, coded, sinusoid
-from headway.theory import Flow, Order, conditional_flow
+from headway.tasks.retrieval import Base, Even, at_queries, coded, sinusoid
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Conditional(Task):
     d_token: Even = 4
     position_code: Literal["token", "pair"] = "token"
     position_base: Base | None = 10_000.0
-    order: Order = "deep-first"
+    order: "theory.Order" = "deep-first"
 
     def __post_init__(self):
         super().__post_init__()
@@ -87,8 +87,8 @@ class Conditional(Task):
             " dot. Symbols are random vectors drawn afresh for every sequence."
         )
 
-    def flow(self) -> Flow:
-        return conditional_flow(self.order)
+    def flow(self) -> "theory.Flow":
+        return theory.conditional_flow(self.order)
 
     @property
     def length(self) -> int:
@@ -96,7 +96,7 @@ class Conditional(Task):
 
     @property
     def starts(self) -> dict[str, int]:
-        """Where the table, the y facts, the x facts and the queries begin."""
+        """The positions at which the table, the y facts, the x facts and the queries begin."""
         table, n = 3 * self.n_values**2, self.n_chains
         if self.order == "deep-first":
             return {"table": 0, "y": table, "x": table + 2 * n, "query": table + 4 * n}

@@ -71,18 +71,18 @@ class Hops(SeveralHops):
     n_places: Annotated[int, Ge(3)] = 100
 
     @property
-    def vocabulary(self) -> int:
-        """Symbols, a token for every k, and `none`."""
-        return self.n_symbols + len(self.asked) + 1
+    def tokens(self) -> tuple[str, ...]:
+        """Symbols by number, a token for every k, and `none`."""
+        return (*map(str, range(self.n_symbols)), *(f"k={k}" for k in self.asked), "none")
 
     @property
     def targets(self) -> Tokens:
-        return Tokens(self.vocabulary)
+        return Tokens(len(self.tokens))
 
     @property
     def none(self) -> int:
         """The answer where hops lead nowhere."""
-        return self.vocabulary - 1
+        return len(self.tokens) - 1
 
     @property
     def n_depths(self) -> int:

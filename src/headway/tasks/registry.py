@@ -86,13 +86,13 @@ def _defined_in(module: ModuleType) -> list[type["Task"]]:
 
 
 def is_known(kind: Any, file: Any) -> bool:
-    """Whether a kind, as that file defines it, is known without loading the file."""
+    """Tell whether a kind, as that file defines it, is known without loading the file."""
     known = KINDS.get(kind) if isinstance(kind, str) else None
     return known is not None and _file_of(known) in (None, file)
 
 
 def _home(cls: type) -> tuple[str, str]:
-    """Where a class is defined: its file, or else its module, and its name there."""
+    """The place that defines a class: its file, or else its module, and its name there."""
     source = userfile.source_of(cls)
     return cls.__module__ if source is None else source.file, cls.__qualname__
 
@@ -192,13 +192,13 @@ def keep(task: "Task") -> None:
 
 @cache
 def _offers(package: str, kind: str) -> bool:
-    """Whether an installed package offers a task of that kind."""
+    """Tell whether an installed package offers a task of that kind."""
     point = userfile.installed(GROUP).get(kind)
     return point is not None and point.module.partition(".")[0] == package
 
 
 def _own_source(cls: type["Task"]) -> Source | None:
-    """Where a task of a user's own is defined; None for headway's, and those of packages."""
+    """The file of a task of a user's own; None for headway's, and those of packages."""
     package = cls.__module__.partition(".")[0]
     if package == "headway" or _offers(package, cls.kind):
         return None
@@ -221,7 +221,7 @@ def task_from_json(data: Any) -> "Task":
 
 
 def change_of(data: Any, task: "Task") -> str | None:
-    """How the file of a task differs from the one that a config was written with; None if not."""
+    """The change of a task's file since a config was written with it; None if there is none."""
     defined = data.get("defined") if isinstance(data, dict) else None
     now = userfile.source_of(type(task))
     if defined is None or now is None or defined.get("sha256") == now.sha256:

@@ -1,17 +1,23 @@
 """The retrieval problem: follow a chain of D facts (Musat 2024, sections 3 and 6)."""
 
+import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
+from annotated_types import Ge, Gt, Lt, MultipleOf
 from jaxtyping import Float, Int, Integer
 from torch import Tensor
 
+from headway import theory
 from headway.fields import AtLeastOne, Depth
 from headway.tasks.base import Batch, Task
-from headway.tasks.codes import Base, Even, at_queries, base_for, coded, sinusoid
-from headway.theory import Copies, Flow, Order, retrieval_flow
+
+Even = Annotated[int, Ge(2), MultipleOf(2)]
+"""The dimensions of a position code, which is made of pairs of sine and cosine."""
+
+Base = Annotated[float, Gt(1), Lt(math.inf)]
 
 
 @dataclass(frozen=True)
@@ -51,8 +57,8 @@ class Retrieval(Task):
     d_token: Even = 4
     position_code: Literal["token", "pair"] = "token"
     position_base: Base | None = 10_000.0
-    order: Order = "deep-first"
-    copies: Copies = "same"
+    order: "theory.Order" = "deep-first"
+    copies: "theory.Copies" = "same"
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -79,9 +85,9 @@ class Retrieval(Task):
             " afresh for every sequence, so nothing can be known by heart."
         )
 
-    def flow(self) -> Flow | None:
+    def flow(self) -> "theory.Flow | None":
         """One chain; tokens of a pair are taken to share a code, even if each has its own."""
-        return retrieval_flow(self.depth, self.order, copies=self.copies)
+        return theory.retrieval_flow(self.depth, self.order, copies=self.copies)
 
     @property
     def length(self) -> int:
@@ -175,3 +181,47 @@ def rotation(size: int, device: torch.device) -> Float[Tensor, "size size"]:
     """A map that keeps lengths and angles, drawn once and for all."""
     drawn = torch.randn(size, size, generator=torch.Generator().manual_seed(0))
     return torch.linalg.qr(drawn).Q.to(device)
+
+
+def sinusoid(
+    positions: Int[Tensor, " position"], d_code: int, base: float | None = None
+) -> Float[Tensor, "position {d_code}"]:
+    """The sine/cosine position code, sines first (Vaswani et al. 2017, section 3.5).
+
+    Frequencies are base^(-2i/d_code) for i = 0 .. d_code/2 - 1; `d_code` must be even. Without a
+    base, the longest wave is 1.25 times the number of positions: short enough to tell neighbours
+    apart, long enough to tell the ends apart. (With two dimensions there is one wave, of 2π, and
+    the base makes no difference.)
+    """
+    if base is None:
+        base = base_for(int(positions.max()) + 1, d_code)
+    steps = torch.arange(0, d_code, 2, dtype=torch.float32, device=positions.device)
+    angles = positions[:, None].float() * torch.exp(-math.log(base) * steps / d_code)
+    return torch.cat([angles.sin(), angles.cos()], dim=1)
+
+
+def coded(
+    tokens: Float[Tensor, "batch token d_token"],
+    positions: Int[Tensor, "batch token"],
+    code: Float[Tensor, "position d_code"],
+) -> Float[Tensor, "batch position number"]:
+    """Tokens at their positions, every one beside the code of its position."""
+    count, k = len(tokens), tokens.shape[2]
+    inputs = tokens.new_empty(count, len(code), k + code.shape[1])
+    inputs[..., k:] = code
+    inputs[..., :k].scatter_(1, positions[..., None].expand(-1, -1, k), tokens)
+    return inputs
+
+
+def at_queries(
+    asked: Float[Tensor, "batch chain hop d_token"], slots: Int[Tensor, "batch chain"]
+) -> Float[Tensor, "batch query hop d_token"]:
+    """The answers to every chain, at the chain's slot among the queries."""
+    where = slots[..., None, None].expand_as(asked)
+    return torch.zeros_like(asked).scatter_(1, where, asked)
+
+
+def base_for(length: int, d_code: int) -> float:
+    """The base whose longest wave is 1.25 times so many positions."""
+    longest = 1.25 * length / (2 * math.pi)
+    return math.pow(max(longest, 1.0), d_code / max(d_code - 2, 1))

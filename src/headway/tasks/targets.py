@@ -1,4 +1,4 @@
-"""What a model must predict: vectors or tokens, with their loss and their accuracy."""
+"""Targets: the vectors or tokens that a model must predict, with their loss and accuracy."""
 
 import math
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ Asked = Bool[Tensor, "sequence query hop"]
 
 
 class Targets(ABC):
-    """What is predicted at every query, hop by hop. Losses are means over all that is asked."""
+    """The things predicted at every query, hop by hop. Losses are means over all that is asked."""
 
     loss_name: ClassVar[str]
     nothing: ClassVar[float]
@@ -24,11 +24,11 @@ class Targets(ABC):
 
     @abstractmethod
     def width(self, n_hops: int) -> int:
-        """How many numbers a model puts out at a query."""
+        """The numbers that a model puts out at a query."""
 
     @abstractmethod
     def asked(self, targets: Tensor) -> Asked:
-        """Which hops are asked at which queries."""
+        """The hops that are asked at each query."""
 
     @abstractmethod
     def each(self, predicted: Tensor, targets: Tensor) -> Float[Tensor, "sequence query hop"]:
@@ -36,7 +36,7 @@ class Targets(ABC):
 
     @abstractmethod
     def right(self, predicted: Tensor, targets: Tensor) -> Asked:
-        """Whether the answer is the right one, at every query and hop; only where it is asked."""
+        """Tell right answers from wrong, at every query and hop; only where one is asked for."""
 
     @abstractmethod
     def answers(self, predicted: Tensor, targets: Tensor) -> Num[Tensor, "sequence query hop _"]:
@@ -50,7 +50,7 @@ class Targets(ABC):
 
     @abstractmethod
     def divergence(self, predicted: Tensor, other: Tensor, targets: Tensor) -> Tensor:
-        """How far other predictions are from these, the mean over all that is asked."""
+        """The distance of other predictions from these, the mean over all that is asked."""
 
     def _mean_asked(self, each: Float[Tensor, "sequence query hop"], targets: Tensor) -> Tensor:
         asked = self.asked(targets)
@@ -58,10 +58,10 @@ class Targets(ABC):
 
     @abstractmethod
     def choices(self, targets: Tensor) -> int:
-        """How many answers a query chooses among, at most."""
+        """The most answers that a query chooses among."""
 
     def same(self, predicted: Tensor, other: Tensor, targets: Tensor) -> Asked:
-        """Whether two predictions give the same answer, right or wrong; only where it is asked."""
+        """True where two predictions give the same answer, right or wrong, and one is asked for."""
         alike = self.answers(predicted, targets) == self.answers(other, targets)
         return alike.all(-1) & self.asked(targets)
 
@@ -72,14 +72,14 @@ class Targets(ABC):
         return targets
 
     def how_often(self, targets: Tensor) -> Float[Tensor, " hop"]:
-        """How many queries of a sequence ask for every hop, on average; 1 if none does."""
+        """The mean number of queries of a sequence that ask for every hop; 1 if none does."""
         counts = self.asked(targets).float().sum(1).mean(0)
         return torch.where(counts > 0, counts, 1.0)
 
     def errors(
         self, predicted: Tensor, targets: Tensor, how_often: Float[Tensor, " hop"] | None = None
     ) -> Float[Tensor, "sequence hop"]:
-        """What every sequence contributes to the loss of every hop: their mean is that loss.
+        """The shares of every sequence in the loss of every hop: their mean is that loss.
 
         Args:
             predicted: what a model put out, [sequence, query, number].
@@ -94,7 +94,7 @@ class Targets(ABC):
         return self.errors(predicted, targets).mean(0)
 
     def loss(self, predicted: Tensor, targets: Tensor) -> Float[Tensor, ""]:
-        """What training lowers: the mean over all that is asked."""
+        """The loss that training lowers: the mean over all that is asked."""
         asked = self.asked(targets).sum().clamp(min=1)
         return self.each(predicted, targets).sum() / asked
 
@@ -130,7 +130,7 @@ class Vectors(Targets):
         return torch.where(targets.isnan(), 0.0, apart).square().mean(-1)
 
     def right(self, predicted: Tensor, targets: Tensor) -> Asked:
-        """Whether the nearest of all that the sequence's queries are asked for is the right one."""
+        """True where the nearest of all answers to the sequence's queries is the right one."""
         said, wanted = predicted.float().unflatten(-1, targets.shape[-2:]), targets.nan_to_num(1e9)
         apart = torch.cdist(said.transpose(1, 2), wanted.transpose(1, 2))
         own = apart.diagonal(dim1=-2, dim2=-1)
@@ -192,7 +192,7 @@ class Tokens(Targets):
         return -(told * self.asked(targets))
 
     def right(self, predicted: Tensor, targets: Tensor) -> Asked:
-        """Whether the likeliest token is the right one."""
+        """True where the likeliest token is the right one."""
         likeliest = self._logits(predicted).argmax(-1)
         likeliest = likeliest if self.own_logits else likeliest[..., None]
         return (likeliest == targets) & self.asked(targets)

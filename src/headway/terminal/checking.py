@@ -45,7 +45,7 @@ def _example(task: Task, batch: Batch) -> list[str]:
     if batch.roles.numel():
         for name, position in zip(task.roles, batch.roles[0, :, 0].tolist(), strict=True):
             below[position] = name
-    tokens = [str(token) for token in batch.inputs[0].tolist()]
+    tokens = [task.token_name(token) for token in batch.inputs[0].tolist()]
     widths = [max(len(t), len(role)) for t, role in zip(tokens, below, strict=True)]
     lines, row, roles = [], "", ""
     for token, role, wide in zip(tokens, below, widths, strict=True):

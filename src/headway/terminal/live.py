@@ -15,6 +15,7 @@ from headway.terminal.base import console
 from headway.text import counted, duration, sparkline
 from headway.training import Run
 from headway.training.loop import Watch
+from headway.training.losses import accuracy_text
 
 FLOOR = 0.005
 """The loss at which its curve reaches the ground."""
@@ -96,7 +97,9 @@ class Progress:
     def __call__(self, run: Run, step: int, end: int, metrics: dict[str, Any] | None) -> None:
         """Takes note of a step (a `Watch`)."""
         now = time.perf_counter()
-        if self.first is not None and step < self.step:  # a new attempt
+        if self.first is not None and step < self.step:
+            patience = run.config.training.patience
+            print(f"no hop was learnt in {patience} steps: a new attempt with other weights")
             self.first, self.curves, self.end = None, {}, 0
         if 0 < step < end < self.end:
             print(f"the loss is low enough: rates fall from here, to end at step {end}", flush=True)
@@ -107,7 +110,7 @@ class Progress:
                 self.curves.setdefault(hop, []).append(loss)
             hops = "  ".join(f"{hop} {x:.3f}" for hop, x in metrics["partial"].items())
             early = metrics["val_loss"] < run.config.training.stop_below
-            self.line = f"loss {metrics['val_loss']:.3f}  {hops}"
+            self.line = f"loss {metrics['val_loss']:.3f}{accuracy_text(metrics)}  {hops}"
             self.line += f"  {metrics['examples_per_second']:.0f} ex/s"
             self.line += "  stopped early" if early else ""
         pace = (now - self.first[1]) / max(1, step - self.first[0])

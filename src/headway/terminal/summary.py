@@ -13,6 +13,7 @@ from headway.terminal.base import console
 from headway.text import counted, duration, wrapped
 from headway.theory import Flow, chain_depth, fewest_paths
 from headway.training import Run
+from headway.training.losses import accuracy_text
 from headway.training.run import said_of_attempts
 
 INDENT = " " * 11
@@ -34,6 +35,7 @@ def print_summary(
     emerged = {history.path: history.emerged for history in timeline.paths}
     learnt = "  ".join(f"{hop} {at_step(step)}" for hop, step in timeline.hops.items())
     idle, solved = found.circuit.idle_heads, solved_at(task, run.metrics())
+    accuracy = accuracy_text(run.metrics()[-1])
     since = f"; solved (below {THRESHOLD:g}) from step {solved['step']}" if solved else ""
 
     out = console()
@@ -43,7 +45,7 @@ def print_summary(
         "1 Trained",
         f"{model.n_layers} layers × {counted(model.n_heads, 'head')}, {model.size}, seed"
         f" {run.config.seed}: {outcome['step']} steps, {duration(outcome['seconds'])}",
-        f"validation {measure} {outcome['val_loss']:.4f}  ({hops}){since}",
+        f"validation {measure} {outcome['val_loss']:.4f}  ({hops}){accuracy}{since}",
         f"curriculum {curriculum.kind}{said_of_attempts(outcome)}",
     )
     _part(
@@ -74,7 +76,7 @@ def _part(out: Console, title: str, *lines: str) -> None:
 
 
 def said_of_verdicts(found: Discovery, every: MinimalCircuits | None = None) -> str:
-    """Which verdicts hold, which do not, and which cannot be said; how like other searches are."""
+    """The verdicts that hold, do not, or cannot be said; the likeness of other searches."""
     words = {True: "{}", False: "NOT {}", None: "{} unknown"}
     given = [one for one in verdicts(found, every) if one.name != "stable"]
     said = ", ".join(words[one.holds].format(one.name) for one in given)

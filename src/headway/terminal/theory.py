@@ -108,7 +108,7 @@ def print_counts(depths: Sequence[int], order: PairOrder) -> None:
 
 
 def print_flow(flow: Flow, causal: bool, title: str) -> None:
-    """Who holds what after every layer, and a circuit with as few layers.
+    """Print the symbols that roles hold after every layer, and a circuit with as few layers.
 
     Args:
         flow: the problem.

@@ -127,7 +127,7 @@ class Flow:
         return guards
 
     def attends(self, held: Held, layer: int) -> Found:
-        """Who can find whom in a layer by what they hold before it, without a mask."""
+        """The roles that can find each other by what they hold before a layer, without a mask."""
         numbers = (held & self.finders(layer)).astype(np.float32)
         found = numbers @ numbers.T > 0
         for looking_in, needed in self.guards:

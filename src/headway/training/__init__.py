@@ -16,6 +16,7 @@ from headway.training.data import Stream as Stream
 from headway.training.data import generator_for as generator_for
 from headway.training.data import held_out as held_out
 from headway.training.environment import describe_environment as describe_environment
+from headway.training.environment import seed_of as seed_of
 from headway.training.folder import RunBusyError as RunBusyError
 from headway.training.loop import resume as resume
 from headway.training.loop import train as train
@@ -26,7 +27,6 @@ from headway.training.recipes import RECIPES as RECIPES
 from headway.training.recipes import fast as fast
 from headway.training.recipes import own as own
 from headway.training.run import Run as Run
-from headway.training.seeds import seed_of as seed_of
 
 if TYPE_CHECKING:
     from headway.training.finding import find_runs as find_runs

@@ -36,6 +36,8 @@ FORMAT = 1
 
 SECTIONS = ("task", "model", "training")
 
+DEVICES = re.compile(r"cpu|cuda(:[0-9]+)?|mps")
+
 
 @dataclass(frozen=True)
 class TrainingConfig:
@@ -164,7 +166,7 @@ class RunConfig:
     def __post_init__(self):
         check(self)
         require(
-            re.fullmatch(r"cpu|cuda(:[0-9]+)?|mps", self.device) is not None,
+            DEVICES.fullmatch(self.device) is not None,
             "device",
             self.device,
             "cpu, cuda, cuda:N or mps",

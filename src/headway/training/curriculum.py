@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, NoReturn
 from jaxtyping import Float
 from torch import Tensor
 
+from headway import theory
 from headway.errors import HeadwayError, require
 from headway.fields import Positive, Written, check, from_json, to_json
 from headway.models import Tap, Transformer, TransformerConfig
 from headway.tasks import Batch, Targets, Task
-from headway.theory import closed_form
+from headway.training.environment import seed_of
 from headway.training.losses import Reader, asked
-from headway.training.seeds import seed_of
 from headway.userfile import described, installed
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class Curriculum:
 
 @dataclass(frozen=True)
 class Implicit(Curriculum):
-    """All hops at every step, as in the paper (Musat 2024, section 7)."""
+    """Every hop at every step, as in the paper (Musat 2024, section 7)."""
 
     kind = "implicit"
 
@@ -261,7 +261,9 @@ class Deepening(Curriculum):
         self.require_depths(task)
         flow = task.flow()
         least = flow and flow.minimum_layers(model.causal)
-        if least != closed_form(task.n_depths) or task.hop_order != list(pairwise(task.hops)):
+        if least != theory.closed_form(task.n_depths) or task.hop_order != list(
+            pairwise(task.hops)
+        ):
             self.refuse("it is for a chain under the causal mask, as in the retrieval problem")
         allowed = f"{least}, the fewest, with training.curriculum = deepening at depth"
         require(
@@ -275,15 +277,15 @@ class Deepening(Curriculum):
         room = task.room(depth) - task.room(one.reach)
         hops = min(depth, one.hops)
         shift = seed_of(seed, "place", step) % (room + 1)
-        return Ask(depth, range(hops), shift, closed_form(hops))
+        return Ask(depth, range(hops), shift, theory.closed_form(hops))
 
     def judged(self, stage: int, task: Task) -> Ask | None:
-        """All hops that the stage asks for, in the deepest of its sequences."""
+        """Every hop that the stage asks for, in the deepest of its sequences."""
         *before, _ = self.stages(task)
         if stage == len(before):
             return None
         one = before[stage]
-        return Ask(max(one.depths), range(one.hops), layers=closed_form(one.hops))
+        return Ask(max(one.depths), range(one.hops), layers=theory.closed_form(one.hops))
 
     def is_over(self, losses: Sequence[float]) -> bool:
         """Tell whether every hop is learnt."""

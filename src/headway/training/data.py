@@ -9,7 +9,7 @@ from headway.tasks import Batch, Task
 from headway.tasks.checking import require_sound
 from headway.training.config import RunConfig
 from headway.training.curriculum import Ask
-from headway.training.seeds import generator_for
+from headway.training.environment import generator_for
 from headway.training.size import FLOAT, require_bytes
 
 

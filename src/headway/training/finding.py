@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 
 from headway.errors import HeadwayError
+from headway.fields import natural
 from headway.training.files import clear_io_errors, is_there
 from headway.training.run import Run
-from headway.words import natural
 
 PLAN = "plan.json"
 """The file that a sweep's folder holds beside its runs."""

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
 from torch import Tensor
 
 from headway.errors import HeadwayError, require
-from headway.fields import NotBelowZero, NotNegative, found_in, to_json
+from headway.fields import Fraction, NotBelowZero, NotNegative, found_in, to_json
 from headway.reading import parsed
 from headway.training.files import (
     append_line,
@@ -64,6 +64,7 @@ class Evaluation:
     seconds: NotBelowZero
     rate_scale: float = 1.0
     examples_per_second: float = 0.0
+    accuracy: dict[str, Fraction] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,11 @@ from headway.text import command
 from headway.training.config import RunConfig
 from headway.training.curriculum import Ask
 from headway.training.data import Stream, batch_of, held_out
-from headway.training.environment import describe_environment, resolved, rounding
+from headway.training.environment import describe_environment, generator_for, resolved, rounding
 from headway.training.files import clear_content_errors
-from headway.training.gradients import Gradients
-from headway.training.losses import Reader, evaluate
-from headway.training.optimisers import Optimisers
+from headway.training.losses import Reader, scores
+from headway.training.optimisers import Gradients, Optimisers
 from headway.training.run import Run, require_device
-from headway.training.seeds import generator_for
 from headway.training.size import require_size
 from headway.training.state import DivergedError, State
 
@@ -256,8 +254,8 @@ class Trainer:
             self._unread.clear()
             state.add_losses(known)
         if state.is_due(config.eval_every):
-            losses = self.losses(self.model, run.task, self.validation)
-            metrics = state.add_evaluation(config, run.task.hops, losses)
+            found = self.scores(self.model, run.task, self.validation)
+            metrics = state.add_evaluation(config, found)
             run.append_metrics(metrics)
             if self.is_stage_over():
                 state.next_stage()
@@ -291,12 +289,13 @@ class Trainer:
             return False
         generator = generator_for(config.device, config.seed, "stage")
         batch = batch_of(task, task.draw(STAGE_EXAMPLES, generator), ask)
-        return curriculum.is_over(self.losses(ask.reader(self.model), task, batch))
+        losses = self.scores(ask.reader(self.model), task, batch)["partial"]
+        return curriculum.is_over([*losses.values()])
 
-    def losses(self, model: Reader, task: Task, batch: Batch) -> list[float]:
-        """The loss of every hop of a batch, with what is clamped after so many steps."""
+    def scores(self, model: Reader, task: Task, batch: Batch) -> dict[str, Any]:
+        """The scores of a batch (see `scores`), with what is clamped after so many steps."""
         clamp, step = self.config.clamp, self.state.step
-        return evaluate(model, task, batch, tap=lambda part: clamp.tap(task, part, step)).tolist()
+        return scores(model, task, batch, tap=lambda part: clamp.tap(task, part, step))
 
     def save(self) -> None:
         """Saves all that the run resumes from."""
@@ -319,8 +318,8 @@ class Trainer:
 
         When to stop was decided on the validation sample, so the end is judged on another.
         """
-        losses = self.losses(self.model, self.run.task, self.held_out("test"))
-        self._end(test_loss=sum(losses) / len(losses))
+        found = self.scores(self.model, self.run.task, self.held_out("test"))
+        self._end(test_loss=found["val_loss"])
 
     def fail(self, error: DivergedError) -> DivergedError:
         """Records that the run diverged; checkpoints of weights that are of no use are dropped.

@@ -1,6 +1,8 @@
 """The loss of a model on sequences, all in all and hop by hop."""
 
+import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -8,7 +10,7 @@ from torch import Tensor
 
 from headway.errors import HeadwayError, require
 from headway.models import Tap, Tappable
-from headway.tasks import Batch, Targets, Task
+from headway.tasks import Batch, Targets, Task, Tokens
 from headway.userfile import described
 
 Reader = Callable[[Tensor, Tap | None], Tensor]
@@ -28,6 +30,32 @@ def evaluate(
     """The loss of every hop of a batch, computed `chunk` sequences at a time."""
     predicted = asked(predictions(model, batch, chunk, tap), task.targets, batch)
     return task.targets.partial_losses(predicted, batch.targets)
+
+
+@torch.no_grad()
+def scores(model: Reader, task: Task, batch: Batch, tap: TapOf | None = None) -> dict[str, Any]:
+    """The scores of a batch as a line of `metrics.jsonl` has them.
+
+    They are the mean loss `val_loss`, the loss of every hop `partial` and, of tokens, the share of
+    right answers by hop, `accuracy`; a hop that no query of the batch asks for has none.
+    """
+    predicted = asked(predictions(model, batch, CHUNK, tap), task.targets, batch)
+    losses = task.targets.partial_losses(predicted, batch.targets).tolist()
+    found = {
+        "val_loss": sum(losses) / len(losses),
+        "partial": dict(zip(task.hops, losses, strict=True)),
+    }
+    if isinstance(task.targets, Tokens):
+        right = task.targets.accuracies(predicted, batch.targets).tolist()
+        named = zip(task.hops, right, strict=True)
+        found["accuracy"] = {hop: share for hop, share in named if not math.isnan(share)}
+    return found
+
+
+def accuracy_text(evaluation: dict[str, Any]) -> str:
+    """The accuracy of an evaluation, the mean of its hops, as it is printed behind a loss."""
+    shares = [*evaluation.get("accuracy", {}).values()]
+    return f", accuracy {sum(shares) / len(shares):.1%}" if shares else ""
 
 
 @torch.no_grad()

@@ -19,7 +19,7 @@ from headway import userfile
 from headway.errors import HeadwayError, require
 from headway.fields import AtLeastOne, NotNegative, check
 from headway.models import Tapped
-from headway.models.passes import eagerly
+from headway.models.tapped import eagerly
 from headway.reading import is_file
 from headway.userfile import Source
 
@@ -115,7 +115,7 @@ class Module:
 
 
 def _why_not(build: Any, like: nn.Module) -> str | None:
-    """Why a function cannot build a module again, in another process; None if it can."""
+    """The reason why a function cannot build a module in another process; None if it can."""
     allowed = "a function or class of a file of yours, that can be called without arguments"
     if not getattr(build, "__qualname__", "").isidentifier() or userfile.source_of(build) is None:
         return allowed

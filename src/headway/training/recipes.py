@@ -4,10 +4,10 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+from headway import theory
 from headway.models import TransformerConfig
 from headway.tasks import Conditional, Hops, Retrieval, Task
 from headway.tasks.checking import require_sound
-from headway.theory import closed_form
 from headway.training.config import RunConfig, TrainingConfig
 from headway.training.curriculum import Deepening, Implicit, Mixture, Offered
 
@@ -36,12 +36,12 @@ def fast(
     """The retrieval problem with one head a layer, at the flow minimum; three hops take a minute.
 
     There are just as many layers as information must flow through, ⌊log2 D⌋ + 2, so there is
-    little or no choice of circuits. It differs from the paper's recipe (docs/recipes.md says why):
-    maps start orthogonal with nothing scaled down, so that what attention moves is as large as what
-    stands there; one position code for both tokens of a pair, its longest wave no longer than the
-    sequence; Muon on the blocks' matrices, with some decay as long as the rates are high; MLPs no
-    wider than the stream, as attention does the work; and the rates start to fall as soon as hops
-    are learnt, the more slowly the more hops there are.
+    little or no choice of circuits. It differs from the paper's recipe
+    (docs/experiments/recipes.md says why): maps start orthogonal with nothing scaled down, so that
+    what attention moves is as large as what stands there; one position code for both tokens of a
+    pair, its longest wave no longer than the sequence; Muon on the blocks' matrices, with some
+    decay as long as the rates are high; MLPs no wider than the stream, as attention does the work;
+    and the rates start to fall as soon as hops are learnt, the more slowly the more hops there are.
 
     Matrix products are in bfloat16 where the processor is quicker with it.
 
@@ -57,7 +57,7 @@ def fast(
             often stays on a plateau.
     """
     mixture = mixture and depth > 1
-    least = closed_form(depth)
+    least = theory.closed_form(depth)
     if n_layers is None:
         n_layers = depth + 2 if mixture else least
     deepens = deepening and depth > 1 and n_layers == least and not mixture
@@ -71,7 +71,7 @@ def fast(
             d_mlp=64,
             act_fn="relu",
             init="orthogonal",
-            silent_above=closed_form(1) if deepens else None,
+            silent_above=theory.closed_form(1) if deepens else None,
         ),
         training=_fast_training(depth, mixture, deepens),
         seed=seed,
@@ -81,9 +81,9 @@ def fast(
 def _fast_training(depth: int, mixture: bool, deepens: bool) -> TrainingConfig:
     """The training of `fast` for so many hops.
 
-    Decay and cool-down were chosen by measurements over seeds (docs/recipes.md). The more hops, the
-    longer it takes until attention is so sharp that what every head gets slightly wrong does not
-    add up.
+    Decay and cool-down were chosen by measurements over seeds
+    (docs/experiments/recipes.md). The more hops, the longer it takes until attention is so sharp
+    that what every head gets slightly wrong does not add up.
     """
     steps = 1_000 + 2_000 * depth if deepens else 400 + 1_200 * depth
     if deepens:
@@ -118,7 +118,7 @@ def hops(asked: tuple[int, ...] = (1, 2, 4), steps: int = 1_600, seed: int = 0) 
     """The k-hop problem with as many layers as the largest k takes, ⌊log2 k⌋ + 2.
 
     Symbols are met so often that fresh sequences and Muon learn a hop in some hundred steps, one
-    after the other (docs/khop.md).
+    after the other (docs/experiments/khop.md).
     """
     return RunConfig(
         task=Hops(asked=asked, n_places=64),

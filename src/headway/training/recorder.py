@@ -21,7 +21,7 @@ from headway.tasks import Task
 from headway.training.config import Elsewhere, RunConfig
 from headway.training.data import held_out
 from headway.training.files import clear_errors, packed
-from headway.training.losses import evaluate, require_answers
+from headway.training.losses import require_answers, scores
 from headway.training.modules import (
     Module,
     drawing_nothing,
@@ -138,12 +138,11 @@ class Recorder:
             others = sorted(dict(now.items() ^ self._kept.items()))
             require(False, "model: weights of other names or shapes", others, "as it was at first")
         with unchanged(self._plain), clear_errors(self._raises):
-            partial = evaluate(self._tapped, self.task, self._held_out).tolist()
+            found = scores(self._tapped, self.task, self._held_out)
         metrics = {
             "step": made,
             "train_loss": train_loss,
-            "val_loss": sum(partial) / len(partial),
-            "partial": dict(zip(self.task.hops, partial, strict=True)),
+            **found,
             "seconds": round(time.perf_counter() - self._clock, 3),
         }
         require(math.isfinite(metrics["val_loss"]), "val_loss", metrics["val_loss"], "finite")

@@ -18,7 +18,7 @@ from headway.tasks import Task
 from headway.tasks.registry import change_of, keep
 from headway.text import command, duration, wrapped
 from headway.training.config import FORMAT, Elsewhere, RunConfig, from_dict, to_dict
-from headway.training.environment import describe_environment
+from headway.training.environment import describe_environment, seed_of
 from headway.training.files import (
     clear_errors,
     clear_io_errors,
@@ -32,8 +32,8 @@ from headway.training.files import (
     write_json,
 )
 from headway.training.folder import RunFolder
+from headway.training.losses import accuracy_text
 from headway.training.modules import Module, drawing_nothing, load_weights, plain
-from headway.training.seeds import seed_of
 from headway.training.size import FLOAT, n_weights, require_bytes
 
 M = TypeVar("M", bound=nn.Module)
@@ -63,7 +63,8 @@ class Run(RunFolder):
             said.append(outcome["message"])
         for last in lines[:1]:
             hops = "  ".join(f"{hop} {loss:.4f}" for hop, loss in last["partial"].items())
-            said.append(f"validation {self.task.targets.loss_name} {last['val_loss']:.4f} ({hops})")
+            loss = f"validation {self.task.targets.loss_name} {last['val_loss']:.4f} ({hops})"
+            said.append(loss + accuracy_text(metrics[-1] if metrics else {}))
             took = f"after {last['step']} steps, {duration(last['seconds'])}"
             said.append(took + said_of_attempts(outcome))
         starts = [f"{self.status}: ", *[INDENT] * len(said)]

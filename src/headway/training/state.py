@@ -94,15 +94,12 @@ class State:
                 raise self._diverged(step, loss)
             self.losses.append(loss)
 
-    def add_evaluation(
-        self, config: TrainingConfig, hops: Sequence[str], losses: Sequence[float]
-    ) -> dict[str, Any]:
+    def add_evaluation(self, config: TrainingConfig, scores: dict[str, Any]) -> dict[str, Any]:
         """Takes note of an evaluation, and decides when to cool down and when to end.
 
         Args:
             config: how the run is trained.
-            hops: their names.
-            losses: the loss of every hop.
+            scores: the losses (see `scores`).
 
         Returns:
             The metrics, as a line of `metrics.jsonl` has them.
@@ -110,15 +107,14 @@ class State:
         Raises:
             DivergedError: if the loss is no number.
         """
-        loss = sum(losses) / len(losses)
+        loss = scores["val_loss"]
         if not math.isfinite(loss):
             raise self._diverged(self.step, loss)
         examples = (self.spent + self.step) * config.batch_size
         metrics = {
             "step": self.step,
             "train_loss": sum(self.losses) / len(self.losses),
-            "val_loss": loss,
-            "partial": dict(zip(hops, losses, strict=True)),
+            **scores,
             "rate_scale": self.rate_scale(config, self.step),
             "seconds": round(self.seconds, 3),
             "examples_per_second": round(examples / self.seconds, 1),
@@ -128,7 +124,7 @@ class State:
             self.cooling_from, self.end = self.step, self.step + config.cooldown_steps
         if loss < config.stop_below:
             self.end = self.step
-        learnt = sum(hop < LEARNT for hop in losses)
+        learnt = sum(hop < LEARNT for hop in scores["partial"].values())
         if learnt > self.learnt:
             self.learnt, self.learnt_at = learnt, self.step
         return metrics

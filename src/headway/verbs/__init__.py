@@ -3,9 +3,8 @@
 Here is what verbs share: runs and configs that words name, and options that go together.
 """
 
-import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,22 +12,21 @@ from headway.errors import HeadwayError
 from headway.text import wrapped
 
 if TYPE_CHECKING:
-    from headway.training import Run, RunConfig
-
-FIELD = re.compile(r"[^\W\d][\w.\- ]*=")
-"""The beginning of a word that gives a field a value."""
+    from headway.training import Run
 
 
-def print_fields(source: str) -> None:
-    """Prints what can be changed in a recipe or a user's task: its arguments, then all fields."""
-    from headway.arguments import uses
-    from headway.changes import annotations, base_of
-    from headway.fields import described
+def print_fields(words: Sequence[str]) -> None:
+    """Prints what can be changed in the recipe or the task that is named among words, if one is:
+    its arguments, then all fields."""
+    from headway.changes import annotations, base_of, sources_in
+    from headway.cli import uses
+    from headway.fields import described, said
     from headway.training.config import SECTIONS, RunConfig, flat
     from headway.training.curriculum import CURRICULA
-    from headway.words import said
 
-    base = base_of(source)
+    if not (sources := sources_in(words)):
+        return
+    base = base_of(sources[0])
     config = base.make()
     values, about = flat(config), uses(base.make) | uses(RunConfig)
     for section in SECTIONS:
@@ -45,40 +43,6 @@ def print_fields(source: str) -> None:
             use = about.get(name) or about.get(f"task.{name}", "")
             print(*wrapped(f"{shown}  ({described(hint)})", "  ", "      "), sep="\n")
             print(*wrapped(use, "      ", "      "), sep="\n")
-
-
-def config_asked_for(words: Sequence[str]) -> "RunConfig":
-    """The config that words ask for: a recipe or a file, and changes to it.
-
-    Fields that changed along are reported on standard error.
-
-    Raises:
-        HeadwayError: if there is no such recipe, the changes do not fit, or the machine cannot hold
-            the run.
-    """
-    from headway.changes import base_of, carried_lines, changes_in, configured
-    from headway.training.size import require_size
-
-    base = base_of(next(iter(sources_in(words)), "fast"))
-    config, carried = configured(base, changes_in(base, filter(FIELD.match, words)))
-    require_size(config)
-    note(*carried_lines(carried))
-    return config
-
-
-def sources_in(words: Iterable[str]) -> list[str]:
-    """The recipe or the file that is named among words, if there is one.
-
-    Raises:
-        HeadwayError: if there are several.
-    """
-    sources = [word for word in words if not FIELD.match(word) and not word.startswith("-")]
-    if len(sources) > 1:
-        raise HeadwayError(
-            f"{' and '.join(sources)} are {len(sources)} recipes or files: it must be one, and all"
-            " else FIELD=VALUE"
-        )
-    return sources
 
 
 def require_goes_with(asked: str, options: Mapping[str, Any], allowed: Sequence[str]) -> None:

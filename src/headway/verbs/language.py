@@ -50,8 +50,8 @@ def ask(
         questions: a file, .jsonl, to write the questions to, instead of asking them.
     """
     from headway import language, terminal
+    from headway.fields import values_of
     from headway.training.files import write_json, write_whole
-    from headway.words import values_of
 
     depths = None if depth is None else values_of("depth", depth, int)
     formulations = tuple(name for word in formulation for name in word.split(","))

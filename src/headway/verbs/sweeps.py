@@ -9,9 +9,8 @@ from headway.verbs import note
 
 
 def sweep(
-    plan: str = "fast",
+    words: tuple[str, ...] = (),
     /,
-    grid: tuple[str, ...] = (),
     folder: Path | None = None,
     workers: int | None = None,
     retry_failed: bool = False,
@@ -19,13 +18,15 @@ def sweep(
     address: str | None = None,
     gpus_per_run: float | None = None,
 ) -> None:
-    """Train every run of a plan that is not done yet, several side by side.
+    """Train many runs, several side by side: headway sweep fast depth=1..3 n_heads=2 seed=0..9
+
+    Every field is given as to `headway train`, or with several values, 0,1,2 or 1..8: there is a
+    run for every combination. Runs that are done are left as they are.
 
     Args:
-        plan: a recipe, a Python file with a task of your own or with plan(), which is executed, or
-            the folder of a sweep to go on with.
-        grid: what to cross it with: model.n_layers=1..8 seed=0,1,2 training.optimizer=adam,muon
-        folder: of the sweep; by default one in runs/, named after the plan and the grid.
+        words: a recipe (by default fast), a Python file with a task of your own or with plan(),
+            which is executed, or the folder of a sweep to go on with; then the fields.
+        folder: of the sweep; by default one in runs/, named after the plan and the fields.
         workers: runs side by side; by default as many as there are cores for.
         retry_failed: try failed runs again.
         engine: processes on this machine, or tasks of a Ray cluster.
@@ -33,11 +34,12 @@ def sweep(
         gpus_per_run: a run's share of GPUs; by default 1 if its device is cuda.
     """
     from headway import sweeps, terminal
-    from headway.changes import carried_lines
+    from headway.changes import FIELD, carried_lines, sources_in
 
-    planned = sweeps.load_plan(plan, grid)
+    plan, fields = next(iter(sources_in(words)), "fast"), [*filter(FIELD.match, words)]
+    planned = sweeps.load_plan(plan, fields)
     note(*carried_lines(planned.carried))
-    place = folder or sweeps.default_folder(plan, planned, grid)
+    place = folder or sweeps.default_folder(plan, planned, fields)
     if engine == "ray":
         chosen = sweeps.RayEngine(address, workers, gpus_per_run)
     elif address is None and gpus_per_run is None:

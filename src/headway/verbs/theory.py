@@ -52,9 +52,9 @@ def theory(
         count: count the minimal circuits with the fewest layers; by default for depths 1..8.
     """
     options = {name: value for name, value in locals().items() if name != "run"}
+    from headway.fields import read, values_of
     from headway.terminal import theory as terminal
     from headway.theory import conditional_flow, facts_flow, retrieval_flow
-    from headway.words import read, values_of
 
     depths = values_of("depth", depth or ("1..8" if count else "1..64"), int)
     single = len(depths) == 1 and depths[0] <= terminal.TOLD

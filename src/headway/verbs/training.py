@@ -7,7 +7,7 @@ from pathlib import Path
 
 from headway.errors import HeadwayError, require
 from headway.reading import is_folder
-from headway.verbs import FIELD, config_asked_for, opened, sources_in
+from headway.verbs import opened
 
 MOST = 5_000
 """Sets of paths that the demo judges at most in its search for other circuits: some seconds."""
@@ -20,12 +20,14 @@ def demo(words: tuple[str, ...] = (), /, folder: Path | None = None) -> None:
         words: as for headway train.
         folder: of the run; by default a free one in runs/.
     """
-    config, started = config_asked_for(words), time.perf_counter()
+    started = time.perf_counter()
     from headway import terminal
+    from headway.changes import config_asked_for
     from headway.circuits import discover, emergence, every_circuit
     from headway.report import figures_if_possible, write_report
     from headway.training import train
 
+    config = config_asked_for(words)
     with terminal.watching() as watch:
         run = train(config, folder, watch)
     terminal.say("finding the circuit …")
@@ -69,9 +71,10 @@ def train(
     from headway import terminal
 
     if resume is None:
-        config = config_asked_for(words)
+        from headway.changes import config_asked_for
         from headway.training import train
 
+        config = config_asked_for(words)
         with terminal.watching() as watch:
             run = train(config, folder, watch)
     else:
@@ -97,12 +100,11 @@ def check(words: tuple[str, ...] = (), /) -> None:
             a run.
     """
     from headway import terminal
-    from headway.changes import is_file, recipe_in
-    from headway.fields import hints_of
+    from headway.changes import FIELD, config_asked_for, is_file, recipe_in, sources_in
+    from headway.fields import hints_of, named, read, texts_of
     from headway.tasks import check_task, task_in
     from headway.tasks.checking import undeclared
     from headway.training import RECIPES
-    from headway.words import named, read, texts_of
 
     sources = sources_in(words)
     if not sources:

@@ -6,7 +6,7 @@ from headway.circuits import AttentionPath
 from headway_experiments.arena.subject import Answer, Subject
 
 THRESHOLDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
-"""How much one cut may cost, in parts of what ablating everything costs."""
+"""The costs that one cut may have, in parts of what ablating everything costs."""
 
 FEW = 32
 """Sequences that edges are tried on, as there are so many edges; the first of all."""

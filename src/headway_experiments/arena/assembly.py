@@ -131,7 +131,7 @@ class Assembly:
         return slice(first, first + self.widths[name])
 
     def _scale(self, name: str) -> float:
-        """What a register, read after a LayerNorm, must be multiplied with."""
+        """The factor on a register that is read after a LayerNorm."""
         width = BALANCE + 1 + sum(self.widths.values())
         return (2 / width) ** 0.5 * (1 if name == ONE else CONSTANT)
 

@@ -49,7 +49,7 @@ SHARPNESS = 400.0
 KNOT = 0.07
 """The distance between the knots of the interpolated square."""
 LARGEST = 5.0
-"""Where the interpolated square goes on straight."""
+"""The value from which on the interpolated square is straight."""
 CERTAIN = 20.0
 """Nats between the right key and any other that is told apart by position."""
 

@@ -21,10 +21,10 @@ from headway_experiments.arena.scoring import score
 from headway_experiments.arena.subject import Subject
 
 FILE = "scores.jsonl"
-"""Where the folder of a contest keeps its scores."""
+"""The file of a contest's folder that keeps its scores."""
 
 ASKED = {"format": 1}
-"""What is asked of every folder: its rows say the rest."""
+"""The asking of every folder: its rows say the rest."""
 
 BUDGET = 2_000
 """Forward and backward passes that EAP-IG, ACDC and edge pruning may make on a model."""

@@ -7,7 +7,7 @@ from headway_experiments.arena.subject import Answer, Subject
 
 STEPS, BATCH, RATE = 150, 16, 0.1
 PENALTY = 3.0
-"""What keeping every edge costs, in parts of what ablating everything costs."""
+"""The cost of keeping every edge, in parts of what ablating everything costs."""
 
 TEMPERATURE, LOW, HIGH = 2 / 3, -0.1, 1.1
 """Of the hard concrete distribution (Louizos et al. 2018, arXiv 1712.01312)."""

@@ -1,4 +1,4 @@
-"""How an answer is scored against a known circuit."""
+"""Scores of an answer against a known circuit."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -17,7 +17,7 @@ DIGITS = 3
 
 @dataclass(frozen=True)
 class Ranked:
-    """How well true things are ranked; None where there is nothing to tell apart.
+    """The ranking of true things; None where there is nothing to tell apart.
 
     Attributes:
         auroc: the chance that a true one is above a false one, ties counting half.
@@ -110,7 +110,7 @@ def _rounded(score: float) -> float:
 
 
 def ranked(ranking: Mapping[T, float], true: Collection[T]) -> Ranked:
-    """How well the true ones are ranked."""
+    """The ranking of the true ones."""
     right = [rank for thing, rank in ranking.items() if thing in true]
     wrong = [rank for thing, rank in ranking.items() if thing not in true]
     if not right or not wrong:

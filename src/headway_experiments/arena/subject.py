@@ -1,4 +1,4 @@
-"""What a method of the arena may ask of a model: attention, losses, gradients. It counts passes."""
+"""A model as methods of the arena see it: attention, losses, gradients, and a count of passes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ SEQUENCES = 128
 """Held-out sequences that every method sees; the search sees the same."""
 
 Scores = dict[AttentionPath, float]
-"""How much a method believes in every path."""
+"""A method's belief in every path."""
 
 Keep = Callable[[int], Tensor]
 """For a layer, the share of every head's attention that is kept, broadcast to
@@ -25,7 +25,7 @@ Keep = Callable[[int], Tensor]
 
 @dataclass(frozen=True)
 class Answer:
-    """What a method says of a model.
+    """A method's answer about a model.
 
     Attributes:
         heads: how much it believes in every head.
@@ -68,7 +68,7 @@ class Subject:
 
     @cached_property
     def cells(self) -> Tensor:
-        """Which pairs of positions every relation relates, [relation, sequence, query, key]."""
+        """The pairs of positions that every relation relates, [relation, sequence, query, key]."""
         size, n = self.batch.inputs.shape[:2]
         cells = torch.zeros(len(self.relations), size, n, n)
         rows = torch.arange(size)[:, None, None]
@@ -80,7 +80,7 @@ class Subject:
 
     @cached_property
     def sizes(self) -> dict[str, float]:
-        """How many pairs of positions every relation relates in a sequence."""
+        """The number of pairs of positions that every relation relates in a sequence."""
         counts = self.cells.sum((1, 2, 3)) / len(self.batch.inputs)
         return dict(zip(self.relations, counts.tolist(), strict=True))
 
@@ -91,7 +91,7 @@ class Subject:
         return attention_patterns(self.model, self.batch.inputs)
 
     def along(self, values: Tensor) -> Scores:
-        """What stands at every path's pairs of positions, summed over them.
+        """The sum of values over every path's pairs of positions.
 
         Args:
             values: [sequence, layer, head, query, key].
@@ -100,7 +100,7 @@ class Subject:
         return dict(zip(self.paths, sums, strict=True))
 
     def outputs(self, keep: Keep | None = None, part: slice = slice(None)) -> Tensor:
-        """What the model puts out at queries, of all sequences or a part of them.
+        """The model's outputs at queries, of all sequences or a part of them.
 
         One pass over those, with gradients where `keep` has some.
         """
@@ -117,7 +117,7 @@ class Subject:
         return self.task.targets.loss(self.outputs(keep, part), self.batch.targets[part])
 
     def margin(self, keep: Keep | None = None) -> Tensor:
-        """How far outputs are from right ones, by a measure whose gradient never vanishes.
+        """The distance of outputs from right ones, by a measure whose gradient never vanishes.
 
         The mean over what is asked of minus the right token's logit less the mean logit, or of
         minus the product of vector and target, less the mean target. One pass.

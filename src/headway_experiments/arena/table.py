@@ -18,7 +18,7 @@ COLUMNS: dict[str, Callable[[Row], float | None]] = {
     "exact": lambda row: float(row["exact"]),
     "faithfulness": lambda row: row["faithfulness"],
 }
-"""What is averaged over models; None where a model or a method has nothing to tell."""
+"""The numbers that are averaged over models; None where a model or a method has nothing to tell."""
 
 
 @dataclass(frozen=True)

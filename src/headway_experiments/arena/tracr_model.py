@@ -22,14 +22,14 @@ from torch import Tensor, nn
 from headway.errors import HeadwayError
 
 HOW = "pip install tracr-pypi==1.0.0 (it brings JAX), or run: make arena"
-"""How to get Tracr."""
+"""The way to get Tracr."""
 
 LOGITS = 20.0
 """Nats between an answer and the others: one-hot outputs times this are logits."""
 
 
 def has_tracr() -> bool:
-    """Whether Tracr is installed."""
+    """True if Tracr is installed."""
     return find_spec("tracr") is not None
 
 
@@ -75,7 +75,7 @@ class TracrModule(nn.Module):
         return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
 
     def stream(self, tokens: Tensor) -> Tensor:
-        """What stands at every position after the last layer, [sequence, position, direction]."""
+        """The residual stream after the last layer, [sequence, position, direction]."""
         places = torch.arange(tokens.shape[1], device=tokens.device)
         x = self.weights["token_embed/embeddings"][tokens]
         x = x + self.weights["pos_embed/embeddings"][places]
@@ -123,7 +123,7 @@ class Attends:
 
 @dataclass(frozen=True)
 class Compiled:
-    """What the compiler made of a program.
+    """A program as the compiler made it.
 
     Attributes:
         assembled: Tracr's own model.

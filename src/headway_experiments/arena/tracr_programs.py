@@ -122,7 +122,7 @@ def _ours() -> list[Program]:
     hist, length = lib.make_hist(), lib.make_length()
 
     def at(place: Any, what: Any) -> Any:
-        """What stands at a place that every position may compute for itself."""
+        """The token at a place that every position may compute for itself."""
         return rasp.Aggregate(select(indices, place, equal), what)
 
     def share(holds: Any, earlier: bool = False) -> Any:
@@ -231,4 +231,4 @@ DRAWN: dict[str, Callable[[random.Random, Sequence[Any], int], list[Any]]] = {
     "balanced": balanced,
     "patterns": patterns,
 }
-"""How sequences are drawn, by style."""
+"""The functions that draw sequences, by style."""

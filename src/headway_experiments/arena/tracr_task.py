@@ -19,7 +19,7 @@ Rows = list[list[int]]
 
 @dataclass(frozen=True)
 class RaspTask(Task, registered=False):
-    """What a program in RASP computes, at every position of a sequence.
+    """The answers of a program in RASP at every position of a sequence.
 
     Sequences start with BOS and end in padding. What the program gives is read off a one-hot
     stream, None being no value at all; or it is a number, in standard deviations.
@@ -39,7 +39,7 @@ class RaspTask(Task, registered=False):
 
     @cached_property
     def compiled(self) -> Compiled:
-        """What Tracr makes of it."""
+        """The program as Tracr compiles it."""
         return compiled_program(self.program)
 
     @property
@@ -87,7 +87,7 @@ class RaspTask(Task, registered=False):
         return [self.compiled.tokens[one] for one in row[1:] if one != self.compiled.module.pad]
 
     def answers(self, said: tuple[Any, ...]) -> list[Any]:
-        """What the program gives, by RASP's own interpreter."""
+        """The program's outputs by RASP's own interpreter."""
         return self.its.program(list(said))
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
@@ -111,7 +111,7 @@ class RaspTask(Task, registered=False):
 
     @cached_property
     def _leads(self) -> dict[str, list[Rows]]:
-        """Where every guess leads, in each of 256 sequences."""
+        """The positions that every guess leads to, in each of 256 sequences."""
         (inputs,) = self.draw(256, torch.Generator().manual_seed(1))
         guesses = [self._guesses(self.read(row)) for row in inputs.tolist()]
         return {name: [one[name] for one in guesses] for name in guesses[0]}

@@ -13,7 +13,7 @@ from headway_experiments.arena.labelled import Labelled
 SHARP = 20.0
 """Nats between a key of the right chain and role and a key with only one of them."""
 STEEP = 40.0
-"""How fast a gate opens with its flag: at 0.25 above or below 0.75 it is open or shut to ±10."""
+"""The steepness of a gate in its flag: at 0.25 above or below 0.75 it is open or shut to ±10."""
 
 Head = tuple[int, int]
 """A head's layer and its number in the layer, both from 0."""
@@ -23,7 +23,7 @@ Move = tuple[str, str]
 
 @dataclass
 class Wire:
-    """What one head does.
+    """The work of one head.
 
     Attributes:
         keys: for every role that attends along a path, the role attended to.

@@ -1,4 +1,4 @@
-"""Which algorithm is learnt in which setting: jumping over facts, or passing symbols on."""
+"""The algorithm that is learnt, by setting: jumping over facts, or passing symbols on."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -40,7 +40,7 @@ def measured(runs: Runs) -> Measures:
 
 
 def counts(found: Measures) -> dict[Cell, dict[Label, int]]:
-    """How many runs of every cell have which label.
+    """The number of runs of every cell by label.
 
     Args:
         found: what `measured` gives.
@@ -49,7 +49,7 @@ def counts(found: Measures) -> dict[Cell, dict[Label, int]]:
 
 
 def learnt(count: Mapping[Label, int]) -> int:
-    """How many runs of a cell have learnt all hops."""
+    """The number of runs of a cell that have learnt all hops."""
     return sum(count.values()) - count["neither"]
 
 
@@ -87,8 +87,8 @@ def _by_block(labels: Mapping[str, Label], layers: Mapping[str, int]) -> Measure
 
 
 def _by_change(labels: Mapping[str, Label]) -> Measures:
-    """How much more of the runs that have learnt all hops jump if something is changed, the mixture
-    or another thing; and whether runs that go on keep their label."""
+    """The change of the share of runs that jump, by what is changed, and the runs that go on and
+    keep their label; of runs that have learnt all hops."""
     there = _counted(labels)
     jump = {c: count["jumps"] / learnt(count) for c, count in there.items() if learnt(count)}
 
@@ -137,7 +137,7 @@ def draw(runs: Runs) -> Drawn:
 
 
 def drawing(found: Measures) -> Drawn:
-    """What `draw` draws, of measures that were kept."""
+    """The figures of `draw`, of measures that were kept."""
     there = counts(found)
     changed = {cell._replace(change="") for cell in there if cell.change}
     block: dict[str, dict[str, dict[Label, int]]] = {}

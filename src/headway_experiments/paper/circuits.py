@@ -1,4 +1,4 @@
-"""How much circuits differ: two hops, by seed and by shape."""
+"""The differences of circuits: two hops, by seed and by shape."""
 
 import statistics
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ def runs_of(scale: str) -> Configs:
 
 
 def measured(runs: Runs) -> Measures:
-    """How many heads the circuits of solved runs use and how they differ, by seed and by shape."""
+    """The heads that circuits of solved runs use, and their differences, by seed and by shape."""
     found = {
         name: saved_discovery(run).circuit
         for name, run in runs.items()
@@ -80,7 +80,7 @@ def _own(circuits: Mapping[str, Circuit]) -> dict[str, float]:
 
 
 def drawn(runs: Runs) -> Drawn:
-    """How many heads circuits use, over seeds."""
+    """The number of heads that circuits use, over seeds."""
     from headway_experiments.figures import Panel, draw_panels, means, numbered
 
     heads = measured(runs)["circuits_useful_heads"]

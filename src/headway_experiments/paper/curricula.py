@@ -1,13 +1,13 @@
-"""What makes a head emerge, and when: eleven ways to ask for a chain of three hops."""
+"""Eleven ways to ask for a chain of three hops, and the heads that emerge."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headway.circuits import EMERGES_AT, hop_steps
+from headway.fields import natural
 from headway.recipes import changed
 from headway.training import Curriculum, Implicit, Mixture, Run, evaluate, generator_for
-from headway.words import natural
 from headway_experiments.claims import Measures
 from headway_experiments.curricula import (
     FinalHop,

@@ -1,18 +1,23 @@
-"""How many layers so many hops take: one to five hops against the layers, one head a layer."""
+"""One to five hops against the layers that solve them, one head a layer."""
 
 import statistics
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from headway.circuits import hop_steps
 from headway.intervals import rank_correlation
 from headway.recipes import changed
 from headway.sweeps import grid
 from headway.tasks import Retrieval
+from headway.theory import closed_form, theorem_1_bound
 from headway.training import Deepening, Run, RunConfig, fast
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.reading import SOLVED, is_solved, minimum, task_of
 from headway_experiments.recipes import crossed, paper, smoke
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def small(depth: int = 3, layers: int = 3, seed: int = 0) -> RunConfig:
@@ -52,9 +57,8 @@ def runs_of(scale: str) -> Configs:
 
 
 def measured(runs: Runs) -> Measures:
-    """What models learn by number of layers, against what the theory allows; the least layers that
-    solve D hops with any seed; when x_1 is learnt with the most layers, where every seed learns it;
-    and the last steps of runs that do not."""
+    """The hops that models learn against those that the theory allows; the least layers that solve
+    D hops with any seed; and the steps at which x_1 is learnt with the most layers."""
     solved: dict[int, list[int]] = {}
     emerged: dict[int, list[float]] = {}
     never: dict[str, float] = {}
@@ -120,9 +124,7 @@ def _correlation(by_depth: Mapping[int, float]) -> dict[str, float]:
 
 
 def drawn(runs: Runs) -> Drawn:
-    """Which models solved how many hops with how many layers."""
-    from headway.figures import draw_depths
-
+    """The models that solved their hops, by hops and layers."""
     solved: dict[tuple[int, int], list[bool]] = {}
     for run in runs.values():
         place = _depth(run), run.config.transformer.n_layers
@@ -131,6 +133,33 @@ def drawn(runs: Runs) -> Drawn:
     deepest = max(depth for depth, _ in counts)
     figure = draw_depths(max(deepest, 2), counts)
     return {"depths": ("Hops solved by so many layers, one head a layer", figure)}
+
+
+def draw_depths(deepest: int, trained: Mapping[tuple[int, int], tuple[int, int]]) -> "Figure":
+    """The least layers against the depth, and by depth and layers how many of the models solved."""
+    from headway_experiments.figures import Panel, Series, draw_panels, numbered
+
+    depths = list(range(1, deepest + 1))
+    curves = {
+        "least, causal mask: ⌊log₂ D⌋ + 2": [closed_form(depth, True) for depth in depths],
+        "least, no mask: ⌈log₃(4D + 1)⌉": [closed_form(depth, False) for depth in depths],
+        "theorem 1 (Musat 2024): ⌈log₃ 2D⌉": [theorem_1_bound(depth) for depth in depths],
+    }
+    series = [
+        Series(depths, layers, numbered(i, drawstyle="steps-post"), name)
+        for i, (name, layers) in enumerate(curves.items())
+    ]
+    for name, marker, fill, is_one in (
+        ("trained: all seeds solved", "o", None, lambda share: share == 1),
+        ("trained: some seeds solved", "o", "none", lambda share: 0 < share < 1),
+        ("trained: none solved", "x", None, lambda share: share == 0),
+    ):
+        places = [place for place, (solved, runs) in trained.items() if is_one(solved / runs)]
+        dots = {"color": "black", "marker": marker, "mfc": fill, "ls": "none", "ms": 6}
+        if places:
+            series.append(Series([d for d, _ in places], [n for _, n in places], dots, name))
+    log = "x" if deepest > 40 else ""
+    return draw_panels([Panel("", series, "D, retrieval steps", "layers", log=log)])
 
 
 RUNS = Group("depths", "hops against layers", runs_of)

@@ -5,6 +5,7 @@ from itertools import combinations, pairwise
 from headway.theory import minimum_layers, retrieval_flow, theorem_1_bound, witness
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Drawn, Experiment
+from headway_experiments.paper.depths import draw_depths
 
 
 def theorem_1() -> Measures:
@@ -25,14 +26,11 @@ def theorem_1() -> Measures:
 
 def bounds() -> Drawn:
     """Theorem 1: the least layers against D."""
-    from headway.figures import draw_depths
-
     return {"theorem1": ("Least layers against retrieval steps", draw_depths(64, {}))}
 
 
 def shared_information() -> Measures:
-    """Which roles share a piece before any layer, and how the pieces they can get grow, for D =
-    5."""
+    """The roles that share a piece before any layer, and the growth of what they can get."""
     depth = 5
     flow = retrieval_flow(depth)
     starts = dict(zip(flow.roles, flow.starts, strict=True))
@@ -52,7 +50,7 @@ def shared_information() -> Measures:
 
 def flow() -> Drawn:
     """Figure 3: which positions share information."""
-    from headway.figures import draw_flow
+    from headway_experiments.paper.flow_figure import draw_flow
 
     flow, title = retrieval_flow(5), "Positions that share information, layer by layer, D = 5"
     found = witness(flow)

@@ -32,7 +32,7 @@ ASKED: Mapping[str, Mapping[str, Asked]] = {
 
 
 def askable(experiments: Sequence[Experiment], scale: str) -> Mapping[str, Asked]:
-    """What every model is asked by experiments at a scale; empty without the extra `llm`."""
+    """The questions of experiments at a scale, by model; empty without the extra `llm`."""
     asks = any(one.asks for one in experiments) and find_spec("transformers")
     return ASKED[scale] if asks else {}
 
@@ -58,7 +58,7 @@ def gathered(scale: str, folder: Path) -> tuple[Answers, str]:
 
 
 def measured(answers: Answers) -> Measures:
-    """How much better than guessing its protocol is, and how often it is right, in expectation."""
+    """The lead over guessing by its protocol, and the share of right answers, in expectation."""
     found: Measures = {"llm_above_random": {}, "llm_accuracy": {}, "llm_equations": {}}
     for model, cell in ((model, cell) for model, some in answers.items() for cell in some):
         if cell.depth == min(FORMULATIONS[cell.formulation].default_depth, max(DEPTHS)):

@@ -1,4 +1,4 @@
-"""How long the first head takes to emerge in longer sequences (arXiv 2511.01033)."""
+"""The time until the first head emerges in longer sequences (arXiv 2511.01033)."""
 
 from functools import partial
 from statistics import geometric_mean
@@ -35,9 +35,8 @@ def runs_of(scale: str) -> Configs:
 
 
 def measured(runs: Runs) -> Measures:
-    """When x_1's loss passes half of its plateau, and how that step grows with the sequence: the
-    slope of log(step) against log(positions), of every seed with which it passes at all lengths;
-    and the last steps of runs in which it does not."""
+    """The step at which x_1's loss passes half of its plateau; the slope of log(step) against
+    log(positions), of every seed with which it passes at all lengths; and the last other steps."""
     emerged, never = dict[str, float](), dict[str, float]()
     points: dict[str, list[tuple[float, float]]] = {}
     for name, run in runs.items():
@@ -60,7 +59,7 @@ def measured(runs: Runs) -> Measures:
 
 
 def drawn(runs: Runs) -> Drawn:
-    """When the first hop is learnt, against the length of the sequence."""
+    """The step at which the first hop is learnt, against the length of the sequence."""
     from headway_experiments.figures import DOTTED, Panel, Series, draw_panels, means, numbered
 
     steps = measured(runs)["lengths_steps"]

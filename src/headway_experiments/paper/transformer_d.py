@@ -80,7 +80,7 @@ def measured(run: Run) -> Row:
 
 
 def _induction_first(emerged: Mapping[AttentionPath, float | None]) -> bool:
-    """Whether of all paths that lead from one pair to another s0←s2 emerged first."""
+    """True if of all paths that lead from one pair to another s0←s2 emerged first."""
     between = {path: step for path, step in emerged.items() if step is not None and _leaps(path)}
     return bool(between) and min(between, key=between.__getitem__).relation == "s0←s2"
 
@@ -92,14 +92,14 @@ def _numbers(path: AttentionPath) -> tuple[int, int]:
 
 
 def _leaps(path: AttentionPath) -> bool:
-    """Whether a path of the retrieval problem leads from one pair, or the query, to another."""
+    """True if a path of the retrieval problem leads from one pair, or the query, to another."""
     query, key = _numbers(path)
     return (query + 1) // 2 != (key + 1) // 2
 
 
 def _looks_in_order(emerged: Mapping[AttentionPath, float | None]) -> bool | None:
-    """Whether the query came to look at x_1, at x_2, … in this order, be it at their first place
-    or the second; None if it looks at one of them only."""
+    """True if the query came to look at x_1, at x_2, … in this order, at either of their places;
+    None if it looks at one of them only."""
     first: dict[int, float] = {}
     for path, step in emerged.items():
         query, key = _numbers(path)
@@ -110,7 +110,7 @@ def _looks_in_order(emerged: Mapping[AttentionPath, float | None]) -> bool | Non
 
 
 def _fall_over_plateau(run: Run) -> float | None:
-    """How long x_1's partial loss takes from 90 % of its plateau to 0.25, against how long it
+    """The steps that x_1's loss takes from 90 % of its plateau to 0.25, against those that it
     stayed above; None if it never falls."""
     metrics, hop = run.metrics(), run.task.hops[0]
     plateau = run.task.references()["mean of the candidates"]

@@ -70,7 +70,7 @@ def measured(run: Run) -> Row:
 
 
 def _first_joins_pairs(circuit: Circuit, depth: int) -> bool:
-    """Whether the first useful head joins the two tokens of every pair (whatever else it does)."""
+    """True if the first useful head joins the two tokens of every pair (whatever else it does)."""
     if not circuit.useful_heads:
         return False
     first = circuit.useful_heads[0]
@@ -79,7 +79,7 @@ def _first_joins_pairs(circuit: Circuit, depth: int) -> bool:
 
 
 def _beyond_first(circuit: Circuit) -> list[tuple[int, str]]:
-    """What the heads above the first useful one do: rank of the layer, and relation."""
+    """The paths of heads above the first useful one: rank of the layer, and relation."""
     layers = circuit.useful_layers
     if not layers:
         return []

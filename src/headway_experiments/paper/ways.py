@@ -1,4 +1,4 @@
-"""Which way a model follows a chain: does it jump over facts, or pass symbols on?
+"""The way in which a model follows a chain: jumping over facts, or passing symbols on.
 
 A model that *jumps* has its query read facts further down the chain (s0←s4, …); in between, facts
 may have gathered more than their own pair (pointer doubling). A model that *passes on* reads the
@@ -31,7 +31,7 @@ Label = str
 
 @dataclass(frozen=True)
 class Way:
-    """What a model loses when one kind of path is cut, in all layers and heads at once.
+    """A model's losses when one kind of path is cut, in all layers and heads at once.
 
     A path between two facts of a chain, or from the query to a fact, leads some facts further.
     A *jump* leads two or more. A *pass* leads from a fact to the next. (The query's path to the
@@ -86,7 +86,7 @@ def way_of(model: Transformer, task: Task, batch: Batch) -> Way:
     whole = evaluate(model, task, batch)
 
     def cost(tap: TapOf) -> Tensor:
-        """What a cut costs every hop; 0 if the hop is not learnt."""
+        """The cost of a cut to every hop; 0 if the hop is not learnt."""
         rise = evaluate(model, task, batch, tap=tap) - whole
         return torch.where(whole < EMERGES_AT, rise / (mean - whole), 0.0)
 
@@ -97,12 +97,12 @@ def way_of(model: Transformer, task: Task, batch: Batch) -> Way:
 
 
 def jumping(query: int, key: int) -> bool:
-    """Whether a path from one fact of a chain to another (0: the query) jumps over a fact."""
+    """True if a path from one fact of a chain to another (0: the query) jumps over a fact."""
     return key - query >= 2
 
 
 def passing(query: int, key: int) -> bool:
-    """Whether it leads from a fact to the next."""
+    """True if it leads from a fact to the next."""
     return query >= 1 and key - query == 1
 
 

@@ -68,7 +68,7 @@ def one_step(
     rate: float,
     before: Float[Tensor, "item class"] | None = None,
 ) -> Weights:
-    """What one step of gradient descent on the cross-entropy makes of W = 0.
+    """W after one step of gradient descent on the cross-entropy from W = 0.
 
     It is rate · Σ_z p(z) Σ_k (1{f(z) = k} - p(k|z)) u_k e_zᵀ, where p(k|z) is what is predicted
     with W = 0 (arXiv 2306.00802): a memory of the right pairs.
@@ -103,7 +103,7 @@ def zipf(n_items: int, exponent: float) -> Each:
 
 
 def scheme(name: str, frequencies: Each, d_model: int) -> Each:
-    """How strongly every item is kept, α_z, in a memory of width d (arXiv 2310.02984).
+    """The strength α_z of every item in a memory of width d (arXiv 2310.02984).
 
     Args:
         name: `all` items alike, all by their `frequency`, or only the `first` d/8, the most
@@ -123,13 +123,13 @@ def scheme(name: str, frequencies: Each, d_model: int) -> Each:
 def error(
     weights: Weights, values: Values, keys: Keys, classes: Classes, frequencies: Each
 ) -> float:
-    """How often an item is not recalled, with items of these frequencies."""
+    """The share of items that are not recalled, with items of these frequencies."""
     right = is_recalled(weights, values, keys, classes)
     return (frequencies * (1 - right).to(frequencies.dtype)).sum().item()
 
 
 def unseen(frequencies: Each, samples: int, generator: torch.Generator) -> float:
-    """How often an item is none of those sampled before: the error if there is room for all.
+    """The share of items that were not sampled before: the error if there is room for all.
 
     For frequencies ∝ z^-a it falls as samples^(-1 + 1/a) (arXiv 2310.02984).
     """

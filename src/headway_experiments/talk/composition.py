@@ -33,7 +33,7 @@ KINDS = (*HARDEST.values(), "steps", "in_order", "growth", "times_linear")
 
 @dataclass(frozen=True)
 class Size:
-    """How large the problem is, at a scale.
+    """The size of the problem at a scale.
 
     Attributes:
         symbols: N to try; with the last, all k are also asked for one after the other.
@@ -95,7 +95,7 @@ def config(
 
 
 def way_of(run: Run) -> Way:
-    """How a run is asked for its hops: for one k alone, for several at once, or one by one."""
+    """The way in which a run is asked for its hops: one k alone, several at once, or one by one."""
     if isinstance(run.config.training.curriculum, Scheduled):
         return "easy-to-hard"
     return "alone" if run.task.n_hops == 1 else "mixture"

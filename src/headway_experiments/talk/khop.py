@@ -26,7 +26,7 @@ SEQUENCES = 512
 
 @dataclass(frozen=True)
 class Size:
-    """How large the problem and the models are, at a scale.
+    """The size of the problem and of the models at a scale.
 
     Attributes:
         hops: the k that are asked.
@@ -56,7 +56,7 @@ SIZES = {
 }
 """Small: of k = 1 to 16 those up to 8 that take one layer more; 80 places instead of 100; and six
 symbols instead of four. With four, the places that matter are so near that a layer of four heads
-gathers them, and two layers come near to solving two hops (docs/khop.md); so paper has two."""
+gathers them, and two layers come near to solving two hops; so paper has two."""
 
 
 def by_layers(scale: str) -> Configs:

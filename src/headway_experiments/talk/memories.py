@@ -124,7 +124,7 @@ def _training(steps: int, items: int, rate: float, trained: str) -> TrainingConf
 
 
 def draw_associative(linear: Runs, with_mlp: Runs, _: Runs) -> Drawn:
-    """What is kept against parameters, and accuracies against the number of items."""
+    """The capacity against parameters, and accuracies against the number of items."""
     labelled = {"linear (d²)": linear, "MLP (2 m d)": with_mlp}
     kept = {label: measures.kept(runs).points for label, runs in labelled.items()}
     if not any(kept.values()):

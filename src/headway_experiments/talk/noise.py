@@ -78,7 +78,7 @@ DATED = 256
 
 @dataclass(frozen=True)
 class Said:
-    """What a model says where an in-context output follows.
+    """A model's likeliest tokens where an in-context output follows.
 
     Attributes:
         outputs: how often it says the sequence's output, by sequence.
@@ -102,7 +102,7 @@ class Said:
 
 
 def said(model: Transformer, task: Bigrams, batch: Batch) -> Said:
-    """What a model says most surely at clean in-context outputs."""
+    """The likeliest tokens of a model at clean in-context outputs."""
     wanted = batch.targets[..., task.hops.index("in-context")]
     told, asked = predictions(model, batch).argmax(-1), wanted != IGNORE_INDEX
     assert task.noise_token is not None  # the task is one with noise
@@ -122,7 +122,7 @@ def gain_interval(cut: Said, intact: Said) -> tuple[float, float]:
 
 
 def by_fraction(run: Run, fractions: Sequence[float] = FRACTIONS) -> dict[float, Said]:
-    """What the last weights say, with the last layer's W_in and W_out cut to low rank."""
+    """The likeliest tokens of the last weights, with the last layer's W_in and W_out cut."""
     task, model = task_of(run.config, Bigrams), run.transformer()
     batch, layers = unseen(run), matrices(model)
     wanted = [Cut((len(layers) - 1,), "mlp", fraction) for fraction in fractions]
@@ -167,12 +167,12 @@ def histories(run: Run) -> tuple[list[int], list[float], list[float]]:
 
 
 def noisy_recall(runs: Runs) -> Measures:
-    """What cutting the last MLP does to clean outputs, and what the two parts learn when."""
+    """The effect of cutting the last MLP on clean outputs, and the dates of the two parts."""
     return by_run(runs, learning)
 
 
 def learning(run: Run) -> Row:
-    """What cutting the last MLP of a run does, and when its parts have learnt theirs.
+    """The effect of cutting the last MLP of a run, and the dates of its parts.
 
     The MLP has learnt the noise when its margin for the noise token is halfway from where it began
     to its largest; attention has learnt the output when its margin against the noise token is. If
@@ -203,8 +203,8 @@ RANKS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 
 
 def drawn(runs: Runs) -> Drawn:
-    """What the last MLP and attention add for the noise, against the step; and what is said at
-    clean outputs with the last MLP cut to low rank."""
+    """The margins of the last MLP and attention for the noise, against the step; and the shares of
+    tokens at clean outputs with the last MLP cut to low rank."""
     from headway_experiments.figures import Panel, curves, draw_panels
 
     found = [histories(run) for run in runs.values()]

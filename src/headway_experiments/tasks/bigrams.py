@@ -97,7 +97,7 @@ class Bigrams(Task):
 
     @cached_property
     def chain(self) -> Chain:
-        """What follows what; read when it is first needed."""
+        """The corpus' statistics, read when they are first needed."""
         if self.corpus == SYNTHETIC:
             chain = synthetic(self.n_tokens, self.exponent, self.concentration)
         else:
@@ -118,7 +118,7 @@ class Bigrams(Task):
 
     @property
     def noise_token(self) -> int | None:
-        """What comes in place of an output, if anything does."""
+        """The token that comes in place of an output, if any does."""
         return self.n_characters if self.noise > 0 else None
 
     @property
@@ -225,7 +225,7 @@ class Bigrams(Task):
         return Batch(inputs, targets)
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
-        """Where an induction head, the head before it and one that does nothing look.
+        """The relations of an induction head, of the head before it and of one that does nothing.
 
         `previous token`; `own token`; and from every trigger that was met before in the sequence
         to `induction (all)`, the tokens that followed it, or `induction (latest)`, the last one.
@@ -241,7 +241,7 @@ class Bigrams(Task):
         }
 
     def _repeats(self, tokens: Int[Tensor, "batch position"]) -> Bool[Tensor, "batch query key"]:
-        """Whether a trigger at a query stood at a key before."""
+        """True where a trigger at a query stood at a key before."""
         same = tokens[:, :, None] == tokens[:, None, :]
         same &= torch.ones_like(same[0]).tril(-1)
         return same & torch.isin(tokens, self.frequent(tokens.device))[:, :, None]

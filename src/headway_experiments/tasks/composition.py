@@ -28,7 +28,7 @@ class Composition(SeveralHops):
     (`model.causal = false`).
 
     Tokens are the symbols. Every k has logits of its own. With a single answer, a model that does
-    not know the larger k yet learns to hide what it knows of the smaller ones (docs/khop.md). Wang,
+    not know the larger k yet learns to hide what it knows of the smaller ones. Wang,
     Nichani et al. 2025, arXiv 2505.23683.
 
     Attributes:
@@ -69,7 +69,7 @@ class Composition(SeveralHops):
     def reached(
         self, given: Int[Tensor, "batch permutation symbol"]
     ) -> Int[Tensor, "hop batch permutation symbol"]:
-        """Where 0, 1, … K hops lead from every symbol at every permutation."""
+        """The symbols that 0, 1, … K hops lead to, from every symbol at every permutation."""
         once = given.gather(2, hidden_of(self, given.device).expand(len(given), -1, -1))
         symbols = torch.arange(self.n_symbols, device=given.device).expand_as(given)
         reached = [symbols]

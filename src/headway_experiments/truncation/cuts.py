@@ -30,7 +30,7 @@ Layer = Mapping[str, Tensor]
 
 @dataclass(frozen=True)
 class Cut:
-    """What is truncated together.
+    """Weights that are truncated together.
 
     Attributes:
         layers: from low to high; none of them is the intact model.
@@ -59,7 +59,7 @@ INTACT = Cut((), "", 1.0)
 
 @dataclass(frozen=True)
 class Cuts:
-    """All that is to be cut: each set of weights in each of the `spans` at each fraction.
+    """The plan of cuts: each set of weights in each of the `spans` at each fraction.
 
     Attributes:
         layers: each is cut alone, and with those above it among them; by default those that `of` is
@@ -130,7 +130,7 @@ def _members(part: str, layer: Layer) -> list[str]:
 
 
 def rank_of(fraction: float, full: int) -> int:
-    """How many singular values a fraction of the full rank, min(rows, columns), is: rounded up.
+    """The number of singular values in a fraction of the full rank, min(rows, columns), rounded up.
 
     So any fraction above 0 keeps at least one.
     """
@@ -160,7 +160,7 @@ class LowRank:
         return torch.linalg.svd(self.weight.to(exact), full_matrices=False)
 
     def rank(self, fraction: float) -> int:
-        """How many singular values a fraction keeps."""
+        """The number of singular values that a fraction keeps."""
         return rank_of(fraction, min(self.weight.shape))
 
     def at(self, fraction: float) -> Float[Tensor, "row column"]:

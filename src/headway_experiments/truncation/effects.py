@@ -100,7 +100,7 @@ def to_json(
 
 
 def _draws(count: int, kind: str) -> Tensor:
-    """How often each text is in every resample, as weights that sum to 1, [resample, text]."""
+    """The share of each text in every resample, [resample, text]."""
     generator = generator_for("cpu", "truncate", SEED, kind)
     drawn = torch.randint(count, (RESAMPLES, count), generator=generator)
     often = torch.zeros(RESAMPLES, count, dtype=torch.float64)

@@ -24,7 +24,7 @@ Line = Row[tuple[Odds, ...]]
 
 @dataclass(frozen=True)
 class Truncating:
-    """What is truncated, and the texts that the model goes on with.
+    """The plan of a truncation, and the texts that the model goes on with.
 
     Attributes:
         model: its name or path.

@@ -1,4 +1,4 @@
-"""How probable the two ways to go on with a text are, read in one go for many texts.
+"""The probabilities of the two ways to go on with a text, read in one go for many texts.
 
 Layers below the first one that changed are not computed again: their output is kept.
 """

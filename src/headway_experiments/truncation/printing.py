@@ -1,11 +1,11 @@
 """Truncated weights on the terminal: losses by hop, or changes of a language model's answers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rich.table import Table as Shown
 from rich.text import Text
 
-from headway.figures import layers_told, typeset
+from headway.figures import typeset
 from headway.terminal import columns, console
 from headway.text import rounded
 from headway_experiments.truncation.cuts import Table
@@ -27,7 +27,7 @@ def print_losses(found: Table[Losses]) -> None:
     table = columns(("weights", "layers"), numbers, wrap=False)
     for row in found.rows:
         cut, losses = row.cut, [loss(row), *(row.found[hop] for hop in hops)]
-        told = cut.weights or "intact", layers_told(cut.layers)
+        told = cut.weights or "intact", _span(cut.layers)
         kept = f"{cut.fraction:g}", f"{row.kept:.0%}"
         style = "bold" if loss(row) < loss(intact) else ""
         table.add_row(*told, *kept, *map(rounded, losses), style=style)
@@ -57,5 +57,12 @@ def _changes(found: Table[dict[str, Mean]], weights: str) -> Shown:
         means = [row.found["log_odds"] for row in rows]
         half = [(mean.change_high - mean.change_low) / 2 for mean in means]
         told = [f"{m.change:+.2f} ±{h:.2f}" for m, h in zip(means, half, strict=True)]
-        shown.add_row(layers_told(layers), *told)
+        shown.add_row(_span(layers), *told)
     return shown
+
+
+def _span(layers: Sequence[int]) -> str:
+    """Layers as they are asked for: `20`, `20..29`, `3,7`; the intact model has none."""
+    if len(layers) > 2 and list(layers) == list(range(layers[0], layers[-1] + 1)):
+        return f"{layers[0]}..{layers[-1]}"
+    return ",".join(map(str, layers)) or "–"

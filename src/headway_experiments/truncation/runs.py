@@ -1,4 +1,4 @@
-"""What a run's model loses, hop by hop, when weights of it are cut to low rank."""
+"""The losses of a run's model, hop by hop, when weights of it are cut to low rank."""
 
 from collections.abc import Callable
 from dataclasses import asdict

@@ -52,8 +52,8 @@ def truncate(
         device: of a language model: cpu, cuda or mps; by default cpu.
         threads: of a language model: on a CPU; by default as many as PyTorch takes.
     """
+    from headway.fields import values_of
     from headway.language import place_of
-    from headway.words import values_of
     from headway_experiments.truncation.cuts import Cuts
     from headway_experiments.truncation.models import Truncating
     from headway_experiments.truncation.texts import completions

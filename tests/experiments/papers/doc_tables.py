@@ -1,4 +1,4 @@
-"""The tables of docs/algorithms.md and docs/paper.md, as their results make them."""
+"""The tables of the pages on algorithms and on the paper, as their results make them."""
 
 import statistics
 from collections import Counter
@@ -38,7 +38,7 @@ def cells_and_labels(found):
         between = algorithms.shares(count)
         for label in LABELS[:2]:
             share = between.get(label)
-            interval = f" ({share[1]:.2f} to {share[2]:.2f})" if share else ""
+            interval = f" ({share[1]:.2f}..{share[2]:.2f})" if share else ""
             told.append(f"{count[label]}{interval}")
         told += [str(count["both"]), str(then[cell]), spread(used.get(cell, []))]
         setting = f"D = {cell.depth}, {'mixture' if cell.mixture else 'full depth'}"

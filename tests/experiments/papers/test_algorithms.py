@@ -217,6 +217,6 @@ def test_the_table_in_the_docs_is_that_of_the_results():
     root = Path(__file__).parents[3]
     kept = [result_files.read("algorithms", scale, root / "results") for scale in KEPT]
     found = of_all_seeds(*(each.measures for each in kept if each))
-    page = (root / "docs" / "algorithms.md").read_text(encoding="utf-8")
+    page = (root / "docs/experiments/algorithms.md").read_text(encoding="utf-8")
     told = page.partition("<!-- cells -->\n")[2].partition("<!-- end -->")[0]
     assert told == cells_and_labels(found)

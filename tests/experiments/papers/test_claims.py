@@ -1,4 +1,5 @@
 import json
+import random
 import re
 from pathlib import Path
 
@@ -9,10 +10,18 @@ from known import CLAIMS, EXPERIMENTS, GROUPS
 from headway.errors import HeadwayError
 from headway.training.config import flat
 from headway_experiments import paper, result_files, talk
-from headway_experiments.claims import FRESH, Claim, Verdict, claims_beside, read, supports
+from headway_experiments.claims import (
+    FRESH,
+    Claim,
+    Verdict,
+    claims_beside,
+    mean_interval,
+    read,
+    supports,
+)
 from headway_experiments.paper import FIGURES
 from headway_experiments.reproduce import judged
-from headway_experiments.tables import SIDE_BY_SIDE, markdown
+from headway_experiments.tables import SIDE_BY_SIDE, markdown, print_verdicts
 from headway_experiments.talk import MECHANISMS
 
 ROOT = Path(__file__).parents[3]
@@ -76,17 +85,66 @@ def test_runs_that_differ_too_much_are_not_comparable_whatever_was_measured(scal
     assert differs.note(scale) == "another optimiser"
 
 
-def test_a_verdict_tells_mean_spread_and_count():
-    both = {"a": 0.25, "b": 0.75}
-    ranges = {"every < 1": ", 0.25 to 0.75", "mean < 1": "", "median < 1": ", median 0.5"}
-    for rule, told in ranges.items():
-        (judged,) = read(CLAIM.replace("every < 0.01", rule))
-        assert Verdict(judged, "paper", both).measured == f"0.5 ± 0.35 (n=2){told}"
-    assert Verdict(claim(), "paper", {"a": 0.25}).measured == "0.25 (n=1)"
-    assert Verdict(claim(), "paper", {}).measured == "–"
-    assert Verdict(claim(), "paper", {}).said == "not run"
-    share = read(CLAIM.replace("every < 0.01", "share == 1"))[0]
-    assert Verdict(share, "paper", {"a": 1.0, "b": 0.0}).measured == "1 of 2"
+@pytest.mark.parametrize(
+    ("rule", "values", "measured"),
+    [
+        ("every < 1", [0.25, 0.75], "0.5 (0.25..0.75, n=2)"),
+        ("median < 1", [0.25, 0.75, 9.0], "0.75 (0.25..9, n=3)"),
+        ("mean < 1", [1.0, 2.0, 3.0], "mean 2 (-0.483..4.48, n=3), median 2"),
+        ("share == 1", [1.0, 0.0], "1 of 2 (0.09..0.91)"),
+        ("every < 1", [0.25], "0.25 (n=1)"),
+        ("every < 1", [], "–"),
+    ],
+)
+def test_a_verdict_shows_what_its_rule_judges_with_interval_and_count(rule, values, measured):
+    (judged,) = read(CLAIM.replace("every < 0.01", rule))
+    found = {f"seed={i}": value for i, value in enumerate(values)}
+    assert Verdict(judged, "paper", found).measured == measured
+
+
+def test_the_interval_of_a_mean_covers_it_in_19_of_20_small_samples():
+    rng = random.Random(0)
+    for count in (2, 3, 5, 20):
+        samples = ([rng.gauss(1, 2) for _ in range(count)] for _ in range(4000))
+        ends = [mean_interval(sample) for sample in samples]
+        assert 0.94 < sum(low < 1 < high for low, high in ends) / 4000 < 0.96
+
+
+def test_what_cannot_fail_is_by_construction_and_not_counted_among_what_holds(capsys):
+    sure = claim('by_construction = "it is a setting"')
+    found = Verdict(sure, "paper", {"a": 0.001}, ran=True)
+    assert found.said == "by construction"
+    assert Verdict(sure, "paper", {"a": 1.0}).said == "does not hold"
+    assert Verdict(sure, "paper", {}).said == "not run"
+    print_verdicts([{"paper": found}, {"paper": Verdict(claim(), "paper", {"a": 0.001}, ran=True)}])
+    counts = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["holds", "1"] in counts
+    assert ["by", "construction", "1"] in counts
+    assert "- `loss`: it is a setting" in markdown([{"paper": found}])
+
+
+@pytest.mark.parametrize(
+    "name", ["theorem1", "fig3", "depths", "circuits", "gradient-memory", "associative-memory"]
+)
+def test_claims_that_follow_from_a_proof_or_a_setting_are_marked(name):
+    marked = {one.measure for one in EXPERIMENTS[name].claims if one.by_construction}
+    assert (
+        marked
+        == {
+            "theorem1": {"minimum_minus_bound", "witness_heads_d3"},
+            "fig3": {"neighbours_share", "reach_growth"},
+            "depths": set(),
+            "circuits": {"circuits_layers_above_minimum"},
+            "gradient-memory": {"gradient_exact_logits", "gradient_as_written"},
+            "associative-memory": {"linear_range", "mlp_range"},
+        }[name]
+    )
+
+
+def test_scales_at_which_nothing_was_run_have_no_column():
+    run = Verdict(claim(), "small", {"a": 0.001}, ran=True)
+    head = markdown([{"small": run, "paper": Verdict(claim(), "paper", {})}]).splitlines()[0]
+    assert head == "| figure | claim | paper | rule | small |"
 
 
 @pytest.mark.parametrize(
@@ -125,7 +183,7 @@ def test_claims_that_cannot_be_read_name_their_file(tmp_path):
 @pytest.mark.parametrize(("document", "there"), [("paper", FIGURES), ("mechanisms", MECHANISMS)])
 def test_the_table_in_the_docs_is_that_of_the_results(document, there):
     rows = judged(there.values(), SIDE_BY_SIDE, ROOT / "results")
-    page = (ROOT / "docs" / f"{document}.md").read_text(encoding="utf-8")
+    page = (ROOT / f"docs/experiments/{document}.md").read_text(encoding="utf-8")
     table = page.partition("<!-- claims -->\n")[2].partition("<!-- end -->")[0]
     assert table == markdown(rows)
 
@@ -133,7 +191,7 @@ def test_the_table_in_the_docs_is_that_of_the_results(document, there):
 def test_the_table_of_curricula_in_the_docs_is_that_of_the_results():
     result = result_files.read("curricula", "small", ROOT / "results")
     assert result is not None
-    page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/experiments/paper.md").read_text(encoding="utf-8")
     table = page.partition("<!-- ways -->\n")[2].partition("<!-- end -->")[0]
     assert table == ways_of_asking(result.measures)
 
@@ -141,7 +199,7 @@ def test_the_table_of_curricula_in_the_docs_is_that_of_the_results():
 def test_a_bar_in_a_claim_does_not_end_its_cell():
     for figure in ("factual-recall-dynamics", "khop-depth"):
         rows = [{"small": Verdict(claim, "small", {})} for claim in EXPERIMENTS[figure].claims]
-        for line in markdown(rows).splitlines()[2:]:
+        for line in markdown(rows).partition("\n\n")[0].splitlines()[2:]:
             assert line.replace("\\|", "").count("|") == 6
 
 

@@ -34,7 +34,7 @@ def test_a_new_experiment_takes_one_short_file_and_one_of_claims(folder, capsys)
     assert "own, section 1" in said
     assert "claim, expected, rule" in said  # nothing of it is in print
     assert "not measured" in said  # nothing is learnt at this scale
-    assert "(n=2)" in said
+    assert "n=2)" in said
 
 
 def test_the_page_of_the_docs_shows_these_files():

@@ -10,7 +10,7 @@ from headway.circuits import Circuit, Paths, Uniform
 from headway.intervals import rank_correlation
 from headway.theory import closed_form
 from headway.training import Run, fast
-from headway.training.seeds import generator_for
+from headway.training.environment import generator_for
 from headway_experiments.paper import circuits, curricula, depths, first_steps, lengths
 from headway_experiments.reproduce import unknown
 

@@ -52,7 +52,7 @@ def test_the_synthetic_chain_is_a_function_of_its_numbers():
         assert torch.allclose(chain.unigrams @ chain.bigrams, chain.unigrams, atol=1e-9)
     torch.testing.assert_close(once.unigrams @ once.bigrams, once.unigrams)
     torch.testing.assert_close(once.bigrams.sum(1), torch.ones(65).double())
-    # About as open as Shakespeare's characters are: 3.3 and 2.5 nats (docs/induction.md).
+    # About as open as Shakespeare's characters are: 3.3 and 2.5 nats.
     assert once.unigram_entropy == pytest.approx(3.37, abs=0.01)
     assert once.bigram_entropy == pytest.approx(2.47, abs=0.01)
     assert synthetic(65, 0.9, 3.0).bigram_entropy < once.bigram_entropy

@@ -1,4 +1,4 @@
-"""The tables of docs/truncation.md are those of the results, and so are the figures in its text."""
+"""The table of docs/experiments/truncation.md is that of the results."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-DOCS = (ROOT / "docs" / "truncation.md").read_text()
+DOCS = (ROOT / "docs/experiments/truncation.md").read_text()
 RESULTS = sorted((ROOT / "results" / "truncation").glob("*.json"))
 SHOWN = {"smollm2": ((), (28,), (29,))}
 

@@ -7,17 +7,9 @@ from headway.errors import HeadwayError
 if importlib.util.find_spec("matplotlib") is None:
     raise HeadwayError("figures need matplotlib: pip install 'headway[plot]'")
 
-from headway.report.figures.attention import draw_attention
-from headway.report.figures.circuit_drawing import draw_circuit
-from headway.report.figures.curves import draw_emergence, draw_losses
-from headway.report.figures.saving import figure, save_figure, save_figures
-
-__all__ = [
-    "draw_attention",
-    "draw_circuit",
-    "draw_emergence",
-    "draw_losses",
-    "figure",
-    "save_figure",
-    "save_figures",
-]
+from headway.report.figures.drawing import draw_attention as draw_attention
+from headway.report.figures.drawing import draw_circuit as draw_circuit
+from headway.report.figures.drawing import draw_emergence as draw_emergence
+from headway.report.figures.drawing import draw_losses as draw_losses
+from headway.report.figures.saving import figure as figure
+from headway.report.figures.saving import save_figures as save_figures

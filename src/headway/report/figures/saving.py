@@ -8,14 +8,12 @@ from matplotlib.figure import Figure
 from headway.circuits.roles import block_starts, position_labels
 from headway.errors import HeadwayError, require
 from headway.models import attention_patterns
-from headway.report.figures.attention import draw_attention
-from headway.report.figures.circuit_drawing import draw_circuit
-from headway.report.figures.curves import draw_emergence, draw_losses
-from headway.report.figures.style import png_bytes, svg_bytes
+from headway.report.figures.drawing import draw_attention, draw_circuit, draw_emergence, draw_losses
+from headway.report.figures.style import save_both
 from headway.report.findings import Findings
 from headway.text import rounded
 from headway.training import Run
-from headway.training.files import clear_io_errors, write_whole
+from headway.training.files import clear_io_errors
 
 TITLES = {
     "losses": "Training, validation and partial losses against the step",
@@ -58,35 +56,6 @@ def save_figures(run: Run) -> dict[str, Path]:
     with clear_io_errors(folder, "make"):
         folder.mkdir(exist_ok=True)
     return {name: save_both(draw(), folder / name, TITLES[name]) for name, draw in found.items()}
-
-
-def save_figure(figure: Figure, path: Path, title: str) -> None:
-    """Writes a figure, as SVG or PNG by the file's ending.
-
-    Raises:
-        HeadwayError: if the disk does not take it.
-    """
-    content = svg_bytes(figure, title) if path.suffix == ".svg" else png_bytes(figure)
-    write_whole(path, content)
-
-
-def save_both(figure: Figure, stem: Path, title: str) -> Path:
-    """Saves a figure as SVG and as PNG.
-
-    Args:
-        figure: that is drawn.
-        stem: its file, without the ending.
-        title: what it shows, for readers who cannot see it.
-
-    Returns:
-        The SVG file.
-
-    Raises:
-        HeadwayError: if the disk does not take it.
-    """
-    for ending in ("png", "svg"):
-        save_figure(figure, stem.with_name(f"{stem.name}.{ending}"), title)
-    return stem.with_name(f"{stem.name}.svg")
 
 
 def drawings(findings: Findings) -> dict[str, Callable[[], Figure]]:

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from matplotlib import rc_context
@@ -13,9 +14,9 @@ from headway.circuits import AttentionPath
 from headway.circuits.roles import Cast
 from headway.report.looks import COLOURS, path_looks
 from headway.tasks import Task
+from headway.training.files import write_whole
 
 INK, FAINT, PAPER = "#1b1f24", "#8b929a", "#ffffff"
-
 PALETTE = COLOURS[1:]
 
 DASHES: tuple[str | tuple[int, tuple[float, ...]], ...] = (
@@ -29,38 +30,24 @@ DASHES: tuple[str | tuple[int, tuple[float, ...]], ...] = (
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
 STYLE = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans", "Verdana", "Helvetica", "Arial"],
     "font.size": 8.5,
     "text.color": INK,
     "axes.labelcolor": INK,
-    "axes.edgecolor": "#9aa1a9",
+    "axes.edgecolor": FAINT,
     "axes.linewidth": 0.7,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.titlelocation": "left",
     "axes.titlesize": 9.5,
     "axes.titleweight": "bold",
-    "axes.titlecolor": INK,
     "axes.axisbelow": True,
-    "xtick.color": "#5b626a",
-    "ytick.color": "#5b626a",
-    "xtick.major.width": 0.7,
-    "ytick.major.width": 0.7,
     "legend.frameon": False,
     "legend.handlelength": 2.8,
-    "lines.solid_capstyle": "round",
-    "figure.facecolor": PAPER,
-    "axes.facecolor": PAPER,
     "svg.fonttype": "none",
     "svg.hashsalt": "headway",
     "text.usetex": False,
     "text.parse_math": False,
 }
-
-BACKGROUND = {"facecolor": PAPER, "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
-"""A text's box, so that lines behind it do not strike it out. (A white rim would do as well, but
-turns the text of an SVG into outlines.)"""
 
 styled = rc_context(STYLE)  # pyright: ignore[reportArgumentType]
 """Decorates a function that draws a figure."""
@@ -80,16 +67,13 @@ class _Plain(LogFormatter):
         return f"{x:,g}" if super().__call__(x, pos) else ""
 
 
-def log_scale(axes: Axes, which: str, base: float = 10) -> None:
+def log_scale(axes: Axes, which: str) -> None:
     """Makes axes logarithmic: `x`, `y` or `xy`."""
-    if "x" in which:
-        axes.set_xscale("log", base=base)
-    if "y" in which:
-        axes.set_yscale("log", base=base)
     for name in which:
+        axes.set(**{f"{name}scale": "log"})
         axis = axes.xaxis if name == "x" else axes.yaxis
-        axis.set_major_formatter(_Plain(base))
-        axis.set_minor_formatter(_Plain(base))
+        axis.set_major_formatter(_Plain())
+        axis.set_minor_formatter(_Plain())
 
 
 def curve_looks(task: Task | Cast, paths: Sequence[AttentionPath]) -> list[dict[str, Any]]:
@@ -103,20 +87,37 @@ def hop_looks(hops: Sequence[str]) -> dict[str, dict[str, Any]]:
     return {hop: look(i) for i, hop in enumerate(hops)}
 
 
+@styled
 def svg_bytes(figure: Figure, title: str) -> bytes:
     """The figure as SVG with text as text; the same figure gives the same bytes."""
     about = {"Title": title, "Date": None, "Creator": None, "Format": None, "Type": None}
-    return _save(figure, "svg", metadata=about)
-
-
-def png_bytes(figure: Figure) -> bytes:
-    """The figure as PNG, 150 dots an inch."""
-    return _save(figure, "png", dpi=150, metadata={"Software": None})
+    return _bytes(figure, format="svg", metadata=about)
 
 
 @styled
-def _save(figure: Figure, kind: str, **options: object) -> bytes:
+def save_both(figure: Figure, stem: Path, title: str) -> Path:
+    """Saves a figure as SVG and as PNG, with 150 dots an inch.
+
+    Args:
+        figure: that is drawn.
+        stem: its file, without the ending.
+        title: what it shows, for readers who cannot see it.
+
+    Returns:
+        The SVG file.
+
+    Raises:
+        HeadwayError: if the disk does not take it.
+    """
+    svg = stem.with_name(f"{stem.name}.svg")
+    pixels = _bytes(figure, format="png", dpi=150, metadata={"Software": None})
+    write_whole(svg.with_suffix(".png"), pixels)
+    write_whole(svg, svg_bytes(figure, title))
+    return svg
+
+
+def _bytes(figure: Figure, **options: Any) -> bytes:
     buffer = io.BytesIO()
-    figure.savefig(buffer, format=kind, **options)  # pyright: ignore[reportArgumentType]
+    figure.savefig(buffer, **options)
     figure.set_layout_engine("none")  # found once, it serves the next format as well
     return buffer.getvalue()

@@ -1,1 +1,1 @@
-"""What is measured for the claims of the talk, from run folders alone."""
+"""Measures for the claims of the talk, from run folders alone."""

@@ -1,4 +1,4 @@
-"""What is measured for in-context bigrams: induction heads, and how they are learnt."""
+"""Measures of in-context bigrams: induction heads, and the order in which they are learnt."""
 
 from collections.abc import Sequence
 
@@ -54,7 +54,7 @@ def induction(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Measures:
 
 
 def memories(run: Run) -> Row:
-    """What the three trained weights of a run hold at last, since when, and in which order."""
+    """The contents of the three trained weights of a run at last, with their dates and order."""
     steps, found = histories(run)
     dates = {
         probe: settled(steps, values, halfway(run, probe, values))
@@ -69,7 +69,7 @@ def memories(run: Run) -> Row:
 
 
 def has_induction_head(run: Run) -> bool:
-    """Whether the run's circuit explains the model, and has a previous-token head in its first
+    """True if the run's circuit explains the model, and has a previous-token head in its first
     layer and, in its second, one that attends from a trigger to what followed it."""
     found = saved_discovery(run)
     paths = {(layer, relation) for layer, _, relation in found.circuit.paths}
@@ -87,7 +87,7 @@ def halfway(run: Run, probe: str, values: Sequence[float]) -> float:
 
 
 def settled(steps: Sequence[int], values: Sequence[float], level: float) -> float | None:
-    """Where a curve rises above a level for good, by linear interpolation; None if it ends below.
+    """The step at which a curve rises above a level for good, interpolated; None if it ends below.
 
     A probe of a few triggers is above the level by chance now and then; that does not count.
     """

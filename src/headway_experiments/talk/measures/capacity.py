@@ -1,5 +1,5 @@
-"""How much a model can keep: the largest of a series of tasks that it learns, and how that grows
-with its parameters."""
+"""The capacity of a model, the largest of a series of tasks that it learns, and its growth with the
+parameters."""
 
 import math
 import statistics
@@ -51,7 +51,7 @@ def accuracy(run: Run, everything: Batch) -> float:
 
 
 def capacity(shares: Mapping[float, float]) -> float | None:
-    """How much is kept, from the accuracy by how much there was to keep.
+    """The capacity, from the accuracy by how much there was to keep.
 
     It is where the accuracy falls through `BAR` behind the largest number at which it does not lie
     below, interpolated linearly in the number's logarithm; None if it lies below at all numbers,
@@ -69,7 +69,7 @@ def capacity(shares: Mapping[float, float]) -> float | None:
 
 @dataclass(frozen=True)
 class Kept:
-    """What models keep, by shape and seed: names end in `,seed=S`.
+    """The capacities of models by shape and seed: names end in `,seed=S`.
 
     Attributes:
         found: how much.
@@ -140,7 +140,7 @@ def capacities(
 
 
 def draw_capacity(kinds: Mapping[str, Sequence[tuple[float, float]]], kept: str) -> "Figure":
-    """How much is kept against trained parameters: a dot per model, a straight line per kind on two
+    """Capacity against trained parameters: a dot per model, a straight line per kind on two
     logarithmic axes, and one of slope 1.
 
     Args:

@@ -25,14 +25,14 @@ from headway_experiments.tasks import Associations
 EXPONENTS = (1.5, 2.0)
 """a of the frequencies p(z) ∝ z^-a."""
 SCHEMES = ("first", "frequency", "all")
-"""How items are kept; see `memory.scheme`."""
+"""The ways of keeping items; see `memory.scheme`."""
 EXPECTED = {
     "first": lambda a: a - 1,
     "frequency": lambda a: (a - 1) / (2 * a),
     "all": lambda a: 0.0,
     "samples": lambda a: 1 - 1 / a,
 }
-"""How fast the error should fall with the width, or with the samples: minus the power."""
+"""The expected fall of the error with the width, or with the samples: minus the power."""
 WIDTHS = (8, 16, 32, 64, 128, 256)
 SAMPLES = (10, 30, 100, 300, 1_000, 3_000, 10_000)
 N_ITEMS, N_CLASSES, N_SAMPLED = 4_000, 5, 200_000
@@ -47,7 +47,7 @@ def shape(run: Run) -> str:
 
 
 def size(run: Run) -> tuple[int, int]:
-    """How many numbers are trained: W_O, and W_in and W_out."""
+    """The number of trained parameters: W_O, and W_in and W_out."""
     model = run.config.transformer
     return (model.d_model**2 if model.attn_only else 0), mlp_parameters(model)
 
@@ -120,7 +120,7 @@ def known_share(run: Run) -> float:
 
 
 def exact_logits(seeds: Sequence[int]) -> dict[str, float]:
-    """How far the logits after one step are from the lemma's at most, for orthonormal vectors."""
+    """The largest distance of logits after one step from the lemma's, for orthonormal vectors."""
     found = {}
     for n_items, n_classes in ((16, 16), (64, 64), (64, 8)):
         for seed in seeds:
@@ -138,7 +138,7 @@ def exact_logits(seeds: Sequence[int]) -> dict[str, float]:
 
 
 def _as_written(run: Run) -> float:
-    """How far a run's logits are from those of the step written down, against the largest."""
+    """The distance of a run's logits from those of the step written down, against the largest."""
     task, model = task_of(run.config, Associations), run.transformer()
     keys, values = model.embed.weight, model.unembed.weight
     assert isinstance(keys, torch.Tensor)
@@ -152,7 +152,7 @@ def _as_written(run: Run) -> float:
 
 
 def zipf_exponents(seeds: tuple[int, ...]) -> Measures:
-    """How fast errors fall, as a power of width and of samples, against the expected power.
+    """The fall of errors, as a power of width and of samples, against the expected power.
 
     Every number is a measured exponent over the expected one; where none is expected (all items
     kept alike: the error stays), the exponent itself.

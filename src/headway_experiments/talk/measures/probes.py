@@ -80,7 +80,7 @@ PROBES: dict[str, Callable[[Transformer, Bigrams], float]] = {
 
 
 def chances(task: Bigrams) -> dict[str, float]:
-    """What every probe is on average if all scores are random."""
+    """The mean of every probe if all scores are random."""
     seen = torch.arange(2, _after_outputs(task) + 1).double()
     return {
         OUTPUT: 1 / task.vocabulary,

@@ -27,7 +27,7 @@ from headway_experiments.tasks import Recall
 KNOWN = 0.1
 """The relation loss, in nats, below which the answers of the relation are known."""
 NEAR = 0.15
-"""How far from ln |A_r|, as a share of it, the loss may be while the subject is not used."""
+"""The distance from ln |A_r|, as a share of it, that the loss may have in the stage in between."""
 BETWEEN = tuple(
     f"dynamics_{name}" for name in ("from", "to", "loss_to_level", "loss_to_entropy", "uniform")
 )
@@ -58,7 +58,7 @@ def kept(runs: Runs) -> Kept:
 
 
 def size(run: Run) -> tuple[int, int]:
-    """How many numbers are trained in attention, and in the MLP."""
+    """The number of trained parameters of attention, and of the MLP."""
     model = run.config.transformer
     return attention_parameters(model), mlp_parameters(model)
 
@@ -191,7 +191,7 @@ def stage(losses: list[Losses], n_answers: int) -> Stage | None:
 
 
 def dynamics(runs: Runs) -> Measures:
-    """Whether there is a stage in between, when it begins and ends, and when facts are known."""
+    """The stage in between, its first and last step, and the step at which facts are known."""
     return by_run(runs, learning)
 
 
@@ -236,8 +236,7 @@ def entropy(task: Recall) -> float:
 
 
 def indifference(run: Run, step: int) -> float:
-    """How far predictions for a relation depend on the subject, at a checkpoint: the mean
-    divergence, in nats, of p(a | s, r) from its mean over subjects."""
+    """The mean divergence, in nats, of p(a | s, r) from its mean over subjects, at a checkpoint."""
     task, batch = task_of(run.config, Recall), every_fact(run)
     told = predictions(run.transformer(step), batch)[:, 0].double().softmax(-1)
     told = told.view(task.n_subjects, task.n_relations, -1)

@@ -1,0 +1,309 @@
+"""The four figures of a run: its circuit, losses, when paths emerged, and attention."""
+
+import textwrap
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch
+from torch import Tensor
+
+from headway.circuits import ABLATIONS, Circuit, Discovery, Head, Timeline
+from headway.circuits.emergence import EMERGES_AT
+from headway.circuits.roles import Cast, cast_of, joins_roles, places
+from headway.paths import AttentionPath
+from headway.report.figures.style import (
+    FAINT,
+    INK,
+    PALETTE,
+    PAPER,
+    curve_looks,
+    hop_looks,
+    log_scale,
+    styled,
+)
+from headway.report.labels import shortened, typeset
+from headway.report.looks import path_looks, shown_until
+from headway.tasks import Task
+from headway.text import rounded
+
+COLUMN, ROW, LINE, EMPTY = 0.72, 0.85, 0.34, 0.3
+"""Inches: between places, of a layer between places, of a path that has a line of its own, and of a
+layer without a useful head."""
+
+LEFT, BELOW = 0.75, 0.62
+BACKGROUND = {"facecolor": PAPER, "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
+
+
+@styled
+def draw_circuit(found: Discovery | Circuit, task: Task | Cast, title: str) -> Figure:
+    """The paths of a circuit between the roles of one chain, or along other relations.
+
+    One column per role, in the order of the sequence, the query last. Layers upwards. An arrow goes
+    from the role attended to, before the layer, to the role that attends, after it; its group in
+    the SVG is named `arrow-LAYER-HEAD-RELATION`, its colour is that of the symbol carried. Where
+    paths do not join roles, every path has a line of its own with the name of its relation.
+
+    Args:
+        found: a circuit, perhaps with its evidence.
+        task: the task it was found on, or its cast.
+        title: printed above.
+    """
+    circuit, note = (found, "") if isinstance(found, Circuit) else (found.circuit, found.ablation)
+    joined, standing = joins_roles(task, circuit.paths), places(task)
+    longest = max([len(shortened(path.relation, 40)) for path in circuit.paths], default=0)
+    across = (len(standing) - 1) * COLUMN if joined else max(2.4, 0.085 * longest)
+    rows, idle = _rows(circuit, joined), _idle(circuit)
+    right = 0.55 + 0.08 * max(map(len, idle), default=0)
+    wide = max(LEFT + across + right, 0.09 * len(title) + 0.2)
+    words = f"losses with every head replaced: {ABLATIONS[note]}" if note else ""
+    lines = textwrap.wrap(words, round(13 * wide))
+    high = rows[-1] + 0.6 + 0.14 * len(lines)
+    figure = Figure(figsize=(wide, high + BELOW))
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_axis_off()
+    axes.set(xlim=(-LEFT, wide - LEFT), ylim=(-BELOW, high))
+    corner = {"ha": "left", "va": "top"}
+    _write(axes, 0.1 - LEFT, high - 0.1, title, fontsize=9.5, weight="bold", **corner)
+    _write(axes, 0.1 - LEFT, high - 0.32, "\n".join(lines), fontsize=7, **corner)
+    for layer, rest in enumerate(idle):
+        useful, middle = layer in circuit.useful_layers, (rows[layer] + rows[layer + 1]) / 2
+        if useful:
+            axes.axhspan(rows[layer] + 0.02, rows[layer + 1] - 0.02, color="#f3f5f7", lw=0)
+        _write(
+            axes, 0.12 - LEFT, middle, f"layer {layer}", color=INK if useful else FAINT, ha="left"
+        )
+        _write(axes, across + 0.3, middle, rest, ha="left", color=FAINT)
+    for i, place in enumerate(standing if joined else ()):
+        axes.plot([i * COLUMN] * 2, [0, rows[-1]], color="#c3c8ce", lw=0.8, zorder=1)
+        _write(axes, i * COLUMN, -0.2, typeset(shortened(place.role)), fontsize=9, weight="bold")
+        _write(axes, i * COLUMN, -0.42, typeset(shortened(place.symbol)), color="#5b626a")
+    looks, roles = path_looks(task, circuit.paths), [place.role for place in standing]
+    for path in circuit.paths:
+        here = [p for p in circuit.paths if p.layer == path.layer]
+        if joined:
+            query, key = path.relation.ends or ("", "")
+            same = [p.head for p in here if p.relation == path.relation]
+            aside = 0.1 * (same.index(path.head) - (len(same) - 1) / 2)
+            start = roles.index(key) * COLUMN + aside, rows[path.layer]
+            end = roles.index(query) * COLUMN + aside, rows[path.layer + 1]
+            words, above = f"h{path.head}", 0.0
+        else:
+            y = rows[path.layer + 1] - LINE * (1 + here.index(path)) + 0.08
+            start, end = (0.0, y), (across, y)
+            words, above = f"h{path.head}  {shortened(path.relation, 40)}", 0.1
+        _draw_arrow(axes, path, start, end, looks[path].hex)
+        x, y = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2 + above
+        look = {"color": looks[path].hex, "bbox": BACKGROUND} if joined else {}
+        _write(axes, x, y, typeset(words), fontsize=6.5, **look)
+    return figure
+
+
+def arrow_name(path: AttentionPath) -> str:
+    """The name of a path's group in the SVG."""
+    relation = "-".join(path.relation.replace("←", " ").split())
+    return f"arrow-{path.layer}-{path.head}-{relation}"
+
+
+def _rows(circuit: Circuit, joined: bool) -> list[float]:
+    """Where the stream stands before the first layer and after each."""
+    rows = [0.0]
+    for layer in range(1 + max((layer for layer, _ in circuit.mechanisms), default=-1)):
+        paths = sum(path.layer == layer for path in circuit.paths)
+        tall = ROW if joined else LINE * paths + 0.1
+        rows.append(rows[-1] + (tall if paths else EMPTY))
+    return rows
+
+
+def _idle(circuit: Circuit) -> list[str]:
+    """What the heads of every layer do that have no path."""
+    layers = 1 + max((layer for layer, _ in circuit.mechanisms), default=-1)
+    words = [list[str]() for _ in range(layers)]
+    for kind, heads in sorted(circuit.idle_heads.items()):
+        for layer in range(layers):
+            count = sum(at == layer for at, _ in heads)
+            several = sum(at == layer for at, _ in circuit.mechanisms) > 1
+            words[layer] += [f"{count} {kind}" if several else kind] if count else []
+    return [", ".join(each) for each in words]
+
+
+def _draw_arrow(
+    axes: Axes,
+    path: AttentionPath,
+    start: tuple[float, float],
+    end: tuple[float, float],
+    colour: str,
+) -> None:
+    head = "-|>,head_length=5,head_width=2.6"
+    line = {"color": colour, "lw": 2.1, "shrinkA": 1.5, "shrinkB": 2.5, "zorder": 4}
+    arrow = FancyArrowPatch(start, end, arrowstyle=head, joinstyle="miter", **line)
+    arrow.set_gid(arrow_name(path))
+    axes.add_patch(arrow)
+    axes.plot(*start, "o", ms=4.2, color=colour, mew=0, zorder=5)
+
+
+def _write(axes: Axes, x: float, y: float, text: str, **look: object) -> None:
+    look = {"fontsize": 8, "color": INK, "ha": "center", "va": "center", "zorder": 6, **look}
+    axes.text(x, y, text, **look)  # pyright: ignore[reportArgumentType]
+
+
+LEVEL = {"color": FAINT, "lw": 0.7, "ls": (0, (1, 2)), "zorder": 1}
+BESIDE = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.03), "alignment": "left"}
+
+
+@styled
+def draw_losses(
+    metrics: Sequence[Mapping[str, Any]],
+    hops: Sequence[str],
+    references: Mapping[str, float],
+    loss_name: str = "MSE",
+) -> Figure:
+    """Training, validation and partial losses against the step, on a logarithmic loss axis.
+
+    Args:
+        metrics: the evaluations of a run, as in `metrics.jsonl`; at least one.
+        hops: the partial losses to draw, in chain order.
+        references: losses of predictors that follow no chain, by name, drawn as dotted lines.
+        loss_name: what the losses are.
+    """
+    figure = Figure(figsize=(7.6, 3.7), layout="constrained")
+    axes = figure.add_subplot()
+    steps = [line["step"] for line in metrics]
+    curves = {"validation": ([m["val_loss"] for m in metrics], {"color": INK, "lw": 2.1})}
+    for hop, look in hop_looks(hops).items() if len(hops) > 1 else ():
+        curves[typeset(hop)] = [m["partial"][hop] for m in metrics], {**look, "marker": ""}
+    curves["training"] = [m["train_loss"] for m in metrics], {"color": FAINT, "lw": 1.1}
+    for name, (values, look) in curves.items():
+        axes.plot(steps, values, label=f"{name}  {rounded(values[-1])}", **{"lw": 1.4, **look})
+    levels = {f"predicting {name}": loss for name, loss in references.items()}
+    for name, level in {**levels, "a hop counts as learnt": EMERGES_AT}.items():
+        if level > 0:  # the axis is logarithmic
+            axes.axhline(level, **LEVEL)
+            at = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+            text = f"{name}  {level:.3g}"
+            axes.annotate(text, (1, level), (-2, 1.5), ha="right", fontsize=6.5, **at)
+    log_scale(axes, "y")
+    low, high = axes.get_ylim()
+    axes.set(ylim=(min(low, 0.3), max(high, 1.25)), xlim=(0, max(steps)))
+    axes.set(xlabel="step", ylabel=f"loss ({loss_name})")
+    figure.legend(loc="outside right upper", title="at the last step", alignment="left")
+    return figure
+
+
+@styled
+def draw_emergence(
+    timeline: Timeline, metrics: Sequence[Mapping[str, Any]], task: Task | None = None
+) -> Figure:
+    """Attention along every path, the loss when it is knocked out, and partial losses, by step.
+
+    Markers stand where a path's attention first passes 0.5 (its emergence), where the rise of the
+    loss without it first passes half of its largest value, and where a partial loss first passes
+    below 0.5. A path has the same colour, dashes and marker wherever it is drawn.
+
+    Args:
+        timeline: of the circuit's paths.
+        metrics: the evaluations of the same run, as in `metrics.jsonl`.
+        task: of the run, if paths are to be coloured by what they carry; by default by their head.
+    """
+    height = max(6.2, 0.28 * len(timeline.paths) + 1.0)
+    figure = Figure(figsize=(8.4, height), layout="constrained")
+    above, middle, below = figure.subplots(3, 1, sharex=True)
+    middle.plot(timeline.steps, timeline.loss, color=INK, lw=2.2)
+    above.plot([], [], color=INK, lw=2.2, label="the model as it is")
+    looks = curve_looks(task or cast_of(timeline), [one.path for one in timeline.paths])
+    for one, look in zip(timeline.paths, looks, strict=True):
+        name = f"{typeset(str(one.path))}  {_step(one.emerged)}, {_step(one.needed)}"
+        _curve(above, timeline.steps, one.attention, look, one.emerged, name)
+        _curve(middle, timeline.steps, one.loss_without, look, one.needed)
+    steps = [line["step"] for line in metrics]
+    for hop, look in hop_looks(list(timeline.hops)).items() if steps else ():
+        values, learnt = [m["partial"][hop] for m in metrics], timeline.hops[hop]
+        _curve(below, steps, values, look, learnt, f"{typeset(hop)}  {_step(learnt)}")
+    above.set(ylim=(-0.03, 1.05), ylabel="attention along the path")
+    middle.set(ylim=(0, None), ylabel="loss, path knocked out")
+    last, end = shown_until(timeline, metrics)
+    label = "step" if last == end else f"step (the run goes on to {end:,})"
+    below.set(ylim=(0, None), ylabel="partial loss (held out)", xlabel=label, xlim=(0, last))
+    titles = {above: "paths: emerged, needed from step", below: "hops: learnt at step"}
+    for axes, title in titles.items():
+        axes.axhline(EMERGES_AT, **LEVEL)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(title=title, title_fontsize=8, fontsize=7.5, **BESIDE)
+    return figure
+
+
+def _curve(
+    axes: Axes,
+    steps: Sequence[int],
+    values: Sequence[float],
+    look: dict[str, Any],
+    mark: float | None,
+    name: str = "",
+) -> None:
+    """A curve, a marker at a step if there is one, and both in the legend."""
+    curve = {**look, "ms": 6, "mec": PAPER, "mew": 0.8, "lw": 1.5}
+    axes.plot(steps, values, **{**curve, "marker": ""})
+    if mark is not None:
+        height = float(np.interp(mark, steps, values))
+        axes.plot([mark], [height], **{**curve, "ls": "none"}, zorder=5)
+    if name:
+        axes.plot([], [], **curve, label=name)
+
+
+def _step(step: float | None) -> str:
+    return "never" if step is None else f"{step:.0f}"
+
+
+MOST_LABELLED = 12
+"""With more heads than this the maps are too small for a label at every position."""
+
+
+@styled
+def draw_attention(
+    patterns: Float[Tensor, "layer head query key"],
+    labels: Sequence[str],
+    useful: Collection[Head] = (),
+    starts: Sequence[int] = (),
+) -> Figure:
+    """A heat map of every head's attention on one sequence, white for 0 and full colour for 1.
+
+    Useful heads are in colour and framed, the others in grey.
+
+    Args:
+        patterns: attention of a model on one sequence.
+        labels: what to call every position.
+        useful: the heads of the circuit, if it is known.
+        starts: positions before which a thin line parts the blocks of the sequence.
+    """
+    heads = [(layer, h) for layer in range(len(patterns)) for h in range(patterns.shape[1])]
+    columns = patterns.shape[1] if patterns.shape[1] > 1 else min(len(heads), 4)
+    rows, side = -(-len(heads) // columns), min(max(8.6 / columns, 0.8), 3.2)
+    labelled = len(heads) <= MOST_LABELLED and len(labels) <= 64
+    figure = Figure(figsize=(side * columns + 0.4, (side + 0.2) * rows + 0.4), layout="compressed")
+    grid = figure.subplots(rows, columns, squeeze=False).flatten()
+    for axes, head in zip(grid, heads, strict=False):
+        colour = PALETTE[0] if head in useful else FAINT
+        shades = LinearSegmentedColormap.from_list("attention", [PAPER, colour])
+        pattern = patterns[head].numpy(force=True)
+        axes.imshow(pattern, cmap=shades, vmin=0, vmax=1, interpolation="none")
+        for start in starts:
+            axes.axhline(start - 0.5, color="#c3c8ce", lw=0.5)
+            axes.axvline(start - 0.5, color="#c3c8ce", lw=0.5)
+        for spine in axes.spines.values():
+            spine.set(visible=True, color=colour, linewidth=1.8 if head in useful else 0.6)
+        name = f"layer {head[0]}" + (f" head {head[1]}" if patterns.shape[1] > 1 else "")
+        axes.set_title(name, color=colour, fontsize=9 if side > 1.6 else 6.5, pad=3)
+        at, names = (range(len(labels)), labels) if labelled else ([], [])
+        size = min(6.5, 48 * side / max(1, len(labels)))
+        axes.set_xticks(at, names, fontsize=size, rotation=90)
+        axes.set_yticks(at, names, fontsize=size)
+        axes.tick_params(length=0, pad=1.5)
+    for axes in grid[len(heads) :]:
+        axes.set_axis_off()
+    figure.supxlabel("attended position (key)", fontsize=8.5)
+    figure.supylabel("attending position (query)", fontsize=8.5)
+    return figure

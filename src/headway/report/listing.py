@@ -1,0 +1,180 @@
+"""The list of runs in a folder, as data, and the page that says why something has none."""
+
+import os
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote
+
+from headway.circuits import THRESHOLD
+from headway.circuits.flows import Least
+from headway.errors import HeadwayError
+from headway.report.circuit import circuit_data
+from headway.report.examples import thinned
+from headway.report.findings import Findings, judged_loss, refusal
+from headway.report.labels import plain, setting_of
+from headway.report.schema import ListedGroup, ListedRun, ListPage
+from headway.text import counted
+from headway.training import Run
+from headway.training.config import Elsewhere
+from headway.training.files import clear_content_errors, first_line
+
+POINTS, DRAWN = 48, 60
+"""The most evaluations in a small curve, and runs in a list that shows their circuits."""
+
+LATEST = 250e9
+"""The last time that a calendar has, in seconds since 1970; a file's can be beyond."""
+
+STATES = ("running", "done", "stopped", "failed", "unreadable")
+
+Name = tuple[str, ...]
+"""Where a run lies in the folder: its own name, in a sweep after the sweep's."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run's folder as it is now, unread.
+
+    Attributes:
+        name: that it is known by.
+        folder: where it lies.
+        version: a short text, which changes with everything that a page shows.
+        changed: when it was last written to, in seconds since 1970; None if nothing is in it.
+        refused: why it must not be read, if so.
+    """
+
+    name: Name
+    folder: Path
+    version: str
+    changed: float | None = None
+    refused: str | None = None
+
+    def open(self) -> Run:
+        """The run.
+
+        Raises:
+            HeadwayError: if it must not or cannot be read.
+        """
+        if self.refused is not None:
+            raise HeadwayError(self.refused)
+        return Run.open(self.folder)
+
+
+def list_page(folder: Path, rows: Sequence[tuple[Entry, ListedRun]], version: str) -> ListPage:
+    """The data of the list.
+
+    Args:
+        folder: that holds all.
+        rows: the runs, each with its line.
+        version: of what is shown.
+    """
+    groups = dict[Name, list[ListedRun]]()
+    for entry, run in sorted(rows, key=lambda one: len(one[0].name)):
+        groups.setdefault(entry.name[:-1], []).append(run)
+    states, why = Counter(run.status for _, run in rows), None
+    parts = [f"{states[state]} {state}" for state in STATES if states[state]]
+    headline = " · ".join([counted(len(rows), "run"), *parts])
+    if not rows:
+        why = (
+            "There are no runs here yet. This trains a first one in a minute or two, and it shows"
+            f" here while it does: headway train fast --folder {shlex.quote(str(folder / 'first'))}"
+        )
+    return ListPage(
+        kind="list",
+        name="runs",
+        title=plain(folder.name or Path(os.path.realpath(folder)).name),
+        headline=headline,
+        summary=[headline, *([why] if why else [])],
+        groups=[
+            ListedGroup(plain("/".join(name)), link("sweep", name) if name else "", runs)
+            for name, runs in groups.items()
+        ],
+        threshold=THRESHOLD,
+        why=why,
+        back=None,
+        live=version,
+    )
+
+
+def nothing(name: str, why: str, version: str, back: str | None = "/") -> ListPage:
+    """The page that says why there is none of something; it looks again when that changes."""
+    text = "There is nothing to show now. This page looks again whenever something changes."
+    return ListPage(
+        kind="list",
+        name="runs",
+        title=plain(name),
+        headline=text,
+        summary=[text, plain(why)],
+        groups=[],
+        threshold=THRESHOLD,
+        why=plain(why),
+        back=back,
+        live=version,
+    )
+
+
+def listed(entry: Entry, drawn: bool) -> ListedRun:
+    """What the list says of a run, or why it cannot be read; perhaps with its circuit drawn."""
+    at = entry.changed and datetime.fromtimestamp(min(max(entry.changed, 0.0), LATEST), UTC)
+    unread = ListedRun(
+        name=plain(entry.name[-1]),
+        link=link("run", entry.name),
+        key=_quoted("/".join(entry.name)),
+        status="unreadable",
+        changed=f"{at:%Y-%m-%dT%H:%M:%SZ}" if at else None,
+    )
+    try:
+        return _read(entry, unread, drawn)
+    except HeadwayError as error:
+        why = str(error)
+    except Exception as error:
+        why = f"{entry.folder}: {type(error).__name__}: {first_line(error)}"
+    return replace(unread, message=plain(why))
+
+
+def _read(entry: Entry, unread: ListedRun, drawn: bool) -> ListedRun:
+    """What the list says of a run.
+
+    Raises:
+        HeadwayError: if its folder cannot be read, or a file in it is corrupted.
+    """
+    run = entry.open()
+    config, status, metrics = run.config, run.status, run.metrics()
+    last, circuit, message = metrics[-1] if metrics else {}, refusal(run) or "", ""
+    if (found := run.read("circuit.json")) is not None:
+        with clear_content_errors(entry.folder / "circuit.json"):
+            useful = counted(int(found["useful_heads"]), "useful head")
+            circuit = f"{useful} in {counted(int(found['useful_layers']), 'layer')}"
+        least = Least.of(config.task, config.model.causal)
+        circuit += f", flow minimum {least.cell}" if least.known else ""
+    if status == "failed":
+        message = str((run.outcome() or {}).get("message") or "")
+        for folder in (entry.folder.absolute(), entry.folder):
+            message = message.replace(f" in {folder}", "")
+    task, size, _, mask, seed = setting_of(config)
+    return replace(
+        unread,
+        status=status,
+        message=plain(message),
+        task=plain(task if config.model.causal else f"{task}, {mask}"),
+        model=f"{size} · {seed}",
+        step=last.get("step", 0),
+        steps=None if isinstance(config.training, Elsewhere) else config.training.steps,
+        loss=last.get("val_loss"),
+        solved=bool(metrics) and judged_loss(run.task, last) < THRESHOLD,
+        curve=[(line["step"], line["val_loss"]) for line in thinned(metrics, POINTS)],
+        circuit=circuit,
+        sketch=circuit_data(Findings.of(run)) if drawn and found is not None else None,
+    )
+
+
+def link(kind: str, name: Name) -> str:
+    """The address of a page on the server: of a run, of a sweep, or of runs side by side."""
+    return f"/{kind}/" + "".join(f"{_quoted(part)}/" for part in name)
+
+
+def _quoted(text: str) -> str:
+    return quote(os.fsencode(text), safe="")

@@ -1,0 +1,1 @@
+"""The number of minimal circuits of small models, under every ablation."""

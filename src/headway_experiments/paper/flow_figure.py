@@ -1,0 +1,66 @@
+"""The flow of information, layer by layer (figures 3 and 8 of Musat 2024, for every layer)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+
+from headway.circuits import AttentionPath
+from headway.figures import PALETTE, styled, typeset
+from headway.theory import Flow, Holdings
+
+NOT, BEFORE, NEW = range(3)
+SHADES = ListedColormap(["white", "#cfdbe6", PALETTE[0]])
+KEY = "blue: new   pale: as before   orange: the circuit's paths, and what is asked for"
+
+
+@styled
+def draw_flow(
+    flow: Flow, causal: bool, paths: Sequence[AttentionPath], stages: Sequence[Holdings], title: str
+) -> Figure:
+    """Two maps a layer: to the left who can find whom in it, to the right who then holds what.
+
+    Args:
+        flow: the problem.
+        causal: whether a position sees only itself and what stands before it.
+        paths: of a circuit.
+        stages: who holds what before the first layer and after each: at best (`Flow.holdings`), or
+            along the circuit (`Flow.along`).
+        title: printed above.
+    """
+    layers, roles, pieces = len(stages) - 1, list(flow.roles), list(flow.pieces)
+    wide, high = 0.19 * (len(roles) + len(pieces)) + 1.6, 0.19 * len(roles) + 0.7
+    figure = Figure(figsize=(wide, high * layers + 0.6), layout="constrained")
+    figure.suptitle(title, x=0.01, ha="left", fontsize=9.5, weight="bold")
+    figure.supxlabel(KEY, x=0.01, ha="left", fontsize=7)
+    ratios = {"width_ratios": (len(roles), len(pieces))}
+    grid = figure.subplots(layers, 2, squeeze=False, gridspec_kw=ratios)
+    could = np.zeros((len(roles), len(roles)), bool)
+    for layer, (finds, holds) in enumerate(grid):
+        before, after = stages[layer], stages[layer + 1]
+        can = flow.attends(flow.marked(before), layer) & flow.visible(causal)
+        _draw_map(finds, np.where(can, np.where(could, BEFORE, NEW), NOT), roles, roles)
+        walked = [flow.ends(path) for path in paths if path.layer == layer]
+        _ring(finds, [(roles.index(key), roles.index(query)) for query, key in walked])
+        finds.set_title(f"layer {layer}: who can find whom", fontsize=8, weight="normal")
+        new = np.array([[piece not in before[role] for piece in pieces] for role in roles])
+        held = np.array([[piece in after[role] for piece in pieces] for role in roles])
+        _draw_map(holds, np.where(held, np.where(new, NEW, BEFORE), NOT), roles, pieces)
+        _ring(holds, [(pieces.index(flow.goal), roles.index(flow.query))])
+        holds.set_title(f"after layer {layer}: who holds what", fontsize=8, weight="normal")
+        could = can
+    return figure
+
+
+def _draw_map(axes: Axes, cells: np.ndarray, down: Sequence[str], across: Sequence[str]) -> None:
+    axes.imshow(cells, cmap=SHADES, vmin=NOT, vmax=NEW, aspect="auto", interpolation="none")
+    axes.set_xticks(range(len(across)), map(typeset, across), fontsize=6, rotation=90)
+    axes.set_yticks(range(len(down)), map(typeset, down), fontsize=6)
+    axes.tick_params(length=0)
+
+
+def _ring(axes: Axes, places: Sequence[tuple[int, int]]) -> None:
+    for x, y in places:
+        axes.plot(x, y, "s", ms=9, mfc="none", mec=PALETTE[1], mew=1.8)
