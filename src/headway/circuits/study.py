@@ -16,8 +16,6 @@ from typing import Any
 from headway.circuits import corrupted
 from headway.circuits.ablation import Bench, First
 from headway.circuits.ablation import workers as threads
-from headway.circuits.certificate import Certificate
-from headway.circuits.dependence import Dependence
 from headway.circuits.discovery import Discovery, Refusal, standing_of
 from headway.circuits.emergence import Timeline
 from headway.circuits.evidence import Trial, evidence_for
@@ -36,7 +34,7 @@ from headway.circuits.search import (
     searched,
     simplify,
 )
-from headway.circuits.subject import Subject, require_fits, studied
+from headway.circuits.subject import Subject, require_count, require_fits, studied
 from headway.circuits.yardstick import THRESHOLD, NoCircuitError, Yardstick
 from headway.errors import HeadwayError, require
 from headway.tasks import Task
@@ -110,11 +108,10 @@ def discover(
     """
     fits = threshold is None or 0 < threshold < math.inf
     require(fits, "threshold", threshold, "a positive number")
-    whole = isinstance(sequences, int) and sequences >= 8
-    require(whole, "sequences", sequences, "a whole number of at least 8")
+    require_count("sequences", sequences, 8)
     fits = bool(candidate_attention) and all(0 < one <= 1 for one in candidate_attention)
     require(fits, "candidate_attention", candidate_attention, "numbers above 0, up to 1")
-    require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
+    require_count("workers", 1 if workers is None else workers, 1)
     with studied(model, task, step, seed) as subject:
         started = time.perf_counter()
         name = None if subject.run is None else circuit_file(subject.run, step, circuit)
@@ -217,6 +214,9 @@ def _keep(run: Run, name: str, about: dict[str, Any], found: Discovery) -> None:
     data, known = {**about, **found.to_json()}, run.read("circuit.json")
     same = isinstance(known, dict) and {**known, "seconds": 0} == {**data, "seconds": 0}
     if name == "circuit.json" and not same:
+        from headway.circuits.certificate import Certificate  # with more than a search needs
+        from headway.circuits.dependence import Dependence
+
         for kind in (MinimalCircuits, Refusal, Timeline, Dependence, Certificate):
             with suppress(HeadwayError):  # what is damaged goes, too
                 if (other := run.load(kind)) is None or other.is_of(found):

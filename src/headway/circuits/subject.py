@@ -124,6 +124,12 @@ def fresh(
         yield bench
 
 
+def require_count(name: str, value: Any, least: int) -> None:
+    """Makes sure that an argument is a whole number of at least so much."""
+    fits = isinstance(value, int) and value >= least
+    require(fits, name, value, f"a whole number of at least {least}")
+
+
 def opened(model: Run | str | Path | Any) -> Run | Any:
     """The run whose folder is given, or else what is given."""
     return Run.open(model) if isinstance(model, str | Path) else model
