@@ -28,8 +28,8 @@ from headway.circuits.search import (
     candidate_paths,
     candidates_among,
     ends_read,
+    relations_for,
     search,
-    searched,
     simplify,
 )
 from headway.circuits.subject import Subject, require_count, require_fits, studied
@@ -277,7 +277,7 @@ class Sample:
         they bring there: paths from roles to themselves. The last resort is to judge all sets of
         paths, unless `exhaust` is off.
         """
-        paths, stays = (searched(self.bench.patterns, use) for use in ("path", "stay"))
+        paths, stays = (relations_for(self.bench.patterns, use) for use in ("path", "stay"))
         tried: list[tuple[float, int, Circuit]] = []
         for relations in (paths, [*paths, *stays]):
             about = self.bench.heads, self.attention, relations

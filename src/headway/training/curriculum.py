@@ -25,7 +25,7 @@ from headway.fields import Positive, Written, check, from_json, to_json
 from headway.models import Tap, Transformer, TransformerConfig
 from headway.tasks import Batch, Targets, Task
 from headway.training.environment import seed_of
-from headway.training.losses import Reader, asked
+from headway.training.losses import Reader
 from headway.userfile import described, installed
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class Curriculum:
     ) -> Float[Tensor, ""]:
         """The number that a step lowers: the mean loss of all that its batch asks."""
         predicted = ask.reader(model)(batch.inputs, tap)
-        return targets.loss(asked(predicted, targets, batch), batch.targets)
+        return targets.loss(targets.at_queries(predicted, batch.targets), batch.targets)
 
     def learning(self, model: Transformer) -> Callable[[int], AbstractContextManager[float]]:
         """Prepares a model before its optimisers are made, perhaps freezing some of its weights.
