@@ -19,7 +19,7 @@ from headway.circuits.discovery import Condition, Discovery, Finding
 from headway.circuits.mechanism import Circuit, KnockOut, WrittenPath
 from headway.circuits.patterns import attention_along
 from headway.circuits.reading import row_weights
-from headway.circuits.subject import device_of, opened, require_task, with_tap
+from headway.circuits.subject import device_of, opened, require_count, require_task, with_tap
 from headway.circuits.text import of_timeline
 from headway.errors import HeadwayError, require
 from headway.models import Tappable, attention_patterns
@@ -143,7 +143,7 @@ def emergence(
     Raises:
         HeadwayError: if a checkpoint cannot be read, or a path is not one of this model and task.
     """
-    require(sequences >= 1, "sequences", sequences, "a whole number of at least 1")
+    require_count("sequences", sequences, 1)
     circuit = circuit.circuit if isinstance(circuit, Discovery) else circuit
     allowed = "a Circuit, or what discover returned"
     require(isinstance(circuit, Circuit), "circuit", circuit, allowed)

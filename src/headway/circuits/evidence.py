@@ -161,12 +161,6 @@ class Evidence:
         """The loss with every head replaced."""
         return sum(self.replaced.values()) / len(self.replaced)
 
-    def stability(self, path: AttentionPath) -> float | None:
-        """The share of the trials in which a path was found again; None without trials."""
-        if not self.trials:
-            return None
-        return sum(path in trial.paths for trial in self.trials) / len(self.trials)
-
 
 def evidence_for(
     bench: Bench,
@@ -197,7 +191,7 @@ def evidence_for(
     heads = circuit.useful_heads if few else sorted(circuit.mechanisms)
     alone = bench.losses([{head: circuit.mechanisms[head]} for head in heads])
     drawn = bench.sequences if few else DRAWN
-    more = fresh(bench.model, bench.task, circuit, rows, seed, "interval", drawn)
+    more = fresh(bench.model, bench.task, circuit, rows, seed, "interval", drawn, shared=True)
     losses = torch.cat([one.errors([{}, circuit]).mean(2).cpu() for one in more], 1)
     own, its = map(bootstrap_t, losses)
     return threshold, Evidence(
@@ -276,25 +270,9 @@ def droppable(
     pairs: Sequence[tuple[AttentionPath, AttentionPath]],
     threshold: float,
 ) -> list[Pair]:
-    """The pairs of paths without which the loss stays below the threshold.
-
-    Both with every head replaced and with the useful heads above the lower of the two free.
-    """
+    """The pairs of paths without which the loss stays below the threshold (see `_serving`)."""
     cut = [circuit.without(a).without(b) for a, b in pairs]
     return [Pair(*pair, loss) for pair, loss in _serving(bench, cut, pairs, threshold)]
-
-
-def _serving(
-    bench: Bench,
-    circuits: Sequence[Circuit],
-    pairs: Sequence[tuple[AttentionPath, AttentionPath]],
-    threshold: float,
-) -> Iterator[tuple[tuple[AttentionPath, AttentionPath], float]]:
-    """The pairs of paths whose circuit stays below the threshold in both ways, and its loss."""
-    layers = (min(a.layer, b.layer) for a, b in pairs)
-    judge = First(bench, bench.sequences)
-    losses = losses_twice(judge, [*zip(circuits, layers, strict=True)], threshold)
-    return ((pair, x) for pair, x in zip(pairs, losses, strict=True) if x < math.inf)
 
 
 def backups(
@@ -303,8 +281,8 @@ def backups(
     """Paths outside the circuit that work as well as one of its own.
 
     Another head that attends along the same relation (at least `least` of its attention) takes
-    the path over: the circuit without the one and with the other stays below the threshold, both
-    with every head replaced and with the useful heads above the lower of the two free.
+    the path over: the loss of the circuit without the one and with the other stays below the
+    threshold (see `_serving`).
     """
     own = set(circuit.paths)
     swaps = [
@@ -315,6 +293,22 @@ def backups(
     ]
     swapped = [with_path(circuit.without(path), by) for path, by in swaps]
     return [BackUp(*swap, loss) for swap, loss in _serving(bench, swapped, swaps, threshold)]
+
+
+def _serving(
+    bench: Bench,
+    circuits: Sequence[Circuit],
+    pairs: Sequence[tuple[AttentionPath, AttentionPath]],
+    threshold: float,
+) -> Iterator[tuple[tuple[AttentionPath, AttentionPath], float]]:
+    """The pairs of paths whose circuit stays below the threshold, and its loss.
+
+    Both with every head replaced and with the useful heads above the lower of the two free.
+    """
+    layers = (min(a.layer, b.layer) for a, b in pairs)
+    judge = First(bench, bench.sequences)
+    losses = losses_twice(judge, [*zip(circuits, layers, strict=True)], threshold)
+    return ((pair, x) for pair, x in zip(pairs, losses, strict=True) if x < math.inf)
 
 
 def with_path(circuit: Circuit, path: AttentionPath) -> Circuit:

@@ -19,35 +19,25 @@ from headway.theory import Flow, Holdings, is_code
 
 
 @dataclass(frozen=True)
-class Leg:
-    """One path of a circuit, by what it is found by and what it brings.
-
-    Attributes:
-        found_by: the symbols that both positions hold before the layer, or else the codes of pairs
-            and rows; empty within one pair, fact or row, whose positions share a code from the
-            start.
-        brings: the symbols that are new to the position that attends.
-    """
-
-    found_by: tuple[str, ...]
-    brings: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Routes:
     """The ways of the symbols that come to a query.
 
     Attributes:
-        legs: every path of the circuit, in the order in which information flows.
+        brings: for every path of the circuit, in the order in which information flows, the symbols
+            that are new to the position that attends.
         needs: for every symbol that comes to the query, all paths that this depends on.
     """
 
-    legs: dict[AttentionPath, Leg]
+    brings: dict[AttentionPath, tuple[str, ...]]
     needs: dict[str, tuple[AttentionPath, ...]]
 
 
 def trace(task: Task | Cast, paths: Sequence[AttentionPath]) -> Routes | None:
     """Traces every symbol through a circuit, with the paths that brought it and its keys.
+
+    A path finds its key by the symbols that both positions hold before the layer, or else by the
+    codes of pairs and rows that both hold; within one pair, fact or row by the code that its
+    positions share from the start.
 
     None if the task names no symbols, or a path leads elsewhere than from role to role.
     """
@@ -57,7 +47,7 @@ def trace(task: Task | Cast, paths: Sequence[AttentionPath]) -> Routes | None:
     order = symbol_order(task)
     group = {place.role: place.group for place in standing}
     held = {place.role: {place.symbol, place.group} for place in standing}
-    legs = dict[AttentionPath, Leg]()
+    brings = dict[AttentionPath, tuple[str, ...]]()
     support = dict[tuple[str, str], set[AttentionPath]]()
     for layer in sorted({path.layer for path in paths}):
         before = {role: set(pieces) for role, pieces in held.items()}
@@ -68,7 +58,7 @@ def trace(task: Task | Cast, paths: Sequence[AttentionPath]) -> Routes | None:
             shared, new = before[query] & before[key], before[key] - before[query]
             by = [symbol for symbol in order if symbol in shared] or sorted(shared)
             by = [] if group[query] == group[key] else by
-            legs[path] = Leg(tuple(by), tuple(symbol for symbol in order if symbol in new))
+            brings[path] = tuple(symbol for symbol in order if symbol in new)
             for piece in new:
                 ways = [(key, piece), *((end, one) for end in (query, key) for one in by)]
                 found = set().union(*(support.get(way, ()) for way in ways))
@@ -77,7 +67,7 @@ def trace(task: Task | Cast, paths: Sequence[AttentionPath]) -> Routes | None:
         support |= brought
     asked = [symbol for symbol in order if (standing[-1].role, symbol) in support]
     needs = {symbol: tuple(sorted(support[standing[-1].role, symbol])) for symbol in asked}
-    return Routes(legs, needs)
+    return Routes(brings, needs)
 
 
 Kind = Literal["finds", "carries", "serves", "apart"]

@@ -13,13 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from headway.circuits import corrupted
 from headway.circuits.ablation import Bench, First
 from headway.circuits.ablation import workers as threads
 from headway.circuits.discovery import Discovery, Refusal, standing_of
 from headway.circuits.emergence import Timeline
 from headway.circuits.evidence import Trial, evidence_for
-from headway.circuits.exhaustive import Exhaustive, MinimalCircuits, idle_mechanisms
 from headway.circuits.looks import MOST_HEADS, looks
 from headway.circuits.looks import SEQUENCES as LOOKED_AT
 from headway.circuits.mechanism import Circuit, Mean, Paths, jaccard
@@ -34,7 +32,7 @@ from headway.circuits.search import (
     searched,
     simplify,
 )
-from headway.circuits.subject import Subject, require_fits, studied
+from headway.circuits.subject import Subject, require_count, require_fits, studied
 from headway.circuits.yardstick import THRESHOLD, NoCircuitError, Yardstick
 from headway.errors import HeadwayError, require
 from headway.tasks import Task
@@ -108,11 +106,10 @@ def discover(
     """
     fits = threshold is None or 0 < threshold < math.inf
     require(fits, "threshold", threshold, "a positive number")
-    whole = isinstance(sequences, int) and sequences >= 8
-    require(whole, "sequences", sequences, "a whole number of at least 8")
+    require_count("sequences", sequences, 8)
     fits = bool(candidate_attention) and all(0 < one <= 1 for one in candidate_attention)
     require(fits, "candidate_attention", candidate_attention, "numbers above 0, up to 1")
-    require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
+    require_count("workers", 1 if workers is None else workers, 1)
     with studied(model, task, step, seed) as subject:
         started = time.perf_counter()
         name = None if subject.run is None else circuit_file(subject.run, step, circuit)
@@ -217,6 +214,7 @@ def _keep(run: Run, name: str, about: dict[str, Any], found: Discovery) -> None:
     if name == "circuit.json" and not same:
         from headway.circuits.certificate import Certificate  # with more than a search needs
         from headway.circuits.dependence import Dependence
+        from headway.circuits.exhaustive import MinimalCircuits
 
         for kind in (MinimalCircuits, Refusal, Timeline, Dependence, Certificate):
             with suppress(HeadwayError):  # what is damaged goes, too
@@ -300,6 +298,8 @@ class Sample:
         candidates = candidates_among(self.bench, self.attention, circuit)
         if len(candidates) > FEW_CANDIDATES:
             return circuit
+        from headway.circuits.exhaustive import Exhaustive, idle_mechanisms
+
         idle = idle_mechanisms(circuit)
         losses = partial(self.bench.losses, sequences=self.all.sequences)
         sets = Exhaustive(losses, candidates, idle, threshold)
@@ -339,7 +339,9 @@ class CorruptedSample(Sample):
     """A sample of a task that lays out corrupted sequences (`circuits.corrupted`)."""
 
     def __init__(self, bench: Bench, count: int, candidate_attention: Sequence[float]):
-        self.bench, self.all = bench, First(bench, count)
+        from headway.circuits import corrupted
+
+        self.bench, self.all, self.corrupted = bench, First(bench, count), corrupted
         self.candidate_attention = candidate_attention
         self.attention = corrupted.attention_of(bench)
 
@@ -350,4 +352,4 @@ class CorruptedSample(Sample):
 
     def search(self, threshold: float, exhaust: bool = True) -> Circuit:
         """The fewest heads that take the loss below a threshold, and what brings their keys."""
-        return corrupted.found(self.bench, threshold, self.candidate_attention)
+        return self.corrupted.found(self.bench, threshold, self.candidate_attention)
