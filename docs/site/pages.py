@@ -113,11 +113,11 @@ def api() -> str:
 
 
 def offered(room: str) -> list[str]:
-    """The names that a module offers."""
+    """The names that a module offers, but for what it only passes on from other packages."""
     found = import_module(f"headway.{room}")
-    return sorted(getattr(found, "__all__", ())) or [
-        name for name, _ in named(Path(found.__file__))
-    ]
+    names = sorted(getattr(found, "__all__", ())) or [x for x, _ in named(Path(found.__file__))]
+    homes = {name: getattr(getattr(found, name), "__module__", "headway") for name in names}
+    return [name for name in names if homes[name].startswith("headway")]
 
 
 def of_notebook(path: Path) -> str:

@@ -7,20 +7,19 @@ is computed once.
 
 import math
 import os
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
-from itertools import islice, pairwise
+from functools import cached_property, partial
+from itertools import chain, islice, pairwise, product
 from typing import TypeVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.circuits.mechanism import Circuit, Head, Mechanism
-from headway.circuits.patterns import Patterns, tap_of
+from headway.circuits.mechanism import AN_MLP, Circuit, Head, Mean, Mechanism
+from headway.circuits.patterns import Patterns, attention_slopes, tap_of
 from headway.errors import require
 from headway.models import Tap, Tappable, Transformer
 from headway.tasks import Batch, Task
@@ -29,15 +28,18 @@ from headway.training.losses import require_answers
 Replaced = Circuit | Mapping[Head, Mechanism]
 """Mechanisms for all heads, or for some while the others are as they are."""
 
-LOOKS = (8, 4, 2)
-"""After a part of the sequences, an 8th first, candidates that are already too bad are dropped."""
+LOOKS = (16, 8, 4, 2)
+"""After a part of the sequences, a 16th first, candidates that are already too bad are dropped."""
 
 LEAST = 8
 """The fewest sequences that make a part of their own."""
 
 HOPELESS = 3
-"""Of a candidate that loses so many limits in half of the first sequences it is not expected that
-it loses less than one in the mean of all: only if it did so in a third of them at most."""
+"""A candidate whose mean loss of the first sequences is so many standard errors above the limit is
+not expected to be below it in all."""
+
+FEW = 16
+"""Sequences of a backward pass."""
 
 TOGETHER = 256
 """At most so many candidates are computed at once."""
@@ -114,8 +116,7 @@ class Bench:
         self._shared = shared and isinstance(model, Transformer)
         self._known: dict[Stream, Tensor] = {}
         self._held = self._computed = 0
-        self._sums: dict[Named, list[float]] = defaultdict(list)
-        self._middle: dict[Named, float] = {}
+        self._sums: dict[Named, list[tuple[float, float]]] = {}
         self.candidates, self.given_up = 0, False
         looks = [math.ceil(self.sequences / part) for part in LOOKS]
         looks = [*ends, *(end for end in looks if end >= LEAST)]
@@ -137,6 +138,12 @@ class Bench:
         """The cost so far, in forward passes of the whole model over all sequences."""
         return self._computed / self._vectors(self.sequences)
 
+    @property
+    def has_mlps(self) -> bool:
+        """True if MLPs can be put to their means: a candidate has `Mean` at (layer, `AN_MLP`)."""
+        model = self.model
+        return self._shared and isinstance(model, Transformer) and not model.config.attn_only
+
     def add_forwards(self, count: float) -> None:
         """Counts forward passes that were made elsewhere, of all the bench's sequences."""
         self._computed += round(count * self._vectors(self.sequences))
@@ -152,16 +159,9 @@ class Bench:
             HeadwayError: if a candidate replaces a head that the model does not have, or uses a
                 path that the task does not have.
         """
-        chosen = [self._checked(candidate) for candidate in candidates]
         self.candidates += len(candidates)
-        parts = [
-            torch.cat([self._errors(group, part) for group in self._groups(chosen, part)])
-            for part in self.parts
-        ]
-        return torch.cat(parts, dim=1)
-
-    def _errors(self, chosen: Sequence[Candidate], part: slice) -> Tensor:
-        return torch.stack([self.judged(one, part) for one in self._outputs(chosen, part)])
+        outputs = self.outputs(candidates)
+        return torch.stack([self.judged(one, slice(None)) for one in outputs])
 
     def judged(
         self, predicted: Float[Tensor, "sequence query output"], part: slice
@@ -219,16 +219,25 @@ class Bench:
                     break
                 missing[layer][name] = one, names[layer]
         size, length = self.batch.inputs[part].shape[:2]
-        for layer, units in enumerate(missing):
-            together, left = max(1, AT_ONCE // (size * length)), iter(units.items())
+        together = max(1, AT_ONCE // (size * length))
+        for layer, at_mean in product(range(depth), (False, True)):
+            found = missing[layer].items()
+            left = (unit for unit in found if ((layer, AN_MLP) in unit[1][0]) is at_mean)
             while some := dict(islice(left, together)):
-                self._compute(layer, some, part)
+                self._compute(layer, some, part, at_mean)
         return model.read(torch.cat([known[name] for name in last])).unflatten(0, (len(last), -1))
 
     def _compute(
-        self, layer: int, units: Mapping[Stream, tuple[Candidate, Stream]], part: slice
+        self,
+        layer: int,
+        units: Mapping[Stream, tuple[Candidate, Stream]],
+        part: slice,
+        at_mean: bool,
     ) -> None:
-        """Computes streams after a layer from those before it; after the last, where it is read."""
+        """Computes streams after a layer from those before it; after the last, where it is read.
+
+        With `at_mean`, what its MLP writes is what it writes on average.
+        """
         model, inputs, length = self.model, self.batch.inputs[part], self.batch.inputs.shape[1]
         assert isinstance(model, Transformer)
         mask = None if model.mask is None else model.mask[:length, :length]
@@ -238,12 +247,29 @@ class Bench:
         else:
             x = torch.cat([self._known[below] for _, below in units.values()])
         tap = tap_of(self.patterns, [one for one, _ in units.values()], part, length - count)
-        new = model.layers[layer](x, mask, lambda own: tap(layer, own), count)
+        block, own = model.layers[layer], partial(tap, layer)
+        if at_mean:
+            attended = x[:, -count:] + block.attn(block.ln1(x), mask, own, count)
+            new = attended + self._mlp_means[layer][-count:]
+        else:
+            new = block(x, mask, own, count)
         self._computed += new.shape[:2].numel()
         self._held += new.shape[:2].numel()
         self._known |= zip(units, new.chunk(len(units)), strict=True)
 
-    @torch.no_grad()
+    @cached_property
+    def _mlp_means(self) -> list[Float[Tensor, "position d_model"]]:
+        """What every layer's MLP writes, averaged over the sequences."""
+        assert isinstance(self.model, Transformer)
+        x, means = self.model.embedded(self.batch.inputs), list[Tensor]()
+        n = x.shape[1]
+        mask = None if self.model.mask is None else self.model.mask[:n, :n]
+        for block in self.model.layers:
+            attended = x + block.attn(block.ln1(x), mask)
+            x = block.finish(attended)
+            means.append((x - attended).mean(0))
+        return means
+
     def losses(
         self,
         candidates: Sequence[Replaced],
@@ -253,39 +279,79 @@ class Bench:
     ) -> list[float]:
         """The loss of every candidate; infinity where it is known not to be below the limit.
 
-        Errors only add up. So a candidate whose errors in the first few sequences alone
-        are more than the limit allows for all of them need not be followed further. What was
+        Args: as `worst`.
+        """
+        return self.worst([(one,) for one in candidates], limit, sequences, surely)
+
+    @torch.no_grad()
+    def worst(
+        self,
+        groups: Sequence[Sequence[Replaced]],
+        limit: float = math.inf,
+        sequences: int | None = None,
+        surely: bool = True,
+    ) -> list[float]:
+        """The largest loss of every group of candidates; infinity if it is not below the limit.
+
+        Errors only add up. So if a candidate's errors in the first few sequences alone are more
+        than the limit allows for all of them, its group need not be followed further. What was
         computed of a candidate is not computed again.
 
         Args:
-            candidates: mechanisms for all heads, or for some.
+            groups: of candidates, mechanisms for all heads or for some.
             limit: the loss to stay below.
             sequences: how many to judge, from the first (one of the `parts` ends there); by default
                 all.
-            surely: whether it must be known; else a candidate may be given up as `HOPELESS`.
+            surely: whether it must be known; else a group may be given up as `HOPELESS`.
         """
         count = self.sequences if sequences is None else sequences
         parts = [part for part in self.parts if part.stop <= count]
-        chosen = [self._checked(candidate) for candidate in candidates]
-        names = [frozenset(candidate.items()) for candidate in chosen]
-        open_ = dict(zip(names, chosen, strict=True))
-        self.candidates += sum(name not in self._sums for name in open_)
+        chosen = [[self._checked(one) for one in group] for group in groups]
+        named = [[frozenset(one.items()) for one in group] for group in chosen]
+        known = dict(zip(chain(*named), chain(*chosen), strict=True))
+        self.candidates += sum(name not in self._sums for name in known)
+        left = list(enumerate(named))
         for i, part in enumerate(parts):
-            asked = [name for name in open_ if len(self._sums[name]) <= i]
-            for group in self._groups(asked, part):
-                found = self._errors([open_[name] for name in group], part).mean(-1)
-                for name, errors in zip(group, found, strict=True):
-                    self._sums[name].append(errors.sum().item())
-                    self._middle.setdefault(name, errors.median().item())
+            asked = dict.fromkeys(name for _, group in left for name in group)
+            asked = [name for name in asked if len(self._sums.setdefault(name, [])) <= i]
+            for some in self._groups(asked, part):
+                outputs = self._outputs([known[name] for name in some], part)
+                errors = torch.stack([self.judged(one, part).mean(-1) for one in outputs])
+                sums, squares = errors.sum(1).tolist(), errors.square().sum(1).tolist()
+                for name, *found in zip(some, sums, squares, strict=True):
+                    before = self._sums[name][-1] if i else (0.0, 0.0)
+                    self._sums[name].append((before[0] + found[0], before[1] + found[1]))
+
+            def is_open(name: Named, i: int = i, seen: int = part.stop) -> bool:
+                return _may_be_below(limit, *self._sums[name][i], seen, count, surely)
+
             if limit < math.inf:
-                open_ = {
-                    name: one
-                    for name, one in open_.items()
-                    if sum(self._sums[name][: i + 1]) < limit * count
-                    and (surely or self._middle[name] < HOPELESS * limit)
-                }
-        known = {name: sum(self._sums[name][: len(parts)]) / count for name in open_}
-        return [known.get(name, math.inf) for name in names]
+                left = [(at, group) for at, group in left if all(map(is_open, group))]
+        losses = dict.fromkeys(range(len(groups)), math.inf)
+        for at, group in left:
+            losses[at] = max(self._sums[name][len(parts) - 1][0] for name in group) / count
+        return list(losses.values())
+
+    def gains(self, circuit: Circuit, changes: Sequence[tuple[Head, Mechanism]]) -> list[float]:
+        """By how much changes of single heads lower a circuit's loss, to first order.
+
+        One backward pass over the first few sequences (attribution patching: Nanda 2023).
+        """
+        part = slice(min(FEW, self.sequences))
+
+        def loss(outputs: Tensor, _: Sequence[Tensor]) -> Tensor:
+            return self.judged(outputs, part).mean()
+
+        tap = tap_of(self.patterns, [circuit.mechanisms], part)
+        about = self.model, self.batch.inputs[part], self.batch.targets.shape[1]
+        patterns, slopes = attention_slopes(*about, loss, tap)
+        self._computed += 3 * self._vectors(len(patterns))
+        found = list[float]()
+        for head, mechanism in changes:
+            now = patterns[:, *head]
+            change = self.patterns.edit(head, mechanism, now, part=part) - now
+            found.append(-(slopes[:, *head] * change).sum().item())
+        return found
 
     def _groups(self, things: Sequence[T], part: slice) -> list[Sequence[T]]:
         """Splits things into groups that may be computed at once."""
@@ -307,6 +373,7 @@ class Bench:
         layers, heads = self.model.n_layers, self.model.n_heads
         for head, mechanism in chosen.items():
             fits = 0 <= head[0] < layers and 0 <= head[1] < heads
+            fits |= head[1] == AN_MLP and mechanism == Mean() and self.has_mlps
             require(
                 fits,
                 "circuit: (layer, head)",
@@ -333,9 +400,28 @@ class First:
         """The loss of every candidate, or infinity if it seems not to be below the limit."""
         return self.bench.losses(candidates, limit, self.sequences, surely=False)
 
+    def worst(self, groups: Sequence[Sequence[Replaced]], limit: float = math.inf) -> list[float]:
+        """The largest loss of every group, or infinity if it seems not to be below the limit."""
+        return self.bench.worst(groups, limit, self.sequences, surely=False)
+
+    def gains(self, circuit: Circuit, changes: Sequence[tuple[Head, Mechanism]]) -> list[float]:
+        """By how much changes lower a circuit's loss, to first order (see `Bench.gains`)."""
+        return self.bench.gains(circuit, changes)
+
     def loss(self, candidate: Replaced | None = None) -> float:
         """The loss of one candidate."""
         return self.losses([candidate or {}])[0]
+
+
+def _may_be_below(
+    limit: float, total: float, squares: float, seen: int, count: int, surely: bool
+) -> bool:
+    """True if a mean over `count` sequences may be below a limit, by what was seen of them."""
+    if total >= limit * count or surely or seen == count:
+        return total < limit * count
+    mean = total / seen
+    error = math.sqrt(max(squares / seen - mean**2, 0.0) / (seen - 1))
+    return mean - HOPELESS * error < limit
 
 
 def heads_of(model: Tappable) -> list[Head]:

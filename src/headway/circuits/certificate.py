@@ -64,7 +64,7 @@ class Certificate(Finding):
     seconds: float
 
     def is_of(self, found: Discovery) -> bool:
-        """True if it is of the circuit that was discovered."""
+        """True if it is about the circuit that was discovered."""
         return (self.circuit, self.ablation) == (found.circuit, found.ablation)
 
     @property

@@ -5,7 +5,7 @@ the method of Singh et al. 2024, arXiv 2404.07129). Weights, batches and rates a
 run, step by step; nothing differs but the clamp. `sweeps.depend` trains; this module measures.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from headway.circuits.discovery import Condition, Finding
+from headway.circuits.discovery import Condition, Discovery, Finding
 from headway.circuits.emergence import EMERGES_AT, crossing, hop_steps
 from headway.circuits.flows import NEEDS, Kind, Lost, lost_without
 from headway.circuits.mechanism import WrittenPath
@@ -22,7 +22,7 @@ from headway.errors import HeadwayError
 from headway.models import attention_patterns
 from headway.paths import AttentionPath
 from headway.tasks import Batch
-from headway.text import aligned, wrapped
+from headway.text import aligned, counted, wrapped
 from headway.training.clamp import clampable
 from headway.training.data import held_out
 from headway.training.run import Run
@@ -32,13 +32,6 @@ Watch = Callable[[int, int], None]
 
 
 KINDS: tuple[Kind, ...] = ("finds", "carries", "serves", "apart")
-
-MEANINGS: dict[Kind, str] = {
-    "finds": "P brings what Q finds its key by",
-    "carries": "P brings something that Q carries",
-    "serves": "Q is of no use without P",
-    "apart": "none of these",
-}
 
 
 @dataclass(frozen=True)
@@ -69,29 +62,6 @@ class Pair:
         if self.needs is None or self.formed is None:
             return None
         return self.needs is not self.formed
-
-
-@dataclass(frozen=True)
-class Share:
-    """The share of several pairs that came out as predicted.
-
-    Attributes:
-        right: how many came out as predicted.
-        count: how many pairs there are.
-    """
-
-    right: int
-    count: int
-
-    @classmethod
-    def of(cls, pairs: Iterable[Pair], *kinds: Kind) -> "Share":
-        """The share among pairs that have a prediction and a measurement."""
-        judged = [pair.agrees for pair in pairs if pair.kind in kinds]
-        judged = [agrees for agrees in judged if agrees is not None]
-        return cls(sum(judged), len(judged))
-
-    def __str__(self):
-        return f"{self.right} of {self.count}"
 
 
 @dataclass(frozen=True)
@@ -175,32 +145,27 @@ class Dependence(Finding):
     pairs: list[Pair]
     sequences: int
 
-    @property
-    def throughout(self) -> bool:
-        """True if paths were clamped in all steps, as the prediction supposes."""
-        return self.after == 0 and self.until is None
-
-    @property
-    def predicts(self) -> bool:
-        """True if anything is predicted."""
-        return any(pair.kind is not None for pair in self.pairs)
-
-    @property
-    def agreed(self) -> Share:
-        """Pairs that came out as predicted."""
-        return Share.of(self.pairs, *KINDS)
-
-    @property
-    def confirmed(self) -> Share:
-        """Predicted dependences that were found."""
-        return Share.of(self.pairs, *NEEDS)
+    def is_of(self, found: Discovery) -> bool:
+        """True if it is about the circuit that was discovered."""
+        return self.circuit == found.circuit.paths
 
     def __str__(self):
-        lines = [*wrapped(when(self) + "."), "", *trainings(self), *not_clamped(self)]
-        if self.predicts and self.throughout:
-            lines += ["", *kinds(self.pairs), "", *wrapped(verdict(self))]
-        elif not self.predicts:
+        start = "all the way" if not self.after else f"after step {self.after}"
+        end = "" if self.until is None else f" up to step {self.until}"
+        lines = wrapped(
+            f"{len(self.clamped)} of {counted(len(self.circuit), 'path')}, each clamped"
+            f" {start}{end} in a training of the same seed; free training took {self.free.steps}"
+            f" steps, clamped ones could take {self.most}."
+        )
+        lines += ["", *trainings(self)]
+        if not any(pair.kind is not None for pair in self.pairs):
             lines += wrapped("Nothing is predicted: the flow of this task or circuit is not known.")
+        elif start == "all the way" and not end:  # as the prediction supposes
+            by_kind = (f"{kind} {as_predicted(self.pairs, [kind])}" for kind in KINDS)
+            lines += wrapped(
+                f"As predicted: {as_predicted(self.pairs)} pairs ({', '.join(by_kind)});"
+                f" of the predicted dependences {as_predicted(self.pairs, NEEDS)}."
+            )
         return "\n".join(lines)
 
     def conditions(self) -> Iterator[Condition]:
@@ -324,69 +289,30 @@ def _pairs(
             yield Pair(training.clamped, grown.path, kind, formed)
 
 
-def when(found: Dependence) -> str:
-    """The trainings, in a sentence without its full stop."""
-    start = "all the way" if not found.after else f"after step {found.after}"
-    end = "" if found.until is None else f" up to step {found.until}"
-    count = len(found.clamped)
-    return (
-        f"{count} {'path' if count == 1 else 'paths'} of {len(found.circuit)}, each clamped"
-        f" {start}{end} in a training of the same seed; free training took {found.free.steps}"
-        f" steps, clamped ones could take {found.most}"
-    )
-
-
-def trainings(found: Dependence) -> list[str]:
+def trainings(found: Dependence) -> Iterator[str]:
     """A line per training: its loss, the hops that it learnt, and the paths that it lacks."""
     numbers = {path: str(i) for i, path in enumerate(found.circuit, start=1)}
     rows = [["", "clamped", "loss", "learnt", "does not form"]]
     for training in (found.free, *found.clamped):
-        lacks = [
-            numbers[pair.other] + "!" * (pair.agrees is False)
-            for pair in found.pairs
-            if pair.clamped == training.clamped and pair.formed is False
-        ]
-        missed = [
-            f"({numbers[pair.other]}!)"
-            for pair in found.pairs
-            if pair.clamped == training.clamped and pair.formed and pair.agrees is False
-        ]
-        path, learnt = training.clamped, " ".join(training.learnt) or "–"
+        path, lacks = training.clamped, list[str]()
+        for pair in found.pairs:
+            mark = numbers[pair.other] + "!" * (pair.agrees is False)
+            if pair.clamped == path and pair.formed is False:
+                lacks.append(mark)
+            elif pair.clamped == path and pair.formed and pair.agrees is False:
+                lacks.append(f"({mark})")
         name = ("", "nothing") if path is None else (numbers[path], str(path))
-        cells = [f"{training.loss:.3f}", learnt, " ".join([*lacks, *missed]) or "–"]
-        rows.append([*name, *cells])
-    return table(rows, "rlrll") + wrapped(
-        "! not as predicted; in brackets what forms against the prediction"
-    )
-
-
-def not_clamped(found: Dependence) -> list[str]:
-    """A line with the paths of the circuit that were never clamped, by number; empty if none."""
+        learnt = " ".join(training.learnt) or "–"
+        rows.append([*name, f"{training.loss:.3f}", learnt, " ".join(lacks) or "–"])
+    for line in aligned(rows, "rlrll", gap=2):
+        yield from wrapped(line, rest="    ")
+    yield from wrapped("! not as predicted; in brackets what forms against the prediction")
     clamped = {training.clamped for training in found.clamped}
-    numbered = enumerate(found.circuit, start=1)
-    rest = [f"{number} {path}" for number, path in numbered if path not in clamped]
-    return wrapped("not clamped: " + "; ".join(rest), rest=" " * 4) if rest else []
+    if rest := [f"{numbers[path]} {path}" for path in found.circuit if path not in clamped]:
+        yield from wrapped("not clamped: " + "; ".join(rest), rest="    ")
 
 
-def kinds(pairs: Sequence[Pair]) -> list[str]:
-    """The successes of the prediction, kind by kind."""
-    rows = [["if P is clamped", "then Q", "it does so"]]
-    for kind in KINDS:
-        if (share := Share.of(pairs, kind)).count:
-            expected = "does not form" if kind in NEEDS else "forms"
-            rows.append([f"{kind}: {MEANINGS[kind]}", expected, str(share)])
-    return table(rows, "lll")
-
-
-def verdict(found: Dependence) -> str:
-    """The part of the prediction that came true."""
-    agreed, confirmed = found.agreed, found.confirmed
-    return (
-        f"As predicted: {agreed} pairs; of {confirmed.count} predicted dependences"
-        f" {confirmed.right} {'is' if confirmed.right == 1 else 'are'} confirmed."
-    )
-
-
-def table(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
-    """Rows of cells as columns, broken where a terminal is too narrow."""
-    return [part for line in aligned(rows, sides, gap=2) for part in wrapped(line, rest="    ")]
+def as_predicted(pairs: Sequence[Pair], kinds: Sequence[Kind] = KINDS) -> str:
+    """The share of the pairs of some kinds that came out as predicted: `5 of 6`."""
+    judged = [pair.agrees for pair in pairs if pair.kind in kinds and pair.agrees is not None]
+    return f"{sum(judged)} of {len(judged)}"

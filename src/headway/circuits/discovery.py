@@ -48,6 +48,10 @@ class Finding:
         """Conditions beside the types of fields."""
         yield from ()
 
+    def is_of(self, found: "Discovery") -> bool:
+        """True if it is about the circuit that was discovered, however it was measured."""
+        return False
+
 
 @dataclass(frozen=True)
 class Refusal(Finding):

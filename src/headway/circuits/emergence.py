@@ -19,7 +19,7 @@ from headway.circuits.discovery import Condition, Discovery, Finding
 from headway.circuits.mechanism import Circuit, KnockOut, WrittenPath
 from headway.circuits.patterns import attention_along
 from headway.circuits.reading import row_weights
-from headway.circuits.subject import device_of, opened, require_task, with_tap
+from headway.circuits.subject import device_of, opened, require_count, require_task, with_tap
 from headway.circuits.text import of_timeline
 from headway.errors import HeadwayError, require
 from headway.models import Tappable, attention_patterns
@@ -83,6 +83,10 @@ class Timeline(Finding):
     in_chain_order: bool | None
     sequences: int
 
+    def is_of(self, found: Discovery) -> bool:
+        """True if it is about the circuit that was discovered."""
+        return [one.path for one in self.paths] == found.circuit.paths
+
     @property
     def half(self) -> dict[AttentionPath, float | None]:
         """The step at which each path first has half of its final attention.
@@ -139,7 +143,7 @@ def emergence(
     Raises:
         HeadwayError: if a checkpoint cannot be read, or a path is not one of this model and task.
     """
-    require(sequences >= 1, "sequences", sequences, "a whole number of at least 1")
+    require_count("sequences", sequences, 1)
     circuit = circuit.circuit if isinstance(circuit, Discovery) else circuit
     allowed = "a Circuit, or what discover returned"
     require(isinstance(circuit, Circuit), "circuit", circuit, allowed)
@@ -162,7 +166,7 @@ def emergence(
         hops = hop_steps(run.metrics(), its.hops)
         found = run.load(Discovery)
         timeline = _dated(kept, its, batch, circuit, watch, hops)
-        if found is None or found.circuit.paths == circuit.paths:
+        if found is None or timeline.is_of(found):
             run.save(timeline)
     return timeline
 

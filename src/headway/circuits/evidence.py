@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway import theory
-from headway.circuits.ablation import Bench
+from headway.circuits.ablation import Bench, First
 from headway.circuits.mechanism import (
     Circuit,
     Corrupted,
@@ -28,25 +28,17 @@ from headway.circuits.mechanism import (
     WrittenPath,
 )
 from headway.circuits.mlps import MLPs, mlps_of
-from headway.circuits.patterns import ABLATIONS, Attention, relation_attention
+from headway.circuits.patterns import ABLATIONS, Attention
 from headway.circuits.search import free_above, losses_twice
 from headway.circuits.subject import fresh
 from headway.circuits.yardstick import Likenesses, Yardstick, likenesses
-from headway.models import Tappable
 from headway.paths import AttentionPath
-from headway.tasks import Batch, Task
 
 DRAWN = 2048
 """Further sequences, for the intervals of losses."""
 
 RESAMPLES = 1_000
 INTERVAL = 0.95
-
-STRONG = 0.3
-"""Mean attention from here on counts as strong."""
-
-MOST_STRAYS = 48
-"""Strays that are cut at most, the strongest first."""
 
 
 @dataclass(frozen=True)
@@ -96,21 +88,6 @@ class BackUp:
     path: WrittenPath
     by: WrittenPath
     loss: float
-
-
-@dataclass(frozen=True)
-class Stray:
-    """Strong attention along a relation that is no path of the circuit.
-
-    Attributes:
-        path: layer, head and relation.
-        attention: along it, averaged over sequences and rows.
-        rise: of the model's loss with this attention at zero, all else as it is.
-    """
-
-    path: AttentionPath
-    attention: float
-    rise: float
 
 
 @dataclass(frozen=True)
@@ -184,12 +161,6 @@ class Evidence:
         """The loss with every head replaced."""
         return sum(self.replaced.values()) / len(self.replaced)
 
-    def stability(self, path: AttentionPath) -> float | None:
-        """The share of the trials in which a path was found again; None without trials."""
-        if not self.trials:
-            return None
-        return sum(path in trial.paths for trial in self.trials) / len(self.trials)
-
 
 def evidence_for(
     bench: Bench,
@@ -220,7 +191,7 @@ def evidence_for(
     heads = circuit.useful_heads if few else sorted(circuit.mechanisms)
     alone = bench.losses([{head: circuit.mechanisms[head]} for head in heads])
     drawn = bench.sequences if few else DRAWN
-    more = fresh(bench.model, bench.task, circuit, rows, seed, "interval", drawn)
+    more = fresh(bench.model, bench.task, circuit, rows, seed, "interval", drawn, shared=True)
     losses = torch.cat([one.errors([{}, circuit]).mean(2).cpu() for one in more], 1)
     own, its = map(bootstrap_t, losses)
     return threshold, Evidence(
@@ -299,24 +270,9 @@ def droppable(
     pairs: Sequence[tuple[AttentionPath, AttentionPath]],
     threshold: float,
 ) -> list[Pair]:
-    """The pairs of paths without which the loss stays below the threshold.
-
-    Both with every head replaced and with the useful heads above the lower of the two free.
-    """
+    """The pairs of paths without which the loss stays below the threshold (see `_serving`)."""
     cut = [circuit.without(a).without(b) for a, b in pairs]
     return [Pair(*pair, loss) for pair, loss in _serving(bench, cut, pairs, threshold)]
-
-
-def _serving(
-    bench: Bench,
-    circuits: Sequence[Circuit],
-    pairs: Sequence[tuple[AttentionPath, AttentionPath]],
-    threshold: float,
-) -> Iterator[tuple[tuple[AttentionPath, AttentionPath], float]]:
-    """The pairs of paths whose circuit stays below the threshold in both ways, and its loss."""
-    layers = (min(a.layer, b.layer) for a, b in pairs)
-    losses = losses_twice(bench, [*zip(circuits, layers, strict=True)], threshold)
-    return ((pair, x) for pair, x in zip(pairs, losses, strict=True) if x < math.inf)
 
 
 def backups(
@@ -325,8 +281,8 @@ def backups(
     """Paths outside the circuit that work as well as one of its own.
 
     Another head that attends along the same relation (at least `least` of its attention) takes
-    the path over: the circuit without the one and with the other stays below the threshold, both
-    with every head replaced and with the useful heads above the lower of the two free.
+    the path over: the loss of the circuit without the one and with the other stays below the
+    threshold (see `_serving`).
     """
     own = set(circuit.paths)
     swaps = [
@@ -339,42 +295,27 @@ def backups(
     return [BackUp(*swap, loss) for swap, loss in _serving(bench, swapped, swaps, threshold)]
 
 
+def _serving(
+    bench: Bench,
+    circuits: Sequence[Circuit],
+    pairs: Sequence[tuple[AttentionPath, AttentionPath]],
+    threshold: float,
+) -> Iterator[tuple[tuple[AttentionPath, AttentionPath], float]]:
+    """The pairs of paths whose circuit stays below the threshold, and its loss.
+
+    Both with every head replaced and with the useful heads above the lower of the two free.
+    """
+    layers = (min(a.layer, b.layer) for a, b in pairs)
+    judge = First(bench, bench.sequences)
+    losses = losses_twice(judge, [*zip(circuits, layers, strict=True)], threshold)
+    return ((pair, x) for pair, x in zip(pairs, losses, strict=True) if x < math.inf)
+
+
 def with_path(circuit: Circuit, path: AttentionPath) -> Circuit:
     """The circuit with one more path; a head that had none gets it alone."""
     mechanism = circuit.mechanisms[path.at]
     old = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
     return circuit.replacing(path.at, Paths(old | {path.relation}))
-
-
-def strays(
-    model: Tappable, task: Task, batch: Batch, paths: Sequence[AttentionPath]
-) -> list[Stray]:
-    """Strong attention along other relations than a circuit's paths, the strongest first.
-
-    A head's attention has to go somewhere. Where it goes when there is nothing to fetch looks as
-    strong in a map as a path does, and costs nothing to cut.
-
-    Args:
-        model: of any kind that has a tap.
-        task: that it was trained on.
-        batch: over which attention and losses are averaged.
-        paths: of the circuit.
-    """
-    bench = Bench(model, task, batch)
-    attention = relation_attention(model, task, batch, names=bench.patterns.relations)
-    found = [
-        (share, AttentionPath.of(layer, head, name))
-        for name, layers in attention.items()
-        for layer, heads in enumerate(layers)
-        for head, share in enumerate(heads)
-        if share >= STRONG and AttentionPath.of(layer, head, name) not in paths
-    ]
-    found = sorted(found, key=lambda one: (-one[0], one[1]))[:MOST_STRAYS]
-    cuts = [{path.at: KnockOut(frozenset({path.relation}))} for _, path in found]
-    whole, *without = bench.losses([{}, *cuts])
-    return [
-        Stray(path, share, loss - whole) for (share, path), loss in zip(found, without, strict=True)
-    ]
 
 
 def infeasible(flow: "theory.Flow", circuit: Circuit, causal: bool) -> list[AttentionPath]:

@@ -33,8 +33,8 @@ from headway.circuits.mechanism import (
     WrittenPath,
     name_of,
 )
-from headway.circuits.search import candidates_of
-from headway.circuits.subject import Subject, opened, require_fits, studied
+from headway.circuits.search import candidates_among
+from headway.circuits.subject import Subject, opened, require_count, require_fits, studied
 from headway.errors import HeadwayError, require
 from headway.paths import AttentionPath
 from headway.tasks import Task
@@ -198,10 +198,9 @@ def every_circuit(
     Raises:
         HeadwayError: if no circuit was discovered, or an argument is out of range.
     """
-    enough = isinstance(sequences, int) and sequences >= 8
-    require(enough, "sequences", sequences, "a whole number of at least 8")
-    require(isinstance(most, int) and most >= 1, "most", most, "a whole number of at least 1")
-    require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
+    require_count("sequences", sequences, 8)
+    require_count("most", most, 1)
+    require_count("workers", 1 if workers is None else workers, 1)
     if not isinstance(opened(model), Run) and (task is None or found is None):
         raise HeadwayError("a model is studied together with its task and what was discovered")
     with studied(model, task, seed=seed) as subject:
@@ -231,7 +230,7 @@ def _exhausted(
         return Bench(subject.model, subject.task, batch, found.ablation)
 
     own, idle = bench(), idle_mechanisms(found.circuit)
-    candidates = candidates_of(own, found.attention, found.circuit)
+    candidates = candidates_among(own, found.attention, found.circuit)
     benches = [bench() for _ in range(workers or os.cpu_count() or 1)]
     with threads(workers, benches) as work:
 

@@ -7,7 +7,7 @@ two positions what both have in common. Without a path, others may not find thei
 these bring nothing, so what they brought is missing above them, too.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -19,67 +19,25 @@ from headway.theory import Flow, Holdings, is_code
 
 
 @dataclass(frozen=True)
-class Leg:
-    """One path of a circuit, by what it can be found by and what it brings.
-
-    Attributes:
-        path: layer, head and relation.
-        together: whether the two positions stand in one pair, fact or row, and so share its code
-            from the start.
-        by: the symbols that both positions hold before the layer.
-        codes: the codes of pairs and rows that both hold.
-        brings: the symbols that are new to the position that attends.
-    """
-
-    path: AttentionPath
-    together: bool
-    by: tuple[str, ...]
-    codes: tuple[str, ...]
-    brings: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Join:
-    """A path whose key is found by several symbols, each brought by paths of its own.
-
-    Attributes:
-        path: where they meet.
-        branches: for every such symbol, the paths that it alone of them depends on.
-        key_side: the other paths that brought these symbols to the position attended to.
-    """
-
-    path: AttentionPath
-    branches: dict[str, tuple[AttentionPath, ...]]
-    key_side: tuple[AttentionPath, ...]
-
-
-@dataclass(frozen=True)
 class Routes:
-    """The ways of the symbols that a query is asked for.
+    """The ways of the symbols that come to a query.
 
     Attributes:
-        legs: every path of the circuit, in the order in which information flows.
-        arrivals: for every symbol that comes to the query, the paths that bring it there.
-        needs: for the same symbols, all paths that this depends on, `arrivals` included.
-        missing: the hops that are symbols and never reach the query.
-        joins: where branches meet on the way to an answer; empty if the way is a chain.
-        idle: the paths that no answer depends on, by this account.
+        brings: for every path of the circuit, in the order in which information flows, the symbols
+            that are new to the position that attends.
+        needs: for every symbol that comes to the query, all paths that this depends on.
     """
 
-    legs: dict[AttentionPath, Leg]
-    arrivals: dict[str, tuple[AttentionPath, ...]]
+    brings: dict[AttentionPath, tuple[str, ...]]
     needs: dict[str, tuple[AttentionPath, ...]]
-    missing: tuple[str, ...]
-    joins: tuple[Join, ...]
-    idle: tuple[AttentionPath, ...]
-
-    def last_join(self) -> Join | None:
-        """The join nearest to the answer."""
-        return max(self.joins, key=lambda join: join.path) if self.joins else None
 
 
 def trace(task: Task | Cast, paths: Sequence[AttentionPath]) -> Routes | None:
-    """Traces every symbol asked for back through a circuit.
+    """Traces every symbol through a circuit, with the paths that brought it and its keys.
+
+    A path finds its key by the symbols that both positions hold before the layer, or else by the
+    codes of pairs and rows that both hold; within one pair, fact or row by the code that its
+    positions share from the start.
 
     None if the task names no symbols, or a path leads elsewhere than from role to role.
     """
@@ -89,93 +47,27 @@ def trace(task: Task | Cast, paths: Sequence[AttentionPath]) -> Routes | None:
     order = symbol_order(task)
     group = {place.role: place.group for place in standing}
     held = {place.role: {place.symbol, place.group} for place in standing}
-    origin: dict[tuple[str, str], list[AttentionPath]] = {}
-    legs: dict[AttentionPath, Leg] = {}
+    brings = dict[AttentionPath, tuple[str, ...]]()
+    support = dict[tuple[str, str], set[AttentionPath]]()
     for layer in sorted({path.layer for path in paths}):
         before = {role: set(pieces) for role, pieces in held.items()}
+        brought = dict[tuple[str, str], set[AttentionPath]]()
         for path in (path for path in paths if path.layer == layer):
-            query, key = _ends(path)
+            assert path.relation.ends is not None
+            query, key = path.relation.ends
             shared, new = before[query] & before[key], before[key] - before[query]
-            legs[path] = Leg(
-                path=path,
-                together=group[query] == group[key],
-                by=tuple(symbol for symbol in order if symbol in shared),
-                codes=tuple(sorted(shared - set(order))),
-                brings=tuple(symbol for symbol in order if symbol in new),
-            )
+            by = [symbol for symbol in order if symbol in shared] or sorted(shared)
+            by = [] if group[query] == group[key] else by
+            brings[path] = tuple(symbol for symbol in order if symbol in new)
             for piece in new:
-                origin.setdefault((query, piece), []).append(path)
+                ways = [(key, piece), *((end, one) for end in (query, key) for one in by)]
+                found = set().union(*(support.get(way, ()) for way in ways))
+                brought.setdefault((query, piece), {path}).update(found, {path})
             held[query] |= new
-    tracer = _Tracer(legs, origin)
-    query = standing[-1].role
-    arrivals = {s: tuple(origin[query, s]) for s in order if (query, s) in origin}
-    needs = {symbol: tuple(sorted(tracer.support(query, symbol))) for symbol in arrivals}
-    asked = [symbol for symbol in order if symbol in task.hops]
-    used = {path for symbol in asked or needs for path in needs.get(symbol, ())}
-    joins = (tracer.join(path) for path in legs if path in used)
-    return Routes(
-        legs=legs,
-        arrivals=arrivals,
-        needs=needs,
-        missing=tuple(symbol for symbol in asked if symbol not in needs),
-        joins=tuple(join for join in joins if join is not None),
-        idle=tuple(path for path in legs if path not in used),
-    )
-
-
-def _ends(path: AttentionPath) -> tuple[str, str]:
-    """The role that attends and the role attended to, of a path between roles."""
-    assert path.relation.ends is not None
-    return path.relation.ends
-
-
-class _Tracer:
-    """Follows pieces back along the paths that first brought them to a role."""
-
-    def __init__(
-        self,
-        legs: Mapping[AttentionPath, Leg],
-        origin: Mapping[tuple[str, str], Sequence[AttentionPath]],
-    ):
-        self.legs, self.origin = legs, origin
-        self._supports: dict[tuple[str, str], frozenset[AttentionPath]] = {}
-
-    def support(self, role: str, piece: str) -> frozenset[AttentionPath]:
-        """The paths along which a piece moved to a role, and all that they were found by."""
-        if (role, piece) not in self._supports:
-            found: set[AttentionPath] = set()
-            for path in self.origin.get((role, piece), ()):
-                query, key = _ends(path)
-                found |= {path} | self.support(key, piece)
-                for other in self.found_by(path):
-                    found |= self.support(query, other) | self.support(key, other)
-            self._supports[role, piece] = frozenset(found)
-        return self._supports[role, piece]
-
-    def found_by(self, path: AttentionPath) -> tuple[str, ...]:
-        """The pieces that a path depends on to find its key; empty within a pair or row."""
-        leg = self.legs[path]
-        return () if leg.together else leg.by or leg.codes
-
-    def join(self, path: AttentionPath) -> Join | None:
-        """The path as a join, if it is one."""
-        query, key = _ends(path)
-        pieces = self.found_by(path)
-        supports = {piece: self.support(query, piece) for piece in pieces}
-        branches: dict[str, tuple[AttentionPath, ...]] = {}
-        for piece, support in supports.items():
-            others = frozenset[AttentionPath]().union(
-                *(s for p, s in supports.items() if p != piece)
-            )
-            if support - others:
-                branches[piece] = tuple(sorted(support - others))
-        if len(branches) < 2:
-            return None
-        key_side = frozenset[AttentionPath]().union(
-            *(self.support(key, piece) for piece in branches)
-        )
-        own = {path for paths in branches.values() for path in paths}
-        return Join(path, branches, tuple(sorted(key_side - own)))
+        support |= brought
+    asked = [symbol for symbol in order if (standing[-1].role, symbol) in support]
+    needs = {symbol: tuple(sorted(support[standing[-1].role, symbol])) for symbol in asked}
+    return Routes(brings, needs)
 
 
 Kind = Literal["finds", "carries", "serves", "apart"]

@@ -5,10 +5,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 
 import torch
-from jaxtyping import Bool, Float, Int
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headway.circuits.mechanism import (
+    AN_MLP,
     Corrupted,
     Head,
     Identity,
@@ -16,10 +18,12 @@ from headway.circuits.mechanism import (
     Mean,
     Mechanism,
     Paths,
+    Tabled,
     Uniform,
 )
 from headway.errors import HeadwayError, require
 from headway.models import Tap, Tappable, Transformer, attention_patterns
+from headway.relations.tables import Tables
 from headway.tasks import Batch, Edges, Task
 
 Attention = dict[str, list[list[float]]]
@@ -58,35 +62,14 @@ class Patterns:
         self.visible[..., n:] = False  # keys that are no position, such as a sink
         self._given = relations
         self.relations = {name: one for name, one in relations.items() if self._is_visible(one)}
-        self._counts: dict[Paths, Tensor] = {}
-        self._dense: dict[tuple[Mechanism, Head | None], Tensor] = {}
+        self._alone: dict[str, Tensor] = {}
+        self._one_hot: dict[Paths, Tensor] = {}
+        self._dense: dict[tuple[Mechanism, Head], Tensor] = {}
 
     @property
     def causal(self) -> bool:
         """True if no position sees any that comes after it."""
         return not bool(self.visible.any(0).triu(1).any())
-
-    def rows_of(
-        self, mechanism: Paths, name: str, part: slice = slice(None)
-    ) -> tuple[
-        Int[Tensor, "sequence row"],
-        Int[Tensor, "sequence row key"],
-        Float[Tensor, "sequence row key"],
-    ]:
-        """One path of a mechanism as queries, their keys, and the attention each key gets.
-
-        A query that several paths leave from shares its attention evenly among them, and each path
-        among its keys evenly, or by the weights that its relation gives them. What a
-        sequence does not have stands at position 0 and gets no attention.
-        """
-        relation = self.relation(name)
-        queries, keys = relation.queries[part].clamp(min=0), relation.keys[part].clamp(min=0)
-        there = relation.there[part].to(self.dtype)
-        if relation.weights is not None:
-            there = there * relation.weights[part].to(self.dtype)
-        total = there.sum(-1, keepdim=True)
-        share = 1 / self._leaving(mechanism)[part].clamp(min=1).gather(1, queries)
-        return queries, keys, share[..., None] * there / total.where(total > 0, 1.0)
 
     def relation(self, name: str) -> Edges:
         """A relation by its name; a composed one is made when it is first asked for."""
@@ -103,20 +86,29 @@ class Patterns:
         seen = self.visible.any(0)[edges.queries[..., None], edges.keys]
         return bool((seen | ~edges.there).all())
 
-    def zeros(self, *shape: int) -> Tensor:
-        """Zeros of the model's type, where the sequences are."""
-        return torch.zeros(shape, dtype=self.dtype, device=self.batch.inputs.device)
+    def alone(self, name: str) -> Float[Tensor, "sequence query key"]:
+        """The rows of one path, each shared evenly among its keys, or by their weights."""
+        if name not in self._alone:
+            relation = self.relation(name)
+            share = relation.there.to(self.dtype)
+            if relation.weights is not None:
+                share = share * relation.weights.to(self.dtype)
+            queries, keys = relation.queries.clamp(min=0), relation.keys.clamp(min=0)
+            batch = torch.arange(len(share), device=share.device)[:, None, None]
+            found = share.new_zeros(self._shape)
+            found.index_put_((batch, queries[..., None], keys), share, accumulate=True)
+            total = found.sum(2, keepdim=True)
+            self._alone[name] = found / total.where(total > 0, 1.0)
+        return self._alone[name]
 
-    def _leaving(self, mechanism: Paths) -> Float[Tensor, "sequence position"]:
-        """The number of paths of a mechanism that leave from every position."""
-        if mechanism not in self._counts:
-            count = self.zeros(*self._shape[:2])
-            for name in mechanism.relations:
-                relation = self.relation(name)
-                leaves = relation.there.any(-1).to(self.dtype)
-                count.scatter_add_(1, relation.queries.clamp(min=0), leaves)
-            self._counts[mechanism] = count
-        return self._counts[mechanism]
+    def one_hot(self, mechanism: Paths) -> Float[Tensor, "sequence query key"]:
+        """The rows of paths, shared evenly among those that leave from a query; others are zero."""
+        if mechanism not in self._one_hot:
+            found = [self.alone(name) for name in sorted(mechanism.relations)]
+            none = torch.zeros(self._shape, dtype=self.dtype, device=self.batch.inputs.device)
+            leaving = sum(((one > 0).any(2, keepdim=True).to(self.dtype) for one in found), none)
+            self._one_hot[mechanism] = sum(found, none) / leaving.clamp(min=1)
+        return self._one_hot[mechanism]
 
     def fill(self, mechanism: Paths) -> str:
         """What stands in the rows that have no path; zeros if no row has one."""
@@ -138,6 +130,9 @@ class Patterns:
             return self.means[head].expand(self._shape)
         if isinstance(mechanism, Corrupted):
             return self.corrupted[:, *head]
+        if isinstance(mechanism, Tabled):
+            told = (mechanism.tables or self.tables).patterns(self.batch.inputs)[:, *head]
+            return F.pad(told, (0, self._shape[2] - told.shape[2])).to(self.dtype)
         visible = self.visible[head[0]].to(self.dtype)
         uniform = (visible / visible.sum(-1, keepdim=True).clamp(min=1)).expand(self._shape)
         if isinstance(mechanism, Uniform):
@@ -153,7 +148,7 @@ class Patterns:
 
     def has_path(self, mechanism: Paths) -> Tensor:
         """The positions of every sequence that a path leaves from, [sequence, position]."""
-        return self._leaving(mechanism) > 0
+        return (self.one_hot(mechanism) > 0).any(2)
 
     @cached_property
     def means(self) -> Float[Tensor, "layer head query key"]:
@@ -165,6 +160,11 @@ class Patterns:
         """The heads' own attention in these sequences."""
         with torch.no_grad():
             return attention_patterns(self.model, self.batch.inputs)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """Tables fitted to the heads' own attention in these sequences."""
+        return Tables(self.batch.inputs, lambda: self.own)
 
     @cached_property
     def corrupted(self) -> Float[Tensor, "sequence layer head query key"]:
@@ -201,28 +201,13 @@ class Patterns:
         start, end = window or (0, self._shape[1])
         width = own.shape[-1]
         if isinstance(mechanism, KnockOut):
-            cut = self.zeros(len(own), *self._shape[1:])
-            batch = torch.arange(len(own), device=own.device)[:, None, None]
-            for name in mechanism.relations:
-                queries, keys, weight = self.rows_of(Paths(mechanism.relations), name, part)
-                cut.index_put_((batch, queries[..., None], keys), weight, accumulate=True)
-            return own.masked_fill(cut[:, start:end, :width] > 0, 0.0)
+            along = self.one_hot(Paths(mechanism.relations))[part, start:end, :width]
+            return own.masked_fill(along > 0, 0.0)
         if isinstance(mechanism, Paths) and self.fill(mechanism) == "own":
             pattern = self.one_hot(mechanism)[part, start:end, :width]
             leaves = self.has_path(mechanism)[part, start:end, None]
             return torch.where(leaves, pattern, own)
         return self.dense(mechanism, head)[part, start:end, :width]
-
-    def one_hot(self, mechanism: Paths) -> Float[Tensor, "sequence query key"]:
-        """The rows of paths; all others are zero."""
-        if (mechanism, None) not in self._dense:
-            pattern = self.zeros(*self._shape)
-            batch = torch.arange(len(pattern), device=pattern.device)[:, None, None]
-            for name in mechanism.relations:
-                queries, keys, weight = self.rows_of(mechanism, name)
-                pattern.index_put_((batch, queries[..., None], keys), weight, accumulate=True)
-            self._dense[mechanism, None] = pattern
-        return self._dense[mechanism, None]
 
 
 @torch.no_grad()
@@ -270,7 +255,7 @@ def tap_of(
         for i, candidate in enumerate(candidates):
             own = pattern[i * size : (i + 1) * size]
             for (at, head), mechanism in candidate.items():
-                if at == layer:
+                if at == layer and head != AN_MLP:
                     rows = start, start + pattern.shape[2]
                     own[:, head] = patterns.edit((at, head), mechanism, own[:, head], rows, part)
         return pattern

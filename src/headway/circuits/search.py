@@ -16,21 +16,30 @@ the useful heads of the layers above it attending freely.
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, product
 
 import torch
 from torch import Tensor
 
 from headway.circuits.ablation import Bench, First
-from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Paths, Uniform
-from headway.circuits.patterns import Attention, Patterns
-from headway.models import Tappable
+from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Paths, Tabled, Uniform
+from headway.circuits.patterns import Attention, Patterns, as_it_is
+from headway.models import Tappable, Transformer
 from headway.paths import AttentionPath
 from headway.tasks import Batch
 
 CANDIDATE_ATTENTION = (0.3, 0.1)
 """A head may use the paths along which it attends so much; tried in turn."""
+
+DRAFT_MARGIN = 0.9
+"""A draft must stay below this part of the threshold, so as seldom to fail on all sequences."""
+
+MARGIN = 0.97
+"""A circuit must stay below this part of the threshold on the sequences that it was searched on, so
+that it stays below the threshold on others."""
+
+LIKELIEST = 16
+"""Changes that are judged first, those that help most to first order; the others if none helps."""
 
 IDLE_BUDGETS = (0.8, 0.0)
 """The share of the allowed loss that heads without use may spend together; tried in order."""
@@ -45,48 +54,57 @@ Judge = Bench | First
 """What candidates are judged by."""
 
 
+Candidates = Callable[[float], Mapping[Head, Sequence[str]]]
+"""The relations that every head may follow, the likeliest first, by the least attention."""
+
+
 def search(
-    bench: Judge,
-    attention: Attention,
-    paths: Sequence[str],
+    few: Judge,
+    every: Judge,
+    candidates: Candidates,
     threshold: float,
     candidate_attention: Sequence[float] = CANDIDATE_ATTENTION,
-    pairs: bool = True,
-    likeness: Attention | None = None,
-    read: Collection[str] | None = None,
 ) -> Circuit:
     """A mechanism for every head, each as simple as the threshold allows.
 
+    Drafted on a few sequences, mended and settled on all of them. If no circuit is found below the
+    threshold, the one with the least loss.
+
     Args:
-        bench: judges candidates.
-        attention: mean attention along every path, as `relation_attention` gives it.
-        paths: the names of the relations that may be paths.
+        few: judges candidates by the first few sequences.
+        every: judges them by all.
+        candidates: the relations that heads may follow.
         threshold: the loss to stay below with every head replaced.
         candidate_attention: a head may use the paths along which it sends at least this much of its
-            attention on average; tried in order until a circuit stays below the threshold, else the
-            one with the least loss is taken.
-        pairs: whether to look for pairs of paths that can go together, too.
-        likeness: how like each path's pattern a head's pattern is; the likest paths are tried
-            first. By default the attention along the path.
-        read: the paths that the last layer may use (see `ends_read`); by default all.
+            attention on average; tried in order until a draft serves.
     """
+    limit = max(MARGIN * threshold, (every.loss() + threshold) / 2)
+    draft_limit = max(DRAFT_MARGIN * threshold, (few.loss() + threshold) / 2)
+    draft = drafted(few, candidates, draft_limit, candidate_attention)
+    circuit = mended(every, draft, candidates(min(candidate_attention)), limit)
+    loss = every.loss(circuit)
+    return simplify(every, circuit, max(limit, math.nextafter(loss, math.inf)))
+
+
+def drafted(
+    bench: Judge, candidates: Candidates, threshold: float, candidate_attention: Sequence[float]
+) -> Circuit:
+    """A first circuit, as `propose` and `mended` find it, without single paths that can go."""
     tried: list[tuple[float, int, Circuit]] = []
-    for least, budget in product(candidate_attention, IDLE_BUDGETS):
-        candidates = candidate_paths(bench.heads, attention, paths, least, likeness, read)
-        circuit = propose(bench, candidates, threshold, budget)
+
+    def serves(circuit: Circuit) -> bool:
         tried.append((bench.loss(circuit), len(tried), circuit))
-        if tried[-1][0] < threshold:
+        return tried[-1][0] < threshold
+
+    for least, budget in product(candidate_attention, IDLE_BUDGETS):
+        if serves(propose(bench, candidates(least), threshold, budget)):
             break
     else:
-        least = min(candidate_attention)
-        candidates = candidate_paths(bench.heads, attention, paths, least, likeness, read)
         for start in (min(tried)[2], tried[-1][2]):
-            circuit = mended(bench, start, candidates, threshold)
-            tried.append((bench.loss(circuit), len(tried), circuit))
-            if tried[-1][0] < threshold:
+            if serves(mended(bench, start, candidates(min(candidate_attention)), threshold)):
                 break
     loss, _, circuit = min(tried)
-    return simplify(bench, circuit, max(threshold, math.nextafter(loss, math.inf)), pairs)
+    return simplify(bench, circuit, max(threshold, math.nextafter(loss, math.inf)), pairs=False)
 
 
 def mended(
@@ -95,19 +113,25 @@ def mended(
     """A circuit with one head after the other changed as helps most, until it serves.
 
     A head may get one path more, one alone in the place of what it does, or a plain mechanism, so
-    that one that was made idle can come back.
+    that one that was made idle can come back. What helps most to first order is judged first.
     """
     loss = bench.loss(circuit)
     while loss >= threshold:
-        changed = [
-            circuit.replacing(head, mechanism)
+        found = [
+            (head, mechanism)
             for head, names in candidates.items()
             for mechanism in changes(circuit.mechanisms[head], names)
         ]
-        losses = bench.losses(changed, loss)
-        if not changed or min(losses) == math.inf:
+        gains = dict(zip(found, bench.gains(circuit, found), strict=True))
+        found.sort(key=lambda change: -gains[change])
+        for some in (found[:LIKELIEST], found[LIKELIEST:]):
+            changed = [circuit.replacing(*change) for change in some]
+            losses = bench.losses(changed, loss)
+            if min(losses, default=math.inf) < math.inf:
+                loss, circuit = min(losses), changed[losses.index(min(losses))]
+                break
+        else:
             break
-        loss, circuit = min(losses), changed[losses.index(min(losses))]
     return circuit
 
 
@@ -126,7 +150,7 @@ def free_above(circuit: Circuit, layer: int) -> dict[Head, Mechanism]:
     return {
         head: mechanism
         for head, mechanism in circuit.mechanisms.items()
-        if head[0] <= layer or not isinstance(mechanism, Paths)
+        if head[0] <= layer or not isinstance(mechanism, Paths | Tabled)
     }
 
 
@@ -218,63 +242,45 @@ def simplify(
     while True:
         possible = possible_steps(bench, circuit, single_steps(circuit, plain), threshold)
         if pairs and not possible:
-            possible = possible_steps(bench, circuit, pair_steps(circuit), threshold)
+            pairs_of = [(pair, None) for pair in combinations(circuit.paths, 2)]
+            possible = possible_steps(bench, circuit, pairs_of, threshold)
         if not possible:
             return circuit
-        circuit = possible[0].taken(circuit)
-        for step in possible[1:]:
-            if step.fits(circuit) and possible_steps(bench, circuit, [step], threshold):
-                circuit = step.taken(circuit)
+        for step in possible:
+            if possible_steps(bench, circuit, [step], threshold):
+                circuit = taken(circuit, step)
 
 
-@dataclass(frozen=True)
-class Step:
-    """One simplification: a head that had paths gets a plain mechanism, or some paths go."""
+Step = tuple[tuple[AttentionPath, ...], Plain | None]
+"""One simplification: some paths go; or all of a head's do, and it gets a plain mechanism."""
 
-    cut: tuple[AttentionPath, ...]
-    to: Plain | None = None
 
-    @property
-    def layer(self) -> int:
-        """The lowest layer that it changes."""
-        return min(path.layer for path in self.cut)
-
-    def fits(self, circuit: Circuit) -> bool:
-        """True if the circuit still has what the step takes away."""
-        if self.to is not None:
-            mechanism = circuit.mechanisms[self.cut[0].at]
-            return isinstance(mechanism, Paths) and len(mechanism) > 0
-        return set(self.cut) <= set(circuit.paths)
-
-    def taken(self, circuit: Circuit) -> Circuit:
-        """The circuit after the step."""
-        if self.to is not None:
-            return circuit.replacing(self.cut[0].at, self.to)
-        for path in self.cut:
-            circuit = circuit.without(path)
+def taken(circuit: Circuit, step: Step) -> Circuit:
+    """The circuit after a step; as it was, if it lacks one of the paths."""
+    paths, to = step
+    if not set(paths) <= set(circuit.paths):
         return circuit
+    if to is not None:
+        return circuit.replacing(paths[0].at, to)
+    for path in paths:
+        circuit = circuit.without(path)
+    return circuit
 
 
 def single_steps(circuit: Circuit, plain: Sequence[Plain] = PLAIN) -> list[Step]:
     """Every step that makes one head simpler."""
-    heads: dict[Head, list[AttentionPath]] = {}
-    for path in circuit.paths:
-        heads.setdefault(path.at, []).append(path)
-    idle = [Step(tuple(paths), to) for paths in heads.values() for to in plain]
-    return [Step((path,)) for path in circuit.paths] + idle
-
-
-def pair_steps(circuit: Circuit) -> list[Step]:
-    """Every step that takes two paths away."""
-    return [Step(pair) for pair in combinations(circuit.paths, 2)]
+    own = [tuple(path for path in circuit.paths if path.at == at) for at in circuit.useful_heads]
+    return [*(((path,), None) for path in circuit.paths), *product(own, plain)]
 
 
 def possible_steps(
     bench: Judge, circuit: Circuit, steps: Sequence[Step], threshold: float
 ) -> list[Step]:
     """The steps after which both losses stay below the threshold, those with the least first."""
-    worse = losses_twice(bench, [(s.taken(circuit), s.layer) for s in steps], threshold)
-    both = [(loss, step) for loss, step in zip(worse, steps, strict=True) if loss < math.inf]
+    after = {step: one for step in steps if (one := taken(circuit, step)) != circuit}
+    layers = (min(path.layer for path in paths) for paths, _ in after)
+    worse = losses_twice(bench, list(zip(after.values(), layers, strict=True)), threshold)
+    both = [(loss, step) for loss, step in zip(worse, after, strict=True) if loss < math.inf]
     return [step for _, step in sorted(both, key=lambda x: x[0])]
 
 
@@ -285,11 +291,7 @@ def losses_twice(
 
     With every head replaced, and with the useful heads above the layer given with it free.
     """
-    forced = bench.losses([circuit for circuit, _ in circuits], threshold)
-    left = [i for i, loss in enumerate(forced) if loss < math.inf]
-    free = bench.losses([free_above(*circuits[i]) for i in left], threshold)
-    freed = dict(zip(left, free, strict=True))
-    return [max(loss, freed.get(i, math.inf)) for i, loss in enumerate(forced)]
+    return bench.worst([(one, free_above(one, layer)) for one, layer in circuits], threshold)
 
 
 def searched(patterns: Patterns, use: str) -> list[str]:
@@ -302,7 +304,7 @@ def ends_read(model: Tappable, patterns: Patterns, batch: Batch) -> set[str]:
     """The relations by which the last layer may change an answer.
 
     They end, in some sequence, at or behind the first position that is read. In a model that mixes
-    positions after its attention, which is tried, they are all relations.
+    positions after its attention, which is tried but of a `Transformer`, they are all relations.
     """
     asked, last = batch.targets.shape[1], model.n_layers - 1
     first = batch.inputs.shape[1] - asked
@@ -311,10 +313,10 @@ def ends_read(model: Tappable, patterns: Patterns, batch: Batch) -> set[str]:
         read = torch.arange(pattern.shape[-2], device=pattern.device) >= first
         return pattern * read[:, None] if layer == last else pattern
 
-    taps = (lambda _, pattern: pattern), cut
-    whole, part = (model(batch.inputs, tap)[:, -asked:] for tap in taps)
-    if not torch.allclose(whole, part, rtol=1e-4, atol=1e-5):
-        return set(patterns.relations)
+    if not isinstance(model, Transformer):
+        whole, part = (model(batch.inputs, tap)[:, -asked:] for tap in (as_it_is, cut))
+        if not torch.allclose(whole, part, rtol=1e-4, atol=1e-5):
+            return set(patterns.relations)
     return {name for name in patterns.relations if (patterns.relation(name).queries >= first).any()}
 
 
@@ -351,25 +353,18 @@ def candidate_paths(
 
 
 def candidates_among(
-    bench: Bench, attention: Attention, relations: Sequence[str]
+    bench: Bench, attention: Attention, circuit: Circuit | None = None
 ) -> list[AttentionPath]:
-    """The paths along these relations that a circuit may use.
+    """The paths that a circuit may use.
 
     A path needs an attention of at least the least of `CANDIDATE_ATTENTION`; in the last layer it
-    must end at a position that is read.
+    must end at a position that is read. Roles may keep what stands there (`s2←s2`) only if they do
+    in the circuit that is given.
     """
+    relations, stays = (searched(bench.patterns, use) for use in ("path", "stay"))
+    if circuit and set(stays) & {path.relation for path in circuit.paths}:
+        relations += stays
     read = ends_read(bench.model, bench.patterns, bench.batch)
     least = min(CANDIDATE_ATTENTION)
     by_head = candidate_paths(bench.heads, attention, relations, least, read=read)
     return [AttentionPath.of(*head, name) for head, names in by_head.items() for name in names]
-
-
-def candidates_of(bench: Bench, attention: Attention, circuit: Circuit) -> list[AttentionPath]:
-    """The paths that could be in the place of a circuit's.
-
-    Roles may keep what stands there (`s2←s2`) only if they do in the circuit.
-    """
-    relations, stays = (searched(bench.patterns, use) for use in ("path", "stay"))
-    if set(stays) & {path.relation for path in circuit.paths}:
-        relations += stays
-    return candidates_among(bench, attention, relations)

@@ -7,35 +7,35 @@ measures it on sequences that the search did not see; and searches are made agai
 import math
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from headway.circuits import corrupted
 from headway.circuits.ablation import Bench, First
 from headway.circuits.ablation import workers as threads
 from headway.circuits.discovery import Discovery, Refusal, standing_of
+from headway.circuits.emergence import Timeline
 from headway.circuits.evidence import Trial, evidence_for
-from headway.circuits.exhaustive import Exhaustive, idle_mechanisms
 from headway.circuits.looks import MOST_HEADS, looks
 from headway.circuits.looks import SEQUENCES as LOOKED_AT
 from headway.circuits.mechanism import Circuit, Mean, Paths, jaccard
-from headway.circuits.patterns import Attention, relation_attention
+from headway.circuits.patterns import Attention, attention_along, relation_attention
 from headway.circuits.reading import read
 from headway.circuits.search import (
     CANDIDATE_ATTENTION,
-    candidates_of,
+    candidate_paths,
+    candidates_among,
     ends_read,
     search,
     searched,
     simplify,
 )
-from headway.circuits.subject import Subject, require_fits, studied
+from headway.circuits.subject import Subject, require_count, require_fits, studied
 from headway.circuits.yardstick import THRESHOLD, NoCircuitError, Yardstick
-from headway.errors import require
+from headway.errors import HeadwayError, require
 from headway.tasks import Task
-from headway.training.files import clear_content_errors
 from headway.training.run import Run
 
 HARDLY = 0.4
@@ -45,15 +45,8 @@ may cost, with all others that went; at most `THRESHOLD`."""
 DRAFT = 16
 """Sequences on which a first circuit is drafted."""
 
-DRAFT_MARGIN = 0.9
-"""A draft must stay below this part of the threshold, so as seldom to fail on all sequences."""
-
 FEW_CANDIDATES = 16
 """Among so many candidate paths all sets are judged if the search finds no circuit."""
-
-MARGIN = 0.97
-"""A settled draft must stay below this part of the threshold on the sequences that it was searched
-on, so that it stays below the threshold on others."""
 
 OTHER_THRESHOLDS = (0.75, 1.5)
 """Where else to search, in parts of the way from the model's own loss to the threshold."""
@@ -113,11 +106,10 @@ def discover(
     """
     fits = threshold is None or 0 < threshold < math.inf
     require(fits, "threshold", threshold, "a positive number")
-    whole = isinstance(sequences, int) and sequences >= 8
-    require(whole, "sequences", sequences, "a whole number of at least 8")
+    require_count("sequences", sequences, 8)
     fits = bool(candidate_attention) and all(0 < one <= 1 for one in candidate_attention)
     require(fits, "candidate_attention", candidate_attention, "numbers above 0, up to 1")
-    require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
+    require_count("workers", 1 if workers is None else workers, 1)
     with studied(model, task, step, seed) as subject:
         started = time.perf_counter()
         name = None if subject.run is None else circuit_file(subject.run, step, circuit)
@@ -220,25 +212,16 @@ def _keep(run: Run, name: str, about: dict[str, Any], found: Discovery) -> None:
     data, known = {**about, **found.to_json()}, run.read("circuit.json")
     same = isinstance(known, dict) and {**known, "seconds": 0} == {**data, "seconds": 0}
     if name == "circuit.json" and not same:
-        other = _about_others(run, found.circuit)
-        for outdated in ("circuits.json", "certificate.json", Refusal.FILE, *other):
-            run.remove(outdated)
+        from headway.circuits.certificate import Certificate  # with more than a search needs
+        from headway.circuits.dependence import Dependence
+        from headway.circuits.exhaustive import MinimalCircuits
+
+        for kind in (MinimalCircuits, Refusal, Timeline, Dependence, Certificate):
+            with suppress(HeadwayError):  # what is damaged goes, too
+                if (other := run.load(kind)) is None or other.is_of(found):
+                    continue
+            run.remove(kind.FILE)
     run.write(name, data)
-
-
-def _about_others(run: Run, circuit: Circuit) -> list[str]:
-    """The files of a run's folder that are about the paths of another circuit."""
-    others = []
-    for name in ("emergence.json", "dependence.json"):
-        data = run.read(name)
-        with clear_content_errors(name):
-            if data is None:
-                continue
-            dated = name == "emergence.json"
-            paths = [p["path"] for p in data["paths"]] if dated else data["circuit"]
-        if paths != list(map(str, circuit.paths)):
-            others.append(name)
-    return others
 
 
 class Sample:
@@ -249,9 +232,11 @@ class Sample:
     ):
         self.bench, self.candidate_attention = bench, candidate_attention
         self.all, self.few = First(bench, count), First(bench, min(DRAFT, count))
-        batch = bench.batch.part(slice(count))
-        self.attention = relation_attention(bench.model, bench.task, batch)
-        self.likeness = relation_attention(bench.model, bench.task, batch, shared=True)
+        own, edges = bench.patterns.own[:count], bench.task.edges(bench.batch.part(slice(count)))
+        self.attention, self.likeness = (
+            {name: attention_along(own, one, shared).tolist() for name, one in edges.items()}
+            for shared in (False, True)
+        )
         self.read = ends_read(bench.model, bench.patterns, bench.batch)
 
     def part(self, count: int) -> "Sample":
@@ -286,39 +271,35 @@ class Sample:
         return self.search(last)
 
     def search(self, threshold: float, exhaust: bool = True) -> Circuit:
-        """A circuit: drafted on a few sequences, settled on all of them.
+        """A circuit, as `search.search` finds it.
 
-        If the draft fails on all of them, the search is made on all of them. If that fails too,
-        heads may keep some of what stands at a position beside what they bring there: paths from
-        roles to themselves. The last resort is to judge all sets of paths, unless `exhaust` is off.
+        If none is below the threshold, heads may keep some of what stands at a position beside what
+        they bring there: paths from roles to themselves. The last resort is to judge all sets of
+        paths, unless `exhaust` is off.
         """
-        limit = max(MARGIN * threshold, (self.all.loss() + threshold) / 2)
-        few = max(DRAFT_MARGIN * threshold, (self.few.loss() + threshold) / 2)
         paths, stays = (searched(self.bench.patterns, use) for use in ("path", "stay"))
         tried: list[tuple[float, int, Circuit]] = []
-        known = {"likeness": self.likeness, "read": self.read}
         for relations in (paths, [*paths, *stays]):
-            how = (self.attention, relations)
-            least = self.candidate_attention
-            draft = search(self.few, *how, few, least, pairs=False, **known)
-            if self.all.losses([draft], limit)[0] < math.inf:
-                return simplify(self.all, draft, limit)
-            circuit = search(self.all, *how, threshold, least, **known)
+            about = self.bench.heads, self.attention, relations
+            known = {"likeness": self.likeness, "read": self.read}
+            candidates = partial(candidate_paths, *about, **known)
+            circuit = search(self.few, self.all, candidates, threshold, self.candidate_attention)
             tried.append((self.all.loss(circuit), len(tried), circuit))
             if tried[-1][0] < threshold:
-                break
-        loss, _, circuit = min(tried)
-        enough = loss < threshold or not exhaust
-        return circuit if enough else self.exhausted(circuit, threshold)
+                return circuit
+        circuit = min(tried)[2]
+        return self.exhausted(circuit, threshold) if exhaust else circuit
 
     def exhausted(self, circuit: Circuit, threshold: float) -> Circuit:
         """The smallest circuit among all sets of candidate paths, if there are few.
 
         If none is below the threshold, it is the one given.
         """
-        candidates = candidates_of(self.bench, self.attention, circuit)
+        candidates = candidates_among(self.bench, self.attention, circuit)
         if len(candidates) > FEW_CANDIDATES:
             return circuit
+        from headway.circuits.exhaustive import Exhaustive, idle_mechanisms
+
         idle = idle_mechanisms(circuit)
         losses = partial(self.bench.losses, sequences=self.all.sequences)
         sets = Exhaustive(losses, candidates, idle, threshold)
@@ -358,7 +339,9 @@ class CorruptedSample(Sample):
     """A sample of a task that lays out corrupted sequences (`circuits.corrupted`)."""
 
     def __init__(self, bench: Bench, count: int, candidate_attention: Sequence[float]):
-        self.bench, self.all = bench, First(bench, count)
+        from headway.circuits import corrupted
+
+        self.bench, self.all, self.corrupted = bench, First(bench, count), corrupted
         self.candidate_attention = candidate_attention
         self.attention = corrupted.attention_of(bench)
 
@@ -369,4 +352,4 @@ class CorruptedSample(Sample):
 
     def search(self, threshold: float, exhaust: bool = True) -> Circuit:
         """The fewest heads that take the loss below a threshold, and what brings their keys."""
-        return corrupted.found(self.bench, threshold, self.candidate_attention)
+        return self.corrupted.found(self.bench, threshold, self.candidate_attention)

@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 from torch import Tensor, nn
 
 from headway.circuits.ablation import Bench, heads_of
-from headway.circuits.mechanism import Circuit, KnockOut, name_of
+from headway.circuits.mechanism import Circuit, KnockOut, Tabled, name_of
 from headway.circuits.patterns import ABLATIONS
 from headway.errors import HeadwayError, require
 from headway.models import Tappable, Transformer, tapped
@@ -89,11 +89,16 @@ def studied(
 
 
 def fresh(
-    model: Tappable, task: Task, circuit: Circuit, rows: str, seed: int, purpose: str, count: int
+    model: Tappable,
+    task: Task,
+    circuit: Circuit,
+    rows: str,
+    seed: int,
+    purpose: str,
+    count: int,
+    shared: bool = False,
 ) -> Iterator[Bench]:
     """Sequences that only this purpose and this circuit draw, a bench for every few of them.
-
-    The benches compute by whole forward passes.
 
     Args:
         model: with a tap.
@@ -103,24 +108,32 @@ def fresh(
         seed: of the sequences.
         purpose: a word for what they are drawn for.
         count: how many sequences in all.
+        shared: see `Bench`; by default everything is computed by whole forward passes.
     """
     about = json.dumps([circuit.to_json(), rows]).encode()
     stream = f"{purpose} of {hashlib.blake2b(about, digest_size=8).hexdigest()}"
 
     def drawn(size: int, part: str) -> Bench:
         batch = held_out(task, CHUNK, seed, device_of(model), f"{stream}, {part}")
-        return Bench(model, task, batch.part(slice(size)), rows, shared=False)
+        return Bench(model, task, batch.part(slice(size)), rows, shared)
 
-    # Means are of a sample of its own, so that sequences stay independent.
-    means = drawn(MEAN_OVER, "mean").patterns.means if rows == "mean" else None
+    # Means and tables are of a sample of its own, so that sequences stay independent.
+    uses = rows == "mean" or Tabled() in circuit.mechanisms.values()
+    others = drawn(MEAN_OVER, "mean").patterns if uses else None
     for start in range(0, count, CHUNK):
         bench = drawn(min(CHUNK, count - start), f"{start // CHUNK}")
-        if means is not None:
-            bench.patterns.means = means
+        if others is not None:
+            bench.patterns.means, bench.patterns.tables = others.means, others.tables
         if rows == "resample":
-            others = drawn(bench.sequences, f"others {start // CHUNK}")
-            bench.patterns.own = others.patterns.own
+            elsewhere = drawn(bench.sequences, f"others {start // CHUNK}")
+            bench.patterns.own = elsewhere.patterns.own
         yield bench
+
+
+def require_count(name: str, value: Any, least: int) -> None:
+    """Makes sure that an argument is a whole number of at least so much."""
+    fits = isinstance(value, int) and value >= least
+    require(fits, name, value, f"a whole number of at least {least}")
 
 
 def opened(model: Run | str | Path | Any) -> Run | Any:

@@ -32,14 +32,12 @@ def faults_of(folder: Path) -> list[str]:
         return faults
     metrics = tried(run.metrics)
     tried(run.sessions)
-    found, dated = tried(lambda: run.load(Discovery)), tried(lambda: run.load(Timeline))
+    found = tried(lambda: run.load(Discovery))
     tried(lambda: run.load(MinimalCircuits))
-    tried(lambda: run.load(Dependence))
-    certified = tried(lambda: run.load(Certificate))
-    if found and dated and [one.path for one in dated.paths] != found.circuit.paths:
-        faults.append(f"{folder}: emergence.json dates another circuit than circuit.json")
-    if found and certified and not certified.is_of(found):
-        faults.append(f"{folder}: certificate.json is of another circuit than circuit.json")
+    for kind in (Timeline, Dependence, Certificate):
+        other = tried(lambda kind=kind: run.load(kind))
+        if found and other and not other.is_of(found):
+            faults.append(f"{folder}: {kind.FILE} is about another circuit than circuit.json")
     for step in run.checkpoint_steps():
         tried(lambda step=step: run.model(step))
     if metrics is not None and not isinstance(run.config.training, Elsewhere):

@@ -63,7 +63,7 @@ def path_looks(task: Task | Cast, paths: Sequence[AttentionPath]) -> dict[Attent
     used: dict[int, int] = {}
     looks = {}
     for path in paths:
-        carries = () if routes is None else routes.legs[path].brings
+        carries = () if routes is None else routes.brings[path]
         if routes is None:
             colour = _colour(1 + heads[path.at])
         else:
