@@ -113,7 +113,7 @@ def test_a_cut_is_told_with_the_numbers_of_the_moment(visit, learnt):
     (path,) = [path for path in data["circuit"]["paths"] if path["key"] == FIRST]
     for index in (1, len(data["steps"]) - 1):
         seen.go_to(index)
-        found = re.findall(r"(?:attention|loss|it) ([\d.]+)", seen.words(".says"))
+        found = re.findall(r"(?:attention|loss|it) (\d[\d.]*\d)", seen.words(".says"))
         values = path["attention"][index], data["model"][index], path["without"][index]
         assert list(map(float, found)) == pytest.approx(values, rel=0.01)
 

@@ -60,7 +60,7 @@ def test_every_path_has_its_curve_and_its_cells(one):
     assert len(first["questions"]) == asked.sum()
     if one.folder.name not in VECTORS:
         right = [first["names"][question["answer"]] for question in first["questions"]]
-        assert right == list(map(str, batch.targets[0][asked].tolist()))
+        assert right == [task.token_name(token) for token in batch.targets[0][asked].tolist()]
     assert circuit["joined"] == bool(task.roles)
     for entry, history in zip(circuit["paths"], timeline.paths, strict=True):
         relation = history.path.relation
