@@ -16,10 +16,7 @@ from typing import Any
 from headway.circuits import corrupted
 from headway.circuits.ablation import Bench, First
 from headway.circuits.ablation import workers as threads
-from headway.circuits.certificate import Certificate
-from headway.circuits.dependence import Dependence
 from headway.circuits.discovery import Discovery, Refusal, standing_of
-from headway.circuits.emergence import Timeline
 from headway.circuits.evidence import Trial, evidence_for
 from headway.circuits.exhaustive import Exhaustive, MinimalCircuits, idle_mechanisms
 from headway.circuits.looks import MOST_HEADS, looks
@@ -213,6 +210,10 @@ def circuit_file(run: Run, step: int | None = None, circuit: Circuit | None = No
 
 def _keep(run: Run, name: str, about: dict[str, Any], found: Discovery) -> None:
     """Leaves a discovery in a run's folder, and removes what is about another circuit."""
+    from headway.circuits.certificate import Certificate
+    from headway.circuits.dependence import Dependence
+    from headway.circuits.emergence import Timeline
+
     data, known = {**about, **found.to_json()}, run.read("circuit.json")
     same = isinstance(known, dict) and {**known, "seconds": 0} == {**data, "seconds": 0}
     if name == "circuit.json" and not same:
