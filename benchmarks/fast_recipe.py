@@ -15,7 +15,7 @@ from typing import Any
 from frame import options, spread, write
 from headway import HeadwayError, discover, emergence, every_circuit, fast
 from headway.changes import changed
-from headway.circuits import saved_discovery, saved_timeline
+from headway.circuits import AttentionPath, saved_discovery, saved_timeline
 from headway.circuits.exhaustive import MinimalCircuits
 from headway.sweeps import LocalEngine, Plan, sweep
 from headway.training import Run, RunConfig
@@ -37,87 +37,56 @@ def config_of(seed: int, depth: int, kind: str, threads: int) -> RunConfig:
 
 
 def examine(run: Run) -> dict[str, Any]:
-    """The result of one seed, and its circuit."""
-    metrics, outcome = run.metrics(), run.read("outcome.json") or {}
-    reached = next((line for line in metrics if line["val_loss"] < SOLVED), None)
-    result = {
+    """The result of one seed, and its circuit, kept or found now, in a few fields."""
+    outcome = run.outcome() or {}
+    reached = next((line for line in run.metrics() if line["val_loss"] < SOLVED), None)
+    result = {name: outcome[name] for name in ("val_loss", "test_loss", "partial", "seconds")}
+    result |= {
         "seed": run.config.seed,
-        "val_loss": outcome["val_loss"],
-        "partial": outcome["partial"],
         "steps": outcome["step"],
-        "seconds": outcome["seconds"],
+        "given_up": len(outcome["given_up"]),
         "solved": outcome["val_loss"] < SOLVED,
-        "steps_to_solved": reached and reached["step"],
         "seconds_to_solved": reached and reached["seconds"],
-        "test_loss": outcome.get("test_loss"),
-        "given_up": outcome.get("given_up", []),
     }
-    return result | circuit_of(run)
-
-
-def circuit_of(run: Run) -> dict[str, Any]:
-    """The run's circuit, kept or found now, in a few fields, or why there is none."""
     try:
         found = saved_discovery(run) if run.read("circuit.json") else discover(run)
     except HeadwayError as error:
-        return {"circuit": None, "why": str(error)}
+        return {**result, "circuit": None, "why": str(error)}
     timeline = saved_timeline(run) if run.read("emergence.json") else emergence(run, found)
     every = run.load(MinimalCircuits) or every_circuit(run, most=1_000_000)
-    first = found.circuit.useful_heads[0]
-    joins = sorted(path.relation for path in found.circuit.paths if path.at == first)
+    rises = {
+        str(n.path): [n.loss - found.replaced_loss, n.free - found.replaced_loss]
+        for n in found.evidence.necessity
+    }
+    first = [path for path in found.circuit.paths if path.at == found.circuit.useful_heads[0]]
+    only = every.complete and every.circuits == (tuple(sorted(found.circuit.paths)),)
     return {
+        **result,
         "circuit": found.circuit.to_json(),
         "replaced_loss": found.replaced_loss,
-        "useful_heads": len(found.circuit.useful_heads),
-        "useful_layers": len(found.circuit.useful_layers),
-        "first_head_joins": joins,
-        "rises": {
-            str(n.path): {
-                "rise": n.loss - found.replaced_loss,
-                "rise_free_above": n.free - found.replaced_loss,
-            }
-            for n in found.evidence.necessity
-        },
+        "rises": rises,
         "verdicts": found.to_json()["verdicts"],
-        "minimal_circuits": len(every.circuits) if every.complete else None,
-        "is_the_only_one": every.complete
-        and every.circuits == (tuple(sorted(found.circuit.paths)),),
-        "hops": timeline.hops,
         "emerged": {str(history.path): history.emerged for history in timeline.paths},
-        "in_chain_order": timeline.in_chain_order,
-        "discovery_seconds": found.seconds,
+        "all heads replaced, MSE < 0.05": found.replaced_loss < 0.05,
+        "first useful head only joins pairs": all(map(joins_a_pair, first)),
+        "hops learnt in chain order": timeline.in_chain_order is not False,
+        "every other path: loss rises by > 0.05": all(
+            rises[str(path)][0] > 0.05 for path in found.circuit.paths if not joins_a_pair(path)
+        ),
+        "every path: rises by > 0.05, free above or not": least_rise(rises) > 0.05,
+        "no other minimal circuit among the candidate paths": only,
     }
 
 
-def line(result: dict[str, Any]) -> str:
-    """One seed in one line."""
-    took = f"{result['seconds']:5.0f} s {result['steps']:5d} steps"
-    took += f" +{len(result['given_up'])}" if result["given_up"] else "   "
-    text = f"seed {result['seed']:4d}  MSE {result['val_loss']:.4f}  {took}"
-    if result["circuit"] is None:
-        return f"{text}  no circuit"
-    order = "NOT in" if result["in_chain_order"] is False else "in"
-    return (
-        f"{text}  replaced {result['replaced_loss']:.4f}  heads {result['useful_heads']}"
-        f"  least rise {least_rise(result):.3f}  {order} order"
-    )
-
-
-def least_rise(result: dict[str, Any]) -> float:
-    """The least rise of the loss when a path that joins no pair is cut, heads above replaced."""
-    rises = [r["rise"] for name, r in result["rises"].items() if not is_pair_path(name)]
-    return min(rises, default=0.0)
-
-
-def worst_rise(result: dict[str, Any]) -> float:
+def least_rise(rises: dict[str, list[float]]) -> float:
     """The least that cutting a path costs, heads above replaced or free, whichever is more."""
-    return min(max(x["rise"], x["rise_free_above"]) for x in result["rises"].values())
+    return min(map(max, rises.values()))
 
 
-def is_pair_path(name: str) -> bool:
+def joins_a_pair(path: AttentionPath) -> bool:
     """Whether a path joins the two tokens of one pair (s2←s1, s4←s3, …)."""
-    query, key = name.split()[1].replace("s", "").split("←")
-    return int(query) % 2 == 0 and int(key) == int(query) - 1
+    query, key = (int(role[1:]) for role in path.relation.ends or ("s0", "s0"))
+    return query % 2 == 0 and key == query - 1
 
 
 def main() -> None:
@@ -135,33 +104,22 @@ def main() -> None:
     results = []
     for name in configs:
         results.append(examine(Run.open(given.folder / name)))
-        print(line(results[-1]), flush=True)
+        shown = ("seed", "val_loss", "seconds", "steps", "given_up", "replaced_loss", "why")
+        print(*(f"{k} {results[-1][k]}" for k in shown if k in results[-1]), sep="  ", flush=True)
     solved = [r for r in results if r["solved"]]
     print(f"MSE < {SOLVED}: {len(solved)} of {len(results)} seeds")
-    at_once = sum(not r["given_up"] for r in solved)
-    print(f"of these at the first attempt: {at_once} (+n: attempts given up before)")
+    print(f"of these at the first attempt: {sum(not r['given_up'] for r in solved)}")
     print("final MSE:", spread([r["val_loss"] for r in results]))
-    print("seconds to the end, solved seeds:", spread([r["seconds"] for r in solved]))
-    print("seconds until first below:", spread([r["seconds_to_solved"] for r in solved]))
-    print("steps to the end, solved seeds:", spread([float(r["steps"]) for r in solved]))
+    for name in ("seconds", "seconds_to_solved", "steps"):
+        print(f"{name}, solved seeds:", spread([float(r[name]) for r in solved]))
     found = [r for r in solved if r["circuit"] is not None]
-    facts = {
-        "all heads replaced, MSE < 0.05": [r["replaced_loss"] < 0.05 for r in found],
-        "first useful head only joins pairs": [
-            all(is_pair_path(f"- {name}") for name in r["first_head_joins"]) for r in found
-        ],
-        "hops learnt in chain order": [r["in_chain_order"] is not False for r in found],
-        "every other path: loss rises by > 0.05": [least_rise(r) > 0.05 for r in found],
-        "every path: rises by > 0.05, free above or not": [worst_rise(r) > 0.05 for r in found],
-    }
-    for name, holds in facts.items():
-        print(f"{name}: {sum(holds)} of {len(found)} circuits")
-    only = sum(r["is_the_only_one"] for r in found)
-    print(f"no other minimal circuit among the candidate paths: {only} of {len(found)}")
+    for name, value in found[0].items() if found else ():
+        if isinstance(value, bool) and name != "solved":
+            print(f"{name}: {sum(r[name] for r in found)} of {len(found)} circuits")
     kinds = Counter(" ".join(sorted(r["rises"])) for r in found)
     for paths, count in kinds.most_common():
         print(f"the same paths in {count} of {len(found)}: {paths}")
-    print("least rise by cutting a path:", spread([worst_rise(r) for r in found]))
+    print("least rise by cutting a path:", spread([least_rise(r["rises"]) for r in found]))
     write(given, results, workers=given.workers)
 
 

@@ -16,7 +16,7 @@ from torch import nn
 
 from frame import options
 from headway import IGNORE_INDEX, Batch, Task, Tokens, discover
-from headway.circuits import Paths
+from headway.circuits import Mean
 
 A, B, BOS, EOS, PAD = 0, 1, 2, 4, 5
 
@@ -107,7 +107,7 @@ def main() -> None:
         found = discover(build(), task, seed=given.seed, trials=False, workers=1)
         seconds, likeness = time.process_time() - start, found.evidence.likeness
         heads = [
-            f"L{at}.H{head}: {one if isinstance(one, Paths) else 'idle'}"
+            f"L{at}.H{head}: {'idle' if isinstance(one, Mean) else one}"
             for (at, head), one in sorted(found.circuit.mechanisms.items(), key=lambda x: x[0])
         ]
         print(

@@ -67,13 +67,7 @@ def plan(
 
 def shape_of(variant: str, depth: int) -> dict[str, Any]:
     """The arguments of `fast` for a variant."""
-    match variant:
-        case "fast":
-            return {}
-        case "mixture":
-            return {"mixture": True}
-        case _:
-            return {"n_layers": depth + 3}
+    return {"fast": {}, "mixture": {"mixture": True}}.get(variant, {"n_layers": depth + 3})
 
 
 def result(run: Run) -> dict[str, Any]:
@@ -83,14 +77,11 @@ def result(run: Run) -> dict[str, Any]:
     reached = next((line for line in run.metrics() if line["val_loss"] < SOLVED), None)
     attempts = [*given_up, reached["step"]] if reached else []
     return {
+        **{name: outcome.get(name) for name in ("status", "val_loss", "test_loss", "seconds")},
         "run": run.folder.name,
         "depth": getattr(config.task, "depth", None),
         "seed": config.seed,
-        "status": run.status,
-        "val_loss": outcome.get("val_loss"),
-        "test_loss": outcome.get("test_loss"),
         "steps": outcome.get("step"),
-        "seconds": outcome.get("seconds"),
         "given_up": given_up,
         "steps_to_solved": sum(attempts) if reached else None,
         "seconds_to_solved": reached and reached["seconds"],

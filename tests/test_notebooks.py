@@ -15,7 +15,7 @@ from headway.report.cells import cell
 FOLDER = Path(__file__).parent.parent / "docs" / "notebooks"
 PICTURE = "data:image/svg+xml;base64,"
 SHOWN = {
-    "a-circuit-is-born": ("validation loss", "heads useful", PICTURE, "paths through training"),
+    "a-circuit-emerges": ("validation loss", "heads useful", PICTURE, "paths through training"),
     "is-the-search-right": ("heads useful", PICTURE),
     "a-language-model": ("heads useful", PICTURE),
     "your-own-task": ("validation loss", "heads useful", PICTURE),
@@ -57,7 +57,7 @@ def python(code):
 
 
 def test_the_widget_is_stored_as_a_picture():
-    notebook = nbformat.read(FOLDER / "a-circuit-is-born.ipynb", as_version=4)
+    notebook = nbformat.read(FOLDER / "a-circuit-emerges.ipynb", as_version=4)
     (shown,) = [
         output.data for output in outputs(notebook) if "image/svg+xml" in output.get("data", {})
     ]

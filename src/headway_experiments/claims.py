@@ -113,7 +113,6 @@ class Claim:
         paper: the published value, or what is to be expected, in words.
         rule: when these support it, by the paper's words.
         small: what scale `small` has of its own; `fresh` has the same.
-        smoke: what scale `smoke` has of its own.
         by_construction: why it cannot fail, if it cannot; it is then not counted among those that
             hold.
     """
@@ -125,18 +124,16 @@ class Claim:
     rule: str
     paper: str
     small: Own
-    smoke: Own
     by_construction: str
 
     def __post_init__(self):
-        for own in (self.small, self.smoke):
-            reason = "the reason for the scale's own rule, and empty without one"
-            require(bool(own.rule) == bool(own.why), "why", own.why, reason)
-            parsed(own.rule or self.rule)
+        reason = "the reason for the scale's own rule, and empty without one"
+        require(bool(self.small.rule) == bool(self.small.why), "why", self.small.why, reason)
+        parsed(self.small.rule or self.rule)
 
     def own(self, scale: str) -> Own:
         """The rule or the reservation of a scale."""
-        return {"small": self.small, "smoke": self.smoke}.get(setting(scale), Own())
+        return self.small if setting(scale) == "small" else Own()
 
     def rule_at(self, scale: str) -> str:
         """The rule that a scale judges by."""
@@ -245,10 +242,10 @@ def read(text: str) -> list[Claim]:
     """The claims in a TOML text.
 
     A claim is the table `[FIGURE.MEASURE]`, with the other fields of `Claim`. Fields in the table
-    `[FIGURE]` hold for all its claims that do not say otherwise. If scale `small` or `smoke` judges
-    by another rule, the claim has the field `SCALE = {rule = "…", why = "…"}`; if its runs are too
-    different from the paper's for a verdict, `SCALE = {differs = "…"}`. One that cannot fail says
-    why in `by_construction = "…"`.
+    `[FIGURE]` hold for all its claims that do not say otherwise. If scale `small` judges by another
+    rule, the claim has the field `small = {rule = "…", why = "…"}`; if its runs are too different
+    from the paper's for a verdict, `small = {differs = "…"}`. One that cannot fail says why in
+    `by_construction = "…"`.
 
     Raises:
         HeadwayError: if it is no TOML, or a claim lacks a field, has an unknown one or an invalid
@@ -261,7 +258,7 @@ def read(text: str) -> list[Claim]:
     found = []
     for figure, table in figures.items():
         require(isinstance(table, dict), figure, table, "a table of claims")
-        usual = {"paper": "open", "small": {}, "smoke": {}, "by_construction": ""}
+        usual = {"paper": "open", "small": {}, "by_construction": ""}
         shared = {name: value for name, value in table.items() if not isinstance(value, dict)}
         for measure in (name for name in table if name not in shared):
             whole = {**usual, **shared, **table[measure], "figure": figure, "measure": measure}

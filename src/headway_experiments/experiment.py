@@ -68,11 +68,6 @@ class Group:
         return renewed
 
 
-def nothing(*_: object) -> Drawn:
-    """No figure."""
-    return {}
-
-
 @dataclass(frozen=True)
 class Experiment:
     """One figure of the paper, one study, one mechanism of the talk, or a user's own.
@@ -94,7 +89,7 @@ class Experiment:
     title: str
     groups: Sequence[Group]
     measure: Callable[..., Measures]
-    draw: Callable[..., Drawn] = nothing
+    draw: Callable[..., Drawn] = lambda *_: {}
     asks: bool = False
     claims: Sequence[Claim] = field(init=False)
 

@@ -9,7 +9,7 @@ from headway.circuits import discover, emergence, saved_discovery
 from headway.errors import HeadwayError
 from headway.files import is_there
 from headway.sweeps import require_same, step_cost
-from headway.training import Run, RunConfig
+from headway.training import Run
 from headway_experiments.experiment import Experiment, Group
 
 PER_WEIGHT = 6
@@ -29,14 +29,12 @@ class Cost(NamedTuple):
         runs: how many there are.
         done: how many have ended.
         operations: floating-point operations of all steps of those that have not.
-        disk: bytes of all checkpoints of those that have not.
     """
 
     group: str
     runs: int
     done: int
     operations: float
-    disk: float
 
 
 def cost(group: Group, scale: str, folder: Path) -> Cost:
@@ -44,14 +42,7 @@ def cost(group: Group, scale: str, folder: Path) -> Cost:
     ended, configs = outcomes(group, scale, folder), group.configs(scale)
     left = [config for name, config in configs.items() if not ended[name]]
     work = PER_WEIGHT * sum(step_cost(config) * config.training.steps for config in left)
-    return Cost(group.name, len(configs), len(configs) - len(left), work, sum(map(_disk, left)))
-
-
-def _disk(config: RunConfig) -> float:
-    """Bytes of a run's checkpoints."""
-    every, steps = config.training.checkpoint_every, config.training.steps
-    weights = step_cost(config) / (config.training.batch_size * config.task.length)
-    return 4 * weights * (2 if every == 0 else 1 + steps // every)
+    return Cost(group.name, len(configs), len(configs) - len(left), work)
 
 
 def take_apart(group: Group, scale: str, folder: Path, watch: Callable[[str], None]) -> None:

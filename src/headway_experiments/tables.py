@@ -31,20 +31,19 @@ LEGEND = (
     "n counts values, a value a run, or whatever the claim counts: paths, pairs of circuits,"
     " settings. Where a rule judges every value or the median, a number is the median, with the"
     " range in brackets; a mean has its 95 % interval by Student's t, a share its by Wilson.",
-    "What cannot fail is by construction, and is not counted among what holds.",
-    "Settings and rules were chosen with the seeds of small in view; none was by a fresh seed."
-    " What is computed without training is the same in every column.",
+    "What cannot fail is by construction, and is not counted among what holds. Settings and rules"
+    " were chosen with the seeds of small in view; none was by a fresh seed.",
 )
 
 
 def print_costs(costs: Sequence[Cost]) -> None:
     """Print what groups of runs take at most, and how much is done already."""
     if costs:
-        table = columns(("runs of",), ("runs", "done", "PFLOP left", "disk"), wrap=False)
+        table = columns(("runs of",), ("runs", "done", "PFLOP left"), wrap=False)
         every = Cost("all", *(sum(numbers) for numbers in list(zip(*costs, strict=True))[1:]))
         for cost in (*costs, every) if len(costs) > 1 else costs:
             numbers = str(cost.runs), str(cost.done), f"{cost.operations / 1e15:.3g}"
-            table.add_row(cost.group, *numbers, f"{cost.disk / 1e9:.2g} GB")
+            table.add_row(cost.group, *numbers)
         console().print("At most, if no run stops early:", style="bold")
         console().print(table)
 

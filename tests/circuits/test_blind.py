@@ -8,12 +8,14 @@ import pytest
 import torch
 
 from headway import Batch, HeadwayError, Task, discover, emergence
-from headway.circuits import Circuit, Mean, Paths
-from headway.circuits.looks import looks, split_of
+from headway.circuits import Circuit, Discovery, Mean, Paths
+from headway.circuits.looks import looks
 from headway.circuits.patterns import Patterns
 from headway.circuits.reading import Reader, read
 from headway.models import attention_patterns, tapped
 from headway.relations import Composed, Related
+from headway.relations.shares import split_of
+from headway.relations.tables import Tables
 
 STRANGERS = Path(__file__).parents[3] / "shared" / "strangers"
 
@@ -227,6 +229,37 @@ def test_a_head_that_no_relation_explains_is_named():
     assert not unread.faithful
     assert [look.explained for look in unread.looks] == [0]
     assert next(iter(unread.looks[0].rest)) == "smallest any token"
+
+
+def test_a_head_that_goes_by_a_table_is_put_to_one_and_said_to_be_unexplained():
+    generator = torch.Generator().manual_seed(4)
+    of_tokens, of_places = (4 * torch.randn(n, n, generator=generator) for n in (8, 9))
+
+    def scores(inputs):
+        return of_tokens[inputs[:, :, None], inputs[:, None]] + of_places
+
+    found = discover(Line(scores), Symbols(), sequences=64, threshold=9.0, workers=1)
+    assert found.circuit.to_json() == {"L0.H0": "by table"}
+    assert found.evidence.likeness.circuit.agreement > 0.95
+    (look,) = found.looks
+    assert look.explained > 0.95
+    assert "no relation explains L0.H0: a table of tokens and places tells" in str(found)
+    assert found.program.splitlines()[1] == "L0.H0 = aggregate(table(x0), x0)"
+    again = Discovery.from_json(found.to_json())
+    assert again.circuit == found.circuit
+    given = discover(Line(scores), Symbols(), sequences=64, threshold=9.0, circuit=again.circuit)
+    assert given.evidence.likeness.circuit.agreement > 0.9
+
+
+def test_what_heads_below_bring_is_in_a_table():
+    inputs = torch.randint(8, (256, 9), generator=torch.Generator().manual_seed(0))
+    own = attention_patterns(Induction(), inputs)
+    known = Tables(inputs[:192], lambda: own[:192])
+    assert known.are_possible
+    told = known.patterns(inputs[192:])
+    assert told.minimum(own[192:]).sum(-1).mean() > 0.9
+    assert not Tables(inputs.float(), lambda: own).are_possible
+    assert not Tables(torch.arange(9 * 256).reshape(256, 9), lambda: own).are_possible
 
 
 def test_a_circuit_is_a_program():

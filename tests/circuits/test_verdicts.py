@@ -16,7 +16,7 @@ from headway.circuits import (
     every_circuit,
     verdicts,
 )
-from headway.circuits.looks import Rival
+from headway.relations.shares import Rival
 from headway_experiments.arena import compiled
 
 NAMES = ("faithful", "the model's own", "necessary", "minimal", "unique", "stable", "feasible")

@@ -211,6 +211,34 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
             "True",
         ),
     ),
+    "tests/test_elsewhere.py": (
+        Mutant("a model stays on the CPU", RUN, "        ).to(place)", "        )"),
+        Mutant(
+            "a module of one's own stays on the CPU",
+            RUN,
+            "self._loaded(plain(built), step, load_weights).to(self.device)",
+            "self._loaded(plain(built), step, load_weights)",
+        ),
+        Mutant("a rotation stays on the CPU", "tasks/retrieval.py", ".Q.to(device)", ".Q"),
+        Mutant(
+            "hops are asked on the CPU",
+            "tasks/hops.py",
+            "torch.tensor(self.asked, device=which.device)",
+            "torch.tensor(self.asked)",
+        ),
+        Mutant(
+            "places are counted on the CPU",
+            "models/transformer.py",
+            "torch.arange(inputs.shape[1], device=inputs.device)",
+            "torch.arange(inputs.shape[1])",
+        ),
+        Mutant(
+            "a set is drawn on the CPU",
+            "training/data.py",
+            'generator_for(self.device, self.seed, "set")',
+            'generator_for("cpu", self.seed, "set")',
+        ),
+    ),
     "tests/report/test_hostile_names.py": (
         Mutant(
             "text is put into a page as it is",

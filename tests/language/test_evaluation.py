@@ -1,8 +1,5 @@
 """The five tasks of Inspect AI, asked of its mock provider."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 pytest.importorskip("inspect_ai", reason="needs the extra `llm`")
@@ -129,13 +126,3 @@ def test_bad_input_is_one_clear_line(parameters, said, tmp_path):
     assert "\n" not in told
     assert mock.calls == 0
     assert not list((tmp_path / "logs").glob("*"))
-
-
-def test_the_first_evaluation_of_the_docs_runs(tmp_path, monkeypatch):
-    text = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text()
-    code = text.split("```python\n")[1].split("```")[0]
-    monkeypatch.chdir(tmp_path)
-    found: dict[str, Any] = {}
-    exec(code, found)
-    assert found["log"].status == "success"
-    assert metrics(found["log"])["unanswered"] > 0

@@ -3,7 +3,7 @@
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Annotated, Any
 
@@ -11,6 +11,7 @@ from headway.errors import HeadwayError, require
 from headway.fields import Written
 from headway.paths import AttentionPath, require_name
 from headway.relations.composed import ELSE
+from headway.relations.tables import Tables
 
 Head = tuple[int, int]
 """A head's layer and its number in the layer, both from 0."""
@@ -47,6 +48,20 @@ class Corrupted(WithoutPaths):
 @dataclass(frozen=True)
 class Identity(WithoutPaths):
     """Every position attends to itself: the head moves nothing between positions."""
+
+
+@dataclass(frozen=True)
+class Tabled:
+    """The head attends as tables of tokens and places tell: no relation in words explains it.
+
+    Attributes:
+        tables: fitted to the model's attention; by default to that in the sequences at hand.
+    """
+
+    tables: Tables | None = field(default=None, compare=False, repr=False)
+
+    def __str__(self):
+        return "by table"
 
 
 @dataclass(frozen=True)
@@ -91,10 +106,10 @@ class KnockOut:
         return "without " + "  ".join(sorted(self.relations))
 
 
-Mechanism = Uniform | Mean | Corrupted | Identity | Paths | KnockOut
+Mechanism = Uniform | Mean | Corrupted | Identity | Tabled | Paths | KnockOut
 
 WITHOUT_PATHS: dict[str, Mechanism] = {
-    str(one): one for one in (Uniform(), Mean(), Corrupted(), Identity())
+    str(one): one for one in (Uniform(), Mean(), Corrupted(), Identity(), Tabled())
 }
 """The mechanisms of heads that attend along no relation, as it is written."""
 
@@ -122,11 +137,12 @@ class Circuit:
     @property
     def useful_heads(self) -> list[Head]:
         """The heads that move something between positions."""
-        return sorted({path.at for path in self.paths})
+        tabled = {head for head, one in self.mechanisms.items() if isinstance(one, Tabled)}
+        return sorted({path.at for path in self.paths} | tabled)
 
     @property
     def idle_heads(self) -> dict[str, list[Head]]:
-        """The heads that have no path, by what they do instead."""
+        """The heads without use, by what they do instead."""
         idle = dict[str, list[Head]]()
         for head in sorted(set(self.mechanisms) - set(self.useful_heads)):
             idle.setdefault(str(self.mechanisms[head]), []).append(head)
@@ -187,9 +203,10 @@ class Circuit:
         for layer in self.useful_layers:
             heads = list[str]()
             for head, one in sorted(self.mechanisms.items(), key=lambda item: item[0]):
-                if head[0] == layer and isinstance(one, Paths) and one.relations:
+                if head[0] == layer and head in self.useful_heads:
                     heads.append(name_of(head))
-                    lines.append(f"{name_of(head)} = aggregate({one.select}, {now})")
+                    select = one.select if isinstance(one, Paths) else f"table({now})"
+                    lines.append(f"{name_of(head)} = aggregate({select}, {now})")
             after = f"mlp({', '.join([now, *heads])})"
             if layer != last:
                 now = f"x{layer + 1}"
@@ -320,8 +337,8 @@ def _mechanism(entry: Any) -> Mechanism:
     if isinstance(entry, str) and entry in WITHOUT_PATHS:
         return WITHOUT_PATHS[entry]
     raise HeadwayError(
-        f"circuit: mechanism = {entry!r} is not allowed: it must be uniform, mean, corrupted,"
-        " identity or a list of relations"
+        f"circuit: mechanism = {entry!r} is not allowed: it must be"
+        f" {', '.join(WITHOUT_PATHS)} or a list of relations"
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -17,10 +18,12 @@ from headway.circuits.mechanism import (
     Mean,
     Mechanism,
     Paths,
+    Tabled,
     Uniform,
 )
 from headway.errors import HeadwayError, require
 from headway.models import Tap, Tappable, Transformer, attention_patterns
+from headway.relations.tables import Tables
 from headway.tasks import Batch, Edges, Task
 
 Attention = dict[str, list[list[float]]]
@@ -127,6 +130,9 @@ class Patterns:
             return self.means[head].expand(self._shape)
         if isinstance(mechanism, Corrupted):
             return self.corrupted[:, *head]
+        if isinstance(mechanism, Tabled):
+            told = (mechanism.tables or self.tables).patterns(self.batch.inputs)[:, *head]
+            return F.pad(told, (0, self._shape[2] - told.shape[2])).to(self.dtype)
         visible = self.visible[head[0]].to(self.dtype)
         uniform = (visible / visible.sum(-1, keepdim=True).clamp(min=1)).expand(self._shape)
         if isinstance(mechanism, Uniform):
@@ -154,6 +160,11 @@ class Patterns:
         """The heads' own attention in these sequences."""
         with torch.no_grad():
             return attention_patterns(self.model, self.batch.inputs)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """Tables fitted to the heads' own attention in these sequences."""
+        return Tables(self.batch.inputs, lambda: self.own)
 
     @cached_property
     def corrupted(self) -> Float[Tensor, "sequence layer head query key"]:

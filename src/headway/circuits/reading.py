@@ -23,13 +23,16 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway.circuits.ablation import heads_of
-from headway.circuits.mechanism import Circuit, Head, Mean, Mechanism, Paths
+from headway.circuits.mechanism import Circuit, Head, Mean, Mechanism, Paths, Tabled
 from headway.circuits.patterns import attention_slopes, what_is_seen
 from headway.circuits.search import longest
 from headway.models import Tappable, attention_patterns
 from headway.relations import Composed
-from headway.relations.composed import ANCHORED, BY_TABLE, BY_WEIGHT, ELSE, FEW_TOKENS
+from headway.relations.composed import BY_TABLE, ELSE, complexity
+from headway.relations.tables import SEQUENCES, Tables
+from headway.relations.weights import weighed
 from headway.tasks import Batch, Task
+from headway.training.data import held_out
 
 SHARE = 0.005
 """A simpler mechanism may move the answers more than the best one does, by this share of what
@@ -60,18 +63,18 @@ UNLIKE = 0.1
 BY_PLACE_ALONE = 0.01
 """A head attends by place alone if its mean moves less than this share of what zeros move."""
 
-EVEN = 0.01
-"""Keys that count less than others by this share or less count the same."""
+ENOUGH = 0.95
+"""The share of answers that relations must keep; else some heads are put to tables."""
 
-FITTED = 8
-"""Rounds in which weights are fitted."""
+READ = 0.8
+"""A head of whose attention a relation has so much is not put to a table."""
 
 ROUNDS = 2
 
-IDLE, ZERO = "idle", "zero"
+IDLE, ZERO, TABLE = "idle", "zero", "by table"
 
 Chosen = Mapping[Head, str]
-"""A relation, `IDLE` or `ZERO`, by head; the others attend as they do."""
+"""A relation, `IDLE`, `ZERO` or `TABLE`, by head; the others attend as they do."""
 
 Effect = Callable[["Answers", Chosen], float]
 
@@ -85,9 +88,9 @@ class Answers:
 
     def __init__(self, model: Tappable, task: Task, batch: Batch, means: Tensor):
         self.model, self.task, self.batch, self.means = model, task, batch, means
+        self.tables: Tables | None = None
         self.relations = relations_of(task, batch)
         self.passes = 0
-        self._rows: dict[str, Float[Tensor, "sequence query key"]] = {}
         self._own = self._outputs({})
 
     def moved(self, chosen: Chosen) -> float:
@@ -95,6 +98,12 @@ class Answers:
         outputs = self._outputs(chosen)
         found = self.task.targets.divergence(self._own, outputs, self.batch.targets).item()
         return found if math.isfinite(found) else math.inf
+
+    def agreement(self, chosen: Chosen) -> float:
+        """The share of answers that are the model's own under mechanisms."""
+        targets, wanted = self.task.targets, self.batch.targets
+        same, asked = targets.same(self._outputs(chosen), self._own, wanted), targets.asked(wanted)
+        return ((same & asked).sum() / asked.sum()).item()
 
     def _outputs(self, chosen: Chosen) -> Tensor:
         self.passes += 1
@@ -116,24 +125,21 @@ class Answers:
             return torch.zeros_like(mean)
         if what == IDLE:
             return mean
+        if what == TABLE:
+            return self._tabled[:, *head]
         return self.laid(what, mean)
 
     def laid(self, name: str, fill: Tensor) -> Float[Tensor, "sequence query key"]:
         """The pattern of a relation, and something else where it gives a query no key."""
-        found = fill
-        for part in reversed(name.split(ELSE)):
-            rows = self.rows(part)
-            found = torch.where(rows.any(2, keepdim=True), rows, found)
-        return found
+        even = self.relations.even(name, self.means.dtype)
+        even = F.pad(even, (0, self.means.shape[-1] - even.shape[-1]))
+        return torch.where(even.any(2, keepdim=True), even, fill)
 
-    def rows(self, part: str) -> Float[Tensor, "sequence query key"]:
-        """The pattern of a relation without an `else`, zero where it gives a query no key."""
-        if part not in self._rows:
-            mask = self.relations.weights(part).to(self.means.dtype)
-            total = mask.sum(2, keepdim=True)
-            even = mask / total.where(total > 0, 1.0)
-            self._rows[part] = F.pad(even, (0, self.means.shape[-1] - even.shape[-1]))
-        return self._rows[part]
+    @cached_property
+    def _tabled(self) -> Float[Tensor, "sequence layer head query key"]:
+        assert self.tables is not None, "heads are put to tables once these are known"
+        found = self.tables.patterns(self.batch.inputs).to(self.means.dtype)
+        return F.pad(found, (0, self.means.shape[-1] - found.shape[-1]))
 
 
 def relations_of(task: Task, batch: Batch) -> Composed:
@@ -156,9 +162,8 @@ def read(model: Tappable, task: Task, batch: Batch) -> tuple[Circuit, int]:
     """
     reader = Reader(model, task, batch)
     chosen = reader.read()
-    mechanisms: dict[Head, Mechanism] = {
-        head: Mean() if what == IDLE else Paths(frozenset({what})) for head, what in chosen.items()
-    }
+    plain: dict[str, Mechanism] = {IDLE: Mean(), TABLE: Tabled(reader.all.tables)}
+    mechanisms = {head: plain.get(x, Paths(frozenset({x}))) for head, x in chosen.items()}
     return Circuit(mechanisms), reader.passes
 
 
@@ -205,7 +210,41 @@ class Reader:
                 chosen[head] = self.choice(head, chosen, _both_ways(head))
             if chosen == before or len(useful) < 2:
                 break
-        return chosen
+        return chosen if self.all.agreement(chosen) >= ENOUGH else self.tabled(chosen)
+
+    def tabled(self, chosen: Chosen) -> dict[Head, str]:
+        """Tables for heads that no relation explains, relations for as many others as possible.
+
+        Heads that are read keep theirs. Those of the rest are chosen anew with the others put to
+        tables; those that then move answers least come first, as long as enough answers stay.
+
+        Args:
+            chosen: what is kept if tables keep no more answers than that.
+        """
+        device, model = str(self.all.batch.inputs.device), self.all.model
+        more = held_out(self.all.task, SEQUENCES, 0, device, "tables").inputs
+        known = Tables(more, lambda: attention_patterns(model, more))
+        if not known.are_possible:
+            return dict(chosen)
+        self.all.tables = self.few.tables = known
+
+        def is_read(head: Head) -> bool:
+            return chosen[head] != IDLE and self.likeness(head, chosen[head]) >= READ
+
+        left = [head for head in self.heads if not is_read(head)]
+        found = {**chosen, **dict.fromkeys(left, TABLE)}
+        kept = self.all.agreement(found)
+        if kept <= self.all.agreement(chosen):
+            return dict(chosen)
+        named = {head: self.choice(head, found, _both_ways(head)) for head in left}
+        moved = {head: self.all.moved({**found, head: what}) for head, what in named.items()}
+        least = min(ENOUGH, kept - SHARE)
+        for head in sorted(named, key=lambda head: moved[head]):
+            for what in (named[head], chosen[head]):
+                if self.all.agreement(fewer := {**found, head: what}) >= least:
+                    found = fewer
+                    break
+        return found
 
     def idle(self) -> list[Head]:
         """As many heads as can be idle together, those first that alone move answers least."""
@@ -269,45 +308,13 @@ class Reader:
 
     @cached_property
     def weighed(self) -> dict[Head, list[str]]:
-        """Averages over all so far in which some tokens count less than others, by head.
-
-        They count by their own tokens, or also by the query's. None if there are many tokens, or
-        all count the same.
-        """
-        tokens, relations = self.all.batch.inputs, self.all.relations
-        if not relations.of_tokens or len(tokens.unique()) > FEW_TOKENS:
-            return {head: [] for head in self.heads}
-        return {head: self._weighed(head, "all so far") for head in self.heads}
-
-    def _weighed(self, head: Head, name: str) -> list[str]:
-        """The same keys, weighed as the head weighs them by their tokens."""
-        tokens = self.all.batch.inputs
-        rows = self.weights[:, *head, : tokens.shape[1]]
-        parts = {"": self._counted(head, name, rows)}
-        held = tokens.unique().tolist()
-        of = {f" at token {one}": rows * (tokens == one) for one in held}
-        each = {at: self._counted(head, name, some) for at, some in of.items() if some.sum() > 0}
-        listed = [
-            [f"token {t}{at} {x:.3g}" for at, found in some.items() for t, x in found.items()]
-            for some in (parts, each if len(each) > 1 else {})
-        ]
-        return [f"{name}{BY_WEIGHT}{', '.join(one)})" for one in listed if one]
-
-    def _counted(self, head: Head, name: str, rows: Tensor) -> dict[int, float]:
-        """How much less than the most tokens count as keys of some rows, where that is much."""
-        tokens, relations = self.all.batch.inputs, self.all.relations
-        known = tokens.unique()
-        own = self.own[:, *head, : tokens.shape[1], : tokens.shape[1]] * rows[..., None]
-        keys = relations.part(name) * rows[..., None]
-        of = (tokens[..., None] == known).to(own.dtype)  # [sequence, key, token]
-        count = own.new_ones(len(known))
-        for _ in range(FITTED):
-            total = (relations.part(name) * (of @ count)[:, None]).sum(2, keepdim=True)
-            found, even = ((x.sum(1)[..., None] * of).sum((0, 1)) for x in (own * total, keys))
-            count = torch.where(even > 0, found / even.clamp(min=1e-30), 1.0)
-            count = count / count.max()
-        each = zip(known.tolist(), count.clamp(min=1e-3).tolist(), strict=True)
-        return {token: share for token, share in each if share < 1 - EVEN}
+        """Averages over all so far in which some tokens count less than others, by head."""
+        relations, n = self.all.relations, self.all.batch.inputs.shape[1]
+        own, rows = self.own[..., :n, :n], self.weights[..., :n]
+        return {
+            head: weighed("all so far", relations, own[:, *head], rows[:, *head])
+            for head in self.heads
+        }
 
     def likeness(self, head: Head, name: str) -> float:
         """The share of a head's attention that lies where its replacement would have it."""
@@ -351,12 +358,6 @@ def row_weights(
     most = (rows.sum((0, 3), keepdim=True) for rows in (by_mean, by_zero))
     rows = torch.where(next(most) < BY_PLACE_ALONE * next(most), by_zero, by_mean)
     return rows / rows.sum((0, 3), keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny)
-
-
-def complexity(name: str) -> int:
-    """The parts of a relation: an `else`, a place past a token and a table add one each."""
-    more = [BY_TABLE, *(f"{way} token" for way in ANCHORED)]
-    return 1 + name.count(ELSE) + sum(word in name for word in more)
 
 
 def _order(names: Sequence[str]) -> Callable[[str], list[int]]:

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from headway.circuits.ablation import Bench, First
-from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Paths, Uniform
+from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Paths, Tabled, Uniform
 from headway.circuits.patterns import Attention, Patterns, as_it_is
 from headway.models import Tappable, Transformer
 from headway.paths import AttentionPath
@@ -150,7 +150,7 @@ def free_above(circuit: Circuit, layer: int) -> dict[Head, Mechanism]:
     return {
         head: mechanism
         for head, mechanism in circuit.mechanisms.items()
-        if head[0] <= layer or not isinstance(mechanism, Paths)
+        if head[0] <= layer or not isinstance(mechanism, Paths | Tabled)
     }
 
 

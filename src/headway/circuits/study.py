@@ -217,6 +217,9 @@ def _keep(run: Run, name: str, about: dict[str, Any], found: Discovery) -> None:
     data, known = {**about, **found.to_json()}, run.read("circuit.json")
     same = isinstance(known, dict) and {**known, "seconds": 0} == {**data, "seconds": 0}
     if name == "circuit.json" and not same:
+        from headway.circuits.certificate import Certificate  # with more than a search needs
+        from headway.circuits.dependence import Dependence
+
         for kind in (MinimalCircuits, Refusal, Timeline, Dependence, Certificate):
             with suppress(HeadwayError):  # what is damaged goes, too
                 if (other := run.load(kind)) is None or other.is_of(found):

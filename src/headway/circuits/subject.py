@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 from torch import Tensor, nn
 
 from headway.circuits.ablation import Bench, heads_of
-from headway.circuits.mechanism import Circuit, KnockOut, name_of
+from headway.circuits.mechanism import Circuit, KnockOut, Tabled, name_of
 from headway.circuits.patterns import ABLATIONS
 from headway.errors import HeadwayError, require
 from headway.models import Tappable, Transformer, tapped
@@ -117,15 +117,16 @@ def fresh(
         batch = held_out(task, CHUNK, seed, device_of(model), f"{stream}, {part}")
         return Bench(model, task, batch.part(slice(size)), rows, shared)
 
-    # Means are of a sample of its own, so that sequences stay independent.
-    means = drawn(MEAN_OVER, "mean").patterns.means if rows == "mean" else None
+    # Means and tables are of a sample of its own, so that sequences stay independent.
+    uses = rows == "mean" or Tabled() in circuit.mechanisms.values()
+    others = drawn(MEAN_OVER, "mean").patterns if uses else None
     for start in range(0, count, CHUNK):
         bench = drawn(min(CHUNK, count - start), f"{start // CHUNK}")
-        if means is not None:
-            bench.patterns.means = means
+        if others is not None:
+            bench.patterns.means, bench.patterns.tables = others.means, others.tables
         if rows == "resample":
-            others = drawn(bench.sequences, f"others {start // CHUNK}")
-            bench.patterns.own = others.patterns.own
+            elsewhere = drawn(bench.sequences, f"others {start // CHUNK}")
+            bench.patterns.own = elsewhere.patterns.own
         yield bench
 
 

@@ -6,10 +6,11 @@ position if the same token, else own position`. The words say
 where    `own position`, `previous token`, `2 back`, `every 3 back`, `first position`, `position 2`
          (from 0), `mirror position`, `all so far`, `all before`; `mirror across token 7`, as far
          before the latest token 7 as the query is past it, `aligned past token 7`, as far from the
-         first position as the query is past it
+         first position as the query is past it, `twice past token 7`, twice as far
 which    `same token`, `larger token`, `smaller token`, `other token`, `same or larger token`, `same
          or smaller token`, `token 7`, `token below 7`, `token above 7`, `any token`, `repeated
-         token`, `new token`, `token unlike its mirror`, `token like its mirror`
+         token`, `new token`, `single token`, that stands once so far, `token unlike its mirror`,
+         `token like its mirror`
 of them  `latest …`, `earliest …`, `largest …`, `smallest …`, and the `second` of these by value;
          without such a word all
 moved    `after …`, `before …`: the position next to each of these
@@ -56,14 +57,19 @@ CONDITIONS = {" if the same token": True, " if another token": False}
 WHICH = ("", "latest ", "earliest ")
 BY_PLACE = ("own position", "previous token", "first position", "all so far", "all before")
 BY_TOKEN = ("same token", "larger token", "smaller token", "other token")
-ANCHORED = ("mirror across", "aligned past")
+ANCHORED = {"mirror across": (2, -1), "aligned past": (-1, 1), "twice past": (-2, 2)}
+"""The place that is looked at, by how often the token's place and the query's own are added."""
+
 NUMBERED = (
     *(r"(\d{1,6}) back", r"every (\d{1,6}) back", r"position (\d{1,6})", r"token (\d{1,9})"),
     *(r"token (below|above) (\d{1,9})", rf"({'|'.join(ANCHORED)}) token (\d{{1,9}})"),
 )
 """The forms of names with numbers."""
 
-OF_TOKENS = ("repeated token", "new token", "token unlike its mirror", "token like its mirror")
+OF_TOKENS = (
+    *("repeated token", "new token", "single token"),
+    *("token unlike its mirror", "token like its mirror"),
+)
 
 
 class Related(dict[str, Edges]):
@@ -134,6 +140,12 @@ class Composed:
             rows = self.part(part) * self._counts(part)
             found = torch.where(rows.any(2, keepdim=True), rows, found)
         return found
+
+    def even(self, name: str, dtype: torch.dtype) -> Float[Tensor, "batch query key"]:
+        """The attention of a path along a relation; zero where it gives a query no key."""
+        rows = self.weights(name).to(dtype)
+        total = rows.sum(2, keepdim=True)
+        return rows / total.where(total > 0, 1.0)
 
     def _counts(self, name: str) -> Float[Tensor, "batch #query key"]:
         """How much what stands at every position counts by its token, and by the query's."""
@@ -295,7 +307,8 @@ class Composed:
         at = torch.arange(self.length, device=self.inputs.device)
         places = at.where(self._tokens(name) == marker, -1)
         latest = places.cummax(1).values  # [batch, query]
-        key = 2 * latest - at if way == ANCHORED[0] else at - latest
+        token, query = ANCHORED[way]
+        key = token * latest + query * at
         return self.seen & (key[..., None] == at) & (latest >= 0)[..., None]
 
     @cached_property
@@ -332,9 +345,15 @@ class Composed:
             "same or smaller token": tokens(torch.ge),
             "repeated token": holding("same token", True),
             "new token": holding("same token", False),
+            "single token": self._single,
             "token unlike its mirror": holding("mirror position if another token", True),
             "token like its mirror": holding("mirror position if the same token", True),
         }
+
+    def _single(self) -> Mask:
+        tokens = self._tokens("single token")
+        alike = (tokens[:, :, None] == tokens[:, None]).float()
+        return self.seen.float() @ alike == 1
 
     def _tokens(self, name: str) -> Int[Tensor, "batch position"]:
         if not self.of_tokens:
@@ -342,3 +361,9 @@ class Composed:
                 f"relation = {name!r} is not allowed: these sequences have no tokens"
             )
         return self.inputs
+
+
+def complexity(name: str) -> int:
+    """The parts of a relation: an `else`, a place past a token and a table add one each."""
+    more = [BY_TABLE, *(f"{way} token" for way in ANCHORED)]
+    return 1 + name.count(ELSE) + sum(word in name for word in more)

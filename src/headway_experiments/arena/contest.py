@@ -23,9 +23,6 @@ from headway_experiments.arena.subject import Subject
 FILE = "scores.jsonl"
 """The file of a contest's folder that keeps its scores."""
 
-ASKED = {"format": 1}
-"""The asking of every folder: its rows say the rest."""
-
 BUDGET = 2_000
 """Forward and backward passes that EAP-IG, ACDC and edge pruning may make on a model."""
 
@@ -104,7 +101,7 @@ def contest(
 
 def ledger_of(folder: Path) -> Ledger:
     """The folder of a contest as a ledger."""
-    return Ledger(folder, "arena", ASKED, "scores")
+    return Ledger(folder, "arena", {"format": 1}, "scores")
 
 
 def read(folder: Path) -> list[Row]:

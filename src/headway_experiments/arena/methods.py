@@ -13,9 +13,11 @@ from torch import Tensor
 from headway.circuits import (
     DRAFT,
     THRESHOLD,
+    AttentionPath,
     Bench,
     Sample,
     necessity,
+    relation_attention,
 )
 from headway.training import held_out
 from headway_experiments.arena.acdc import acdc
@@ -95,6 +97,20 @@ def head_ablation(subject: Subject, budget: int) -> Answer:
     return Answer(heads, {path: heads[path.at] * share for path, share in shares.items()})
 
 
+def naming(subject: Subject, budget: int) -> Answer:
+    """No search: every head that ablation misses, by the one relation that it attends most like.
+
+    A head is missed if the model's loss without it is not below the threshold.
+    """
+    heads, own = head_ablation(subject, budget).heads, subject.loss().item()
+    like = relation_attention(subject.model, subject.task, subject.batch, shared=True)
+    names = [max(subject.relations, key=lambda name: like[name][at][h]) for at, h in heads]
+    nearest = dict(zip(heads, names, strict=True))
+    paths = {p: heads[p.at] * (p.relation == nearest[p.at]) for p in subject.paths}
+    missed = [head for head, rise in heads.items() if own + rise >= THRESHOLD]
+    return Answer(heads, paths, frozenset(AttentionPath.of(*h, nearest[h]) for h in missed))
+
+
 def attention(subject: Subject, budget: int) -> Answer:
     """Attention alone: along a relation where it applies; of a head, how far it is from even."""
     patterns = subject.attention()
@@ -121,6 +137,7 @@ METHODS: dict[str, Method] = {
     "ACDC": acdc,
     "edge pruning": edge_pruning,
     "head ablation": head_ablation,
+    "naming": naming,
     "attention": attention,
     "random": chance,
 }

@@ -1,11 +1,9 @@
-"""The table of a contest, in Markdown and on the terminal: means over the models of a family."""
+"""The table of a contest in Markdown: means over the models of a family."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import mean, median, stdev
 
-from headway.terminal import columns, console
-from headway.text import width
 from headway_experiments.arena.contest import Row
 
 COLUMNS: dict[str, Callable[[Row], float | None]] = {
@@ -99,24 +97,6 @@ def _list(paths: Sequence[str]) -> str:
     return "; ".join(f"`{path}`" for path in paths) or "none"
 
 
-SHOWN: dict[str, Callable[[Line], str]] = {
-    "AP": lambda line: _mean(line, "paths AP"),
-    "paths": lambda line: _mean(line, "paths AUROC"),
-    "faithful": lambda line: _mean(line, "faithfulness"),
-    "passes": lambda line: f"{line.passes:.0f}",
-    "s": lambda line: f"{line.seconds:.1f}",
-    "exact": lambda line: _mean(line, "exact"),
-    "heads": lambda line: _mean(line, "heads AUROC"),
-    "F1": lambda line: _mean(line, "F1, true size"),
-}
-"""The columns on a terminal; of the last ones as many are left out as it has no room for."""
-
-
-def _mean(line: Line, name: str) -> str:
-    value = line.values[name]
-    return "" if value is None else f"{value[0]:.3f}"
-
-
 def print_row(row: Row) -> None:
     """One method on one model."""
     if row["method"] is None:
@@ -125,21 +105,3 @@ def print_row(row: Row) -> None:
     verdict = "exact" if row["exact"] else f"AP {row['paths']['precision']:.3f}"
     name, passes = f"{row['model']:<30.30} {row['method']:<14}", f"{row['passes']:6.0f} passes"
     print(f"{name} {verdict:<9} {passes} {row['seconds']:6.1f} s", flush=True)
-
-
-def print_arena(rows: Sequence[Row]) -> None:
-    """Means over the models of every family: AUROC of heads and of paths, and so on."""
-    found = lines(rows)
-    told = [
-        ["method", *SHOWN],
-        *([f"  {one.method}", *(of(one) for of in SHOWN.values())] for one in found),
-    ]
-    widths = [2 + max(map(len, column)) for column in zip(*told, strict=True)]
-    fitting = max(n for n in range(2, len(widths) + 1) if n == 2 or sum(widths[:n]) - 2 <= width())
-    table, family = columns(("method",), told[0][1:fitting], wrap=False), None
-    for one, cells in zip(found, told[1:], strict=True):
-        if one.family != family:
-            family = one.family
-            table.add_row(family)
-        table.add_row(*cells[:fitting])
-    console().print(table)

@@ -15,7 +15,7 @@ from headway.circuits import (
 from headway.files import is_there
 from headway.models import Tappable
 from headway.tasks import Task
-from headway.training import Run, RunConfig, fast, held_out, resume, train
+from headway.training import fast, held_out, resume, train
 from headway_experiments.arena.case import Known, LeftOutError
 
 TRAINED = {
@@ -36,15 +36,11 @@ def build_trained(name: str, folder: Path) -> Known:
         LeftOutError: if it did not learn the task, or has no or several minimal circuits.
     """
     depth, seed = TRAINED[name]
-    run = run_of(fast(depth, seed=seed), folder / "runs" / f"D{depth}-{seed}")
+    place = folder / "runs" / f"D{depth}-{seed}"
+    known = is_there(place / "config.json")
+    run = resume(place) if known else train(replace(fast(depth, seed=seed), threads=1), place)
     circuit = only_circuit(run.model(), run.task, seed)
     return Known(run.model(), run.task, circuit, kind=f"D={depth}")
-
-
-def run_of(config: RunConfig, place: Path) -> Run:
-    """The run of a config in a folder, trained on one core if it is not there yet."""
-    known = is_there(place / "config.json")
-    return resume(place) if known else train(replace(config, threads=1), place)
 
 
 def only_circuit(model: Tappable, task: Task, seed: int) -> frozenset[AttentionPath]:

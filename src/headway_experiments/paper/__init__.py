@@ -6,6 +6,7 @@ from headway_experiments.paper import (
     curricula,
     depths,
     first_steps,
+    identifiability,
     information_flow,
     language_models,
     layers,
@@ -16,7 +17,7 @@ from headway_experiments.paper import (
 
 MODULES = (
     *(language_models, information_flow, layers, transformers_abc, transformer_d, first_steps),
-    *(depths, curricula, circuits, lengths, algorithms),
+    *(depths, curricula, circuits, lengths, algorithms, identifiability),
 )
 FIGURES = {one.name: one for module in MODULES for one in module.EXPERIMENTS}
 

@@ -2,13 +2,13 @@
 emerged."""
 
 from collections.abc import Mapping
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from headway.circuits import EMERGES_AT, AttentionPath, saved_discovery, saved_timeline, trace
 from headway.recipes import changed
 from headway.training import Run
-from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.reading import Row, by_run, in_order, taken_apart
 from headway_experiments.recipes import paper, roomy, smoke
@@ -42,11 +42,6 @@ def transformer_d(scale: str) -> Configs:
             return {f"seed={seed}": roomy(4, seed) for seed in range(4)}
         case _:
             return {"seed=1": smoke(3, 1)}
-
-
-def emergence(runs: Runs) -> Measures:
-    """Section 9 and appendix D: Transformer D."""
-    return by_run(runs, measured)
 
 
 def measured(run: Run) -> Row:
@@ -191,7 +186,7 @@ def dated(runs: Runs) -> Runs:
 D = Group("d", "Transformer D", transformer_d, taken_apart=True)
 
 EXPERIMENTS = tuple(
-    Experiment(__file__, name, title, (D,), emergence, draw)
+    Experiment(__file__, name, title, (D,), partial(by_run, row=measured), draw)
     for name, title, draw in (
         ("fig6", "the losses of Transformer D during training (section 9)", losses),
         ("fig7", "the circuit of Transformer D, and when its paths emerged (section 9)", births),

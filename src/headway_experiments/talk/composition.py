@@ -19,8 +19,6 @@ from headway_experiments.reading import accuracies, in_order, task_of
 from headway_experiments.recipes import composition
 from headway_experiments.tasks import Composition
 
-SEQUENCES = 512
-
 Way = Literal["alone", "mixture", "easy-to-hard"]
 HARDEST: dict[Way, str] = {
     "alone": "hard_only",
@@ -152,7 +150,7 @@ def measured(runs: Runs) -> Measures:
 
 def last_accuracy(run: Run) -> float:
     """The accuracy of the largest k that a model is asked for."""
-    batch = held_out(run.task, SEQUENCES, run.config.seed, run.device, "accuracy")
+    batch = held_out(run.task, 512, run.config.seed, run.device, "accuracy")
     return accuracies(run, batch)[run.task.hops[-1]]
 
 

@@ -21,8 +21,6 @@ from headway_experiments.recipes import crossed
 SOLVED = 0.98
 """The accuracy at which k hops count as solved."""
 
-SEQUENCES = 512
-
 
 @dataclass(frozen=True)
 class Size:
@@ -109,7 +107,7 @@ def needed(hops: int) -> int:
 def hop_accuracies(run: Run) -> dict[int, float]:
     """The share of places with an answer at which the model has it, by k."""
     task = task_of(run.config, Hops)
-    batch = held_out(task, SEQUENCES, run.config.seed, run.device, "accuracy")
+    batch = held_out(task, 512, run.config.seed, run.device, "accuracy")
     answers = batch.targets.masked_fill(batch.targets == task.none, IGNORE_INDEX)
     right = accuracies(run, replace(batch, targets=answers))
     return dict(zip(task.asked, right.values(), strict=True))

@@ -6,6 +6,7 @@ Measured is which part of a model says noise, and what is left when that part is
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from jaxtyping import Float
@@ -15,7 +16,6 @@ from headway.circuits import crossing
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import IGNORE_INDEX, Batch
 from headway.training import Run, RunConfig, TrainingConfig, predictions
-from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.reading import Row, by_run, task_of
 from headway_experiments.talk.induction import bigrams
@@ -166,11 +166,6 @@ def histories(run: Run) -> tuple[list[int], list[float], list[float]]:
     return steps, [mlp for mlp, _ in found], [attention for _, attention in found]
 
 
-def noisy_recall(runs: Runs) -> Measures:
-    """The effect of cutting the last MLP on clean outputs, and the dates of the two parts."""
-    return by_run(runs, learning)
-
-
 def learning(run: Run) -> Row:
     """The effect of cutting the last MLP of a run, and the dates of its parts.
 
@@ -230,4 +225,6 @@ def drawn(runs: Runs) -> Drawn:
 
 RUNS = Group("noisy-recall", "two layers with MLPs, one trigger, half of it noise", noisy)
 TITLE = "noise after a trigger: what the last MLP keeps, and what is left without it"
-EXPERIMENTS = (Experiment(__file__, "noisy-recall", TITLE, (RUNS,), noisy_recall, drawn),)
+EXPERIMENTS = (
+    Experiment(__file__, "noisy-recall", TITLE, (RUNS,), partial(by_run, row=learning), drawn),
+)

@@ -14,7 +14,7 @@ from functools import partial
 from headway.models import TransformerConfig
 from headway.training import RunConfig, TrainingConfig
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
-from headway_experiments.reading import task_of
+from headway_experiments.reading import by_run, task_of
 from headway_experiments.talk.measures import recall as measures
 from headway_experiments.talk.measures.capacity import draw_capacity
 from headway_experiments.tasks import Recall
@@ -194,5 +194,7 @@ ORDER = "the relation is learnt before the subject (arXiv 2412.06538)"
 RECALL, COURSE = "factual-recall", "factual-recall-dynamics"
 EXPERIMENTS = (
     Experiment(__file__, RECALL, KEPT, SERIES, measures.capacity, draw_kept),
-    Experiment(__file__, COURSE, ORDER, DYNAMICS, measures.dynamics, draw_dynamics),
+    Experiment(
+        __file__, COURSE, ORDER, DYNAMICS, partial(by_run, row=measures.learning), draw_dynamics
+    ),
 )

@@ -1,13 +1,12 @@
-"""Weights cut to low rank: what a run's model loses, and how a language model's answers change."""
+"""Weights cut to low rank: changes of a language model's answers."""
 
 from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from headway_experiments.figures import Panel, Series, draw_panels, hop_curves, numbered
+from headway_experiments.figures import Panel, Series, draw_panels, numbered
 from headway_experiments.truncation.cuts import Table
 from headway_experiments.truncation.effects import Mean
-from headway_experiments.truncation.runs import Losses
 
 LABELS = {"log_odds": "log p(answer) / p(generic)", "answer": "p(answer)", "generic": "p(generic)"}
 SPANS = {"alone": "truncated layer", "upwards": "truncated from this layer up"}
@@ -30,20 +29,6 @@ def draw_effects(found: Mapping[str, Table[dict[str, Mean]]], weights: str, span
             levels, limits = {"all": intact.value}, _around(table.spans[span])
             panels.append(Panel(kind, series, SPANS[span], label, levels, limits=limits))
     return draw_panels(panels, columns=len(found))
-
-
-def draw_losses(found: Table[Losses]) -> Figure:
-    """A row per set of weights and span, a column per fraction: the loss of every hop, by layer."""
-    panels = []
-    for weights in found.weights:
-        for span, sets in found.spans.items():
-            for fraction in found.fractions:
-                rows = [found.at(layers, weights, fraction).found for layers in sets]
-                losses = {hop: [row[hop] for row in rows] for hop in found.intact.found}
-                series = hop_curves([layers[0] for layers in sets], losses, marker="o", ms=3.2)
-                title = f"{weights}, rank {fraction:g}"
-                panels.append(Panel(title, series, SPANS[span], "loss", limits=_around(sets)))
-    return draw_panels(panels, columns=len(found.fractions))
 
 
 def _around(sets: Sequence[tuple[int, ...]]) -> dict[str, tuple[float, float]]:

@@ -12,9 +12,6 @@ from headway_experiments.truncation.odds import Completer, Odds, Replay
 from headway_experiments.truncation.texts import Completion
 from headway_experiments.truncation.weights import layers_of, named_matrices
 
-FORMAT = 1
-"""Of `truncation.json`."""
-
 UPPER = 1 / 3
 """The share of a model's layers that are truncated by default: the late ones."""
 
@@ -39,7 +36,7 @@ class Truncating:
     def ledger(self, folder: Path) -> Ledger:
         """The folder that keeps the results."""
         about = {"model": self.model, **asdict(self.cuts), "texts": [asdict(t) for t in self.texts]}
-        return Ledger(folder, "truncation", {"format": FORMAT, **about})
+        return Ledger(folder, "truncation", {"format": 1, **about})
 
     def kept(self, folder: Path) -> list[Line] | None:
         """A folder's lines by `truncate_model`, the intact model first; None if one is missing.

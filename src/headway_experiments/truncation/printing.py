@@ -1,37 +1,13 @@
-"""Truncated weights on the terminal: losses by hop, or changes of a language model's answers."""
+"""Truncated weights on the terminal: changes of a language model's answers."""
 
 from collections.abc import Mapping, Sequence
 
 from rich.table import Table as Shown
 from rich.text import Text
 
-from headway.figures import typeset
 from headway.terminal import columns, console
-from headway.text import rounded
 from headway_experiments.truncation.cuts import Table
 from headway_experiments.truncation.effects import Mean
-from headway_experiments.truncation.runs import Losses, loss
-
-HOPS = 5
-"""The most whose partial losses fit into a line."""
-
-
-def print_losses(found: Table[Losses]) -> None:
-    """A row for what is truncated: loss and, where there is room, partial loss of every hop.
-
-    Losses below the intact model's are bold.
-    """
-    intact = found.intact
-    hops = list(intact.found) if len(intact.found) <= HOPS else []
-    numbers = "rank", "kept", "loss", *map(typeset, hops)
-    table = columns(("weights", "layers"), numbers, wrap=False)
-    for row in found.rows:
-        cut, losses = row.cut, [loss(row), *(row.found[hop] for hop in hops)]
-        told = cut.weights or "intact", _span(cut.layers)
-        kept = f"{cut.fraction:g}", f"{row.kept:.0%}"
-        style = "bold" if loss(row) < loss(intact) else ""
-        table.add_row(*told, *kept, *map(rounded, losses), style=style)
-    console().print(table)
 
 
 def print_effects(found: Mapping[str, Table[dict[str, Mean]]], counts: Mapping[str, int]) -> None:

@@ -23,8 +23,8 @@ def arena(
     Args:
         families: of models: tracr (compiled by Tracr, if it is installed), trained, compiled,
             planted. By default all.
-        methods: headway, EAP, EAP-IG, ACDC, "edge pruning", "head ablation", attention, random.
-            By default all.
+        methods: headway, EAP, EAP-IG, ACDC, "edge pruning", "head ablation", naming, attention,
+            random. By default all.
         budget: forward and backward passes that EAP-IG, ACDC and edge pruning may make on a model
             (at least 2 are made); the other methods make the passes that they need.
         first: how many models of every family; by default all.
@@ -38,7 +38,7 @@ def arena(
     from headway.files import clear_content_errors, write_whole
     from headway_experiments.arena.contest import FILE, contest
     from headway_experiments.arena.families import families as known
-    from headway_experiments.arena.table import markdown, print_arena, print_row
+    from headway_experiments.arena.table import markdown, print_row
 
     require(1 <= depth <= 16, "depth", depth, "from 1 to 16")
     seeds = values_of("planted", planted, int)
@@ -52,7 +52,6 @@ def arena(
     rows = contest(out, asked, methods, budget, first, workers, print_row)
     with clear_content_errors(out / FILE):
         page = markdown(rows)
-    print_arena(rows)
     for name, family in there.items():
         if name not in asked and not families:
             terminal.say(f"without the family {name}: {family.missing}")

@@ -1,7 +1,6 @@
 """A contest goes on where it was; models that cannot be cases are left out with their reason."""
 
 import json
-from pathlib import Path
 
 import pytest
 from filelock import FileLock
@@ -14,7 +13,7 @@ from headway_experiments.arena import contest as module
 from headway_experiments.arena.case import Known, LeftOutError
 from headway_experiments.arena.contest import FILE, contest, read
 from headway_experiments.arena.families import Family, build_compiled, families, known_of
-from headway_experiments.arena.table import lines, markdown, print_arena
+from headway_experiments.arena.table import lines, markdown
 from headway_experiments.arena.trained import only_circuit
 
 QUICK = ("attention", "random")
@@ -166,21 +165,6 @@ def test_the_verb_leaves_a_table(tmp_path, capsys, monkeypatch):
     assert "planted 4000" in told
     assert "written to runs/arena/arena.md" in told
     assert "## planted: 1 models" in (tmp_path / "runs/arena/arena.md").read_text()
-
-
-@pytest.mark.parametrize(("columns", "names"), [(80, 8), (60, 6), (40, 3)])
-def test_the_table_on_the_terminal_cuts_no_number(columns, names, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", str(columns))
-    results = Path(__file__).parents[3] / "results" / "arena"
-    rows = read(results)
-    print_arena(rows)
-    told = capsys.readouterr().out
-    assert max(map(len, told.splitlines())) <= columns
-    assert "…" not in told
-    head, *body = told.splitlines()
-    assert len(head.split()) == 1 + names
-    assert sum(line.startswith("  ") for line in body) == len(lines(rows))
-    assert f"{lines(rows)[0].values['paths AP'][0]:.3f}" in told
 
 
 @pytest.mark.slow

@@ -9,7 +9,8 @@ from headway.errors import HeadwayError
 from headway_experiments.reproduce import experiments_of
 from in_process import swept_here
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ROOT / "examples"
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +18,7 @@ def folder(tmp_path_factory):
     """A new experiment, in a file and a .toml, run once."""
     folder = tmp_path_factory.mktemp("own")
     for ending in ("py", "toml"):
-        shutil.copy(HERE / f"own_experiment.{ending}", folder / f"chains.{ending}")
+        shutil.copy(EXAMPLES / f"own_experiment.{ending}", folder / f"chains.{ending}")
     file = str(folder / "chains.py")
     with swept_here():
         cli.main(["reproduce", file, "--scale", "smoke", "--folder", str(folder)])
@@ -25,7 +26,7 @@ def folder(tmp_path_factory):
 
 
 def test_a_new_experiment_takes_one_short_file_and_one_of_claims(folder, capsys):
-    assert len((HERE / "own_experiment.py").read_text().splitlines()) <= 60
+    assert len((EXAMPLES / "own_experiment.py").read_text().splitlines()) <= 60
     assert (folder / "figures" / "own.svg").exists()
     results = ["--results", str(folder / "results"), "--scale", "smoke"]
     cli.main(["claims", "--document", str(folder / "chains.py"), *results])
@@ -37,10 +38,13 @@ def test_a_new_experiment_takes_one_short_file_and_one_of_claims(folder, capsys)
     assert "n=2)" in said
 
 
-def test_the_page_of_the_docs_shows_these_files():
-    page = (HERE.parents[2] / "docs" / "your-own-experiment.md").read_text(encoding="utf-8")
-    for ending in ("py", "toml"):
-        assert (HERE / f"own_experiment.{ending}").read_text(encoding="utf-8").rstrip() in page
+def test_the_page_of_the_docs_shows_parts_of_these_files():
+    page = (ROOT / "docs/experiments/your-own-experiment.md").read_text(encoding="utf-8")
+    for ending, language in (("py", "python"), ("toml", "toml")):
+        text = (EXAMPLES / f"own_experiment.{ending}").read_text(encoding="utf-8")
+        shown = re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
+        assert shown
+        assert all(part in text for part in shown)
 
 
 def test_its_runs_have_pages(folder):
@@ -94,7 +98,7 @@ def test_an_unknown_document_is_told():
 )
 def test_what_is_wrong_is_told_on_one_line(folder, tmp_path, edit, complaint, capsys):
     for ending in ("py", "toml"):
-        text = (HERE / f"own_experiment.{ending}").read_text(encoding="utf-8")
+        text = (EXAMPLES / f"own_experiment.{ending}").read_text(encoding="utf-8")
         (tmp_path / f"odd.{ending}").write_text(text.replace(*edit), encoding="utf-8")
     asked = ["reproduce", str(tmp_path / "odd.py"), "--scale", "smoke", "--folder", str(folder)]
     with pytest.raises(SystemExit) as stop, swept_here():
@@ -109,7 +113,7 @@ def test_fresh_seeds_need_names_that_tell_them_and_a_file_of_claims(folder, tmp_
     place = tmp_path / "unnamed"
     place.mkdir()
     for ending in ("py", "toml"):
-        text = (HERE / f"own_experiment.{ending}").read_text(encoding="utf-8")
+        text = (EXAMPLES / f"own_experiment.{ending}").read_text(encoding="utf-8")
         (place / f"odd.{ending}").write_text(text.replace(*edit), encoding="utf-8")
     (group,) = experiments_of(str(place / "odd.py"))["own"].groups
     with pytest.raises(HeadwayError, match=r"'chains=2': its name must tell seed=1"):

@@ -30,7 +30,7 @@ do."""
 
 QUICK = (
     *("fig2", "theorem1", "fig3", "fig5", "fig6", "appendix-d", "appendix-e"),
-    *("first-steps", "algorithms"),
+    *("first-steps", "algorithms", "identifiability"),
 )
 """Those that take three models that learn a hop, and a few that learn nothing."""
 DRAWN = {
@@ -43,6 +43,7 @@ DRAWN = {
     "appendix-c": {"appendix-c-abc-seed=1", "appendix-c-d-seed=1"},
     "appendix-d": {"appendix-d-seed=1"},
     **{name: {name} for name in ("depths", "curricula", "circuits", "lengths", "algorithms")},
+    "identifiability": {"identifiability"},
 }
 """Some of the figures of every experiment that has any at this scale."""
 

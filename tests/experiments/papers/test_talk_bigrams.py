@@ -10,6 +10,7 @@ from headway.paths import AttentionPath
 from headway.tasks import IGNORE_INDEX
 from headway.training import train
 from headway.training.losses import predictions
+from headway_experiments.reading import by_run
 from headway_experiments.talk import induction, noise, three_steps
 from headway_experiments.talk import noise as measures
 from headway_experiments.talk.measures import bigrams, probes
@@ -85,7 +86,7 @@ def test_the_interval_of_a_gain_is_that_of_its_sequences():
 
 
 def test_noise_is_measured_of_every_run(noisy):
-    measured = measures.noisy_recall({"seed=0": noisy})
+    measured = by_run({"seed=0": noisy}, measures.learning)
     fractions = measures.by_fraction(noisy)
     gain = fractions[0.1].output - fractions[1.0].output
     assert measured["noisy_gain_0.1"] == {"seed=0": gain}
@@ -110,7 +111,7 @@ def test_the_mlp_is_first_if_it_learns_and_keeps_the_noise(
     noisy, monkeypatch, mlp, attention, expected
 ):
     monkeypatch.setattr(measures, "histories", lambda _: ([0, 10, 20], mlp, attention))
-    measured = measures.noisy_recall({"seed=0": noisy})
+    measured = by_run({"seed=0": noisy}, measures.learning)
     assert measured["noisy_mlp_first"] == {"seed=0": expected}
 
 

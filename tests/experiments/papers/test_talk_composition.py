@@ -49,7 +49,7 @@ def test_all_ways_of_asking_have_one_budget_and_one_model(scale):
 
 def test_accuracy_is_of_the_most_hops(runs):
     run = runs["N=3,mixture,seed=0"]
-    batch = held_out(run.task, composition.SEQUENCES, 0, run.device, "accuracy")
+    batch = held_out(run.task, 512, 0, run.device, "accuracy")
     said = run.model()(batch.inputs)[..., -run.config.task.n_symbols :].argmax(-1)
     right = (said == batch.targets[:, :, -1]).float().mean().item()
     assert composition.last_accuracy(run) == pytest.approx(right)

@@ -29,7 +29,7 @@ def test_the_layers_of_k_hops_are_those_of_the_retrieval_problem():
 
 def test_accuracies_are_over_places_with_an_answer(runs):
     run = runs["layers=3,seed=0"]
-    batch = held_out(run.task, khop.SEQUENCES, run.config.seed, run.device, "accuracy")
+    batch = held_out(run.task, 512, run.config.seed, run.device, "accuracy")
     said = run.model()(batch.inputs).argmax(-1)
     counts = {1: [0, 0], 2: [0, 0]}
     for row, (first, *_) in enumerate(batch.inputs.tolist()):

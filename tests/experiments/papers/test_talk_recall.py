@@ -7,6 +7,7 @@ import torch
 
 from headway.changes import changed
 from headway.training import Run, train
+from headway_experiments.reading import by_run
 from headway_experiments.talk import MECHANISMS, recall
 from headway_experiments.talk.measures import capacity
 from headway_experiments.talk.measures import recall as measures
@@ -46,7 +47,7 @@ def test_what_depends_on_the_subject_is_told(tmp_path):
     assert losses[-1].relation < 0.1
     late = measures.indifference(run, steps[-1])
     assert late > 0.1  # by then it has begun to say what depends on the subject
-    measured = measures.dynamics({"seed=0": run})
+    measured = by_run({"seed=0": run}, measures.learning)
     assert {
         claim.measure for claim in MECHANISMS["factual-recall-dynamics"].claims
     } <= measured.keys()

@@ -58,11 +58,6 @@ def test_one_layer_and_the_intact_model_alone_are_drawn_too(folder, tmp_path, ca
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "takes RUN, the folder of a run, or --model with a language model"),
-        (["a", "--model", "smollm2"], "both are given"),
-        (["a", "--prompts", "places"], "--prompts is an option of --model"),
-        (["a", "--threads", "1"], "--threads is an option of --model"),
-        (["--model", "smollm2", "--step", "3"], "--step is an option of a RUN"),
         (["--model", "smollm2", "--rank", "0,2"], "rank = 2.0 is not allowed: it must be a fract"),
         (["--model", "smollm2", "--rank", "half"], "rank = 'half' is not allowed"),
         (["--model", "smollm2", "--weights", "mpl"], "weights = 'mpl' is not allowed: it must"),
@@ -71,7 +66,6 @@ def test_one_layer_and_the_intact_model_alone_are_drawn_too(folder, tmp_path, ca
         (["--model", "smollm2", "--threads", "0"], "threads = 0 is not allowed"),
         (["--model", "smollm2", "--device", "tpu"], "device = 'tpu' is not allowed"),
         (["--model", "nothing"], "model = 'nothing' is not allowed"),
-        (["nowhere"], "nowhere: there is no run folder here"),
     ],
 )
 def test_bad_input_is_told_before_anything_is_written(words, said, tmp_path, capsys, monkeypatch):

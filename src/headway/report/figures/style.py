@@ -16,7 +16,9 @@ from headway.report.looks import COLOURS, path_looks
 from headway.tasks import Task
 from headway.training.files import write_whole
 
-INK, FAINT, PAPER = "#1b1f24", "#8b929a", "#ffffff"
+INK = "#1b1f24"
+FAINT = "#8b929a"
+PAPER = "#ffffff"
 PALETTE = COLOURS[1:]
 
 DASHES: tuple[str | tuple[int, tuple[float, ...]], ...] = (

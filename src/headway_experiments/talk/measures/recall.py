@@ -14,7 +14,7 @@ from headway.tasks import Batch
 from headway.training import Run, generator_for, predictions
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Runs
-from headway_experiments.reading import Row, by_run, task_of
+from headway_experiments.reading import Row, task_of
 from headway_experiments.talk.measures.capacity import (
     Kept,
     attention_parameters,
@@ -188,11 +188,6 @@ def stage(losses: list[Losses], n_answers: int) -> Stage | None:
         return None
     mean = sum(each.total for each in within) / len(within)
     return Stage(within[0].step, within[-1].step, mean)
-
-
-def dynamics(runs: Runs) -> Measures:
-    """The stage in between, its first and last step, and the step at which facts are known."""
-    return by_run(runs, learning)
 
 
 def learning(run: Run) -> Row:

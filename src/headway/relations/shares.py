@@ -1,0 +1,137 @@
+"""Attention by relation: where it goes, what else might be followed, and for which tokens."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+Attention = Float[Tensor, "sequence query key"]
+Rows = Float[Tensor, "sequence query"]
+"""How much every row of attention counts."""
+
+Masks = Mapping[str, Bool[Tensor, "sequence query key"]]
+"""The keys of every query, by relation."""
+
+RIVAL = 0.5
+"""A rival of a relation leads at least this share of the rows that matter to the same keys."""
+
+LEAST = 0.05
+"""The least share of a head's attention that is worth a word."""
+
+SPLIT = 0.3
+"""Shares for two groups of tokens that differ by so much are told apart."""
+
+RANGES = 4
+"""A split into more ranges of tokens is not told."""
+
+PARTS = 3
+"""Relations by which attention is described, at most."""
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A relation that mostly leads where a named one does.
+
+    Attributes:
+        relation: the named one.
+        rival: the other.
+        same: the share of the rows that matter on which both lead to the same keys.
+        follows: on the other rows, the share of attention that only the named one leads to.
+        instead: there, the share that only the rival leads to.
+    """
+
+    relation: str
+    rival: str
+    same: float
+    follows: float
+    instead: float
+
+    @property
+    def wins(self) -> bool:
+        """True if the head follows the rival where the two differ."""
+        return self.instead > self.follows
+
+
+def rivals_of(name: str, named: Tensor, masks: Masks, own: Attention, rows: Rows) -> list[Rival]:
+    """The rivals of a relation, given by name and mask, that differ from it on some row."""
+    rows = rows * named.any(2)
+    rows = rows / rows.sum().clamp(min=torch.finfo(rows.dtype).tiny)
+    own, found = own[..., : named.shape[2]], list[Rival]()
+    for rival, mask in masks.items():
+        apart = (mask != named).any(2) * rows
+        share = apart.sum()
+        if not (0 < share <= 1 - RIVAL):
+            continue
+        ours, theirs = (
+            ((own * only).sum(2) * apart).sum() / share for only in (named & ~mask, mask & ~named)
+        )
+        found.append(Rival(name, rival, 1 - share.item(), ours.item(), theirs.item()))
+    return sorted(found, key=lambda one: one.follows - one.instead)[:PARTS]
+
+
+def largest(masks: Masks, left: Attention, rows: Rows) -> dict[str, float]:
+    """The relations that have most of some attention, one after the other."""
+    length, found = next(iter(masks.values())).shape[2], dict[str, float]()
+    beside = (left[..., length:].sum(2) * rows).sum().item()
+    left = left[..., :length]
+    for _ in range(PARTS):
+        total = left.sum(2, keepdim=True)
+
+        def like(name: str, left: Tensor = left, total: Tensor = total) -> float:
+            mask = masks[name].to(left.dtype)
+            even = total * mask / mask.sum(2, keepdim=True).clamp(min=1)
+            return (left.minimum(even).sum(2) * rows).sum().item()
+
+        name = max(masks, key=like)
+        share = ((left * masks[name]).sum(2) * rows).sum().item()
+        if share < LEAST:
+            break
+        found[name] = share
+        left = left * ~masks[name]
+    return found | ({"keys that are no position": beside} if beside >= LEAST else {})
+
+
+def by_token(
+    tokens: Int[Tensor, "sequence position"], common: Attention, there: Attention, rows: Rows
+) -> dict[int, float]:
+    """The share of a pattern that attention has in common with it, by the token that it leads to.
+
+    Args:
+        tokens: of the sequences.
+        common: to both.
+        there: the pattern.
+        rows: how much each counts.
+    """
+    found, most = (
+        torch.zeros(int(tokens.max()) + 1, dtype=x.dtype, device=x.device).index_add_(
+            0, tokens.flatten(), (x * rows[..., None]).sum(1)[:, : tokens.shape[1]].flatten()
+        )
+        for x in (common, there)
+    )
+    return {token: (found[token] / most[token]).item() for token in most.nonzero()[:, 0].tolist()}
+
+
+def split_of(tokens: Mapping[int, float]) -> tuple[str, float, float] | None:
+    """The tokens for which a head does its work, and the shares for these and for the others.
+
+    None if there is no clear split into a few ranges of tokens.
+    """
+    middle = (min(tokens.values(), default=0.0) + max(tokens.values(), default=0.0)) / 2
+    sides = [t for t in tokens if tokens[t] >= middle], [t for t in tokens if tokens[t] < middle]
+    one, other = (sum(tokens[t] for t in side) / max(1, len(side)) for side in sides)
+    parts = ranges(sides[0])
+    is_clear = bool(sides[1]) and one - other >= SPLIT and len(parts) <= RANGES
+    return (", ".join(parts), one, other) if is_clear else None
+
+
+def ranges(numbers: Iterable[int]) -> list[str]:
+    """Whole numbers in short: 1–4, 7."""
+    parts = list[list[int]]()
+    for number in sorted(numbers):
+        if parts and parts[-1][-1] == number - 1:
+            parts[-1].append(number)
+        else:
+            parts.append([number])
+    return [f"{part[0]}–{part[-1]}" if len(part) > 1 else str(part[0]) for part in parts]

@@ -1,1 +1,0 @@
-"""The number of minimal circuits of small models, under every ablation."""
