@@ -16,7 +16,6 @@ from typing import Any
 from headway.circuits.ablation import Bench, First
 from headway.circuits.ablation import workers as threads
 from headway.circuits.discovery import Discovery, Refusal, standing_of
-from headway.circuits.emergence import Timeline
 from headway.circuits.evidence import Trial, evidence_for
 from headway.circuits.looks import MOST_HEADS, looks
 from headway.circuits.looks import SEQUENCES as LOOKED_AT
@@ -209,6 +208,11 @@ def circuit_file(run: Run, step: int | None = None, circuit: Circuit | None = No
 
 def _keep(run: Run, name: str, about: dict[str, Any], found: Discovery) -> None:
     """Leaves a discovery in a run's folder, and removes what is about another circuit."""
+    from headway.circuits.certificate import Certificate
+    from headway.circuits.dependence import Dependence
+    from headway.circuits.emergence import Timeline
+    from headway.circuits.exhaustive import MinimalCircuits
+
     data, known = {**about, **found.to_json()}, run.read("circuit.json")
     same = isinstance(known, dict) and {**known, "seconds": 0} == {**data, "seconds": 0}
     if name == "circuit.json" and not same:
@@ -295,10 +299,11 @@ class Sample:
 
         If none is below the threshold, it is the one given.
         """
+        from headway.circuits.exhaustive import Exhaustive, idle_mechanisms
+
         candidates = candidates_among(self.bench, self.attention, circuit)
         if len(candidates) > FEW_CANDIDATES:
             return circuit
-        from headway.circuits.exhaustive import Exhaustive, idle_mechanisms
 
         idle = idle_mechanisms(circuit)
         losses = partial(self.bench.losses, sequences=self.all.sequences)
@@ -339,11 +344,11 @@ class CorruptedSample(Sample):
     """A sample of a task that lays out corrupted sequences (`circuits.corrupted`)."""
 
     def __init__(self, bench: Bench, count: int, candidate_attention: Sequence[float]):
-        from headway.circuits import corrupted
+        from headway.circuits.corrupted import attention_of
 
-        self.bench, self.all, self.corrupted = bench, First(bench, count), corrupted
+        self.bench, self.all = bench, First(bench, count)
         self.candidate_attention = candidate_attention
-        self.attention = corrupted.attention_of(bench)
+        self.attention = attention_of(bench)
 
     def circuit(self, yardstick: Yardstick) -> Circuit:
         """Of the gap, half of what may be left open is kept for other sequences."""
@@ -352,4 +357,6 @@ class CorruptedSample(Sample):
 
     def search(self, threshold: float, exhaust: bool = True) -> Circuit:
         """The fewest heads that take the loss below a threshold, and what brings their keys."""
-        return self.corrupted.found(self.bench, threshold, self.candidate_attention)
+        from headway.circuits.corrupted import found
+
+        return found(self.bench, threshold, self.candidate_attention)
