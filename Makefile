@@ -11,7 +11,7 @@ SEED ?= 1
 # Every process that a test starts would compile all that it imports, were the result not kept.
 TESTING := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
-.PHONY: demo test docs package fuzz fuzz-mutants test-slow test-lens test-arena arena notebooks bench gpu lint format clean
+.PHONY: demo test docs package fuzz fuzz-mutants test-slow test-lens test-arena arena notebooks bench gpu format clean
 
 demo: $(READY)  ## train, take apart, date, and report: about a minute
 	$(BIN)/headway demo seed=$(SEED)

@@ -57,6 +57,15 @@ def test_the_reference_has_every_public_name_and_every_verb(site):
 
 
 @pytest.mark.slow
+def test_the_first_page_shows_a_live_circuit(site):
+    frame = re.search(r'<iframe src="([^"?]+)\?embed=circuit"', (site / "index.html").read_text())
+    assert frame
+    live = (site / frame[1]).read_text()
+    assert 'id="data">{' in live
+    assert "connect-src 'none'" in live
+
+
+@pytest.mark.slow
 def test_pages_load_nothing_from_elsewhere(site):
     for page in site.rglob("*.html"):
         loaded = re.findall(

@@ -18,10 +18,15 @@ from mkdocs.structure.files import File, Files
 
 from headway.cli import VERBS, added_verbs
 from headway.late import offered as named
+from headway.report.page import html
+from headway.report.schema import ADAPTER
 
 ROOT = Path(__file__).parent.parent.parent
 EXPERIMENTS = ("claims.Claim", "experiment.Experiment", "experiment.Group")
 """The names in `headway_experiments` that an experiment of one's own is made of."""
+
+LIVE = "images/demo.html"
+"""The page of the demo's run, which the first page shows in a frame."""
 
 ROOMS = {
     "tasks": "Tasks",
@@ -40,7 +45,7 @@ ROOMS = {
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds the pages that are made."""
-    for name, text in made(ROOT).items():
+    for name, text in {**made(ROOT), LIVE: live(ROOT)}.items():
         if (known := files.get_file_from_path(name)) is not None:
             files.remove(known)
         files.append(File.generated(config, name, content=text))
@@ -66,9 +71,19 @@ def made(root: Path) -> dict[str, str]:
 
 
 def first(root: Path) -> str:
-    """README.md, with links as they are from docs/; of links elsewhere only the text stays."""
+    """README.md below a live circuit, with links as they are from docs/; of links elsewhere only
+    the text stays."""
     text = (root / "README.md").read_text(encoding="utf-8").replace("](docs/", "](")
-    return re.sub(r"\[([^\]]*)\]\([A-Z]+\.md\)", r"\1", text)
+    title, _, rest = re.sub(r"\[([^\]]*)\]\([A-Z]+\.md\)", r"\1", text).partition("\n")
+    look = 'style="width: 100%; height: 560px; border: 0"'
+    frame = f'<iframe src="{LIVE}?embed=circuit" title="a circuit, live" {look}></iframe>'
+    return f"{title}\n\n{frame}\n\n[The whole page]({LIVE})\n{rest}"
+
+
+def live(root: Path) -> str:
+    """The page of the demo's run, drawn by the app of today from the data that are kept."""
+    data = json.loads((root / "docs/site/demo.json").read_text(encoding="utf-8"))
+    return html(ADAPTER.validate_python(data))
 
 
 def verbs(root: Path) -> str:

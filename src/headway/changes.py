@@ -23,11 +23,11 @@ from headway.errors import HeadwayError, require
 from headway.fields import hints_of, named, read, said, texts_of
 from headway.tasks import task_in
 from headway.text import command
-from headway.training.config import SECTIONS, RunConfig, dotted, flat
+from headway.training.config import SECTIONS, RunConfig, flat
 from headway.training.curriculum import CURRICULA, CURRICULUM, Curriculum, kind_of_curriculum
+from headway.training.data import require_size
 from headway.training.files import is_there
 from headway.training.recipes import RECIPES, own
-from headway.training.size import require_size
 
 T = TypeVar("T")
 COOLDOWN = "training.cooldown_steps"
@@ -120,7 +120,7 @@ def annotations(config: RunConfig) -> dict[str, Any]:
     parts = [(name, type(getattr(config, name))) for name in SECTIONS]
     parts += [(CURRICULUM, kind) for kind in CURRICULA.values()]
     hints = {
-        dotted(name, field): hint
+        f"{name}.{field}".lstrip("."): hint
         for name, part in [*parts, ("", RunConfig)]
         for field, hint in hints_of(part).items()
         if field != "kind"

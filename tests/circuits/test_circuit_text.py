@@ -39,7 +39,7 @@ def test_a_discovery_shows_its_circuit_its_verdicts_and_its_paths(found, columns
         assert f"{one.name} {word} {one.because}" in text
         assert one.next is None or f"next: {one.next}" in text
     (head,) = (line for line in lines if line.startswith("path "))
-    assert head.split() == ["path", "attention", "without", "free", "above", "again"]
+    assert head.split() == ["path", "attention", "cut", "upper", "heads", "free", "again"]
     rows = [line.split() for line in lines if line.startswith(("L0.H0 s2←s1", "L1.H0 s0←s2"))]
     assert [row[:3] + row[-3:] for row in rows] == [
         ["L0.H0", "s2←s1", "1.00", "4", "of", "4"],

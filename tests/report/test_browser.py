@@ -4,6 +4,7 @@ import base64
 import csv
 import gzip
 import io
+import re
 from dataclasses import replace
 from itertools import pairwise
 from xml.etree import ElementTree
@@ -105,6 +106,16 @@ def test_a_cut_changes_the_answers_to_those_without_the_path(visit, learnt):
     assert seen.shown()["cut"] == [FIRST]
     seen.page.locator("table .path").first.click()
     assert seen.shown()["cut"] == [PAIR]
+
+
+def test_a_cut_is_told_with_the_numbers_of_the_moment(visit, learnt):
+    seen, data = visit(learnt, address=f"#cut={FIRST}"), data_of(learnt)
+    (path,) = [path for path in data["circuit"]["paths"] if path["key"] == FIRST]
+    for index in (1, len(data["steps"]) - 1):
+        seen.go_to(index)
+        found = re.findall(r"(?:attention|loss|it) ([\d.]+)", seen.words(".says"))
+        values = path["attention"][index], data["model"][index], path["without"][index]
+        assert list(map(float, found)) == pytest.approx(values, rel=0.01)
 
 
 def test_any_sequence_and_query_can_be_chosen(visit, learnt):

@@ -41,11 +41,6 @@ def both(path):
     return path, path.with_suffix(".png")
 
 
-def test_other_tasks_and_models_draw_too(other, tmp_path):
-    run = Run.open(shutil.copytree(other.folder, tmp_path / "run"))
-    assert set(save_figures(run)) == ALL
-
-
 def test_a_figure_is_asked_for_by_its_name(finished, unfinished):
     for name in ALL:
         assert svg_bytes(figure(finished.folder, name), "title").startswith(b"<?xml")

@@ -30,10 +30,11 @@ from headway.models import attention_patterns
 from headway.report import Findings, render, write_report
 from headway.report.circuit import path_key, short
 from headway.report.examples import hundredths
+from headway.report.heads import QK, SEQUENCES, parted
 from headway.report.labels import typeset
 from headway.report.run import run_page, verdicts_of
 from headway.report.schema import to_json
-from headway.training import Run
+from headway.training import Run, held_out
 
 
 def copy(run, tmp_path):
@@ -134,6 +135,29 @@ def test_every_finding_is_on_the_page(run):
     assert texts[0].splitlines()[-1] == whole[-1]
     assert run.sessions()[0]["python"] in words
     assert [row[0] for row in data["heads"]["rows"]] == ["L0.H0", "L1.H0"]
+
+
+def test_what_finds_a_key_is_parted_by_place_and_symbol(run):
+    findings, model = Findings.of(run), run.model(6)
+    batch = held_out(run.task, SEQUENCES, run.config.seed, "cpu", "emergence")
+    _, cache = model.run_with_cache(batch.inputs)
+    edges, found = run.task.edges(batch), parted(findings)
+    assert set(found) == {path.at for path in findings.paths}
+    for (layer, head), (scores, moved) in found.items():
+        own = [path.relation for path in findings.paths if path.at == (layer, head)]
+        there = torch.stack([edges[name].mask(run.task.length) for name in own]).any(0)
+        raw = cache["attn_scores", layer][:, head]
+        rows = there.any(-1)
+        others = raw.isfinite() & ~there
+        means = [(raw.nan_to_num(neginf=0) * one).sum(-1) / one.sum(-1) for one in (there, others)]
+        expected = (means[0] - means[1])[rows & others.any(-1)].mean()
+        assert sum(scores) == pytest.approx(float(expected), abs=0.01)
+        assert 0 < moved < 1
+    data = page_data(report(run))["heads"]
+    assert data["head"][3:] == [*QK, "OV: symbol"]
+    assert [row[3:] for row in data["rows"]] == [
+        [*scores, moved] for scores, moved in found.values()
+    ]
 
 
 @pytest.mark.parametrize("rows", sorted(set(ABLATIONS) - {"corrupted"}))

@@ -11,6 +11,7 @@ import pytest
 from serving import add_line, serving, tree
 from tiny_runs import tiny_config
 
+from headway.circuits import saved_discovery
 from headway.errors import HeadwayError
 from headway.report import watch
 from headway.report.server import Server
@@ -43,6 +44,7 @@ def test_the_list_shows_what_is_known_of_every_run(site, finished):
     assert told["model"] == f"2 layers × 1 head · seed {finished.config.seed}"
     assert (told["step"], told["loss"]) == (6, last["val_loss"])
     assert told["circuit"] == "2 useful heads in 2 layers, flow minimum 2"
+    assert len(told["sketch"]["paths"]) == len(saved_discovery(finished).circuit.paths)
     assert told["curve"] == [[line["step"], line["val_loss"]] for line in finished.metrics()]
     assert re.fullmatch(r"20\d\d-\d\d-\d\dT[\d:]{8}Z", told["changed"])
     assert (waiting["status"], waiting["step"], waiting["steps"]) == ("stopped", 0, 6)

@@ -264,16 +264,6 @@ def test_head_is_get_without_the_page(site):
         assert (head.text, int(head.headers["Content-Length"])) == ("", len(get.text.encode()))
 
 
-def test_who_sends_nonsense_or_hangs_up_does_not_stop_it(site, capsys):
-    for nonsense in (b"\0\0\0\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9\r\n\r\n", b"x" * 70000, b""):
-        with socket.create_connection(site.server.server_address[:2]) as line:
-            line.sendall(nonsense)
-    with socket.create_connection(site.server.server_address[:2]) as line:
-        line.sendall(b"GET /run/plain/ HTTP/1.0\r\nHost: localhost\r\n\r\n")
-    assert site.page()
-    assert capsys.readouterr().err == ""
-
-
 def test_two_hundred_at_once_are_answered(site):
     with concurrent.futures.ThreadPoolExecutor(200) as pool:
         answers = list(pool.map(lambda _: site.ask("/version").status, range(200)))

@@ -47,7 +47,7 @@ def test_a_table_that_is_too_wide_loses_a_column_and_no_line(solved, tmp_path, c
     print_summary(run, found, timeline, every, Path("runs/x/report.html"), 61.0, 0.5)
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 60
-    assert any(" ".join(x.split()) == "path without free above emerged" for x in lines)
+    assert any(" ".join(x.split()) == "path cut upper heads free emerged" for x in lines)
     for n, history in zip(found.evidence.necessity, timeline.paths, strict=True):
         row = f"{n.path} {n.loss:.3f} {n.free:.3f} {history.emerged:.0f}"
         assert any(" ".join(line.split()) == row for line in lines)

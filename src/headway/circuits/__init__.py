@@ -30,6 +30,7 @@ from headway.circuits.mechanism import KnockOut as KnockOut
 from headway.circuits.mechanism import Mean as Mean
 from headway.circuits.mechanism import Mechanism as Mechanism
 from headway.circuits.mechanism import Paths as Paths
+from headway.circuits.mechanism import Tabled as Tabled
 from headway.circuits.mechanism import Uniform as Uniform
 from headway.circuits.mechanism import compare as compare
 from headway.circuits.mechanism import jaccard as jaccard

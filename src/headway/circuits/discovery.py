@@ -138,12 +138,6 @@ class Discovery(Finding):
         return self.necessary and not self.evidence.droppable
 
     @property
-    def feasible(self) -> bool | None:
-        """True if every path is one that information can flow along; None if that is not known."""
-        infeasible = self.evidence.infeasible
-        return None if infeasible is None else not infeasible
-
-    @property
     def program(self) -> str:
         """The circuit as a program in the manner of RASP (see `Circuit.program`)."""
         return self.circuit.program

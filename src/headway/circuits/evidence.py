@@ -191,7 +191,7 @@ def evidence_for(
     heads = circuit.useful_heads if few else sorted(circuit.mechanisms)
     alone = bench.losses([{head: circuit.mechanisms[head]} for head in heads])
     drawn = bench.sequences if few else DRAWN
-    more = fresh(bench.model, bench.task, circuit, rows, seed, "interval", drawn)
+    more = fresh(bench.model, bench.task, circuit, rows, seed, "interval", drawn, shared=True)
     losses = torch.cat([one.errors([{}, circuit]).mean(2).cpu() for one in more], 1)
     own, its = map(bootstrap_t, losses)
     return threshold, Evidence(

@@ -294,7 +294,7 @@ def losses_twice(
     return bench.worst([(one, free_above(one, layer)) for one, layer in circuits], threshold)
 
 
-def searched(patterns: Patterns, use: str) -> list[str]:
+def relations_for(patterns: Patterns, use: str) -> list[str]:
     """The relations of one use (see `Edges`) that the model's mask lets it see."""
     return [name for name, edges in patterns.relations.items() if edges.use == use]
 
@@ -330,11 +330,11 @@ def candidate_paths(
 ) -> dict[Head, list[str]]:
     """For every head, the paths along which it attends at least so much, the likeliest first.
 
-    In the last layer a path must be one of `read` (see `search`): what ends elsewhere changes no
-    answer.
+    In the last layer a path must be one of `read`, those that end at a query: what ends elsewhere
+    changes no answer.
 
     A wider relation that contains the one a head attends along has all of its attention, too;
-    likeness (see `search`) tells the two apart. Without it, attention decides the order.
+    likeness (see `attention_along`) tells the two apart. Without it, attention decides the order.
     """
     by, last = likeness or attention, max(layer for layer, _ in heads)
 
@@ -361,7 +361,7 @@ def candidates_among(
     must end at a position that is read. Roles may keep what stands there (`s2←s2`) only if they do
     in the circuit that is given.
     """
-    relations, stays = (searched(bench.patterns, use) for use in ("path", "stay"))
+    relations, stays = (relations_for(bench.patterns, use) for use in ("path", "stay"))
     if circuit and set(stays) & {path.relation for path in circuit.paths}:
         relations += stays
     read = ends_read(bench.model, bench.patterns, bench.batch)

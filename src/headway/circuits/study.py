@@ -13,13 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from headway.circuits import corrupted
 from headway.circuits.ablation import Bench, First
 from headway.circuits.ablation import workers as threads
 from headway.circuits.discovery import Discovery, Refusal, standing_of
 from headway.circuits.emergence import Timeline
 from headway.circuits.evidence import Trial, evidence_for
-from headway.circuits.exhaustive import Exhaustive, MinimalCircuits, idle_mechanisms
 from headway.circuits.looks import MOST_HEADS, looks
 from headway.circuits.looks import SEQUENCES as LOOKED_AT
 from headway.circuits.mechanism import Circuit, Mean, Paths, jaccard
@@ -30,8 +28,8 @@ from headway.circuits.search import (
     candidate_paths,
     candidates_among,
     ends_read,
+    relations_for,
     search,
-    searched,
     simplify,
 )
 from headway.circuits.subject import Subject, require_count, require_fits, studied
@@ -216,6 +214,7 @@ def _keep(run: Run, name: str, about: dict[str, Any], found: Discovery) -> None:
     if name == "circuit.json" and not same:
         from headway.circuits.certificate import Certificate  # with more than a search needs
         from headway.circuits.dependence import Dependence
+        from headway.circuits.exhaustive import MinimalCircuits
 
         for kind in (MinimalCircuits, Refusal, Timeline, Dependence, Certificate):
             with suppress(HeadwayError):  # what is damaged goes, too
@@ -278,7 +277,7 @@ class Sample:
         they bring there: paths from roles to themselves. The last resort is to judge all sets of
         paths, unless `exhaust` is off.
         """
-        paths, stays = (searched(self.bench.patterns, use) for use in ("path", "stay"))
+        paths, stays = (relations_for(self.bench.patterns, use) for use in ("path", "stay"))
         tried: list[tuple[float, int, Circuit]] = []
         for relations in (paths, [*paths, *stays]):
             about = self.bench.heads, self.attention, relations
@@ -299,6 +298,8 @@ class Sample:
         candidates = candidates_among(self.bench, self.attention, circuit)
         if len(candidates) > FEW_CANDIDATES:
             return circuit
+        from headway.circuits.exhaustive import Exhaustive, idle_mechanisms
+
         idle = idle_mechanisms(circuit)
         losses = partial(self.bench.losses, sequences=self.all.sequences)
         sets = Exhaustive(losses, candidates, idle, threshold)
@@ -338,7 +339,9 @@ class CorruptedSample(Sample):
     """A sample of a task that lays out corrupted sequences (`circuits.corrupted`)."""
 
     def __init__(self, bench: Bench, count: int, candidate_attention: Sequence[float]):
-        self.bench, self.all = bench, First(bench, count)
+        from headway.circuits import corrupted
+
+        self.bench, self.all, self.corrupted = bench, First(bench, count), corrupted
         self.candidate_attention = candidate_attention
         self.attention = corrupted.attention_of(bench)
 
@@ -349,4 +352,4 @@ class CorruptedSample(Sample):
 
     def search(self, threshold: float, exhaust: bool = True) -> Circuit:
         """The fewest heads that take the loss below a threshold, and what brings their keys."""
-        return corrupted.found(self.bench, threshold, self.candidate_attention)
+        return self.corrupted.found(self.bench, threshold, self.candidate_attention)

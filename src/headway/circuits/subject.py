@@ -89,11 +89,16 @@ def studied(
 
 
 def fresh(
-    model: Tappable, task: Task, circuit: Circuit, rows: str, seed: int, purpose: str, count: int
+    model: Tappable,
+    task: Task,
+    circuit: Circuit,
+    rows: str,
+    seed: int,
+    purpose: str,
+    count: int,
+    shared: bool = False,
 ) -> Iterator[Bench]:
     """Sequences that only this purpose and this circuit draw, a bench for every few of them.
-
-    The benches compute by whole forward passes.
 
     Args:
         model: with a tap.
@@ -103,13 +108,14 @@ def fresh(
         seed: of the sequences.
         purpose: a word for what they are drawn for.
         count: how many sequences in all.
+        shared: see `Bench`; by default everything is computed by whole forward passes.
     """
     about = json.dumps([circuit.to_json(), rows]).encode()
     stream = f"{purpose} of {hashlib.blake2b(about, digest_size=8).hexdigest()}"
 
     def drawn(size: int, part: str) -> Bench:
         batch = held_out(task, CHUNK, seed, device_of(model), f"{stream}, {part}")
-        return Bench(model, task, batch.part(slice(size)), rows, shared=False)
+        return Bench(model, task, batch.part(slice(size)), rows, shared)
 
     # Means and tables are of a sample of its own, so that sequences stay independent.
     uses = rows == "mean" or Tabled() in circuit.mechanisms.values()

@@ -75,11 +75,11 @@ def of_discovery(found: "Discovery") -> str:
     lines += ["", *verdict_lines(verdicts(found)), ""]
     lines += [*likeness_table(found.evidence), ""]
     lines += necessity_table(found)
-    lines += wrapped("without: the loss with this path cut and all other heads replaced")
+    lines += wrapped("cut: the loss with this path cut and all other heads replaced")
     free = "the same, with the useful heads above attending freely"
     if found.ablation == "corrupted":
         free = "that of the model as it is, with this path alone cut"
-    lines += wrapped(f"free above: {free}")
+    lines += wrapped(f"upper heads free: {free}")
     if found.evidence.trials:
         lines += wrapped(
             "again: in how many searches with another sample or threshold it was found"
@@ -151,7 +151,7 @@ def necessity_table(
     Where a narrow terminal has no room beside so much indentation, attention is left out.
     """
     trials = found.evidence.trials
-    rows = [["path", "attention", "without", "free above"]]
+    rows = [["path", "attention", "cut", "upper heads free"]]
     rows[0] += ["emerged"] if emerged is not None else ["again"] if trials else []
     for n in found.evidence.necessity:
         row = [str(n.path), f"{n.attention:.2f}", f"{n.loss:.3f}", f"{n.free:.3f}"]

@@ -76,7 +76,7 @@ def parted(findings: Findings) -> dict[Head, tuple[list[float], float]]:
         there = torch.stack([edges[p.relation].mask(length) for p in paths]).any(0) & visible
         rows = there.any(-1, keepdim=True) & visible
         terms = [(one @ other.mT) * q[0].shape[-1] ** -0.5 for one in q for other in k]
-        scores = [round(float(_mean(t, there) - _mean(t, rows & ~there)), 3) for t in terms]
+        scores = [round(float(_mean(t, there) - _mean(t, rows & ~there)), 3) + 0.0 for t in terms]
         out = model.layers[layer].attn.out.weight.view(-1, model.n_heads, q[0].shape[-1])
         read = there.any(1)[..., None]
         place, symbol = (((one @ out[:, number].T) * read).square().sum() for one in v)

@@ -4,14 +4,13 @@ import dataclasses
 import inspect
 import re
 import typing
-from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from headway import userfile
-from headway.errors import HeadwayError, require
+from headway.errors import HeadwayError, require, shown
 from headway.fields import from_json, hints_of, to_json
 from headway.userfile import Source
 
@@ -83,12 +82,6 @@ def _defined_in(module: ModuleType) -> list[type["Task"]]:
     for cls in found:
         require_hints(cls)
     return found
-
-
-def is_known(kind: Any, file: Any) -> bool:
-    """Tell whether a kind, as that file defines it, is known without loading the file."""
-    known = KINDS.get(kind) if isinstance(kind, str) else None
-    return known is not None and _file_of(known) in (None, file)
 
 
 def _home(cls: type) -> tuple[str, str]:
@@ -165,16 +158,18 @@ def find(kind: Any, source: Source | None = None) -> type["Task"]:
     Raises:
         HeadwayError: if there is none, or its file is gone, not trusted or no longer defines it.
     """
-    if isinstance(kind, str) and kind not in KINDS:
-        _import_from_package(kind)
-    if isinstance(kind, str) and source is not None and not is_known(kind, source.file):
-        for cls in _defined_in(userfile.load_named("task.defined.file", source.file)):
-            if cls.kind == kind:
-                return cls
-    known = isinstance(kind, str) and kind in KINDS
-    allowed = "" if known else f"one of {', '.join(offered())}, or defined in a file of yours"
-    require(known, "task.kind", kind, allowed)
-    return KINDS[kind]
+    if isinstance(kind, str):
+        if kind not in KINDS:
+            _import_from_package(kind)
+        known = KINDS.get(kind)
+        if source and (known is None or _file_of(known) not in (None, source.file)):
+            for cls in _defined_in(userfile.load_named("task.defined.file", source.file)):
+                if cls.kind == kind:
+                    return cls
+        if known is not None:
+            return known
+    allowed = f"one of {', '.join(offered())}, or defined in a file of yours"
+    raise HeadwayError(f"task.kind = {shown(kind)} is not allowed: it must be {allowed}")
 
 
 def task_to_json(task: "Task") -> dict[str, Any]:
@@ -190,17 +185,10 @@ def keep(task: "Task") -> None:
         userfile.keep(source)
 
 
-@cache
-def _offers(package: str, kind: str) -> bool:
-    """Tell whether an installed package offers a task of that kind."""
-    point = userfile.installed(GROUP).get(kind)
-    return point is not None and point.module.partition(".")[0] == package
-
-
 def _own_source(cls: type["Task"]) -> Source | None:
     """The file of a task of a user's own; None for headway's, and those of packages."""
-    package = cls.__module__.partition(".")[0]
-    if package == "headway" or _offers(package, cls.kind):
+    package, point = cls.__module__.partition(".")[0], userfile.installed(GROUP).get(cls.kind)
+    if package == "headway" or (point and point.module.partition(".")[0] == package):
         return None
     source = userfile.source_of(cls)
     installed = source is not None and "site-packages" in Path(source.file).parts

@@ -89,6 +89,11 @@ class Targets(ABC):
         often = self.how_often(targets) if how_often is None else how_often
         return self.each(predicted, targets).sum(1) / often
 
+    def at_queries(self, predicted: Tensor, targets: Tensor) -> Tensor:
+        """The predictions [sequence, query, number] at the queries, of the hops asked for."""
+        _, n_read, n_hops = targets.shape[:3]
+        return predicted[:, -n_read:, : self.width(n_hops)]
+
     def partial_losses(self, predicted: Tensor, targets: Tensor) -> Float[Tensor, " hop"]:
         """The loss of every hop alone."""
         return self.errors(predicted, targets).mean(0)

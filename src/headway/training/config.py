@@ -230,7 +230,7 @@ def flat(config: RunConfig) -> dict[str, Any]:
     if isinstance(config.training, Elsewhere):
         del parts["training"], parts[CURRICULUM]
     values = {
-        dotted(name, field.name): getattr(part, field.name)
+        f"{name}.{field.name}".lstrip("."): getattr(part, field.name)
         for name, part in parts.items()
         for field in dataclasses.fields(part)
     }
@@ -238,8 +238,3 @@ def flat(config: RunConfig) -> dict[str, Any]:
         values[CURRICULUM] = config.training.curriculum.kind
     values = {name: value for name, value in values.items() if name not in SECTIONS}
     return {"task.kind": config.task.kind, **values}
-
-
-def dotted(part: str, field: str) -> str:
-    """The whole name of a field of a part of a config."""
-    return f"{part}.{field}" if part else field

@@ -25,7 +25,7 @@ from headway.fields import Positive, Written, check, from_json, to_json
 from headway.models import Tap, Transformer, TransformerConfig
 from headway.tasks import Batch, Targets, Task
 from headway.training.environment import seed_of
-from headway.training.losses import Reader, asked
+from headway.training.losses import Reader
 from headway.userfile import described, installed
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class Curriculum:
     ) -> Float[Tensor, ""]:
         """The number that a step lowers: the mean loss of all that its batch asks."""
         predicted = ask.reader(model)(batch.inputs, tap)
-        return targets.loss(asked(predicted, targets, batch), batch.targets)
+        return targets.loss(targets.at_queries(predicted, batch.targets), batch.targets)
 
     def learning(self, model: Transformer) -> Callable[[int], AbstractContextManager[float]]:
         """Prepares a model before its optimisers are made, perhaps freezing some of its weights.
@@ -293,7 +293,7 @@ class Deepening(Curriculum):
 
 
 def curriculum_from_json(data: Any) -> Curriculum:
-    """The curriculum that `curriculum_to_json` wrote; one that is a curriculum already stays.
+    """The curriculum that JSON data hold; one that is a curriculum already stays.
 
     Raises:
         HeadwayError: if there is none of its kind, or a field is unknown, missing or not allowed.
@@ -306,13 +306,10 @@ def curriculum_from_json(data: Any) -> Curriculum:
     return from_json(kind, fields, f"{CURRICULUM}.")
 
 
-def curriculum_to_json(curriculum: Curriculum) -> dict[str, Any]:
-    """A curriculum as plain JSON data: its kind, and its fields."""
-    return {"kind": curriculum.kind, **to_json(curriculum)}
-
-
-Chosen = Annotated[Curriculum, Written(curriculum_from_json, curriculum_to_json)]
-"""The field of a config that holds a curriculum."""
+Chosen = Annotated[
+    Curriculum, Written(curriculum_from_json, lambda one: {"kind": one.kind, **to_json(one)})
+]
+"""The field of a config that holds a curriculum; in JSON, its kind beside its fields."""
 
 
 def kind_of_curriculum(kind: Any, field: str = CURRICULUM) -> type[Curriculum]:

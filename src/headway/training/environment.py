@@ -48,7 +48,7 @@ def describe_environment(device: str, threads: int) -> dict[str, Any]:
         "python": platform.python_version(),
         "torch": torch.__version__,
         "platform": platform.platform(),
-        "processor": processor(),
+        "processor": _cpuinfo("model name") or platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
         "threads": threads,
         "device": torch.cuda.get_device_name(device) if on_gpu else device,
@@ -69,11 +69,6 @@ def multiplies_bfloat16() -> bool:
     if _cpuinfo("vendor_id") == "GenuineIntel":
         return "amx_bf16" in has
     return bool({"avx512_bf16", "amx_bf16", "bf16"} & has)
-
-
-def processor() -> str:
-    """The processor's name, as far as the system tells."""
-    return _cpuinfo("model name") or platform.processor() or platform.machine()
 
 
 def _cpuinfo(*fields: str) -> str:

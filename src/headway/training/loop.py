@@ -17,13 +17,12 @@ from headway.tasks import Batch, Task
 from headway.text import command
 from headway.training.config import RunConfig
 from headway.training.curriculum import Ask
-from headway.training.data import Stream, batch_of, held_out
+from headway.training.data import Stream, batch_of, held_out, require_size
 from headway.training.environment import describe_environment, generator_for, resolved, rounding
 from headway.training.files import clear_content_errors
 from headway.training.losses import Reader, scores
 from headway.training.optimisers import Gradients, Optimisers
 from headway.training.run import Run, require_device
-from headway.training.size import require_size
 from headway.training.state import DivergedError, State
 
 T = TypeVar("T", bound="Trainer")

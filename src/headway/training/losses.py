@@ -10,7 +10,7 @@ from torch import Tensor
 
 from headway.errors import HeadwayError, require
 from headway.models import Tap, Tappable
-from headway.tasks import Batch, Targets, Task, Tokens
+from headway.tasks import Batch, Task, Tokens
 from headway.userfile import described
 
 Reader = Callable[[Tensor, Tap | None], Tensor]
@@ -28,7 +28,7 @@ def evaluate(
     model: Reader, task: Task, batch: Batch, chunk: int = CHUNK, tap: TapOf | None = None
 ) -> Float[Tensor, " hop"]:
     """The loss of every hop of a batch, computed `chunk` sequences at a time."""
-    predicted = asked(predictions(model, batch, chunk, tap), task.targets, batch)
+    predicted = task.targets.at_queries(predictions(model, batch, chunk, tap), batch.targets)
     return task.targets.partial_losses(predicted, batch.targets)
 
 
@@ -39,7 +39,7 @@ def scores(model: Reader, task: Task, batch: Batch, tap: TapOf | None = None) ->
     They are the mean loss `val_loss`, the loss of every hop `partial` and, of tokens, the share of
     right answers by hop, `accuracy`; a hop that no query of the batch asks for has none.
     """
-    predicted = asked(predictions(model, batch, CHUNK, tap), task.targets, batch)
+    predicted = task.targets.at_queries(predictions(model, batch, CHUNK, tap), batch.targets)
     losses = task.targets.partial_losses(predicted, batch.targets).tolist()
     found = {
         "val_loss": sum(losses) / len(losses),
@@ -75,14 +75,6 @@ def predictions(
     parts = [batch.part(slice(start, start + chunk)) for start in starts]
     said = [model(part.inputs, None if tap is None else tap(part)) for part in parts]
     return torch.cat([outputs[:, -n_read:] for outputs in said])
-
-
-def asked(
-    predicted: Float[Tensor, "batch position number"], targets: Targets, batch: Batch
-) -> Float[Tensor, "batch query output"]:
-    """The predictions at the queries, of the hops that a batch asks for."""
-    _, n_read, n_hops = batch.targets.shape[:3]
-    return predicted[:, -n_read:, : targets.width(n_hops)]
 
 
 @torch.no_grad()

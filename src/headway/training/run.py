@@ -18,6 +18,7 @@ from headway.tasks import Task
 from headway.tasks.registry import change_of, keep
 from headway.text import command, duration, wrapped
 from headway.training.config import FORMAT, Elsewhere, RunConfig, from_dict, to_dict
+from headway.training.data import FLOAT, n_weights, require_bytes
 from headway.training.environment import describe_environment, seed_of
 from headway.training.files import (
     clear_errors,
@@ -34,7 +35,6 @@ from headway.training.files import (
 from headway.training.folder import RunFolder
 from headway.training.losses import accuracy_text
 from headway.training.modules import Module, drawing_nothing, load_weights, plain
-from headway.training.size import FLOAT, n_weights, require_bytes
 
 M = TypeVar("M", bound=nn.Module)
 INDENT = "      "

@@ -106,10 +106,11 @@ def measured(runs: Runs) -> Measures:
     A number is unknown if there is nothing to look for, or if not all sets were judged and fewer
     than two circuits were found.
     """
-    found = {f"{name} by hand": by_hand(name) for name in BY_HAND[: len(runs)]}
+    names = BY_HAND if len(runs) > 1 else BY_HAND[:1]
+    found = {f"{name} by hand": by_hand(name) for name in names}
     found |= {name: circuits_of(run) for name, run in runs.items()}
-    names = "circuits", "heads", "unknown", "own_most", "heads_first", "by_hand"
-    measures: Measures = {f"identifiability_{name}": {} for name in names}
+    kinds = "circuits", "heads", "unknown", "own_most", "heads_first", "by_hand"
+    measures: Measures = {f"identifiability_{kind}": {} for kind in kinds}
     circuits, heads, unknown, own, first, hand = measures.values()
     for name, ablations in found.items():
         for ablation, one in ablations.items():
@@ -118,13 +119,13 @@ def measured(runs: Runs) -> Measures:
                 circuits[which] = float(len(one["circuits"]))
                 sets = {frozenset(AttentionPath.parse(p).at for p in c) for c in one["circuits"]}
                 heads[which] = float(len(sets))
-                if circuits[which]:
-                    first[which] = float((heads[which] == 1) - (circuits[which] == 1))
             else:
                 unknown[which] = 1.0
         counts = {a: circuits[f"{name},{a}"] for a in ABLATIONS if f"{name},{a}" in circuits}
         if len(counts) == len(ABLATIONS):
             own[name] = float(counts["own"] == max(counts.values()))
+            more = [(heads[f"{name},{a}"] == 1) - (n == 1) for a, n in counts.items()]
+            first[name] = sum(more) / len(more)
             if name.endswith("by hand"):
                 hand[name] = float(set(counts.values()) == {1.0})
     return measures

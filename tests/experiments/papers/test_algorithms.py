@@ -176,7 +176,7 @@ def test_labels_are_counted_and_shares_are_of_what_is_learnt(labelled):
     assert shares["jumps"][1:] == pytest.approx((0.2077, 0.9385), abs=1e-3)  # Wilson, 2 of 3
     assert list(algorithms.shares({**dict.fromkeys(LABELS, 0), "neither": 3})) == ["learnt"]
     assert cells_and_labels(found).splitlines()[2] == (
-        "| D = 3, full depth | 4 | 3 of 4 | 2 (0.21 to 0.94) | 0 (0.00 to 0.56) | 1 | 0 | 3 × 3 |"
+        "| D = 3, full depth | 4 | 3 of 4 | 2 (0.21..0.94) | 0 (0.00..0.56) | 1 | 0 | 3 × 3 |"
     )
     assert set(found["algorithm_jumps_cost"]) == {f"{name} x_2" for name in names}
 

@@ -38,7 +38,7 @@ def test_circuits_and_sets_of_heads_are_counted_apart(found):
     circuits, heads = (found[f"identifiability_{of}"] for of in ("circuits", "heads"))
     assert (circuits["D=1,seed=1,own"], heads["D=1,seed=1,own"]) == (2, 1)
     assert (circuits["D=1,seed=1,mean"], heads["D=1,seed=1,mean"]) == (2, 2)
-    assert found["identifiability_heads_first"]["D=1,seed=1,own"] == 1
+    assert found["identifiability_heads_first"]["D=1,seed=1"] == 1 / 5
     assert found["identifiability_own_most"] == {"D=1,seed=1": 1, "D=1,seed=2": 0}
 
 

@@ -216,13 +216,16 @@ def draw_emergence(
     above.plot([], [], color=INK, lw=2.2, label="the model as it is")
     looks = curve_looks(task or cast_of(timeline), [one.path for one in timeline.paths])
     for one, look in zip(timeline.paths, looks, strict=True):
-        name = f"{typeset(str(one.path))}  {_step(one.emerged)}, {_step(one.needed)}"
+        steps = f"{_step(one.emerged)}, {_step(one.needed)}"
+        name = f"{typeset(shortened(str(one.path), 40))}  {steps}"
         _curve(above, timeline.steps, one.attention, look, one.emerged, name)
         _curve(middle, timeline.steps, one.loss_without, look, one.needed)
     steps = [line["step"] for line in metrics]
     for hop, look in hop_looks(list(timeline.hops)).items() if steps else ():
         values, learnt = [m["partial"][hop] for m in metrics], timeline.hops[hop]
-        _curve(below, steps, values, look, learnt, f"{typeset(hop)}  {_step(learnt)}")
+        _curve(
+            below, steps, values, look, learnt, f"{typeset(shortened(hop, 40))}  {_step(learnt)}"
+        )
     above.set(ylim=(-0.03, 1.05), ylabel="attention along the path")
     middle.set(ylim=(0, None), ylabel="loss, path knocked out")
     last, end = shown_until(timeline, metrics)
