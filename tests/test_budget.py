@@ -14,7 +14,7 @@ CAPS = {
     "src/headway/relations": 880,
     "src/headway/models": 2050,
     "src/headway/training": 3540,
-    "src/headway/circuits": 6470,
+    "src/headway/circuits": 6380,
     "src/headway/sweeps": 1180,
     "src/headway/language": 1850,
     "src/headway/report": 3730,
