@@ -9,7 +9,7 @@ OTHERS = " (other chains)"
 """The end of the name of a relation in which a role attends to those of other chains."""
 
 
-NAME = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,200}")
+NAME = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,2000}")
 """Names that a relation may have: nothing that a terminal takes as a command."""
 
 
@@ -19,7 +19,7 @@ def require_name(name: str) -> None:
     Raises:
         HeadwayError: if it cannot.
     """
-    allowed = "1 to 200 characters, none of them a control character"
+    allowed = "1 to 2000 characters, none of them a control character"
     require(NAME.fullmatch(name) is not None, "relation", name, allowed)
 
 

@@ -14,8 +14,8 @@ from headway.circuits.patterns import Patterns
 from headway.circuits.reading import Reader, read
 from headway.models import attention_patterns, tapped
 from headway.relations import Composed, Related
+from headway.relations.fitted import Tables
 from headway.relations.shares import split_of
-from headway.relations.tables import Tables
 
 STRANGERS = Path(__file__).parents[3] / "shared" / "strangers"
 

@@ -25,6 +25,8 @@ KEYS = {
     "earliest token above 6": [[], [], [2], [2], [2], [2]],
     "mirror across token 9": [[], [], [2], [1], [0], []],
     "after aligned past token 9": [[], [], [1], [2], [3], [4]],
+    "twice past token 9": [[], [], [0], [2], [4], []],
+    "single token": [[0], [0, 1], [0, 1, 2], [0, 2], [0, 2, 4], [2, 4]],
     "token unlike its mirror": [[], [], [], [3], [3, 4], [3, 4]],
     "after same token, else 3 back, else first position": [[0], [0], [0], [2], [1], [1]],
 }

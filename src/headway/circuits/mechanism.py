@@ -11,7 +11,7 @@ from headway.errors import HeadwayError, require
 from headway.fields import Written
 from headway.paths import AttentionPath, require_name
 from headway.relations.composed import ELSE
-from headway.relations.tables import Tables
+from headway.relations.fitted import Tables
 
 Head = tuple[int, int]
 """A head's layer and its number in the layer, both from 0."""

@@ -23,7 +23,7 @@ from headway.circuits.mechanism import (
 )
 from headway.errors import HeadwayError, require
 from headway.models import Tap, Tappable, Transformer, attention_patterns
-from headway.relations.tables import Tables
+from headway.relations.fitted import Tables
 from headway.tasks import Batch, Edges, Task
 
 Attention = dict[str, list[list[float]]]

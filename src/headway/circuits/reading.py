@@ -29,8 +29,7 @@ from headway.circuits.search import longest
 from headway.models import Tappable, attention_patterns
 from headway.relations import Composed
 from headway.relations.composed import BY_TABLE, ELSE, complexity
-from headway.relations.tables import SEQUENCES, Tables
-from headway.relations.weights import weighed
+from headway.relations.fitted import SEQUENCES, Tables, weighed
 from headway.tasks import Batch, Task
 from headway.training.data import held_out
 

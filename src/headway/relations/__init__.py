@@ -1,8 +1,14 @@
 """What a head may look at: roles of a task, and relations composed of few words."""
 
 from headway.relations.composed import Composed, Related
-from headway.relations.edges import NO_KEY, Edges, between_roles, own_position, previous_token
-from headway.relations.general import general_relations
+from headway.relations.edges import (
+    NO_KEY,
+    Edges,
+    between_roles,
+    general_relations,
+    own_position,
+    previous_token,
+)
 
 __all__ = [
     "NO_KEY",
