@@ -77,7 +77,6 @@ def task_of(name: str) -> Callable[..., Task]:
             config=GenerateConfig(temperature=1.0, max_retries=RETRIES, attempt_timeout=ATTEMPT),
             continue_on_fail=True,
             display_name=f"headway: {name}",
-            description=formulation(name).about,
             version=1,
             metadata={"formulation": name, "seed": seed},
         )
