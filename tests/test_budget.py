@@ -16,7 +16,7 @@ CAPS = {
     "src/headway/training": 3540,
     "src/headway/circuits": 6380,
     "src/headway/sweeps": 1180,
-    "src/headway/language": 1850,
+    "src/headway/language": 1740,
     "src/headway/report": 3730,
     "src/headway/terminal": 890,
     "src/headway/verbs": 780,
