@@ -220,7 +220,7 @@ def test_the_headline_says_what_came_out(run):
     circuit["evidence"]["likeness"]["layerwise"], circuit["looks"] = [1.0], []
     run.write("circuit.json", circuit)
     data = page_data(report(run))
-    assert "cut any one and it fails" in data["headline"]
+    assert "cut any one and answers fail" in data["headline"]
     assert "faithful: yes; with" in " ".join(data["summary"])
     assert "The circuit has 2 of 2 heads, in 2 layers." in data["summary"]
     assert all(verdict["holds"] is not False for verdict in data["verdicts"])

@@ -32,7 +32,7 @@ def headline(findings: Findings) -> str:
         rest = "does not account for it"
         return f"This {model} solves the task; the circuit found, of {paths}, {rest}."
     all_needed = discovery.necessary and len(discovery.circuit.paths) > 1
-    rest = "; cut any one and it fails" if all_needed else ""
+    rest = "; cut any one and answers fail" if all_needed else ""
     return f"{typeset(findings.task.title)}: this {model} does it with {paths}{rest}."
 
 
