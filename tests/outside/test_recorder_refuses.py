@@ -1,19 +1,15 @@
 """A recorder records one run, once, and says so: whatever is tried leaves a run that is read."""
 
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from attending import TASK, Net
 from torch import nn
 
 import headway
 from headway.errors import HeadwayError
-
-sys.path.insert(0, str(Path(__file__).parent))
-from attending import TASK, Net
 
 
 def new(tmp_path, **told):
