@@ -10,8 +10,7 @@ from operator import attrgetter
 import torch
 from torch import Tensor
 
-from headway.tasks import Batch, Edges, Task
-from headway.theory import Flow
+from headway.tasks import Batch, Task
 
 
 @dataclass(frozen=True)
@@ -30,9 +29,6 @@ class Asked(Task, registered=False):
 
     def __post_init__(self):
         """Checks nothing, as the curriculum that makes the view has checked it."""
-
-    def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-        return self.task.draw(count, generator)
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         """As the other, without the targets of all other hops."""
@@ -81,14 +77,11 @@ class Asked(Task, registered=False):
             for name, losses in self.task.reference_losses().items()
         }
 
-    def relations(self, batch: Batch) -> dict[str, Edges]:
-        return self.task.relations(batch)
-
-    def flow(self) -> Flow | None:
-        return self.task.flow()
-
     kind = property(attrgetter("task.kind"))  # pyright: ignore[reportAssignmentType]
     threshold = property(attrgetter("task.threshold"))  # pyright: ignore[reportAssignmentType]
+    draw = property(attrgetter("task.draw"))  # pyright: ignore[reportAssignmentType]
+    relations = property(attrgetter("task.relations"))  # pyright: ignore[reportAssignmentType]
+    flow = property(attrgetter("task.flow"))  # pyright: ignore[reportAssignmentType]
     label = property(attrgetter("task.label"))
     title = property(attrgetter("task.title"))
     reading = property(attrgetter("task.reading"))

@@ -61,6 +61,7 @@ class FinalHop(Curriculum):
 
     def require(self, task: Task, model: TransformerConfig, training: TrainingConfig) -> None:
         """Checks that sequences do not ask for one of several hops."""
+        super().require(task, model, training)
         require_final(self, task)
 
     def view(self, task: Task) -> Task:
@@ -69,19 +70,10 @@ class FinalHop(Curriculum):
 
 
 @dataclass(frozen=True)
-class FinalMixture(Mixture):
+class FinalMixture(FinalHop, Mixture):
     """Every batch is of one depth, drawn from 1 to the task's, and asks for its last hop alone."""
 
     kind = "final_mixture"
-
-    def require(self, task: Task, model: TransformerConfig, training: TrainingConfig) -> None:
-        """Checks that the task has several depths, and that sequences do not ask for one hop."""
-        super().require(task, model, training)
-        require_final(self, task)
-
-    def view(self, task: Task) -> Task:
-        """The last hop."""
-        return last_of(task)
 
 
 @dataclass(frozen=True)
@@ -153,7 +145,7 @@ class Scheduled(Curriculum):
 
 
 @dataclass(frozen=True)
-class PerLayer(Curriculum):
+class PerLayer(FinalHop):
     """The model answers the last hop alone, but every hop is read out of a layer of its own.
 
     There is one read-out map. It must find hop j of D at the query after layer ⌈j · L / D⌉ of L.
@@ -171,10 +163,6 @@ class PerLayer(Curriculum):
             model.n_layers,
             f"at least {task.n_hops}, the number of hops, with training.curriculum = per_layer",
         )
-
-    def view(self, task: Task) -> Task:
-        """The last hop."""
-        return last_of(task)
 
     def taught(self, task: Task) -> Task:
         """All hops."""

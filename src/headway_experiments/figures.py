@@ -79,22 +79,19 @@ def curves(named: Mapping[str, Iterable[tuple[Sequence[float], Sequence[float]]]
     ]
 
 
-def hop_curves(
-    steps: Sequence[int], losses: Mapping[str, Sequence[float]], **more: Any
-) -> list[Series]:
-    """A curve for every hop."""
-    looks = hop_looks(list(losses)).values()
-    return [
-        Series(steps, values, {**one, "marker": "", "lw": 1.2, **more}, hop)
-        for (hop, values), one in zip(losses.items(), looks, strict=True)
-    ]
-
-
 def run_curves(run: Run, hops: Sequence[str]) -> list[Series]:
     """The partial losses of a run against the step, of the hops that it is asked for."""
-    lines = run.metrics()
-    losses = {hop: [line["partial"].get(hop, math.nan) for line in lines] for hop in hops}
-    return hop_curves([line["step"] for line in lines], losses)
+    lines, looks = run.metrics(), hop_looks(list(hops)).values()
+    steps = [line["step"] for line in lines]
+    return [
+        Series(
+            steps,
+            [line["partial"].get(hop, math.nan) for line in lines],
+            {**look, "marker": "", "lw": 1.2},
+            hop,
+        )
+        for hop, look in zip(hops, looks, strict=True)
+    ]
 
 
 def means(

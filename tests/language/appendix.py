@@ -37,13 +37,12 @@ class Scripted(Random):
         return found
 
 
-def chains(text, names, ends=str):
+def chains(text, names):
     """The draws of a text whose blocks of lines tell (x_{k-1}, x_k), the deepest first.
 
     Args:
         text: a block a line, `b-2 c-3` for the lines that tell of b and 2, and c and 3.
         names: the draws of x_0 … x_D, given them.
-        ends: what x_D is drawn as.
     """
     blocks = [[tuple(word.split("-")) for word in line.split()] for line in text.split("\n")]
     symbols = [[left for left, _ in blocks[-1]]]
@@ -53,7 +52,7 @@ def chains(text, names, ends=str):
     orders = [
         [symbols[depth - 1 - i].index(left) for left, _ in block] for i, block in enumerate(blocks)
     ]
-    return [*names([*symbols[:-1], list(map(ends, symbols[-1]))]), *orders]
+    return [*names(symbols), *orders]
 
 
 def together(symbols):
@@ -106,7 +105,7 @@ RELATIVES = [
 ]
 
 DRAWS = {
-    "A.1": ("equations", chains(EQUATIONS, together, int)),
+    "A.1": ("equations", chains(EQUATIONS, together)),
     "A.2": ("lives-with", chains(LIVES_WITH, together)),
     "A.3": ("kingdoms", chains(KINGDOMS, apart)),
     "A.4": ("functions", FUNCTIONS),

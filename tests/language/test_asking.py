@@ -20,7 +20,6 @@ from headway.language import (
     answered,
     ask_local,
     cells,
-    expectation,
     questions,
 )
 from headway.language.loading import PACKAGED, located
@@ -59,7 +58,7 @@ def test_exact_expectation_is_what_the_protocol_comes_to(model):
         acceptable = [text for text in drawn if text in question.acceptable]
         kept += len(acceptable)
         right += acceptable.count(question.correct)
-        expected_right += len(acceptable) * expectation(answers, question)
+        expected_right += len(acceptable) * answers.expected[question.rank]
         expected_kept += 5_000 * math.exp(torch.tensor(answers.ended).logsumexp(0).item())
     low, high = wilson(right, int(kept))
     assert low <= expected_right / kept <= high

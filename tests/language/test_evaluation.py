@@ -32,8 +32,6 @@ def test_every_formulation_is_a_task(name, tmp_path):
     assert (found["accuracy"], found["draws"], found["unanswered"]) == (1, 1, 0)
     (question, *_) = known.values()
     assert found["chance"] == pytest.approx(1 / len(question.acceptable))
-    nearer = found.get("nearer_chance", found["chance"])
-    assert nearer == pytest.approx(1 / len(question.nearer))
     assert mock.temperatures == {1.0}
 
 

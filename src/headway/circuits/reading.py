@@ -59,7 +59,7 @@ what ablating every head does."""
 UNLIKE = 0.1
 """A relation that has less of a head's attention is not what it looks at, whatever it does."""
 
-BY_PLACE_ALONE = 0.01
+BY_PLACE_ALONE = 0.05
 """A head attends by place alone if its mean moves less than this share of what zeros move."""
 
 ENOUGH = 0.95
@@ -175,6 +175,8 @@ class Reader:
         self.all = Answers(model, task, batch, own.mean(0))
         self.few = Answers(model, task, batch.part(slice(FEW)), own.mean(0))
         seen = what_is_seen(model, batch.inputs)[0].any(0)[:, : batch.inputs.shape[1]]
+        even = seen / seen.sum(1, keepdim=True).clamp(min=1)
+        self.even = F.pad(even, (0, own.shape[-1] - even.shape[1])).to(own.dtype)
         ends = {x: self.all.moved(dict.fromkeys(self.heads, x)) for x in (IDLE, ZERO)}
         self.whole = max(ends.values())
         self.slack = SHARE * self.whole
@@ -316,8 +318,15 @@ class Reader:
         }
 
     def likeness(self, head: Head, name: str) -> float:
-        """The share of a head's attention that lies where its replacement would have it."""
-        return self._common(head, self.all.pattern(name, head))
+        """The share of a head's attention that lies where its replacement would have it.
+
+        The mean of a head that attends by place is what it does: rows that a relation leaves to
+        that are no merit of the relation, and count as if they were even.
+        """
+        fill = self.all.pattern(IDLE, head)
+        if self._common(head, fill) >= READ:
+            fill = self.even
+        return self._common(head, self.all.laid(name, fill))
 
     def explained(self, head: Head, name: str) -> float:
         """The same without queries that a relation gives no key."""

@@ -149,8 +149,12 @@ def listed(steps: list[int]) -> str:
 
 def require_task(task: Task | None) -> Task:
     """The task that a model is studied with, which must be given, and be of use."""
-    if task is None:
-        raise HeadwayError("task = None is not allowed: a model is studied together with its task")
+    if not isinstance(task, Task):
+        found = f"the class {task.__name__}" if isinstance(task, type) else type(task).__name__
+        raise HeadwayError(
+            f"task = {found} is not allowed: a model is studied together with its task, an object"
+            " of a class of tasks: discover(model, MyTask())"
+        )
     require_sound(task)
     return task
 
@@ -172,6 +176,11 @@ def with_tap(model: Any, task: Task) -> Tappable:
         )
     if has_tap(model):
         return model
+    if not isinstance(model, nn.Module):
+        raise HeadwayError(
+            f"model = {type(model).__name__} is not allowed: it must be a run, its folder, or a"
+            " torch.nn.Module with its weights loaded"
+        )
     example = task.sample(2, generator_for(device_of(model), "example"))
     if "logits_to_keep" in inspect.signature(getattr(model, "forward", model)).parameters:
         model = ReadOut(model, task.n_read)

@@ -7,7 +7,7 @@ from headway.circuits.evidence import Evidence
 from headway.circuits.looks import of_looks
 from headway.circuits.mechanism import Circuit, name_of
 from headway.circuits.mlps import MLPs
-from headway.circuits.verdicts import Verdict, verdicts
+from headway.circuits.verdicts import Verdict, to_type, verdicts
 from headway.circuits.yardstick import percent
 from headway.paths import AttentionPath
 from headway.text import aligned, rounded, sparkline, width, wrapped
@@ -53,8 +53,13 @@ def drawing(circuit: Circuit, roles: Sequence[str]) -> list[str]:
     return lines
 
 
-def of_discovery(found: "Discovery") -> str:
-    """A circuit, the verdicts on it with their numbers, and every path's losses."""
+def of_discovery(found: "Discovery", run: object = None) -> str:
+    """A circuit, the verdicts on it with their numbers, and every path's losses.
+
+    Args:
+        found: what is shown.
+        run: the folder for the lines to type next; they are Python without it.
+    """
     roles = tuple(found.standing)
     ends = [end for path in found.circuit.paths for end in path.relation.ends or ("",)]
     lines = list[str]()
@@ -72,7 +77,7 @@ def of_discovery(found: "Discovery") -> str:
     for kind, names in found.circuit.idle_names.items():
         lines += wrapped(f"{kind}: {names}")
     lines += ["", *of_looks(found.looks, found.circuit, found.faithful)]
-    lines += ["", *verdict_lines(verdicts(found)), ""]
+    lines += ["", *verdict_lines(verdicts(found), run), ""]
     lines += [*likeness_table(found.evidence), ""]
     lines += necessity_table(found)
     lines += wrapped("cut: the loss with this path cut and all other heads replaced")
@@ -91,15 +96,17 @@ def of_discovery(found: "Discovery") -> str:
     return "\n".join(lines)
 
 
-def verdict_lines(given: Sequence[Verdict]) -> list[str]:
-    """Verdicts one below the other: name, word, reason, and the line to type next."""
+def verdict_lines(given: Sequence[Verdict], run: object = None) -> list[str]:
+    """Verdicts one below the other: name, word, reason, and the line to type next (`to_type`)."""
     names = max(len(one.name) for one in given) + 2
     indent = " " * (names + 5)
     lines = []
     for one in given:
         first = one.name.ljust(names) + WORDS[one.holds]
         lines += wrapped(one.because, first.ljust(len(indent)), indent)
-        lines += [] if one.next is None else wrapped(f"next: {one.next}", indent, indent)
+        lines += (
+            [] if one.next is None else wrapped(f"next: {to_type(one.next, run)}", indent, indent)
+        )
     return lines
 
 

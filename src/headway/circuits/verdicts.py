@@ -4,6 +4,7 @@ Every view shows this list. `RUN` in a line to type stands for the run's folder;
 suppose a `model`, its `task`, and `found`, what `discover` found.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -131,8 +132,8 @@ def _own(found: "Discovery") -> Verdict:
     least, explained = min(shares, key=lambda head: shares[head], default=None), ""
     if least is not None:
         explained = (
-            f"; its paths have {percent(shares[least])} or more of heads' attention (least:"
-            f" {name_of(least)})"
+            f"; where they lead, its paths have {percent(shares[least])} or more of heads'"
+            f" attention (least: {name_of(least)})"
         )
         if shares[least] < EXPLAINED:
             because = f"its paths do not explain {name_of(least)}{explained}"
@@ -165,9 +166,8 @@ def _necessary(found: "Discovery") -> Verdict:
         return Verdict("necessary", False, because, _given(found, spare[0].path))
     least = min(evidence, key=lambda n: n.worst)
     because = (
-        f"{_rows(found)} the loss is {at:.3g} or more without any of its"
-        f" {counted(len(evidence), 'path')}; the least is {rounded(least.worst)}, without"
-        f" {least.path}"
+        f"{_rows(found)} cutting any one of its {counted(len(evidence), 'path')} takes the loss to"
+        f" {rounded(least.worst)} or more (least: {least.path}); it may be {at:.3g}"
     )
     if helpers := [n.path for n in evidence if n.loss < at]:
         above = "the heads above, left free, need"
@@ -241,6 +241,20 @@ def _feasible(found: "Discovery") -> Verdict:
     return Verdict("feasible", True, because)
 
 
+def to_type(line: str, run: object = None) -> str:
+    """A line to type next: with a run's folder in it, or as Python where there is no run."""
+    if run is not None:
+        return line.replace(" RUN", f" {run}")
+    asked = re.fullmatch(r"headway circuit RUN --(\w+) ?(.*)", line)
+    if asked is None:
+        return line
+    name, value = asked.groups()
+    if name == "all":
+        return "headway.circuits.every_circuit(model, task)"
+    given = value if value.isdigit() or value == "True" else repr(value)
+    return f"headway.discover(model, task, {name}={given})"
+
+
 def _along(found: "Discovery", head: Head) -> float:
     """The mean attention of a head along its paths, in the rows in which they lead."""
     along = [n.attention for n in found.evidence.necessity if n.path.at == head]
@@ -260,8 +274,9 @@ def _given(found: "Discovery", path: AttentionPath, instead: str | None = None) 
     mechanism = found.circuit.mechanisms[path.at]
     assert isinstance(mechanism, Paths)
     names = sorted({*mechanism.relations, instead or ""} - {path.relation, ""})
-    other = f"found.circuit.replacing({tuple(path.at)}, Paths(frozenset({names})))"
-    return f"discover(model, task, circuit={other})"
+    paths = f"headway.circuits.Paths(frozenset({names}))"
+    other = f"found.circuit.replacing({tuple(path.at)}, {paths})"
+    return f"headway.discover(model, task, circuit={other})"
 
 
 def _more(found: "Discovery") -> str:

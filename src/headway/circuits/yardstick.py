@@ -18,6 +18,7 @@ from torch import Tensor
 from headway.circuits.ablation import Bench, Replaced
 from headway.circuits.mechanism import WITHOUT_PATHS, Circuit, Head, Mechanism, Paths, Uniform
 from headway.errors import HeadwayError
+from headway.tasks import Targets
 
 
 class NoCircuitError(HeadwayError):
@@ -40,6 +41,19 @@ CONSTANT = 1e-10
 """Outputs count as constant if their variance is at most so much of their mean square."""
 
 Outputs = Float[Tensor, "sequence query output"]
+
+
+def one_answer(kind: Targets, targets: Tensor) -> float:
+    """The least loss of a model that gives every query the same answer, the mean of the hops."""
+    losses, asked = list[Tensor](), kind.asked(targets)
+    for hop in asked.any((0, 1)).nonzero().flatten().tolist():
+        answers = targets[:, :, hop][asked[:, :, hop]]
+        if answers.is_floating_point():
+            losses.append(answers.var(0, correction=0).mean())
+        else:
+            counts = answers.unique(return_counts=True)[1]
+            losses.append(torch.special.entr(counts / counts.sum()).sum())
+    return torch.stack(losses).mean().item()
 
 
 @dataclass(frozen=True)
@@ -65,7 +79,8 @@ class Yardstick:
             loss: to stay below, if one was asked for; by default the task's own `threshold`.
 
         Raises:
-            HeadwayError: if the gap counts, but ablating every head costs nothing.
+            HeadwayError: if the gap counts, but ablating every head costs nothing, or the model
+                answers no better than by one answer to all queries.
         """
         measure = "r2" if bench.batch.targets.is_floating_point() else "agreement"
         loss = bench.task.threshold if loss is None else loss
@@ -76,6 +91,12 @@ class Yardstick:
         ends = [cls(None, name, measure) for name in names]
         costlier = max(ends, key=lambda end: bench.loss(end.without(bench)))
         own, most = bench.losses([{}, costlier.without(bench)])
+        guess = math.inf if corrupted else one_answer(bench.task.targets, bench.batch.targets)
+        if not own < guess:
+            raise NoCircuitError(
+                f"the model has not learnt the task: its loss is {own:.3f}, and that of one answer"
+                f" to all queries {guess:.3f}; is it the task that it was trained on?"
+            )
         if not most > own:
             how = "as in corrupted sequences" if corrupted else "to what stands in a sequence"
             raise NoCircuitError(

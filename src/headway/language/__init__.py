@@ -15,7 +15,6 @@ from headway.language.loading import compute_on as compute_on
 from headway.language.loading import place_of as place_of
 from headway.language.local import LocalModel as LocalModel
 from headway.language.local import common_start as common_start
-from headway.language.local import expectation as expectation
 from headway.language.question import Question as Question
 from headway.language.question import matched as matched
 from headway.language.repeats import Repeats as Repeats

@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from headway.fields import AtLeastOne, NotNegative
@@ -98,38 +100,33 @@ class Cell:
         share = getattr(self, name)
         if share is None:
             return None
-        count = self.count
-        if name == "sampled":
-            count = round(self.drawn * (1 - (self.unanswered or 0)))
+        answered = round(self.drawn * (1 - (self.unanswered or 0)))
+        count = answered if name == "sampled" else self.count
         return wilson(share * count, count) if count else None
 
 
 def cells(replies: Iterable[Reply]) -> list[Cell]:
-    """Sums up replies, cell by cell, in their order."""
-    groups: dict[tuple[str, int, int], list[Reply]] = {}
-    for reply in replies:
-        groups.setdefault(reply.place, []).append(reply)
-    return [_cell(*place, group) for place, group in groups.items()]
-
-
-def _cell(formulation: str, depth: int, chains: int, replies: Sequence[Reply]) -> Cell:
-    drawn = [(one.sampled, one.draws, one.correct) for one in replies if one.draws is not None]
-    ended = [(text, draws, correct) for text, draws, correct in drawn if text is not None]
-    return Cell(
-        formulation=formulation,
-        depth=depth,
-        chains=chains,
-        count=len(replies),
-        argmax=mean([one.argmax == one.correct for one in replies]),
-        expectation=mean([one.expectation for one in replies]),
-        drawn=len(drawn),
-        sampled=mean([text == correct for text, _, correct in ended]) if ended else None,
-        unanswered=(len(drawn) - len(ended)) / len(drawn) if drawn else None,
-        draws=mean([draws for _, draws, _ in ended]) if ended else None,
-        chance=mean([1 / one.acceptable for one in replies]),
-        nearer=mean([1 / one.nearer for one in replies]),
-        majority=max(Counter(one.rank for one in replies).values()) / len(replies),
-    )
+    """Sums up replies; those of a cell follow each other."""
+    found = []
+    for place, group in groupby(replies, attrgetter("place")):
+        every = list(group)
+        drawn = [one for one in every if one.draws is not None]
+        ended = [one for one in drawn if one.sampled is not None]
+        cell = Cell(
+            *place,
+            count=len(every),
+            argmax=mean([one.argmax == one.correct for one in every]),
+            expectation=mean([one.expectation for one in every]),
+            drawn=len(drawn),
+            sampled=mean([one.sampled == one.correct for one in ended]) if ended else None,
+            unanswered=(len(drawn) - len(ended)) / len(drawn) if drawn else None,
+            draws=mean([one.draws or 0 for one in ended]) if ended else None,
+            chance=mean([1 / one.acceptable for one in every]),
+            nearer=mean([1 / one.nearer for one in every]),
+            majority=max(Counter(one.rank for one in every).values()) / len(every),
+        )
+        found.append(cell)
+    return found
 
 
 def mean(values: Sequence[float]) -> float:

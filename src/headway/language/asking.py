@@ -14,7 +14,7 @@ from headway.fields import NotNegative, check, found_in
 from headway.language.accuracy import Reply, cells
 from headway.language.formulations import Count, formulation, questions
 from headway.language.ledger import Ledger
-from headway.language.local import Form, LocalModel, best, expectation
+from headway.language.local import Form, LocalModel
 from headway.language.question import Question
 from headway.training.data import generator_for
 from headway.training.files import clear_content_errors
@@ -123,8 +123,8 @@ def reply_of(asked: Asked, model: LocalModel, number: int, question: Question) -
         rank=question.rank,
         acceptable=len(question.acceptable),
         nearer=len(question.nearer),
-        argmax=best(answers, question),
-        expectation=expectation(answers, question),
+        argmax=question.acceptable[answers.said.index(max(answers.said))],
+        expectation=answers.expected[question.rank],
         said=[round(log_p, 5) for log_p in answers.said],
         ended=[round(log_p, 5) for log_p in answers.ended],
         sampled=sampled,

@@ -77,7 +77,6 @@ def task_of(name: str) -> Callable[..., Task]:
             config=GenerateConfig(temperature=1.0, max_retries=RETRIES, attempt_timeout=ATTEMPT),
             continue_on_fail=True,
             display_name=f"headway: {name}",
-            description=formulation(name).about,
             version=1,
             metadata={"formulation": name, "seed": seed},
         )
@@ -94,12 +93,7 @@ relatives = task_of("relatives")
 
 def _sample(number: int, question: Question) -> Sample:
     """The right answer is the target; the identifier says depth and number."""
-    about = {
-        "depth": question.depth,
-        "chains": question.chains,
-        "acceptable": list(question.acceptable),
-        "nearer": list(question.nearer),
-    }
+    about = {"depth": question.depth, "acceptable": list(question.acceptable)}
     name = f"D{question.depth}-{number}"
     return Sample(input=question.prompt, target=question.correct, id=name, metadata=about)
 
@@ -161,37 +155,32 @@ def shares() -> Metric:
     names begin with `D=…`. Epochs count as questions of their own."""
 
     def summed(scores: list[SampleScore]) -> Value:
-        every = [one.score for one in scores]
-        found = _shares(every)
-        for depth in sorted({_about(one, "depth") for one in every}):
-            own = _shares([one for one in every if _about(one, "depth") == depth])
-            found |= {f"D={depth} {name}": value for name, value in own.items()}
+        by_depth: dict[int, list[SampleScore]] = {}
+        for one in scores:
+            by_depth.setdefault((one.sample_metadata or {})["depth"], []).append(one)
+        found = _shares(scores)
+        for depth, own in sorted(by_depth.items()):
+            found |= {f"D={depth} {name}": value for name, value in _shares(own).items()}
         return found
 
     return summed
 
 
-def _shares(scores: list[Score]) -> dict[str, float]:
+def _shares(scores: list[SampleScore]) -> dict[str, float]:
     """Shares of scores; `of_answered` is left out if nothing was answered, and all of no scores."""
     if not scores:
         return {"questions": 0.0}
-    right = sum(one.value == CORRECT for one in scores)
-    answered = sum(one.value != NOANSWER for one in scores)
+    right = sum(one.score.value == CORRECT for one in scores)
+    answered = sum(one.score.value != NOANSWER for one in scores)
     found: dict[str, float] = {}
     for name, count in (("accuracy", len(scores)), ("of_answered", answered)):
         if count:
             low, high = wilson(right, count)
             found |= {name: right / count, f"{name}_low": low, f"{name}_high": high}
     found["unanswered"] = (len(scores) - answered) / len(scores)
-    for name in ("draws", "chance", "nearer_chance"):
-        found[name] = mean([_about(one, name) for one in scores])
-    if found["nearer_chance"] == found["chance"]:
-        del found["nearer_chance"]
+    found["draws"] = mean([(one.score.metadata or {})["draws"] for one in scores])
+    found["chance"] = mean([1 / len((one.sample_metadata or {})["acceptable"]) for one in scores])
     return found | {"questions": float(len(scores))}
-
-
-def _about(score: Score, name: str) -> Any:
-    return (score.metadata or {})[name]
 
 
 @scorer(metrics=[shares()])
@@ -200,20 +189,13 @@ def acceptable_answer() -> Scorer:
     was none; see `matched`."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        acceptable = state.metadata["acceptable"]
-        answer = matched(state.output.completion, acceptable)
-        about: dict[str, Any] = {
-            "depth": state.metadata["depth"],
-            "draws": state.store.get("draws", 1),
-            "chance": 1 / len(acceptable),
-            "nearer_chance": 1 / len(state.metadata["nearer"]),
-        }
+        said, draws = state.output.completion, state.store.get("draws", 1)
+        answer = matched(said, state.metadata["acceptable"])
+        value, why = CORRECT if answer == target.text else INCORRECT, None
         if answer is None:
-            last = state.output.completion
-            why = f"no acceptable answer in {about['draws']} draws; the last: {last!r}"
-            reason = "invalid_response_format"
-            return Score(value=NOANSWER, explanation=why, reason=reason, metadata=about)
-        right = answer == target.text
-        return Score(value=CORRECT if right else INCORRECT, answer=answer, metadata=about)
+            value, why = NOANSWER, f"no acceptable answer in {draws} draws; the last: {said!r}"
+        reason = "invalid_response_format" if answer is None else None
+        about = {"draws": draws}
+        return Score(value=value, answer=answer, explanation=why, reason=reason, metadata=about)
 
     return score

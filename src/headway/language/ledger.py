@@ -5,10 +5,9 @@ A line that is written is kept, whatever happens to the process; one process wri
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib import metadata
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -50,25 +49,26 @@ class Ledger:
         """Of the results."""
         return self.folder / f"{self.part or self.name}.jsonl"
 
+    @property
+    def plan(self) -> Path:
+        """Of what is asked."""
+        return self.folder / f"{self.name}.json"
+
     def about(self) -> dict[str, Any]:
         """The asking, and the environment in which it was begun.
 
         Raises:
             HeadwayError: if the folder does not tell.
         """
-        path = self.folder / f"{self.name}.json"
-        known = read_json(path)
-        require(isinstance(known, dict), str(path), known, "an object of fields")
-        return known
+        return _object(read_json(self.plan), str(self.plan))
 
     def require_same(self) -> None:
         """Raises `HeadwayError` if the folder holds another asking, or is damaged."""
-        path = self.folder / f"{self.name}.json"
-        if not is_there(path):
+        if not is_there(self.plan):
             return
         known = self.about()
         for name, value in json.loads(json.dumps(self.asked)).items():
-            allowed = f"{shown(known.get(name))}, as in {path}, or in another --folder"
+            allowed = f"{shown(known.get(name))}, as in {self.plan}, or in another --folder"
             require(name in known and value == known[name], name, value, allowed)
 
     def lines(self) -> list[dict[str, Any]]:
@@ -77,12 +77,9 @@ class Ledger:
         Raises:
             HeadwayError: if the file is damaged.
         """
-        found = []
-        for i, line in enumerate(whole_lines(self.path), start=1):
-            found.append(parsed(line, f"{self.path}, line {i}"))
-            is_object = isinstance(found[-1], dict)
-            require(is_object, f"{self.path}, line {i}", found[-1], "an object of fields")
-        return found
+        lines = enumerate(whole_lines(self.path), start=1)
+        numbered = [(line, f"{self.path}, line {number}") for number, line in lines]
+        return [_object(parsed(line, where), where) for line, where in numbered]
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Adds a result; only while `writing`.
@@ -112,10 +109,14 @@ class Ledger:
         busy = HeadwayError(f"{self.folder}: another process is writing here")
         with holding(self.folder, busy):
             self.require_same()
-            if not is_there(self.folder / f"{self.name}.json"):
+            if not is_there(self.plan):
                 environment = describe_environment(device, torch.get_num_threads())
-                if find_spec("transformers") is not None:
-                    environment["transformers"] = metadata.version("transformers")
-                about = {**self.asked, "environment": environment}
-                write_json(self.folder / f"{self.name}.json", about)
+                with suppress(PackageNotFoundError):
+                    environment["transformers"] = version("transformers")
+                write_json(self.plan, {**self.asked, "environment": environment})
             yield
+
+
+def _object(data: Any, where: str) -> dict[str, Any]:
+    require(isinstance(data, dict), where, data, "an object of fields")
+    return data

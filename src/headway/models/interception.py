@@ -213,7 +213,8 @@ class Interception(TorchFunctionMode):
                 value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
             factor = math.sqrt(1 / query.shape[-1]) if scale is None else scale
             pattern = _softmax_of((query * factor) @ key.mT, attn_mask, is_causal)
-            allowed = f"[batch, head, query, key] with a batch of {self.batch}"
+            allowed = f"[batch, head, query, key] with a batch of {self.batch};"
+            allowed += " attention that is called with positions first needs batch_first=True"
             require(self._has_batch(pattern), "shape of a pattern", list(pattern.shape), allowed)
             layer, pattern = len(self.shapes), self._through_tap(pattern)
             return self._read(layer, pattern, value, torch.matmul).to(dtype)

@@ -38,8 +38,9 @@ class Rival:
         relation: the named one.
         rival: the other.
         same: the share of the rows that matter on which both lead to the same keys.
-        follows: on the other rows, the share of attention that only the named one leads to.
-        instead: there, the share that only the rival leads to.
+        follows: on the other rows, the share of attention that only the named one leads to; where
+            all of its keys are the rival's, too, the share of these against the rival's others.
+        instead: there, the same of the rival.
     """
 
     relation: str
@@ -65,10 +66,17 @@ def rivals_of(name: str, named: Tensor, masks: Masks, own: Attention, rows: Rows
         if not (0 < share <= 1 - RIVAL):
             continue
         ours, theirs = (
-            ((own * only).sum(2) * apart).sum() / share for only in (named & ~mask, mask & ~named)
+            ((own * _apart(*pair)).sum(2) * apart).sum() / share
+            for pair in ((named, mask), (mask, named))
         )
         found.append(Rival(name, rival, 1 - share.item(), ours.item(), theirs.item()))
     return sorted(found, key=lambda one: one.follows - one.instead)[:PARTS]
+
+
+def _apart(one: Tensor, other: Tensor) -> Tensor:
+    """The keys of one relation alone, or all of them in rows where it has none of its own."""
+    alone = one & ~other
+    return torch.where(alone.any(2, keepdim=True), alone, one)
 
 
 def largest(masks: Masks, left: Attention, rows: Rows) -> dict[str, float]:

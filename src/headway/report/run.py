@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from headway.circuits.emergence import EMERGES_AT
 from headway.circuits.text import verdict_lines
-from headway.circuits.verdicts import Verdict, verdicts
+from headway.circuits.verdicts import Verdict, to_type, verdicts
 from headway.report import schema
 from headway.report.circuit import circuit_data, evidence, hop_data, short, stream
 from headway.report.examples import Memory, examples, thinned
@@ -116,7 +116,7 @@ def verdicts_of(findings: Findings) -> list[Verdict]:
         replace(
             one,
             because=typeset(one.because),
-            next=one.next and one.next.replace(" RUN", f" {folder}"),
+            next=one.next and to_type(one.next, folder),
         )
         for one in verdicts(found, findings.circuits)
     ]

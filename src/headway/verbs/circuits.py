@@ -55,11 +55,13 @@ def circuit(
 
     Args:
         runs: the folders of one or more runs.
-        threshold: the loss to stay below with every head replaced; by default 0.05.
+        threshold: the loss to stay below with every head replaced; by default the task's own. If
+            it names none, most of the gap to ablation is to be closed.
         sequences: held-out sequences to search on, and as many others to judge on; by default 128.
             With --certify, how many to draw; by default enough to certify if half of the allowed
             share disagree.
-        ablation: what stands in rows without a path, of heads that have paths; by default zero.
+        ablation: what stands in rows without a path, of heads that have paths; by default zero, or
+            mean for a task that names neither roles nor relations.
         trials: whether to search again on other samples and at other thresholds; by default true.
         step: the checkpoint to study; by default the last.
         circuit: a file with a circuit to measure, instead of searching for one; or to certify,
@@ -96,16 +98,18 @@ def _find(runs: "list[Run]", how: dict[str, Any], exhaust: dict[str, Any] | None
     """
     from headway import terminal
     from headway.circuits import circuit_file, compare, discover, every_circuit, read_circuit
+    from headway.circuits.text import of_discovery
 
     given = read_circuit(how["circuit"]) if "circuit" in how else None
     found, step = [], how.get("step")
     for run in runs:
         terminal.say(f"{run.folder}: finding the circuit …" if given is None else f"{run.folder}:")
         found.append(discover(run, **{**how, "circuit": given}))
-        terminal.say(f"{found[-1]}\nwritten to {run.folder / circuit_file(run, step, given)}")
+        shown = of_discovery(found[-1], run.folder)
+        terminal.say(f"{shown}\nwritten to {run.folder / circuit_file(run, step, given)}")
         if exhaust is not None:
-            with terminal.display(10.0) as shown:
-                every = every_circuit(run, **exhaust, watch=partial(_show_search, shown))
+            with terminal.display(10.0) as display:
+                every = every_circuit(run, **exhaust, watch=partial(_show_search, display))
             terminal.say(f"\n{every}\nwritten to {run.folder / 'circuits.json'}")
         if given is None and step is None:
             _note_older_report(run)

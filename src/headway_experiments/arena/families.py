@@ -28,14 +28,12 @@ class Family:
     """Models whose circuits are known for the same reason.
 
     Attributes:
-        about: what decides their circuits.
         names: of the models.
         build: makes one by its name, and may keep what took long in a folder. It raises
             `LeftOutError` if the circuit is not known after all.
         missing: what it takes that is not installed, and how to get it; None if nothing.
     """
 
-    about: str
     names: Sequence[str]
     build: Callable[[str, Path], Known]
     missing: str | None = None
@@ -43,6 +41,8 @@ class Family:
 
 def families(seeds: Sequence[int] = SEEDS, depth: int = DEPTH) -> Mapping[str, Family]:
     """All families by name.
+
+    Circuits are decided by the selectors of Tracr, by exhaustion, by hand, or at random.
 
     Args:
         seeds: of planted models.
@@ -56,10 +56,10 @@ def families(seeds: Sequence[int] = SEEDS, depth: int = DEPTH) -> Mapping[str, F
 
         missing, of_tracr = None, list(programs())
     return {
-        "tracr": Family("compiled by Tracr: its selectors", of_tracr, build_tracr, missing),
-        "trained": Family("trained: the one minimal circuit", [*TRAINED], build_trained),
-        "compiled": Family("built by hand", by_hand, build_compiled),
-        "planted": Family("built at random", at_random, build_planted),
+        "tracr": Family(of_tracr, build_tracr, missing),
+        "trained": Family([*TRAINED], build_trained),
+        "compiled": Family(by_hand, build_compiled),
+        "planted": Family(at_random, build_planted),
     }
 
 

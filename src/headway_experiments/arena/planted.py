@@ -9,11 +9,11 @@ disturb it, and that a head made uniform or identity cannot do the same.
 import random
 from dataclasses import dataclass, field
 
-from headway.circuits import AttentionPath
+from headway.circuits import AttentionPath, Head
 from headway.errors import require
 from headway_experiments.arena.case import Known
 from headway_experiments.arena.labelled import Labelled
-from headway_experiments.arena.wiring import Head, Move, Wire, Wiring
+from headway_experiments.arena.wiring import Move, Wire, Wiring
 
 HALVES = ("low", "high")
 

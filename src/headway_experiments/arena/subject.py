@@ -69,14 +69,8 @@ class Subject:
     @cached_property
     def cells(self) -> Tensor:
         """The pairs of positions that every relation relates, [relation, sequence, query, key]."""
-        size, n = self.batch.inputs.shape[:2]
-        cells = torch.zeros(len(self.relations), size, n, n)
-        rows = torch.arange(size)[:, None, None]
-        for cell, edges in zip(cells, self.relations.values(), strict=True):
-            at = edges.there
-            queries = edges.queries[..., None].expand_as(at)
-            cell[rows.expand_as(at)[at], queries[at], edges.keys[at]] = 1
-        return cells
+        length = self.batch.inputs.shape[1]
+        return torch.stack([edges.mask(length) for edges in self.relations.values()]).float()
 
     @cached_property
     def sizes(self) -> dict[str, float]:

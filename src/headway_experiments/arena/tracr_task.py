@@ -9,7 +9,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from headway.tasks import IGNORE_INDEX, NO_KEY, Batch, Edges, Targets, Task, Tokens, Vectors
+from headway.tasks import IGNORE_INDEX, Batch, Edges, Targets, Task, Tokens, Vectors
 from headway_experiments.arena.tracr_model import Compiled
 from headway_experiments.arena.tracr_programs import DRAWN, Program, compiled_program, programs
 
@@ -185,13 +185,8 @@ def dictionary(said: list[Any], tokens: Sequence[Any]) -> Iterator[tuple[str, An
 
 def edges_of(rows: list[Rows], inputs: Tensor, use: Literal["path", "stay"] = "path") -> Edges:
     """A relation's edges: every position is a query where it has keys."""
-    count, length = inputs.shape
-    most = max(len(keys) for one in rows for keys in one) or 1
-    queries = torch.full((count, length), NO_KEY)
-    keys = torch.full((count, length, most), NO_KEY)
+    mask = torch.zeros(*inputs.shape, inputs.shape[1], dtype=torch.bool)
     for i, one in enumerate(rows):
         for q, attended in enumerate(one):
-            if attended:
-                queries[i, q] = q
-                keys[i, q, : len(attended)] = torch.tensor(attended)
-    return Edges(queries.to(inputs.device), keys.to(inputs.device), use)
+            mask[i, q, attended] = True
+    return Edges.where(mask.to(inputs.device), use)

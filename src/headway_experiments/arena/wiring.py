@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from headway.circuits import AttentionPath, Relation
+from headway.circuits import AttentionPath, Head, Relation
 from headway.models import Transformer
 from headway_experiments.arena.assembly import ONE, Assembly, Match
 from headway_experiments.arena.labelled import Labelled
@@ -15,8 +15,6 @@ SHARP = 20.0
 STEEP = 40.0
 """The steepness of a gate in its flag: at 0.25 above or below 0.75 it is open or shut to ±10."""
 
-Head = tuple[int, int]
-"""A head's layer and its number in the layer, both from 0."""
 Move = tuple[str, str]
 """A register of the key, and the register of the query that it is added to."""
 
@@ -66,9 +64,7 @@ class Wiring:
         """Adds a register as wide as another."""
         self.widths[name] = self.widths[like]
 
-    def path(
-        self, head: tuple[int, int], query: str, key: str, moves: Sequence[Move] = ()
-    ) -> AttentionPath:
+    def path(self, head: Head, query: str, key: str, moves: Sequence[Move] = ()) -> AttentionPath:
         """Lets a head attend from a role to a role, and carry `moves` along all its paths."""
         wire = self.wires[head]
         assert wire.keys.setdefault(query, key) == key

@@ -133,12 +133,7 @@ def shares(count: Mapping[Label, int]) -> dict[str, Share]:
 
 def draw(runs: Runs) -> Drawn:
     """The block of depth, layers and mixture, and what is changed one at a time."""
-    return drawing(measured(runs))
-
-
-def drawing(found: Measures) -> Drawn:
-    """The figures of `draw`, of measures that were kept."""
-    there = counts(found)
+    there = counts(measured(runs))
     changed = {cell._replace(change="") for cell in there if cell.change}
     block: dict[str, dict[str, dict[Label, int]]] = {}
     changes: dict[str, dict[str, dict[Label, int]]] = {}

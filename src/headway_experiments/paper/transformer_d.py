@@ -1,4 +1,4 @@
-"""Section 9 and appendix D: Transformer D in training, its circuit, and when its paths were
+"""Section 9 and appendix D: Transformer D in training, its circuit, and when its paths
 emerged."""
 
 from collections.abc import Mapping
@@ -10,6 +10,7 @@ from headway.circuits import EMERGES_AT, AttentionPath, saved_discovery, saved_t
 from headway.recipes import changed
 from headway.training import Run
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.paper.ways import facts
 from headway_experiments.reading import Row, by_run, in_order, taken_apart
 from headway_experiments.recipes import paper, roomy, smoke
 
@@ -76,7 +77,8 @@ def measured(run: Run) -> Row:
 
 def _induction_first(emerged: Mapping[AttentionPath, float | None]) -> bool:
     """True if of all paths that lead from one pair to another s0←s2 emerged first."""
-    between = {path: step for path, step in emerged.items() if step is not None and _leaps(path)}
+    leaps = {path for path in emerged if len({*facts(path.relation)}) > 1}
+    between = {path: step for path in leaps if (step := emerged[path]) is not None}
     return bool(between) and min(between, key=between.__getitem__).relation == "s0←s2"
 
 
@@ -84,12 +86,6 @@ def _numbers(path: AttentionPath) -> tuple[int, int]:
     """The numbers of the roles that a path of the retrieval problem leads from and to."""
     query, key = path.relation.ends or ("", "")
     return int(query[1:]), int(key[1:])
-
-
-def _leaps(path: AttentionPath) -> bool:
-    """True if a path of the retrieval problem leads from one pair, or the query, to another."""
-    query, key = _numbers(path)
-    return (query + 1) // 2 != (key + 1) // 2
 
 
 def _looks_in_order(emerged: Mapping[AttentionPath, float | None]) -> bool | None:
@@ -116,44 +112,25 @@ def _fall_over_plateau(run: Run) -> float | None:
     return (down - left) / left
 
 
-def losses(runs: Runs) -> Drawn:
-    """Figure 6: the losses of every run."""
-    from headway.figures import draw_losses
-
-    drawn: Drawn = {}
-    for name, run in runs.items():
-        figure = draw_losses(run.metrics(), run.task.hops, run.task.references())
-        drawn[f"fig6-{name}"] = f"Losses of {name} during training", figure
-    return drawn
-
-
-def circuits_of(runs: Runs, figure: str) -> Drawn:
-    """The circuit of every run.
+def figures_of(runs: Runs, name: str, stem: str, title: str) -> Drawn:
+    """A figure of every run that has what it shows.
 
     Args:
         runs: those that are done.
-        figure: what the drawings' names begin with.
+        name: of the figure (see `headway.figures.figure`).
+        stem: what the drawings' names begin with.
+        title: what their titles begin with.
     """
-    from headway.figures import draw_circuit
+    from headway.figures import figure
 
-    drawn: Drawn = {}
-    for name, run in runs.items():
-        if run.read("circuit.json") is not None:
-            title = f"Circuit of {name}"
-            found = saved_discovery(run)
-            drawn[f"{figure}-{name}"] = title, draw_circuit(found, run.task, title)
-    return drawn
+    there = having(runs, f"{name}.json") if name in ("circuit", "emergence") else runs
+    return {f"{stem}-{run}": (f"{title} of {run}", figure(there[run], name)) for run in there}
 
 
-def births(runs: Runs) -> Drawn:
+def emerged(runs: Runs) -> Drawn:
     """Figure 7: circuits, and when their paths emerged."""
-    from headway.figures import draw_emergence
-
-    drawn = circuits_of(runs, "fig7")
-    for name, run in dated(runs).items():
-        figure = draw_emergence(saved_timeline(run), run.metrics())
-        drawn[f"fig7-births-{name}"] = f"Births of the paths of {name}", figure
-    return drawn
+    dates = figures_of(runs, "emergence", "fig7-emergence", "Emergence of the paths")
+    return figures_of(runs, "circuit", "fig7", "Circuit") | dates
 
 
 def paths(runs: Runs) -> Drawn:
@@ -166,7 +143,7 @@ def paths(runs: Runs) -> Drawn:
         "levels": {"": EMERGES_AT},
         "limits": {"ylim": (-0.03, 1.05)},
     }
-    for name, run in dated(runs).items():
+    for name, run in having(runs, "emergence.json").items():
         timeline, panels = saved_timeline(run), []
         for i, history in enumerate(timeline.paths):
             emerged = "never" if history.emerged is None else f"{history.emerged:,.0f}"
@@ -178,18 +155,19 @@ def paths(runs: Runs) -> Drawn:
     return drawn
 
 
-def dated(runs: Runs) -> Runs:
-    """Those whose circuits are dated."""
-    return {name: run for name, run in runs.items() if run.read("emergence.json") is not None}
+def having(runs: Runs, file: str) -> Runs:
+    """Those whose folders hold a file."""
+    return {name: run for name, run in runs.items() if run.read(file) is not None}
 
 
+LOSSES = partial(figures_of, name="losses", stem="fig6", title="Losses during training")
 D = Group("d", "Transformer D", transformer_d, taken_apart=True)
 
 EXPERIMENTS = tuple(
     Experiment(__file__, name, title, (D,), partial(by_run, row=measured), draw)
     for name, title, draw in (
-        ("fig6", "the losses of Transformer D during training (section 9)", losses),
-        ("fig7", "the circuit of Transformer D, and when its paths emerged (section 9)", births),
+        ("fig6", "the losses of Transformer D during training (section 9)", LOSSES),
+        ("fig7", "the circuit of Transformer D, and when its paths emerged (section 9)", emerged),
         ("appendix-d", "attention along every path during training", paths),
     )
 )

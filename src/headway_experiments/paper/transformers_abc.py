@@ -10,7 +10,7 @@ from headway.tasks import Retrieval
 from headway.training import Run
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
-from headway_experiments.paper.transformer_d import D, circuits_of
+from headway_experiments.paper.transformer_d import D, figures_of
 from headway_experiments.reading import Row, by_run, least_heads, taken_apart, task_of
 from headway_experiments.recipes import paper, roomy, smoke
 
@@ -89,21 +89,17 @@ def _beyond_first(circuit: Circuit) -> list[tuple[int, str]]:
 
 def maps(abc: Runs, d: Runs) -> Drawn:
     """Appendix C: the attention of every layer."""
-    from headway.figures import figure
-
-    drawn: Drawn = {}
-    for group, runs in (("abc", abc), ("d", d)):
-        for name, run in runs.items():
-            name_of_file = f"appendix-c-{group}-{name}"
-            drawn[name_of_file] = f"Attention maps of {name}", figure(run, "attention")
-    return drawn
+    stems = {"appendix-c-abc": abc, "appendix-c-d": d}.items()
+    drawn = [figures_of(runs, "attention", stem, "Attention maps") for stem, runs in stems]
+    return drawn[0] | drawn[1]
 
 
+FIG5 = partial(figures_of, name="circuit", stem="fig5", title="Circuit")
 ABC = Group("abc", "Transformers A, B, C", transformers_abc, taken_apart=True)
 CIRCUITS = "the circuits of Transformers A, B and C (section 8)"
 MAPS, COSTS = "attention maps of every layer", "what replacing heads and cutting paths costs"
 EXPERIMENTS = (
-    Experiment(__file__, "fig5", CIRCUITS, (ABC,), circuits, partial(circuits_of, figure="fig5")),
+    Experiment(__file__, "fig5", CIRCUITS, (ABC,), circuits, FIG5),
     Experiment(__file__, "appendix-c", MAPS, (ABC, D), circuits, maps),
     Experiment(__file__, "appendix-e", COSTS, (ABC,), circuits),
 )

@@ -116,12 +116,11 @@ def without(task: Task, cut: Callable[[int, int], bool]) -> TapOf:
     """
 
     def tap_of(batch: Batch) -> Tap:
-        size, length = batch.inputs.shape[:2]
-        off = torch.zeros(size, length, length, dtype=torch.bool, device=batch.inputs.device)
-        rows = torch.arange(size, device=off.device)[:, None, None]
+        inputs, length = batch.inputs, batch.inputs.shape[1]
+        off = torch.zeros(len(inputs), length, length, dtype=torch.bool, device=inputs.device)
         for name, edges in task.edges(batch).items():
             if edges.use == "path" and cut(*facts(Relation(name))):
-                off[rows, edges.queries[..., None], edges.keys] = True
+                off |= edges.mask(length)
         return lambda _, pattern: pattern.masked_fill(off[:, None], 0.0)
 
     return tap_of

@@ -50,14 +50,10 @@ def logits(weights: Weights, values: Values, keys: Keys) -> Float[Tensor, "item 
 def is_recalled(
     weights: Weights, values: Values, keys: Keys, classes: Classes | None = None
 ) -> Each:
-    """1 for every item whose class has the largest logit of all, else 0."""
+    """1 for every item whose class has the largest logit of all, else 0; their mean is R(W, W*) of
+    Bietti et al. 2023."""
     targets = torch.arange(len(keys), device=keys.device) if classes is None else classes
     return (logits(weights, values, keys).argmax(-1) == targets).to(keys.dtype)
-
-
-def recalled(weights: Weights, values: Values, keys: Keys, classes: Classes | None = None) -> float:
-    """R(W, W*): the share of items whose class is recalled (Bietti et al. 2023)."""
-    return is_recalled(weights, values, keys, classes).mean().item()
 
 
 def one_step(

@@ -10,6 +10,7 @@ are random and stay.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from statistics import geometric_mean
 
@@ -30,27 +31,24 @@ MLP = [0.4 * 1.2**i for i in range(9)]
 """The same with an MLP."""
 
 
-LINEAR_SHAPES = {
-    "paper": ([(d, 0) for d in (8, 16, 32, 64, 128, 256)], range(5), LINEAR),
-    "small": ([(d, 0) for d in (8, 12, 16, 24, 32, 48)], range(3), LINEAR),
-    "smoke": ([(6, 0), (12, 0)], range(1), LINEAR[7::6]),
+SHAPES = {
+    "linear": {
+        "paper": ([(d, 0) for d in (8, 16, 32, 64, 128, 256)], range(5), LINEAR),
+        "small": ([(d, 0) for d in (8, 12, 16, 24, 32, 48)], range(3), LINEAR),
+        "smoke": ([(6, 0), (12, 0)], range(1), LINEAR[7::6]),
+    },
+    "mlp": {
+        "paper": ([*product((32, 64, 128), (32, 128, 512))], range(5), MLP),
+        "small": ([*product((16, 24, 32), (8, 32, 128))], range(3), MLP),
+        "smoke": ([(12, 12)], range(1), MLP[3::3]),
+    },
 }
-MLP_SHAPES = {
-    "paper": ([*product((32, 64, 128), (32, 128, 512))], range(5), MLP),
-    "small": ([*product((16, 24, 32), (8, 32, 128))], range(3), MLP),
-    "smoke": ([(12, 12)], range(1), MLP[3::3]),
-}
-"""By scale: widths and hidden widths (0: linear), seeds, and the series that brackets each."""
+"""Widths and hidden widths (0: linear), seeds, and the series that brackets each."""
 
 
-def linear(scale: str) -> Configs:
-    """Linear memories of the identity, trained on all items at once."""
-    return _series(*LINEAR_SHAPES[scale])
-
-
-def with_mlp(scale: str) -> Configs:
-    """Memories in the MLP, the same task; widths and hidden widths vary."""
-    return _series(*MLP_SHAPES[scale])
+def series(kind: str, scale: str) -> Configs:
+    """Linear memories of the identity, or memories in an MLP, trained on all items at once."""
+    return _series(*SHAPES[kind][scale])
 
 
 def longer(scale: str) -> Configs:
@@ -177,9 +175,10 @@ def draw_gradient(runs: Runs) -> Drawn:
     }
 
 
+MLPS = "memories in an MLP, by width, hidden width and items"
 SERIES = (
-    Group("memories-linear", "linear memories, by width and items", linear),
-    Group("memories-mlp", "memories in an MLP, by width, hidden width and items", with_mlp),
+    Group("memories-linear", "linear memories, by width and items", partial(series, "linear")),
+    Group("memories-mlp", MLPS, partial(series, "mlp")),
     Group("memories-longer", "some of both, trained for longer", longer),
 )
 STEP = (Group("memories-one-step", "one gradient step from zero, by width", one_step),)

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from functools import cache
 from typing import Literal
 
 import torch
@@ -66,7 +65,10 @@ class Associations(Task):
 
     def classes(self, device: torch.device | str = "cpu") -> Int[Tensor, " item"]:
         """The class of every item."""
-        return classes_of(self, torch.device(device))
+        if self.n_classes is None:
+            return torch.arange(self.n_items, device=device)
+        fixed = torch.Generator().manual_seed(0)
+        return torch.randint(self.n_classes, (self.n_items,), generator=fixed).to(device)
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Int[Tensor, " batch"]]:
         n, device = self.n_items, generator.device
@@ -91,12 +93,3 @@ class Associations(Task):
             "uniform": {"class": math.log(self.targets.vocabulary)},
             "frequencies of classes": {"class": torch.special.entr(shares).sum().item()},
         }
-
-
-@cache
-def classes_of(task: Associations, device: torch.device) -> Int[Tensor, " item"]:
-    """The class of every item, on a device."""
-    n, fixed = task.n_items, torch.Generator().manual_seed(0)
-    if task.n_classes is None:
-        return torch.arange(n, device=device)
-    return torch.randint(task.n_classes, (n,), generator=fixed).to(device)

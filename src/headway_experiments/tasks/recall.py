@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated
 
 import torch
@@ -83,7 +82,9 @@ class Recall(Task):
 
     def facts(self, device: torch.device | str = "cpu") -> Int[Tensor, "subject relation"]:
         """The answer of every subject and relation."""
-        return facts_of(self, torch.device(device))
+        shape, fixed = (self.n_subjects, self.n_relations), torch.Generator().manual_seed(0)
+        drawn = torch.randint(self.n_answers, shape, generator=fixed)
+        return (drawn + self.answers()[:, 0]).to(device)
 
     def draw(
         self, count: int, generator: torch.Generator
@@ -118,11 +119,3 @@ class Recall(Task):
             "any answer": {"answer": math.log(r * a)},
             "any answer of the relation": {"answer": math.log(a)},
         }
-
-
-@cache
-def facts_of(task: Recall, device: torch.device) -> Int[Tensor, "subject relation"]:
-    """The facts of a task on a device."""
-    shape, fixed = (task.n_subjects, task.n_relations), torch.Generator().manual_seed(0)
-    drawn = torch.randint(task.n_answers, shape, generator=fixed)
-    return (drawn + task.answers()[:, 0]).to(device)

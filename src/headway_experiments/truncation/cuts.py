@@ -129,14 +129,6 @@ def _members(part: str, layer: Layer) -> list[str]:
     return [name for name in KINDS.get(part, (part,)) if name in layer]
 
 
-def rank_of(fraction: float, full: int) -> int:
-    """The number of singular values in a fraction of the full rank, min(rows, columns), rounded up.
-
-    So any fraction above 0 keeps at least one.
-    """
-    return math.ceil(fraction * full - 1e-9)  # 0.1 · 30 is 3, not the next float above it
-
-
 class LowRank:
     """A weight and its singular value decomposition, computed once, when it is first needed.
 
@@ -160,8 +152,12 @@ class LowRank:
         return torch.linalg.svd(self.weight.to(exact), full_matrices=False)
 
     def rank(self, fraction: float) -> int:
-        """The number of singular values that a fraction keeps."""
-        return rank_of(fraction, min(self.weight.shape))
+        """The number of singular values that a fraction keeps, rounded up.
+
+        So any fraction above 0 keeps at least one.
+        """
+        full = min(self.weight.shape)
+        return math.ceil(fraction * full - 1e-9)  # 0.1 · 30 is 3, not the next float above it
 
     def at(self, fraction: float) -> Float[Tensor, "row column"]:
         """The nearest matrix of a fraction of the full rank; at full rank the weight itself."""

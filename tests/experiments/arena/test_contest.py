@@ -112,7 +112,7 @@ def test_a_model_that_does_not_solve_its_task_is_left_out(tmp_path):
         return known
 
     with pytest.raises(LeftOutError, match="it does not solve its task"):
-        known_of(Family("", ["doubling D=1"], idle), "doubling D=1", tmp_path)
+        known_of(Family(["doubling D=1"], idle), "doubling D=1", tmp_path)
 
 
 def test_of_alternatives_the_nearest_is_right():

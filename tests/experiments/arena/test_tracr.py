@@ -48,8 +48,8 @@ def test_the_dictionary_leads_where_it_says():
     assert leads["up to here"] == [[1], [1, 2], [1, 2, 3]]
     assert leads["token b"] == [[2], [2], [2]]
     edges = edges_of([[[], [0, 1], []], [[0], [], []]], torch.zeros(2, 3, dtype=torch.long))
-    assert edges.queries.tolist() == [[-1, 1, -1], [0, -1, -1]]
-    assert edges.keys[0].tolist() == [[-1, -1], [0, 1], [-1, -1]]
+    assert edges.queries.tolist() == [[1], [0]]
+    assert edges.keys.tolist() == [[[0, 1]], [[0, -1]]]
 
 
 @needs_tracr

@@ -39,7 +39,7 @@ DRAWN = {
     "fig4": {"fig4"},
     "fig5": {"fig5-seed=1"},
     "fig6": {"fig6-seed=1"},
-    "fig7": {"fig7-births-seed=1"},
+    "fig7": {"fig7-emergence-seed=1"},
     "appendix-c": {"appendix-c-abc-seed=1", "appendix-c-d-seed=1"},
     "appendix-d": {"appendix-d-seed=1"},
     **{name: {name} for name in ("depths", "curricula", "circuits", "lengths", "algorithms")},

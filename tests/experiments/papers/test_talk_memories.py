@@ -58,7 +58,7 @@ def planted(tmp_path, name, config, known):
 
 
 def test_accuracies_are_of_all_items_and_capacities_of_series(tmp_path):
-    plan = memories.linear("small")
+    plan = memories.series("linear", "small")
     base = next(config for config in plan.values() if config.model.d_model == 12)
     runs = {}
     for n, known in ((8, 8), (10, 5)):
@@ -87,9 +87,9 @@ def test_accuracies_are_of_all_items_and_capacities_of_series(tmp_path):
 
 
 def test_shapes_have_as_many_parameters_as_are_trained(tmp_path):
-    for plan, name in ((memories.linear, "linear"), (memories.with_mlp, "MLP")):
-        first, config = next(iter(plan("small").items()))
-        assert first.startswith(name)
+    for name in ("linear", "mlp"):
+        first, config = next(iter(memories.series(name, "small").items()))
+        assert first.lower().startswith(name)
         run = Run.create(tmp_path / name, config)
         names = ("attn.out.weight",) if name == "linear" else ("up.weight", "down.weight")
         weights = run.new_model("cpu").named_parameters()
@@ -98,8 +98,8 @@ def test_shapes_have_as_many_parameters_as_are_trained(tmp_path):
 
 @pytest.mark.parametrize("scale", ["smoke", "small", "paper"])
 def test_series_go_from_less_to_more_than_there_is_room_for(scale):
-    for plan in (memories.linear, memories.with_mlp):
-        runs = plan(scale)
+    for kind in ("linear", "mlp"):
+        runs = memories.series(kind, scale)
         sizes, shares = set(), {}
         for config in runs.values():
             size = (

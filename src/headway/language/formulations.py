@@ -1,0 +1,398 @@
+"""The five ways to put the problem into words (F1 to F5), and the questions that each asks."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+from typing import Annotated
+
+from annotated_types import Ge, Le
+
+from headway.errors import require
+from headway.fields import allows, described
+from headway.language import names
+from headway.language.question import Question
+
+Count = Annotated[int, Ge(1), Le(1_000_000)]
+"""A number of questions that are asked."""
+
+
+class Formulation(ABC):
+    """A way to put the retrieval problem into words.
+
+    Attributes:
+        name: what commands call it.
+        default_depth: that of the paper's example.
+    """
+
+    name: str
+    default_depth: int
+
+    @abstractmethod
+    def deepest(self, chains: int) -> int:
+        """The greatest depth for which there are names enough, for so many chains; 0 if none."""
+
+    @abstractmethod
+    def question(self, random: Random, depth: int, chains: int, rank: int) -> Question:
+        """Draws names, orders and what is asked, and puts them into words.
+
+        Args:
+            random: where from.
+            depth: look-ups to the answer.
+            chains: that are interleaved.
+            rank: which of the acceptable answers, sorted, is to be the right one.
+        """
+
+    def answers(self, chains: int) -> int:
+        """The number of acceptable answers."""
+        return chains
+
+    def depths(self, chains: int) -> range:
+        """The depths for which there are names enough, for so many chains.
+
+        Raises:
+            HeadwayError: if there are none.
+        """
+        able = [n for n in range(1, 101) if self.deepest(n)]
+        allowed = f"from {able[0]} to {able[-1]} for {self.name}"
+        require(type(chains) is int and chains in able, "chains", chains, allowed)
+        return range(1, self.deepest(chains) + 1)
+
+    def require(self, depth: int, chains: int) -> None:
+        """Raises `HeadwayError` unless there are names enough for a depth and so many chains."""
+        able = self.depths(chains)
+        allowed = f"from 1 to {len(able)} for {self.name} with chains = {chains}"
+        require(depth in able, "depth", depth, f"{allowed}, as far as names go")
+
+
+def drawn(random: Random, names: Sequence[str], rows: int, width: int) -> list[list[str]]:
+    """Rows of different names."""
+    found = random.sample(names, rows * width)
+    return [found[width * i : width * (i + 1)] for i in range(rows)]
+
+
+def told(
+    random: Random, levels: Sequence[Sequence[str]], line: Callable[[int, str, str], str]
+) -> str:
+    """The lines that tell how names lead to those at the same places of the next level.
+
+    Args:
+        random: of the order of the lines of a block.
+        levels: a block is about two that follow each other; the deepest block stands first.
+        line: of the number of a block and of two names.
+    """
+    text = ""
+    for block, (last, before) in enumerate(zip(levels[::-1], levels[-2::-1], strict=False)):
+        for at in random.sample(range(len(last)), len(last)):
+            text += f"{line(block, before[at], last[at])}\n"
+    return text
+
+
+class Chains(Formulation):
+    """Formulations in which one fact leads to the next (F1 to F3).
+
+    A chain is x_0 → x_1 → … → x_D; a line tells a pair (x_{k-1}, x_k), x_0 is asked about.
+
+    Attributes:
+        links: the names of all but x_D.
+    """
+
+    links: Sequence[str]
+
+    @abstractmethod
+    def ends(self, chains: int) -> Sequence[str]:
+        """The names of x_D."""
+
+    @abstractmethod
+    def line(self, block: int, before: str, after: str) -> str:
+        """Tells a pair; blocks are counted from the deepest."""
+
+    @abstractmethod
+    def ask(self, depth: int, about: str) -> str:
+        """Asks where x_0 leads."""
+
+    def deepest(self, chains: int) -> int:
+        """As many names as there are, and an end per chain."""
+        return len(self.links) // chains if chains <= len(self.ends(chains)) else 0
+
+    def draw(self, random: Random, depth: int, chains: int) -> list[list[str]]:
+        """Draws x_0 … x_D of all chains."""
+        before = drawn(random, self.links, depth, chains)
+        return [*before, random.sample(self.ends(chains), chains)]
+
+    def question(self, random: Random, depth: int, chains: int, rank: int) -> Question:
+        """Writes the blocks, then the question."""
+        symbols = self.draw(random, depth, chains)
+        every = tuple(sorted(symbols[-1]))
+        prompt = told(random, symbols, self.line)
+        prompt += self.ask(depth, symbols[0][symbols[-1].index(every[rank])])
+        return Question(self.name, depth, chains, prompt, every[rank], every, every)
+
+
+class Equations(Chains):
+    """F1 (appendix A.1): `b = 2`, `e = b`, … What is the value of e?
+
+    The depth counts the equations of a chain, that with the number among them.
+    """
+
+    name, default_depth, links = "equations", 5, names.LETTERS
+
+    def ends(self, chains: int) -> Sequence[str]:
+        """The numbers from 0."""
+        return [str(number) for number in range(chains)]
+
+    def line(self, block: int, before: str, after: str) -> str:
+        """An equation."""
+        return f"{before} = {after}"
+
+    def ask(self, depth: int, about: str) -> str:
+        """Asks for a value."""
+        return f"What is the value of {about}? {NUMBER_ONLY}"
+
+
+class LivesWith(Chains):
+    """F2 (appendix A.2): `Bob lives in Berlin`, `Eve lives with Bob`, … Where does Eve live?
+
+    The depth counts the people of a chain, so its lines, that with the city among them.
+    """
+
+    name, default_depth, links = "lives-with", 5, names.PEOPLE
+
+    def ends(self, chains: int) -> Sequence[str]:
+        """Cities."""
+        return names.CITIES
+
+    def line(self, block: int, before: str, after: str) -> str:
+        """Tells who lives in a city, and then with whom."""
+        return f"{before} lives {'with' if block else 'in'} {after}"
+
+    def ask(self, depth: int, about: str) -> str:
+        """Asks for a city."""
+        only = "Say directly only the name of the city, without any other words."
+        return f"Where does {about} live? {only}"
+
+
+class Kingdoms(Chains):
+    """F3 (appendix A.3): people live in kingdoms, whose people believe, eat, … Who has Chronogy?
+
+    The depth counts blocks of lines: 1 asks who lives in a kingdom, 2 who believes, 3 who eats,
+    4 who takes in a mineral, 5 who has an illness.
+    """
+
+    name, default_depth = "kingdoms", 5
+    world = (
+        (names.KINGDOMS, "lives in", "lives in"),
+        (names.BELIEFS, "believe in", "believes in"),
+        (names.FOODS, "eat", "eats"),
+        (names.MINERALS, "contains", "takes in"),
+        (names.DISEASES, "causes", "has"),
+    )
+    """Steps that lead away from people: names, the words that tell of them, and that ask."""
+
+    def ends(self, chains: int) -> Sequence[str]:
+        """People."""
+        return names.PEOPLE
+
+    def deepest(self, chains: int) -> int:
+        """The steps that there are."""
+        return len(self.world) if all(chains <= len(step[0]) for step in self.world) else 0
+
+    def draw(self, random: Random, depth: int, chains: int) -> list[list[str]]:
+        """From what is asked about down to people."""
+        levels = [random.sample(step[0], chains) for step in self.world[:depth]]
+        return [*levels[::-1], random.sample(self.ends(chains), chains)]
+
+    def line(self, block: int, before: str, after: str) -> str:
+        """Tells of people, of who lives in a kingdom, of believers, of a food, or of a mineral."""
+        who = (after, f"{after}ns", after.removesuffix("ism") + "ists", after, after)[block]
+        return f"{who[0].upper()}{who[1:]} {self.world[block][1]} {before}."
+
+    def ask(self, depth: int, about: str) -> str:
+        """Asks for a person."""
+        asks = self.world[depth - 1][2]
+        return f"Who {asks} {about}? Say directly the name without other words."
+
+
+class Functions(Formulation):
+    """F4 (appendix A.4): `a(0) = 3`, …, `f = a`, …, `i = 0`, … What is the value of f(i)?
+
+    The answer needs both the function and the argument. The depth counts look-ups from the question
+    to the value: 1 asks for a row of a table, 2 for names of a function and a number (as in the
+    paper), 3 for names of those names.
+    """
+
+    name, default_depth = "functions", 2
+
+    def deepest(self, chains: int) -> int:
+        """As many letters as there are, and numbers of one digit."""
+        left = len(names.LETTERS) - chains
+        return 1 + left // (2 * chains) if 2 <= chains <= 10 else 0
+
+    def question(self, random: Random, depth: int, chains: int, rank: int) -> Question:
+        """Writes tables, then names of functions and of arguments, then the question.
+
+        Every row of a table holds every number once, so any value can be asked for.
+        """
+        numbers = range(chains)
+        functions, *renamed = drawn(random, names.LETTERS, 2 * depth - 1, chains)
+        tables = [random.sample(numbers, chains) for _ in numbers]
+        # Of every round of names, the places of what each is equal to in the round before.
+        meant = [random.sample(numbers, chains) for _ in renamed]
+        # From the name of a function that is asked about to its row, and from there to that of the
+        # argument.
+        row = asked_f = random.randrange(chains)
+        for places in reversed(meant[0::2]):
+            row = places[row]
+        asked_i = tables[row].index(rank)
+        for places in meant[1::2]:
+            asked_i = places.index(asked_i)
+
+        values = tuple(map(str, numbers))
+        prompt = "".join(
+            f"{function}({number}) = {value}\n"
+            for function, table in zip(functions, tables, strict=True)
+            for number, value in enumerate(table)
+        )
+        known = [functions, values]
+        for made, (new, places) in enumerate(zip(renamed, meant, strict=True)):
+            old = known[made % 2]
+            prompt += "".join(f"{a} = {old[b]}\n" for a, b in zip(new, places, strict=True))
+            known[made % 2] = new
+        prompt += f"What is the value of {known[0][asked_f]}({known[1][asked_i]})? {NUMBER_ONLY}"
+        return Question(self.name, depth, chains, prompt, values[rank], values, values)
+
+
+class Relatives(Formulation):
+    """F5 (appendix A.5): `Lily lives in Brazil.`, …, `Eves mother is Lily.`, …, `Lawyers live with
+    their mothers.`, …, `Eve works as a lawyer.` Where does Eve live?
+
+    The answer needs both who Eve is and what she does. The depth counts look-ups from the question
+    to the place: 4 are by who somebody is and what they do (as in the paper); more, if relatives
+    live with others; 1 asks where a relative lives, 2 where somebody's mother does, 3 the same if
+    she lives with another.
+    """
+
+    name, default_depth = "relatives", 4
+
+    def deepest(self, chains: int) -> int:
+        """As many names as there are."""
+        kinds = len(names.RELATIVES)
+        most = min(len(names.ASKED_ABOUT), len(names.COUNTRIES) // kinds)
+        return 3 + len(names.PEOPLE) // (chains * kinds) if chains <= most else 0
+
+    def answers(self, chains: int) -> int:
+        """A place per relative."""
+        return chains * len(names.RELATIVES)
+
+    def question(self, random: Random, depth: int, chains: int, rank: int) -> Question:
+        """Writes who lives where, who is whose relative, what one does, then the question."""
+        count, kinds = self.answers(chains), len(names.RELATIVES)
+        blocks = depth - 3 if depth >= 4 else max(1, depth - 1)
+        homes = drawn(random, names.PEOPLE, blocks, count)
+        places = random.sample(names.COUNTRIES, count)
+        person, kind = random.randrange(chains), random.randrange(kinds)
+        own, every = person * kinds + kind, tuple(sorted(places))
+        wanted = places.index(every[rank])
+        places[own], places[wanted] = places[wanted], places[own]
+
+        prompt = told(random, [*homes, places], lambda *one: f"{LivesWith().line(*one)}.")
+        asked, nearer, people = homes[0][own], every, list[str]()
+        if depth >= 2:
+            people = random.sample(names.ASKED_ABOUT, chains)
+            asked = people[person]
+            nearer = tuple(sorted(places[kinds * person : kinds * (person + 1)]))
+            for at, relative in enumerate(homes[0]):
+                prompt += f"{people[at // kinds]}s {names.RELATIVES[at % kinds]} is {relative}.\n"
+        if depth >= 4:
+            prompt += self._work(random, people, person, names.RELATIVES[kind])
+        whose = f"s {names.RELATIVES[kind]}" if depth in (2, 3) else ""
+        only = "Say directly only the name, without any other words."
+        prompt += f"Where does {asked}{whose} live? {only}"
+        return Question(self.name, depth, chains, prompt, every[rank], every, nearer)
+
+    def _work(self, random: Random, people: Sequence[str], person: int, kin: str) -> str:
+        """With which relative every profession lives, and what people do: the one who is
+        asked about what makes them live with this relative."""
+        known, kinds = names.PROFESSIONS, len(names.RELATIVES)
+        professions = random.sample(known, kinds)
+        customs = dict(zip(random.sample(names.RELATIVES, kinds), professions, strict=True))
+        # As many people as there are professions all have another one.
+        works = [work for _ in range(0, len(people), kinds) for work in random.sample(known, kinds)]
+        other = works.index(customs[kin])
+        works[person], works[other] = works[other], works[person]
+        lines = [f"{work.capitalize()}s live with their {kin}s." for kin, work in customs.items()]
+        for who, work in zip(people, works, strict=False):
+            lines.append(f"{who} works as {'an' if work[0] in 'aeiou' else 'a'} {work}.")
+        return "".join(f"{line}\n" for line in lines)
+
+
+NUMBER_ONLY = "Say directly only the numeric value, without any other words."
+FORMULATIONS: dict[str, Formulation] = {
+    one.name: one for one in (Equations(), LivesWith(), Kingdoms(), Functions(), Relatives())
+}
+
+
+def formulation(name: str) -> Formulation:
+    """The formulation of a name.
+
+    Raises:
+        HeadwayError: if there is none.
+    """
+    require(name in FORMULATIONS, "formulation", name, "one of " + ", ".join(FORMULATIONS))
+    return FORMULATIONS[name]
+
+
+def places(
+    names: Sequence[str], depths: Sequence[int] | None, chains: int
+) -> tuple[tuple[str, int], ...]:
+    """Every formulation with every depth that it can be asked at.
+
+    Args:
+        names: of formulations; `all` means each.
+        depths: look-ups to the answer, each asked once; by default that of the paper's example.
+        chains: that are interleaved.
+
+    Raises:
+        HeadwayError: if there is no such formulation, or it can be asked at none of the depths or
+            not with so many chains.
+    """
+    found: list[tuple[str, int]] = []
+    every = [each for name in names for each in (FORMULATIONS if name == "all" else [name])]
+    for one in map(formulation, dict.fromkeys(every)):
+        wanted = [one.default_depth] if depths is None else list(dict.fromkeys(depths))
+        possible = [depth for depth in wanted if depth in one.depths(chains)]
+        if not possible:
+            one.require(wanted[0], chains)
+        found += [(one.name, depth) for depth in possible]
+    return tuple(found)
+
+
+def questions(
+    name: str, depth: int | None = None, chains: int = 4, count: int = 500, seed: int = 0
+) -> Iterator[Question]:
+    """Questions of a formulation, each a pure function of depth, chains, seed and its number.
+
+    Names are drawn anew for every question, and every acceptable answer, in its rank among them,
+    is right about equally often: in any as many questions in a row as there are answers, once.
+
+    Args:
+        name: of the formulation.
+        depth: look-ups to the answer; by default that of the paper's example.
+        chains: that are interleaved.
+        count: how many questions.
+        seed: of all of them.
+
+    Raises:
+        HeadwayError: if there is no such formulation, or its names run out.
+    """
+    kind = formulation(name)
+    wanted = kind.default_depth if depth is None else depth
+    kind.require(wanted, chains)
+    require(allows(Count, count), "n", count, described(Count))
+    answers, about = kind.answers(chains), f"{name}/{wanted}/{chains}/{seed}"
+
+    def numbered(number: int) -> Question:
+        turn, at = number - number % answers, number % answers
+        rank = Random(f"{about}/ranks/{turn}").sample(range(answers), answers)[at]
+        return kind.question(Random(f"{about}/{number}"), wanted, chains, rank)
+
+    return map(numbered, range(count))
