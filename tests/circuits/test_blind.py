@@ -121,7 +121,7 @@ def test_a_head_that_changes_no_answer_is_idle():
 
     circuit, _ = read(Deaf(by_value), Symbols(), Symbols().sample(32, torch.Generator()))
     assert circuit.mechanisms == {(0, 0): Mean()}
-    with pytest.raises(HeadwayError, match="there is no circuit to find|has not learnt the task"):
+    with pytest.raises(HeadwayError, match=r"there is no circuit to find|has not learnt the task"):
         discover(Deaf(by_value), Symbols(), threshold=None)
 
 

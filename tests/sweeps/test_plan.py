@@ -157,7 +157,6 @@ def test_a_plan_file_that_is_none_is_refused_in_one_line(tmp_path, content, comp
         ("no/such.py", [], "no/such.py: No such file or directory"),
         ("fast", ["seed"], "'seed' is not FIELD=VALUE"),
         ("fast", ["seed=1,1"], "two configs are called seed=1"),
-        ("fast", ["n_layer=1"], "n_layer is not a field: did you mean n_layers or model.n_layers?"),
         ("fast", ["every=1,2"], "cell every=1: training.curriculum.every is a field of growing"),
         ("fast", ["n_heads=1..4"], "cell n_heads=3: model.n_heads = 3 is not allowed: it must be"),
         ("fast", ["seed=0..9999", "model.n_layers=1..11"], "110000 is not allowed: it must be at"),
