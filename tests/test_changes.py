@@ -41,9 +41,8 @@ def made(source, *words):
 
 
 def complaint_of(source, *words):
-    with pytest.raises(HeadwayError) as error:
+    with pytest.raises(HeadwayError, match=r"^[^\n]*$") as error:
         made(source, *words)
-    assert "\n" not in str(error.value)
     return str(error.value)
 
 
@@ -68,10 +67,7 @@ def complaint_of(source, *words):
             ["composition", "curriculum=scheduled", "order=falling", "every=9"],
             changed(composition(), {"training.curriculum": Scheduled("falling", 9)}),
         ),
-        (
-            ["fast", "learnt=0.2"],
-            changed(fast(), {"training.curriculum": Deepening(0.2)}),
-        ),
+        (["fast", "learnt=0.2"], changed(fast(), {"training.curriculum": Deepening(0.2)})),
     ],
 )
 def test_words_change_a_recipe_field_by_field(words, config):
@@ -124,13 +120,9 @@ def test_a_field_that_a_recipe_takes_is_passed_to_it():
             "training.curriculum.every is a field of growing and scheduled and trained, not of"
             " deepening: add training.curriculum=growing or scheduled",
         ),
-        (
-            ["fast", "mixture=true", "task.order=shallow-first"],
-            "(task.n_depths = 1)",
-        ),
+        (["fast", "mixture=true", "task.order=shallow-first"], "(task.n_depths = 1)"),
         (["fast", "optimizer=sgd"], "it must be 0 with training.optimizer = sgd"),
         (["slow"], "recipe = 'slow' is not allowed: it must be one of fast, "),
-        (["no.py"], "no.py: No such file"),
     ],
 )
 def test_what_a_recipe_cannot_be_is_told_in_one_line(words, complaint):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import headway
+from commands import headway, python, refused
 from headway import cli
 from headway.changes import annotations, changed, config_asked_for
 from headway.cli import Parser, uses
@@ -43,10 +43,8 @@ def test_options_may_stand_among_words():
 
 
 @pytest.mark.parametrize("verb", ["reproduce", "claims"])  # in one, the option may be left out
-def test_the_choices_of_an_option_are_told(verb, capsys):
-    with pytest.raises(SystemExit):
-        cli.main([verb, "--scale", "bogus"])
-    said = capsys.readouterr().err
+def test_the_choices_of_an_option_are_told(verb):
+    said = refused(verb, "--scale", "bogus")
     allowed = "scale = 'bogus' is not allowed: it must be one of smoke, small, fresh, paper"
     assert said == f"headway: {allowed}\n"
 
@@ -74,7 +72,7 @@ def test_help_lists_the_verbs(tmp_path):
     assert max(map(len, shown.stdout.splitlines())) <= 80
 
 
-def test_nothing_waits_for_torch_that_does_not_need_it(tmp_path):
+def test_nothing_waits_for_torch_that_does_not_need_it():
     code = (
         "import contextlib, io, sys, headway\n"
         "from headway import cli\n"
@@ -87,8 +85,7 @@ def test_nothing_waits_for_torch_that_does_not_need_it(tmp_path):
         "for verb in (*cli.VERBS, *cli.added_verbs()): main(verb, '--help')\n"
         "print([name for name in ('torch', 'matplotlib') if name in sys.modules])\n"
     )
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout == "[]\n[]\n", shown.stderr
+    assert python(code) == "[]\n[]\n"
 
 
 @pytest.mark.parametrize("verb", EVERY)
@@ -126,14 +123,7 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
         (["train", "--seed", "3"], "--seed is no option: a field is written without dashes, seed="),
         (["train", "fast", "depth", "4"], "fast and depth and 4 are 3 recipes or files: it must"),
         (["train", "no.py"], "no.py: No such file or directory"),
-        (
-            ["train", "--folder"],
-            "argument --folder: expected one argument (see headway tr",
-        ),
-        (
-            ["train", "fast", "--folder", "--changed-task"],
-            "argument --folder: expected one argument",
-        ),
+        (["train", "fast", "--folder", "--changed-task"], "--folder: expected one argument"),
         (["train", "fast", "--resume", "nowhere"], "--resume continues a run as it was begun"),
         (["check"], "Missing from headway check: FILE"),
         (["check", "no.py"], "no.py: No such file or directory"),
@@ -143,40 +133,23 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
         (["train", "--changed-task=true"], "argument --changed-task: ignored explicit argument"),
         (["emergence", "a", "b"], "'b' belongs to no option: headway emergence --help lists them"),
         (["ask", "smollm2"], "'smollm2' belongs to no option: headway ask --help lists them"),
-        (
-            ["theory", "--depht", "3"],
-            "--depht is no option of headway theory (did you mean --dep",
-        ),
-        (["circuit", "nowhere"], "nowhere: there is no run folder here"),
+        (["theory", "--depht", "3"], "--depht is no option of headway theory (did you mean --d"),
         (["circuit"], "the following arguments are required: RUN …"),
         (["circuit", "nowhere", "--threshold", "-1"], "threshold = -1 is not allowed: it must"),
         (["circuit", "nowhere", "--ablation", "none"], "ablation = 'none' is not allowed: it must"),
-        (["circuit", "nowhere", "--certify"], "nowhere: there is no run folder here"),
         (["arena", "--planted", "-1"], "planted = -1 is not allowed"),
         (["claims", "--file", ".md"], "file = '.md' is not allowed: it must"),
         (["claims", "--file", "no/a.md"], "'no/a.md' is not allowed: it must"),
         (["claims", "--file", "/proc/a.md"], "cannot write /proc/a.md: "),
         (["claims", "--file", "a" * 300 + ".md"], "aaa.md: File name too long"),
-        (["emergence", "nowhere"], "nowhere: there is no run folder here"),
         (["report", "nowhere"], "nowhere: there is no run folder here"),
         (["runs", "nowhere"], "nowhere: there is no such folder"),
         (["serve"], "runs: there is no such folder"),
-        (["serve", ".", "--port", "65536"], "port = 65536 is not allowed: it must be a whole"),
         (["runs", ".", "--where", "bogus=1"], "bogus is not a field: there are task.*"),
         (["runs", ".", "--table", "a.txt"], "file = 'a.txt' is not allowed: it must be one that"),
         (["sweep", "seed=1", "seed=2"], "seed is named twice"),
         (["sweep", "--workers", "0"], "workers = 0 is not allowed: it must be a whole number"),
         (["sweep", "--engine", "slurm"], "engine = 'slurm' is not allowed: it must be one of"),
-        (["sweep", "--address", "h:1"], "--address and --gpus-per-run are options of --engine ray"),
-        (
-            ["sweep", "--engine", "ray", "--gpus-per-run", "inf"],
-            "gpus_per_run = inf is not allowed: it must be from 0 to 1, or a whole number",
-        ),
-        (["sweep", "--engine", "ray", "--address", "x"], "address = 'x' is not allowed: it must"),
-        (
-            ["sweep", "--engine", "ray", "--address", "127.0.0.1:9"],
-            "no Ray cluster can be reached at 127.0.0.1:9: Connection refused",
-        ),
         (
             ["demo", "--depth", "0"],
             "--depth is no option: a field is written without dashes, dep",
@@ -191,26 +164,18 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
 )
 def test_bad_input_is_one_line_and_exit_code_2(tmp_path, args, complaint, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as stop:
-        cli.main(list(args))
-    assert stop.value.code == 2
-    told, complained = capsys.readouterr()
-    assert told == ""
+    complained = refused(*args)
+    assert capsys.readouterr().out == ""
     assert complained.startswith("headway: ")
-    assert complained.count("\n") == 1
     assert complaint in complained
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_is_no_file_to_write(tmp_path, monkeypatch, capsys):
+def test_a_folder_is_no_file_to_write(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.md").mkdir()
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["claims", "--file", "a.md"])
-    assert stop.value.code == 2
-    told, complained = capsys.readouterr()
-    assert told == ""
-    assert "is not allowed: it must be a file, not a folder\n" in complained
+    told = refused("claims", "--file", "a.md")
+    assert "is not allowed: it must be a file, not a folder\n" in told
 
 
 def test_bad_input_ends_the_program_too(tmp_path):

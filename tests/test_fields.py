@@ -10,6 +10,7 @@ from annotated_types import Ge, Gt, Le, Lt, MultipleOf
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commands import refusing
 from headway.errors import HeadwayError
 from headway.fields import (
     AtLeastOne,
@@ -52,16 +53,10 @@ class Config:
         ({"count": True}, "model.count = True is not allowed: it must be a whole number of at"),
         ({"count": 2.0}, "model.count = 2.0"),
         ({"count": "2"}, "model.count = '2'"),
-        (
-            {"rate": math.nan},
-            "model.rate = nan is not allowed: it must be a number above 0 and bel",
-        ),
+        ({"rate": math.nan}, "rate = nan is not allowed: it must be a number above 0 and bel"),
         ({"rate": math.inf}, "model.rate = inf"),
         ({"rate": "0.1"}, "model.rate = '0.1'"),
-        (
-            {"share": 1.0},
-            "model.share = 1.0 is not allowed: it must be a number of at least 0 and ",
-        ),
+        ({"share": 1.0}, "share = 1.0 is not allowed: it must be a number of at least 0 and "),
         ({"width": 3}, "it must be a whole number of at least 2 and of at most 64 and even"),
         ({"order": "left"}, "model.order = 'left' is not allowed: it must be one of up, down"),
         ({"order": ["up"]}, "model.order = ['up']"),
@@ -69,20 +64,15 @@ class Config:
         ({"pair": [0.5, 0.5]}, "model.pair = [0.5, 0.5]"),
         ({"pair": (0.5, 1.0)}, "model.pair = (0.5, 1.0)"),
         ({"some": (1, 0)}, "model.some = (1, 0) is not allowed: it must be numbers"),
-        (
-            {"limit": -1.0},
-            "model.limit = -1.0 is not allowed: it must be a number of at least 0 an",
-        ),
+        ({"limit": -1.0}, "limit = -1.0 is not allowed: it must be a number of at least 0 an"),
         ({"limit": "none"}, "and below 1e+38 or none"),
         ({"name": 3}, "model.name = 3 is not allowed: it must be text"),
         ({"is_on": 1}, "model.is_on = 1 is not allowed: it must be true or false"),
     ],
 )
 def test_what_an_annotation_does_not_allow_is_refused_by_name(fields, complaint):
-    with pytest.raises(HeadwayError) as refusal:
+    with refusing(complaint):
         Config(**fields)
-    assert complaint in str(refusal.value)
-    assert "\n" not in str(refusal.value)
 
 
 configs = st.builds(
@@ -103,22 +93,6 @@ def test_json_is_the_config_there_and_back(config):
     data = to_json(config)
     assert from_json(Config, json.loads(json.dumps(data)), "model.") == config
     assert list(data) == list(hints_of(Config))
-
-
-@pytest.mark.parametrize(
-    ("change", "complaint"),
-    [
-        ({"counts": 3}, "model.counts is not a field: the fields are count, rate, share, "),
-        ({"count": None}, "model.count = None"),
-        ({"count": 1.5}, "model.count = 1.5"),
-        ({"pair": [0.5]}, "model.pair = [0.5] is not allowed: it must be 2 numbers"),
-        ({"rate": "1"}, "model.rate = '1'"),
-    ],
-)
-def test_json_that_is_no_config_is_refused_by_name(change, complaint):
-    with pytest.raises(HeadwayError) as refusal:
-        from_json(Config, {**to_json(Config()), **change}, "model.")
-    assert complaint in str(refusal.value)
 
 
 def test_json_must_have_every_field():

@@ -17,24 +17,18 @@ def run(tmp_path_factory):
     return taken_apart(tmp_path_factory.mktemp("taken apart"))
 
 
-def test_power_cuts(tmp_path):
+@pytest.mark.parametrize(
+    ("area", "count", "tries"),
+    [
+        ("power cuts", 8, lambda tried, folder, _: power_cuts(tried, 8, 0, folder)),
+        ("failing calls", 8, lambda tried, folder, _: failing_calls(tried, 8, 0, folder)),
+        ("crash points", 11, lambda tried, folder, run: crash_points(tried, 20, folder, run)),
+    ],
+)
+def test_what_ends_anywhere_goes_on(area, count, tries, tmp_path, run):
     tried = Tried()
-    power_cuts(tried, 8, 0, tmp_path)
-    assert tried.counts["power cuts"] == 8
-    assert not tried.failed
-
-
-def test_failing_calls(tmp_path):
-    tried = Tried()
-    failing_calls(tried, 8, 0, tmp_path)
-    assert tried.counts["failing calls"] == 8
-    assert not tried.failed
-
-
-def test_crash_points(tmp_path, run):
-    tried = Tried()
-    crash_points(tried, 20, tmp_path, run)
-    assert tried.counts["crash points"] == 11
+    tries(tried, tmp_path, run)
+    assert tried.counts[area] == count
     assert not tried.failed
 
 

@@ -5,12 +5,7 @@ from math import comb
 
 import pytest
 
-from headway.intervals import (
-    chance_of_at_most,
-    clopper_pearson_low,
-    draws_for,
-    failures_allowed,
-)
+from headway.intervals import chance_of_at_most, clopper_pearson_low, draws_for, failures_allowed
 
 
 def at_least(successes: int, count: int, share: float) -> float:

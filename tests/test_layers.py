@@ -2,14 +2,13 @@
 
 import ast
 import re
-import subprocess
-import sys
 import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from commands import python
 from headway.tasks import KINDS
 
 SOURCE = Path(__file__).parent.parent / "src" / "headway"
@@ -146,8 +145,7 @@ def test_the_core_loads_no_plotting_and_no_language_model():
         " 'anywidget', 'ipywidgets');"
         "print([name for name in names if name in sys.modules])"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"
+    assert python(code) == "[]\n"
 
 
 def test_the_rooms_whose_shapes_are_checked_are_there():

@@ -1,12 +1,11 @@
 import importlib.util
-import subprocess
-import sys
 from pathlib import Path
 
 import nbformat
 import pytest
 from IPython.core.formatters import HTMLFormatter
 
+from commands import python
 from headway import Circuit
 from headway.circuits import AttentionPath
 from headway.notebook import register
@@ -49,11 +48,6 @@ def loaded():
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def python(code):
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
 
 
 def test_the_widget_is_stored_as_a_picture():
@@ -111,4 +105,4 @@ def test_elsewhere_nothing_is_loaded(before):
         f"import sys; {before} import headway;"
         "print([name for name in ('IPython', 'headway.report') if name in sys.modules])"
     )
-    assert python(code) == ("['IPython']" if before else "[]")
+    assert python(code).strip() == ("['IPython']" if before else "[]")

@@ -2,8 +2,6 @@
 
 import ast
 import json
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +9,7 @@ from types import ModuleType
 import pytest
 
 import headway
+from commands import python
 
 SOURCE = Path(__file__).parent.parent / "src"
 ROOMS = ("circuits", "language", "models", "report", "sweeps", "tasks", "theory", "training")
@@ -47,8 +46,7 @@ def test_the_first_four_names_load_few_modules():
         "import json, sys; from headway import discover, emergence, fast, train;"
         "print(json.dumps([name for name in sys.modules if name.split('.')[0] == 'headway']))"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert len(json.loads(told.stdout)) <= MOST_MODULES
+    assert len(json.loads(python(code))) <= MOST_MODULES
 
 
 def imports(path: Path):

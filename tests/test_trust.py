@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import headway
+from commands import refused
 from headway import cli, userfile
 from headway.errors import HeadwayError
 from headway.training import Run, train
@@ -60,17 +61,7 @@ def _own_list(tmp_path, monkeypatch, kinds):
     forget_files()
 
 
-def refused(*words, capsys):
-    """What a command says that is refused, which is a line."""
-    with pytest.raises(SystemExit) as stop:
-        cli.main([*map(str, words)])
-    assert stop.value.code == 2
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1
-    return told
-
-
-def test_what_comes_with_a_downloaded_tree_is_not_executed(tmp_path, tiny, monkeypatch, capsys):
+def test_what_comes_with_a_downloaded_tree_is_not_executed(tmp_path, tiny, monkeypatch):
     run = train(tiny, tmp_path / "bundle" / "runs" / "one")
     monkeypatch.chdir(tmp_path / "bundle")
     Path("code.py").write_text('open("executed", "w").close()\n' + OWN)
@@ -87,7 +78,7 @@ def test_what_comes_with_a_downloaded_tree_is_not_executed(tmp_path, tiny, monke
         with pytest.raises(SystemExit):
             cli.main(["check", "runs/one"])
         for verb in ("report", "theory"):
-            told = refused(verb, "runs/one", capsys=capsys)
+            told = refused(verb, "runs/one")
             assert f"'{file}' is not executed" in told
             assert told.endswith(f"headway --trust {file} VERB …\n")
     assert not Path("executed").exists()
@@ -118,7 +109,7 @@ def test_ones_own_work_needs_no_word(tmp_path, monkeypatch, capsys):
 
 
 def test_what_a_script_records_is_found_by_others_and_no_other_function_is_called(
-    tmp_path, monkeypatch, capsys
+    tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
     Path("made.py").write_text(OWN)
@@ -131,30 +122,27 @@ def test_what_a_script_records_is_found_by_others_and_no_other_function_is_calle
     assert config["model"]["builder"] == "make"
     config["model"]["builder"] = "other"
     Path("run/config.json").write_text(json.dumps(config))
-    told = refused("circuit", "run", capsys=capsys)
+    told = refused("circuit", "run")
     assert f"headway --trust {tmp_path}/record.py:other VERB …" in told
-    refused("--trust", "record.py", "circuit", "run", capsys=capsys)
+    refused("--trust", "record.py", "circuit", "run")
     assert not Path("executed").exists()
-    told = refused("--trust", "record.py:other", "circuit", "run", capsys=capsys)
+    told = refused("--trust", "record.py:other", "circuit", "run")
     assert "other returned NoneType: it must be a torch.nn.Module" in told
     assert Path("executed").exists()
 
 
-def test_a_word_of_trust_is_for_one_command_and_the_content_of_the_time(
-    tmp_path, monkeypatch, capsys
-):
+def test_a_word_of_trust_is_for_one_command_and_the_content_of_the_time(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(TASK.read_text().replace("Assignments", "Mine"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "elsewhere"))
     cli.main(["train", "mine.py", *SMALL, "--folder", "one"])
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    capsys.readouterr()
     for words in (["emergence", "one"], ["sweep", "one/clamped"], ["train", "--resume", "one"]):
         forget_files()
         cli.main(["--trust", "mine.py", "train", "--resume", "one"])
         assert userfile.listed() == set()
         forget_files()
-        told = refused(*words, capsys=capsys) if words[0] != "sweep" else ""
+        told = refused(*words) if words[0] != "sweep" else ""
         assert words[0] == "sweep" or f"headway --trust {tmp_path}/mine.py VERB …" in told
     userfile.trust("mine.py")
     Path("mine.py").write_text(Path("mine.py").read_text() + "\n")

@@ -8,6 +8,7 @@ import pytest
 import torch
 from test_likeness import Constant, true_circuit
 
+from commands import refused
 from headway.circuits import Certificate, Circuit, Uniform, certify, discover
 from headway.circuits.certificate import agreements
 from headway.circuits.subject import fresh
@@ -156,17 +157,17 @@ def test_what_a_model_without_attention_does_too_is_not_certified(known):
     assert "a model without attention" in str(trivial)
 
 
-def exit_code(*words: str) -> int:
+def certified(*words: str) -> None:
+    """Calls the verb, whose exit code says whether the circuit was certified."""
     with pytest.raises(SystemExit) as stop:
-        main(list(words))
+        main(["circuit", *words, "--certify", "--agreement", "0.5"])
     assert isinstance(stop.value.code, int)
-    return stop.value.code
 
 
 @pytest.fixture
 def written(run) -> Iterator[dict]:
     """What the verb leaves in the run's folder; the folder is afterwards as it was."""
-    exit_code("circuit", str(run.folder), "--certify", "--agreement", "0.5")
+    certified(str(run.folder))
     yield run.read("certificate.json")
     run.remove("certificate.json")
 
@@ -176,12 +177,8 @@ def test_the_verb_keeps_the_certificate_and_check_reads_it(run, written):
     assert (found.sequences, found.step, found.seed) == (16, 12, 5)
     assert found == replace(certify(run, agreement=0.5), seconds=found.seconds)
     assert faults_of(run.folder) == []
-    for field, value in (
-        ("agreeing", 17),
-        ("confidence", 1.0),
-        ("ablation", "none"),
-        ("seed", "x"),
-    ):
+    wrong = {"agreeing": 17, "confidence": 1.0, "ablation": "none", "seed": "x"}
+    for field, value in wrong.items():
         run.write("certificate.json", {**written, field: value})
         (fault,) = faults_of(run.folder)
         assert f"certificate.json: {field} = " in fault
@@ -203,17 +200,16 @@ def test_a_circuit_in_a_file_is_checked_and_nothing_is_written(run, tmp_path, ca
     file = tmp_path / "circuit.json"
     file.write_text(json.dumps({"heads": data["heads"], "ablation": data["ablation"]}))
     before = {path: path.stat().st_mtime_ns for path in run.folder.rglob("*")}
-    words = ("circuit", str(run.folder), "--certify", "--circuit", str(file))
-    exit_code(*words, "--agreement", "0.5", "--seed", "9")
+    certified(str(run.folder), "--circuit", str(file), "--seed", "9")
     told = capsys.readouterr().out
     assert "drawing 16, of which 4 may disagree" in told
     assert "of 16 fresh sequences agree" in told
     assert max(map(len, told.splitlines())) <= 80
     assert {path: path.stat().st_mtime_ns for path in run.folder.rglob("*")} == before
+    words = ("circuit", run.folder, "--certify", "--circuit", file)
     file.write_text('{"heads": {"L0.H0": "uniform"}}')
-    assert exit_code(*words) == 2
+    refused(*words)
     file.write_text('{"heads": {}, "ablation": []}')
-    assert exit_code(*words) == 2
-    assert "ablation = [] is not allowed" in capsys.readouterr().err
-    assert exit_code(*words, "--trials", "false") == 2
-    assert exit_code("circuit", str(run.folder), "--seed", "9") == 2
+    assert "ablation = [] is not allowed" in refused(*words)
+    refused(*words, "--trials", "false")
+    refused("circuit", run.folder, "--seed", "9")

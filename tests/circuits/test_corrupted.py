@@ -123,12 +123,3 @@ def test_a_task_without_corrupted_sequences_has_other_ablations():
         discover(Planted(), Echo(), ablation="corrupted", sequences=8)
     blind = discover(Planted(), TASK, ablation="mean", sequences=8, trials=False)
     assert "corrupted" in blind.evidence.variants
-
-
-def test_a_model_that_does_not_use_the_repeat_has_no_circuit():
-    class Deaf(Planted):
-        def forward(self, inputs, tap=None):
-            return torch.zeros_like(super().forward(inputs, tap))
-
-    with pytest.raises(HeadwayError, match="no circuit to find"):
-        discover(Deaf(), TASK, sequences=8)

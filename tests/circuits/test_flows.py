@@ -63,9 +63,8 @@ def test_what_is_lost_with_a_path_by_hand():
     assert answers[first] == answers[jump] == ("x_1", "x_2", "x_3")
     assert answers[third] == answers[gather] == ("x_3",)
     assert answers[second] == answers[last] == ("x_2", "x_3")
-    assert (
-        lost_without(Retrieval(depth=3), [AttentionPath.of(0, 0, "previous token")], True) is None
-    )
+    general = [AttentionPath.of(0, 0, "previous token")]
+    assert lost_without(Retrieval(depth=3), general, True) is None
 
 
 def test_what_comes_on_two_ways_is_needed_on_neither():

@@ -17,6 +17,9 @@ def pair(task, count=16, seed=0):
     return task.assemble((symbols, slots)), task.assemble((symbols.roll(1, 0), slots))
 
 
+SHORT = (Retrieval(depth=2, n_chains=2), *pair(Retrieval(depth=2, n_chains=2)))
+
+
 def build(task, seed=0, **shape):
     """A model in which no weight is left at a plain 0 or 1."""
     config = TransformerConfig(n_layers=2, d_model=12, n_heads=2, **shape)
@@ -83,8 +86,7 @@ def test_a_path_carries_the_values_that_are_read_along_it(seed, layer, head, nam
 
 
 def test_a_head_carries_all_that_it_reads():
-    task = Retrieval(depth=2, n_chains=2)
-    clean, corrupted = pair(task)
+    task, clean, corrupted = SHORT
     model = build(task)
     _, ours = model.run_with_cache(clean.inputs)
     _, theirs = model.run_with_cache(corrupted.inputs)
@@ -97,8 +99,7 @@ def test_a_head_carries_all_that_it_reads():
 
 
 def test_a_residual_stream_is_put_where_its_role_stands():
-    task = Retrieval(depth=2, n_chains=2)
-    clean, corrupted = pair(task)
+    task, clean, corrupted = SHORT
     model = build(task)
     _, ours = model.run_with_cache(clean.inputs)
     _, theirs = model.run_with_cache(corrupted.inputs)
@@ -174,15 +175,13 @@ def test_tokens_can_be_patched_along_relations_that_are_no_roles():
     ],
 )
 def test_what_is_no_site_is_refused_in_one_line(site, told):
-    task = Retrieval(depth=2, n_chains=2)
-    clean, corrupted = pair(task)
+    task, clean, corrupted = SHORT
     with pytest.raises(HeadwayError, match=f"^[^\n]*{told}[^\n]*$"):
         patch(build(task), task, clean, corrupted, site)
 
 
 def test_other_layouts_and_kinds_are_refused():
-    task = Retrieval(depth=2, n_chains=2)
-    clean, corrupted = pair(task)
+    task, clean, corrupted = SHORT
     model = build(task)
     with pytest.raises(HeadwayError, match="roles must stand where they stand in clean"):
         patch(model, task, clean, pair(task, seed=1)[0], "L0.H0")
@@ -197,9 +196,9 @@ def test_other_layouts_and_kinds_are_refused():
 class Own(torch.nn.Module):
     """A plain module around the same weights, with eager attention."""
 
-    def __init__(self, model, how):
+    def __init__(self, model):
         super().__init__()
-        self.inner, self.how = model, how
+        self.inner = model
 
     def forward(self, inputs):
         model = self.inner
@@ -209,44 +208,35 @@ class Own(torch.nn.Module):
             mapped = block.attn.qkv(block.ln1(x)).unflatten(-1, (3, model.n_heads, -1))
             q, k, v = mapped.permute(2, 0, 3, 1, 4)
             past = torch.ones(n, n, dtype=torch.bool).tril()
-            if self.how == "sdpa":
-                z = torch.nn.functional.scaled_dot_product_attention(q, k, v, past)
-            elif self.how == "einsum":
-                scores = torch.einsum("bhqd,bhkd->bhqk", q, k) * q.shape[-1] ** -0.5
-                pattern = scores.masked_fill(~past, -torch.inf).softmax(-1)
-                z = torch.einsum("bhkd,bhqk->bhqd", v, pattern)
-            else:  # the first key is no position, and nobody looks at it
-                k, v = (torch.nn.functional.pad(t, (0, 0, 1, 0)) for t in (k, v))
-                seen = torch.nn.functional.pad(past, (1, 0))
-                scores = (q @ k.mT * q.shape[-1] ** -0.5).masked_fill(~seen, -torch.inf)
-                z = scores.softmax(-1) @ v
+            # The first key is no position, and nobody looks at it.
+            k, v = (torch.nn.functional.pad(t, (0, 0, 1, 0)) for t in (k, v))
+            seen = torch.nn.functional.pad(past, (1, 0))
+            scores = (q @ k.mT * q.shape[-1] ** -0.5).masked_fill(~seen, -torch.inf)
+            z = scores.softmax(-1) @ v
             x = x + block.attn.out(z.transpose(1, 2).flatten(2))
             x = x + block.mlp(block.ln2(x))
         return model.read(x)
 
 
-@pytest.mark.parametrize("how", ["sdpa", "einsum", "first key"])
-def test_heads_and_paths_of_any_module(how):
-    task = Retrieval(depth=2, n_chains=2)
-    clean, corrupted = pair(task)
+def test_heads_and_paths_of_any_module():
+    task, clean, corrupted = SHORT
     model = build(task)
     for site in ("L0.H1", "L1.H0", "L0.H0 s2←s1", "L1.H1 s0←s2"):
         expected = patch(model, task, clean, corrupted, site)
-        for mine in (Own(model, how), tapped(Own(model, how), clean.inputs)):
+        for mine in (Own(model), tapped(Own(model), clean.inputs)):
             said = patch(mine, task, clean, corrupted, site)
             torch.testing.assert_close(said, expected, atol=1e-5, rtol=0)
         assert (expected - model(clean.inputs)).abs().max() > 1e-3
-    ours = patch_all(Own(model, how), task, clean, corrupted, "heads")
+    ours = patch_all(Own(model), task, clean, corrupted, "heads")
     theirs = patch_all(model, task, clean, corrupted, "heads")
     torch.testing.assert_close(ours.patched, theirs.patched, atol=1e-5, rtol=0)
 
 
 def test_residual_streams_of_other_modules_are_one_line():
-    task = Retrieval(depth=2, n_chains=2)
-    clean, corrupted = pair(task)
+    task, clean, corrupted = SHORT
     for at in ("s2 after layer 0", "s2 embedded"):
         with pytest.raises(HeadwayError, match=r"is a residual stream, .* of Own, heads and paths"):
-            patch(Own(build(task), "sdpa"), task, clean, corrupted, at)
+            patch(Own(build(task)), task, clean, corrupted, at)
 
 
 def test_a_relation_that_leads_elsewhere_is_left_out():

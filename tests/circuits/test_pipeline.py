@@ -6,7 +6,6 @@ import pytest
 
 from headway.circuits import (
     Bench,
-    Certificate,
     Circuit,
     Discovery,
     Paths,
@@ -20,7 +19,6 @@ from headway.circuits import (
 )
 from headway.circuits.emergence import crossing, learnt_in_order
 from headway.circuits.search import free_above
-from headway.cli import main
 from headway.errors import HeadwayError
 from headway.theory import minimum_layers
 from headway.training import Run, RunConfig, held_out, train
@@ -122,16 +120,6 @@ def test_a_circuit_from_a_file_is_certified_as_it_is(solved, found, tmp_path):
     assert not given.evidence.trials
     assert Discovery.from_json(solved.read("circuit_given.json")) == given
     assert saved_discovery(solved).circuit == found.circuit
-
-
-def test_the_circuit_is_certified(solved, found, capsys):
-    main(["circuit", str(solved.folder), "--certify", "--agreement", "0.9"])
-    assert "certified: agreement 0.9" in capsys.readouterr().out
-    certificate = solved.load(Certificate)
-    assert certificate is not None
-    assert certificate.holds
-    assert certificate.is_of(found)
-    assert certificate.ablated_agreeing < certificate.sequences / 2
 
 
 def test_a_circuit_of_another_shape_is_refused(solved, found, tmp_path):

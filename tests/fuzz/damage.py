@@ -45,7 +45,7 @@ OPTIONAL = {
 }
 """Fields that may be missing."""
 
-Way = tuple[str | int, ...]
+Way = tuple[str | int | None, ...]
 """The keys that lead to a value."""
 Alteration = Callable[[Path, random.Random], bool]
 """Alters a file of a run, if it can be altered so."""
@@ -345,18 +345,14 @@ def _damaged(content: bytes, chance: random.Random) -> bytes:
 
 
 def altered(data: Any, chance: random.Random) -> Any:
-    """Data with one value exchanged, left out or given twice, somewhere in it."""
-    if isinstance(data, dict) and data and chance.random() < 0.85:
-        key = chance.choice(list(data))
-        if chance.random() < 0.1:
-            return {name: value for name, value in data.items() if name != key}
-        return {**data, key: altered(data[key], chance)}
-    if isinstance(data, list) and data and chance.random() < 0.85:
-        at = chance.randrange(len(data))
-        if chance.random() < 0.2:
-            return data[:at] + data[at + 1 :] if chance.random() < 0.5 else [*data, data[at]]
-        return [*data[:at], altered(data[at], chance), *data[at + 1 :]]
-    return chance.choice(VALUES)
+    """Data with one value exchanged, left out or, in a list, given twice, somewhere in it."""
+    return exchanged(
+        data,
+        chance.choice([*ways_in(data)][1:]),
+        lambda value: chance.choice(
+            [*VALUES, ..., [*value, *value[:1]] if isinstance(value, list) else None]
+        ),
+    )
 
 
 def fault_of(folder: Path) -> str | None:

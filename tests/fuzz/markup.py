@@ -1,72 +1,62 @@
 """Markup in every leaf of every file of a run: refused when read, or text in every page."""
 
 import contextlib
-import json
-import re
 import shutil
-import threading
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from serving import serving
+
+from fuzz.damage import Way, exchanged, read, ways_in, write
 from fuzz.tried import Tried, is_one_line
 from headway.errors import HeadwayError
 from headway.report import Findings, render
 from headway.report.runs import write_comparison, write_sweep
-from headway.report.server import Server
 from headway.training import Run
 
 MARKUP = (
     "<img src=x onerror=window.hit=1>\"'></script></style><script>window.hit=1</script>"
     "<svg onload=window.hit=1><link rel=stylesheet href=//x.invalid>"
 )
-Place = tuple[str, tuple]
+Place = tuple[str, Way]
 """A file's name, and the way to a leaf in it; one that ends in None leads to a field's name."""
 SETTLED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 Browse = Callable[[str], AbstractContextManager[list[str]]]
 """Opens an address in a browser; what it complains of until it is left."""
 
 
-def leaves(data: Any, way: tuple = ()) -> Iterator[tuple]:
+def leaves(data: Any) -> Iterator[Way]:
     """The ways to leaves, and to names of fields."""
-    if isinstance(data, dict | list):
-        items = data.items() if isinstance(data, dict) else enumerate(data)
-        for key, value in items:
-            if isinstance(data, dict):
-                yield (*way, key, None)
-            yield from leaves(value, (*way, key))
-    else:
-        yield way
+    for way in ways_in(data):
+        if way and isinstance(way[-1], str):
+            yield (*way, None)
+        if not isinstance(at(data, way), dict | list):
+            yield way
 
 
-def altered(data: Any, way: tuple) -> Any:
+def at(data: Any, way: Way) -> Any:
+    """What stands at the end of a way."""
+    for key in way:
+        data = data[key]
+    return data
+
+
+def altered(data: Any, way: Way) -> Any:
     """The data with markup in a leaf, or as a field's name."""
-    key, *rest = way
-    copy = dict(data) if isinstance(data, dict) else list(data)
-    if rest == [None]:
-        return {MARKUP if one == key else one: value for one, value in data.items()}
-    copy[key] = altered(data[key], tuple(rest)) if rest else MARKUP
-    return copy
-
-
-def read(folder: Path, name: str) -> Any:
-    """A file's data; of lines, a list."""
-    text = (folder / name).read_text()
-    return [*map(json.loads, text.splitlines())] if name.endswith("l") else json.loads(text)
-
-
-def put(folder: Path, name: str, data: Any) -> None:
-    """Writes a file's data."""
-    lines = data if name.endswith("l") else [data]
-    (folder / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    if way[-1] is not None:
+        return exchanged(data, way, lambda _: MARKUP)
+    *above, name, _ = way
+    return exchanged(
+        data, (*above,), lambda fields: {MARKUP if k == name else k: v for k, v in fields.items()}
+    )
 
 
 def places(run: Run) -> list[Place]:
     """Every leaf, and every name of a field, in every file of a run's folder."""
     names = sorted(path.name for path in run.folder.glob("*.json*"))
-    return [(name, way) for name in names for way in dict.fromkeys(leaves(read(run.folder, name)))]
+    return [(name, way) for name in names for way in leaves(read(run.folder / name))]
 
 
 def is_read(folder: Path) -> bool:
@@ -86,7 +76,7 @@ def tried_alone(tried: Tried, run: Run, share: int) -> list[Place]:
     for name, way in places(run)[::share]:
         content = (run.folder / name).read_bytes()
         with tried.case("markup", f"{name}: {way}"):
-            put(run.folder, name, altered(read(run.folder, name), way))
+            write(run.folder / name, altered(read(run.folder / name), way))
             if is_read(run.folder):
                 accepted.append((name, way))
         (run.folder / name).write_bytes(content)
@@ -103,7 +93,7 @@ def packed(run: Run, accepted: list[Place], folder: Path) -> list[Path]:
         for name, way in left:
             content = (copy / name).read_bytes()
             try:
-                put(copy, name, altered(read(copy, name), way))
+                write(copy / name, altered(read(copy / name), way))
                 fits = is_read(copy)
             except (KeyError, TypeError, IndexError):  # the way leads through a name that is markup
                 fits = False
@@ -162,33 +152,12 @@ def markup(tried: Tried, run: Run, folder: Path, browse: Browse, share: int = 1)
     runs = [Run.open(one) for one in (*copies, run.folder)]
     pages += [write_comparison(runs, folder / "comparison.html"), write_sweep(folder)]
     urls = [page.as_uri() for page in pages]
-    with serving(folder) as address:
-        urls += [address, *(f"{address}{link}" for link in links_of(address))]
+    with serving(folder) as site:
+        assert MARKUP not in site.page()
+        urls += [site.server.url.rstrip("/") + link for link in ("/", *site.links())]
         for url in urls:
             with tried.case("markup, in a browser", url), browse(url) as complaints:
                 assert not complaints, complaints
     for page in pages:
         assert MARKUP not in page.read_text(), page
     tried.note(f"markup: what is not refused lies in {len(copies)} runs and {len(urls)} pages")
-
-
-@contextlib.contextmanager
-def serving(folder: Path) -> Iterator[str]:
-    """The address of a server of the folder."""
-    server = Server(folder, 0)
-    thread = threading.Thread(target=server.serve_forever, args=[0.02])
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-def links_of(address: str) -> list[str]:
-    """The runs that a server lists."""
-    with urllib.request.urlopen(address) as answer:
-        page = answer.read().decode()
-    assert MARKUP not in page
-    return re.findall(r'href="(/run/[^"]*)"', page)

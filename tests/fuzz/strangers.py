@@ -57,15 +57,7 @@ def make():
 """
 
 ON_RUN = (
-    *(
-        "check",
-        "theory",
-        "circuit",
-        "circuit --certify",
-        "emergence",
-        "depend",
-        "truncate",
-    ),
+    *("check", "theory", "circuit", "circuit --certify", "emergence", "depend", "truncate"),
     *("report", "serve", "runs", "sweep", "train --resume"),
 )
 """The verbs that take a run's folder."""

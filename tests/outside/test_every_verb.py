@@ -1,15 +1,14 @@
 """Tasks that others wrote, in files that import headway alone, through every verb."""
 
-import threading
-import urllib.request
 from pathlib import Path
 
 import pytest
+from serving import serving
 
 import headway
+from commands import refused
 from headway.cli import main
 from headway.report.cells import cell
-from headway.report.server import Server
 from headway.tasks import task_in
 from in_process import swept_here
 
@@ -32,7 +31,10 @@ def test_every_verb_takes_them(name, tmp_path, monkeypatch, capsys):
 
     assert name in told("check", file, field).lower()
     told("train", file, field, *SMALL, "--folder", "runs/one")
-    assert "L0.H0" in told("circuit", "runs/one", "--threshold", "100", "--sequences", "16")
+    found = told("circuit", "runs/one", "--threshold", "100", "--sequences", "16")
+    assert "L0.H0" in found
+    assert "flow of this task is not" in found
+    assert "how information flows in its task is not known" in refused("theory", "runs/one")
     certificate = headway.certify("runs/one", agreement=0.5)
     assert f"of {certificate.sequences} fresh sequences agree" in str(certificate)
     told("emergence", "runs/one")
@@ -50,13 +52,8 @@ def test_every_verb_takes_them(name, tmp_path, monkeypatch, capsys):
     told("report", "runs/many")
     found = headway.discover("runs/one", threshold=100.0, sequences=16, trials=False)
     assert "headway" in cell(found)
-    with Server(Path("runs"), 0) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        with urllib.request.urlopen(f"{server.url}") as answer:
-            listed = answer.read().decode()
-        server.shutdown()
-    assert name in listed
+    with serving(Path("runs")) as site:
+        assert name in site.page()
 
 
 @pytest.mark.slow

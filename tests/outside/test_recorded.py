@@ -1,19 +1,16 @@
 """A GPT that others wrote, trained by a plain loop of one's own, and recorded."""
 
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
+from nanogpt import GPT
 
 import headway
 from headway.circuits import saved_discovery, saved_timeline
 from headway.cli import main
 from headway.errors import HeadwayError
-
-sys.path.insert(0, str(Path(__file__).parent))
-from nanogpt import GPT
 
 TASK = headway.tasks.Hops(asked=(1,), n_symbols=8, n_places=32)
 

@@ -1,19 +1,15 @@
 """A loop that is recorded trains as one that is not, to the last bit, whatever the module does."""
 
 import random
-import sys
 from contextlib import nullcontext
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from attending import TASK, Busy, Net
 from torch import nn
 
 import headway
-
-sys.path.insert(0, str(Path(__file__).parent))
-from attending import TASK, Busy, Net
 
 
 def state_of(model):

@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 from pages import Written, written
+from serving import serving
 from tiny_runs import tiny_config, trained
 
 from headway.circuits import discover, emergence
@@ -21,6 +22,15 @@ def finished(tmp_path_factory) -> Run:
 def run(finished, tmp_path) -> Run:
     """A copy of the finished run, to do anything to."""
     return Run.open(shutil.copytree(finished.folder, tmp_path / "run"))
+
+
+@pytest.fixture
+def site(finished, tmp_path):
+    """Three runs, two of them in a sweep."""
+    for place in ("alone", "sweep/seed=1", "sweep/seed=2"):
+        shutil.copytree(finished.folder, tmp_path / "runs" / place)
+    with serving(tmp_path / "runs") as site:
+        yield site
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,9 @@ from pages import page_data
 from headway.report.server import Server
 from headway.training import Run
 
+SIDE_BY_SIDE = "/compare/alone/sweep%2Fseed%3D2/"
+"""Where two runs of the fixture `site` are compared."""
+
 
 @dataclass
 class Answer:

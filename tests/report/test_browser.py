@@ -1,8 +1,6 @@
 """In a browser: the page of a run, its circuit over a sequence, and all that moves with time."""
 
-import base64
 import csv
-import gzip
 import io
 import re
 from dataclasses import replace
@@ -12,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from browser import faults
 from every_task import TASKS, taken_apart
-from pages import page_data, written
+from pages import page_data, unpacked, written
 from tiny_runs import ANY_LOSS, tiny_config
 
 from headway.circuits import Circuit, Paths, Uniform, discover
@@ -35,17 +33,13 @@ def data_of(page):
     return page_data(page.file.read_text(encoding="utf-8"))
 
 
-def unpacked(text):
-    return gzip.decompress(base64.b64decode(text))
-
-
 def answers(data, index, variant=0, sequence=0):
     """Hop, answer and whether it is right, of the first query of a sequence at a step."""
     one = data["sequences"][sequence]
     questions, steps = one["questions"], data["answer_steps"]
     nearest = min(range(len(steps)), key=lambda i: abs(steps[i] - index))
     start = (variant * len(steps) + nearest) * len(questions)
-    given = unpacked(one["answers"])[start : start + len(questions)]
+    given = unpacked(one["answers"], -1).tolist()[start : start + len(questions)]
     hops = data["task"]["hops"]
     return [
         [hops[q["hop"]]["label"], one["names"][answer], answer == q["answer"]]
@@ -73,7 +67,7 @@ def test_what_is_shown_is_of_the_moment(visit, learnt):
         for key, path in zip(keys, data["circuit"]["paths"], strict=True)
         for _ in path["cells"][0]
     ]
-    along = unpacked(data["sequences"][0]["along"])
+    along = unpacked(data["sequences"][0]["along"], -1).tolist()
     for index, step in enumerate(data["steps"]):
         shown = seen.go_to(index)
         assert shown["step"] == f"step {step:,}"
@@ -168,7 +162,7 @@ def test_it_plays_once_by_itself_and_not_with_reduced_motion(visit, learnt):
 def test_maps_are_read_cell_by_cell(visit, two_hops):
     seen, data = visit(two_hops), data_of(two_hops)
     attention, size = data["attention"], len(data["sequences"][0]["labels"])
-    values, steps = unpacked(attention["packed"]), len(attention["steps"])
+    values, steps = unpacked(attention["packed"], -1).tolist(), len(attention["steps"])
     box = seen.page.locator(".cells").first
     box.scroll_into_view_if_needed()
     place = box.bounding_box()

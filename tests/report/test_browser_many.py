@@ -4,22 +4,11 @@ import shutil
 
 import pytest
 from browser import Visit, faults
-from serving import add_line, serving
+from serving import SIDE_BY_SIDE, add_line, serving
 
 from headway.circuits import discover
 from headway.errors import HeadwayError
 from headway.training import Run
-
-SIDE_BY_SIDE = "/compare/alone/sweep%2Fseed%3D2/"
-
-
-@pytest.fixture
-def site(finished, tmp_path):
-    """Three runs, two of them in a sweep."""
-    for place in ("alone", "sweep/seed=1", "sweep/seed=2"):
-        shutil.copytree(finished.folder, tmp_path / "runs" / place)
-    with serving(tmp_path / "runs") as site:
-        yield site
 
 
 @pytest.fixture

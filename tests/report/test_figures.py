@@ -31,16 +31,6 @@ def test_only_what_the_folder_has_data_for(unfinished, tmp_path):
     assert set(save_figures(run)) == {"losses"}
 
 
-def test_the_same_folder_gives_the_same_bytes(run):
-    first = {p.name: p.read_bytes() for path in save_figures(run).values() for p in both(path)}
-    second = {p.name: p.read_bytes() for path in save_figures(run).values() for p in both(path)}
-    assert first == second
-
-
-def both(path):
-    return path, path.with_suffix(".png")
-
-
 def test_a_figure_is_asked_for_by_its_name(finished, unfinished):
     for name in ALL:
         assert svg_bytes(figure(finished.folder, name), "title").startswith(b"<?xml")

@@ -253,10 +253,6 @@ def test_a_certificate_of_another_circuit_is_refused(run):
         Findings.of(run)
 
 
-def test_the_same_folder_gives_the_same_page(run):
-    assert report(run) == report(run)
-
-
 def test_numbers_that_are_not_finite_are_null(finished):
     page = run_page(Findings.of(finished))
     text = to_json(replace(page, model=[math.nan, -math.inf, 1.0], title="</script><b>"))

@@ -1,24 +1,10 @@
 """Several runs at once in the browser: sweeps, runs side by side, and the list that leads there."""
 
-import shutil
-
 import pytest
 from pages import numbers, said
-from serving import add_line, serving
+from serving import SIDE_BY_SIDE, add_line
 
 from headway.training import Run
-
-
-@pytest.fixture
-def site(finished, tmp_path):
-    """Three runs, two of them in a sweep."""
-    for place in ("alone", "sweep/seed=1", "sweep/seed=2"):
-        shutil.copytree(finished.folder, tmp_path / "runs" / place)
-    with serving(tmp_path / "runs") as site:
-        yield site
-
-
-SIDE_BY_SIDE = "/compare/alone/sweep%2Fseed%3D2/"
 
 
 @pytest.mark.parametrize(

@@ -20,13 +20,9 @@ def tried_on(run, folder, count, share=1):
     return tried
 
 
-def test_nothing_of_strangers_folders_is_executed(tmp_path, run):
-    assert not tried_on(run, tmp_path, 20, share=6).failed
-
-
-@pytest.mark.slow
-def test_nothing_of_thousands_of_strangers_folders_is_executed(tmp_path, run):
-    assert not tried_on(run, tmp_path, 2000, share=6).failed
+@pytest.mark.parametrize("count", [20, pytest.param(2000, marks=pytest.mark.slow)])
+def test_nothing_of_strangers_folders_is_executed(tmp_path, run, count):
+    assert not tried_on(run, tmp_path, count, share=6).failed
 
 
 def test_what_is_executed_of_them_is_seen(tmp_path, run, monkeypatch):

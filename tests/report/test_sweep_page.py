@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pages import page_data, table
 
+from commands import refused
 from headway import cli
 from headway.errors import HeadwayError
 from headway.models import TransformerConfig
@@ -196,6 +197,4 @@ def test_a_folder_without_runs_is_one_clear_line(sweep, tmp_path):
     with pytest.raises(HeadwayError, match=r"plan\.json is corrupted"):
         write_sweep(sweep)
     (tmp_path / "file").write_text("")
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["report", str(tmp_path / "file")])
-    assert stop.value.code == 2
+    refused("report", tmp_path / "file")

@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 from watched import Seen, is_alive, put, stamps, until, workers_of
 
+from fuzz.runs import kept, require_same
 from headway.errors import HeadwayError
 from headway.sweeps import LocalEngine, Plan, sweep, table
 from headway.sweeps.sweep import LOST, TRIES
@@ -27,16 +27,6 @@ KILLS = 10
 
 def done(folder: Path) -> list[str]:
     return sorted(path.parent.name for path in folder.glob("*/outcome.json"))
-
-
-def same_weights(one: Run, other: Run) -> bool:
-    a, b = one.model().state_dict(), other.model().state_dict()
-    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
-
-
-def without_times(run: Run) -> list[dict]:
-    timed = ("seconds", "examples_per_second")
-    return [{k: v for k, v in line.items() if k not in timed} for line in run.metrics()]
 
 
 def test_every_run_is_trained_once_by_one_worker(plan, tmp_path, engine):
@@ -53,7 +43,7 @@ def test_every_run_is_trained_once_by_one_worker(plan, tmp_path, engine):
     assert events.became("running") == events.became("done") == ["r0", "r1", "r2"]
     assert [row["status"] for row in table(tmp_path / "s")] == ["done"] * 3
     alone = train(runs.runs["r1"], tmp_path / "alone")
-    assert same_weights(Run.open(tmp_path / "s" / "r1"), alone)
+    require_same(kept(Run.open(tmp_path / "s" / "r1")), kept(alone))
 
     before, events = stamps(tmp_path / "s"), Seen()
     more = Plan("p", {**runs.runs, "new": replace(runs.runs["r0"], seed=7)})
@@ -168,31 +158,14 @@ def test_a_worker_that_is_killed_is_replaced_and_its_run_resumed(plan, tmp_path,
     sweep(runs, folder, engine, watch=watch)
     assert events.became("waiting") == ["r0"]
     assert sorted(events.became("done")) == ["r0", "r1"]
-    assert same_weights(Run.open(folder / "r0"), train(runs.runs["r0"], tmp_path / "alone"))
+    require_same(kept(Run.open(folder / "r0")), kept(train(runs.runs["r0"], tmp_path / "alone")))
 
 
-KILLING = """
-import os, signal
-from dataclasses import dataclass
-import torch, headway
-
-@dataclass(frozen=True)
-class Killing{number}(headway.Task):
-    depth: int = 1
-    vocabulary = 5
-    def draw(self, count, generator):
-        if count == 7:
-            os.kill(os.getpid(), signal.SIGSEGV)
-        return (torch.randint(5, (count, 3), generator=generator),)
-    def assemble(self, draws):
-        return headway.Batch(draws[0], draws[0][:, -1:, None])
-"""
-
-
-def test_a_run_that_kills_its_worker_again_and_again_is_given_up(plan, tmp_path):
-    (tmp_path / "killing.py").write_text(KILLING.format(number=os.getpid()))
+def test_a_run_that_kills_its_worker_again_and_again_is_given_up(plan, own_file, tmp_path):
+    dies = "import os, signal; count == 7 and os.kill(os.getpid(), signal.SIGSEGV)"
+    own_file.write_text(own_file.read_text().replace("return (torch", f"{dies}; return (torch"))
     good = plan(1, batch_size=7).runs["r0"]
-    kill = replace(good, task=task_in(str(tmp_path / "killing.py"))())
+    kill = replace(good, task=task_in(str(own_file))())
     runs, events = Plan("p", {"bad": kill, "good": good}), Seen()
     board = sweep(runs, tmp_path / "s", LocalEngine(1), watch=events)
     assert events.became("waiting") == ["bad"] * (TRIES - 1)
@@ -281,10 +254,7 @@ def test_a_sweep_killed_at_random_moments_goes_on(plan, tmp_path, sweeping):
     assert before.items() <= stamps(folder).items()
     assert not any(map(is_alive, orphans))
     for name in runs.runs:
-        there, expected = Run.open(folder / name), Run.open(whole / name)
-        assert there.status == "done"
-        assert same_weights(there, expected)
-        assert without_times(there) == without_times(expected)
+        require_same(kept(Run.open(folder / name)), kept(Run.open(whole / name)))
     figures = ("name", "status", "seed", "step", "val_loss", "test_loss", "attempts")
     assert [[row[f] for f in figures] for row in table(folder)] == [
         [row[f] for f in figures] for row in table(whole)
@@ -309,5 +279,4 @@ def test_workers_end_with_their_parent_and_the_next_sweep_goes_on(plan, tmp_path
     assert before.items() <= stamps(folder).items()
     assert not {name.split("/")[0] for name in before} & set(events.became("running"))
     assert done(folder) == ["r0", "r1", "r2"]
-    alone = train(runs.runs["r1"], tmp_path / "alone")
-    assert same_weights(Run.open(folder / "r1"), alone)
+    require_same(kept(Run.open(folder / "r1")), kept(train(runs.runs["r1"], tmp_path / "alone")))

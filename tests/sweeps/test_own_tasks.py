@@ -34,24 +34,23 @@ def test_workers_train_a_task_from_a_file(swept, own_runs, own_file, tmp_path):
     assert again == []
 
 
-def test_a_task_whose_file_is_gone_fails_once(swept, own_runs, own_file, tmp_path):
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_a_task_whose_file_is_gone_or_has_changed_fails_once(
+    swept, own_runs, own_file, tmp_path, is_gone
+):
+    text = own_file.read_text()
     own_file.unlink()
+    if not is_gone:
+        own_file.write_text(text + "# and a remark\n")
     begun, board = swept(own_runs, tmp_path / "s")
     assert begun == [*own_runs.runs] == board.named("failed")
+    why = "there is no such file" if is_gone else "has changed since you trusted it"
     for name, run in board.runs.items():
-        assert f"'{own_file}': there is no such file" in run.message
+        assert why in run.message
         assert run.message.count("\n") == 0
         outcome = Run(tmp_path / "s" / name, own_runs.runs[name]).outcome()
         assert (outcome["status"], outcome["message"]) == ("failed", run.message)
     assert swept(own_runs, tmp_path / "s")[0] == []
-
-
-def test_a_task_whose_file_has_changed_fails_once(swept, own_runs, own_file, tmp_path):
-    own_file.write_text(own_file.read_text() + "# and a remark\n")
-    begun, board = swept(own_runs, tmp_path / "s")
-    assert begun == [*own_runs.runs] == board.named("failed")
-    for run in board.runs.values():
-        assert "has changed since you trusted it" in run.message
 
 
 def test_a_task_that_breaks_while_it_draws_fails_once(swept, own_file, tmp_path, tiny):

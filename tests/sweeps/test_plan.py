@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from commands import refusing
 from headway.changes import carried_lines, changed
 from headway.errors import HeadwayError
 from headway.sweeps import Plan, default_folder, grid, load_plan, sweep
@@ -101,44 +102,27 @@ def test_a_plan_file_is_crossed_with_a_grid(tmp_path):
         load_plan(path, ["seed=3"])
 
 
-TASK = """
-from dataclasses import dataclass
-import torch
-import headway
-@dataclass(frozen=True)
-class Same(headway.Task):
-    depth: int = 2
-    vocabulary = 5
-    def draw(self, count, generator):
-        return (torch.randint(5, (count, self.depth), generator=generator),)
-    def assemble(self, draws):
-        return headway.Batch(draws[0], draws[0][:, -1:, None])
-"""
-
-
-def test_a_file_with_a_task_is_crossed_with_a_grid(tmp_path, kinds):
-    path = tmp_path / "same.py"
-    path.write_text(TASK)
-    plan = load_plan(path, ["depth=1..2", "seed=0,1"])
-    assert plan.name == "same"
-    assert list(plan.runs) == [f"depth={d},seed={s}" for d in (1, 2) for s in (0, 1)]
-    task = plan.runs["depth=2,seed=1"].task
-    assert plan.runs["depth=2,seed=1"] == own(task, seed=1)
-    assert grid(str(path), {"depth": [1]}).runs["depth=1"].task == replace(task, depth=1)
+def test_a_file_with_a_task_is_crossed_with_a_grid(own_file, kinds):
+    path = own_file
+    plan = load_plan(path, ["back=1..2", "seed=0,1"])
+    assert plan.name == "doubles"
+    assert list(plan.runs) == [f"back={b},seed={s}" for b in (1, 2) for s in (0, 1)]
+    task = plan.runs["back=2,seed=1"].task
+    assert plan.runs["back=2,seed=1"] == own(task, seed=1)
+    assert grid(str(path), {"back": [1]}).runs["back=1"].task == replace(task, back=1)
     assert list(load_plan(path).runs) == ["seed=0"]
-    path.write_text(TASK + "def plan():\n    return [headway.fast(seed=4)]\n")
+    path.write_text(path.read_text() + "\ndef plan():\n    return [headway.fast(seed=4)]\n")
     assert load_plan(path).runs == {"seed=4": fast(seed=4)}
 
 
-def test_a_plan_that_came_with_its_tasks_file_executes_nothing(tmp_path, kinds):
-    path, folder = tmp_path / "same.py", tmp_path / "sweep"
-    path.write_text(TASK)
-    sweep(load_plan(path), folder, engine=Nothing())
-    assert list(load_plan(folder).runs) == ["seed=0"]
-    path.write_text("raise AssertionError('executed')")
-    del kinds["same"]
+def test_a_plan_that_came_with_its_tasks_file_executes_nothing(tmp_path, own_file, kinds):
+    folder = tmp_path / "sweep"
+    sweep(load_plan(own_file), folder, engine=Nothing())
+    (config,) = load_plan(folder).runs.values()
+    own_file.write_text("raise AssertionError('executed')")
+    del kinds[config.task.kind]
     moved = folder.rename(tmp_path / "moved")
-    text = (moved / "plan.json").read_text().replace("same.py", "other.py")
+    text = (moved / "plan.json").read_text().replace("doubles.py", "other.py")
     (moved / "plan.json").write_text(text)
     (tmp_path / "other.py").write_text("raise AssertionError('executed')")
     with pytest.raises(HeadwayError, match=r"plan\.json: task\.defined\.file = .*is not executed"):
@@ -148,8 +132,6 @@ def test_a_plan_that_came_with_its_tasks_file_executes_nothing(tmp_path, kinds):
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        ("x = 1", "defines no task: it must have"),
-        ("def plan(:", "some.py, line 1: SyntaxError"),
         ("def plan():\n    return 1 / 0", "some.py, line 2: ZeroDivisionError: division by zero"),
         (FILE.format(returned="None"), "plan() returned None: it must be a list of RunConfig"),
         (FILE.format(returned="[]"), "plan() returned no configs"),
@@ -164,11 +146,8 @@ def test_a_plan_that_came_with_its_tasks_file_executes_nothing(tmp_path, kinds):
 def test_a_plan_file_that_is_none_is_refused_in_one_line(tmp_path, content, complaint):
     path = tmp_path / "some.py"
     path.write_text(content)
-    with pytest.raises(HeadwayError) as error:
+    with refusing(complaint, "some"):
         load_plan(path)
-    assert complaint in str(error.value)
-    assert "some" in str(error.value)
-    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -177,24 +156,15 @@ def test_a_plan_file_that_is_none_is_refused_in_one_line(tmp_path, content, comp
         ("fats", [], "plan = 'fats' is not allowed: it must be one of fast, "),
         ("no/such.py", [], "no/such.py: No such file or directory"),
         ("fast", ["seed"], "'seed' is not FIELD=VALUE"),
-        ("fast", ["seed=1", "seed=2"], "seed is named twice"),
         ("fast", ["seed=1,1"], "two configs are called seed=1"),
-        ("fast", ["n_layer=1"], "n_layer is not a field: did you mean n_layers or model.n_layers?"),
-        ("fast", ["bogus=1"], "bogus is not a field: there are task.*, model.*, training.*, "),
         ("fast", ["every=1,2"], "cell every=1: training.curriculum.every is a field of growing"),
-        (
-            "fast",
-            ["model.n_heads=1..4"],
-            "in the grid's cell n_heads=3: model.n_heads = 3 is not allowed: it must be a divisor",
-        ),
+        ("fast", ["n_heads=1..4"], "cell n_heads=3: model.n_heads = 3 is not allowed: it must be"),
         ("fast", ["seed=0..9999", "model.n_layers=1..11"], "110000 is not allowed: it must be at"),
     ],
 )
 def test_a_grid_that_does_not_fit_is_refused_in_one_line(source, texts, complaint):
-    with pytest.raises(HeadwayError) as error:
+    with refusing(complaint):
         load_plan(source, texts)
-    assert complaint in str(error.value)
-    assert "\n" not in str(error.value)
 
 
 def test_an_empty_axis_or_plan_is_refused():

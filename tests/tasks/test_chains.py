@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway.errors import HeadwayError
+from commands import refusing
 from headway.tasks import Conditional, Retrieval
 from headway.tasks.retrieval import rotation
 
@@ -122,15 +122,6 @@ def test_position_code_is_sines_then_cosines(task, seed):
         torch.testing.assert_close(here, expected.expand_as(here), atol=1e-5, rtol=0)
 
 
-@given(task=st.one_of(retrieval, conditional()), seed=seeds)
-@quick
-def test_the_same_seed_gives_the_same_batch(task, seed):
-    once, again, other = (sample(task, seed=s) for s in (seed, seed, seed + 1))
-    for field in ("inputs", "targets", "roles"):
-        assert torch.equal(getattr(once, field), getattr(again, field))
-    assert not torch.equal(once.targets, other.targets)
-
-
 FREE = {
     Retrieval(depth=2, n_chains=2, d_token=2): {"s0": 2, "s2": 2, "s4": 2},
     Conditional(n_values=2, n_chains=4, d_token=2): {"a": 4, "xy.z": 4, "xy.x": 1, "xy.y": 1},
@@ -172,10 +163,8 @@ REFUSED = [
 
 @pytest.mark.parametrize(("cls", "field", "value", "allowed"), [*REFUSED, *OWN])
 def test_bad_configs_are_refused_by_name(cls, field, value, allowed):
-    with pytest.raises(HeadwayError) as refusal:
+    with refusing(f"task.{field} = {value}", allowed):
         cls(**{field: value})
-    assert f"task.{field} = {value}" in str(refusal.value)
-    assert allowed in str(refusal.value)
 
 
 def hops_followed(tokens, query):

@@ -1,18 +1,18 @@
 """A user's task that does not keep its word is told so, in one line that names the attribute."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 from wrong_tasks import GOOD, WRONG
 
+from commands import python
 from headway.tasks import KINDS, check_task
 from headway_experiments.arena import Labelled
 
 PROGRAM = """
 import json, sys
 from headway import HeadwayError, check_task
+from commands import python
 from headway.tasks import KINDS
 from headway.userfile import load
 told = {}
@@ -37,12 +37,7 @@ def told(tmp_path_factory) -> dict[str, list[str]]:
         file = folder / f"task_{i}.py"
         file.write_text(text)
         files[name] = str(file)
-    command = [sys.executable, "-c", PROGRAM]
-    done = subprocess.run(
-        command, input=json.dumps(files), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(python(PROGRAM, input=json.dumps(files)))
 
 
 def test_nothing_is_wrong_with_a_task_that_keeps_its_word(told):

@@ -8,18 +8,11 @@ from itertools import count
 import pytest
 import torch
 
+from commands import refusing
 from headway import userfile
 from headway.cli import added_verbs, main
 from headway.errors import HeadwayError
-from headway.tasks import (
-    KINDS,
-    Batch,
-    Retrieval,
-    Task,
-    task_from_json,
-    task_in,
-    task_to_json,
-)
+from headway.tasks import KINDS, Batch, Retrieval, Task, task_from_json, task_in, task_to_json
 from headway.tasks.registry import change_of, find, keep
 from headway.training.recipes import RECIPES
 
@@ -104,35 +97,6 @@ def test_one_of_several_tasks_is_named(tmp_path, name):
         task_in(f"{file}:Other")
 
 
-def test_a_file_without_a_whole_task_is_refused(tmp_path, name):
-    file = tmp_path / "mine.py"
-    file.write_text("x = 1\n")
-    with pytest.raises(HeadwayError, match="defines no task: it must have a frozen dataclass that"):
-        task_in(str(file))
-    half = BODY.partition("    def assemble")[0]
-    written(file, name, body=half)
-    with pytest.raises(HeadwayError, match=f"{name} has no assemble: a task must have it"):
-        task_in(str(file))
-
-
-@pytest.mark.parametrize(
-    ("base", "fields", "complaint"),
-    [
-        ("Task", "    size: int\n", r"mine\.py, line 7: {name}\.size has no default"),
-        (
-            "Retrieval",
-            "    kind = 'retrieval'\n",
-            "must be another name than that of headway.tasks",
-        ),
-    ],
-)
-def test_a_task_that_cannot_be_registered_is_refused(tmp_path, name, base, fields, complaint):
-    file = written(tmp_path / "mine.py", name, base=base, fields=fields)
-    with pytest.raises(HeadwayError, match=complaint.replace("{name}", name)):
-        task_in(str(file))
-    assert KINDS["retrieval"] is Retrieval
-
-
 def test_a_subclass_is_a_task_of_its_own(tmp_path, name):
     file = written(tmp_path / "mine.py", name, base="Retrieval", fields="    twice: bool = True\n")
     cls = task_in(str(file))
@@ -195,18 +159,15 @@ def test_the_file_of_an_installed_package_is_not_named(tmp_path, name, kinds, mo
     ("change", "complaint"),
     [
         ({"kind": "unheard_of"}, "task.kind = 'unheard_of' is not allowed: it must be one of "),
-        ({"kind": None}, "task.kind = None"),
         ({"kind": ["retrieval"]}, "task.kind = ['retrieval']"),
         ({"depths": 3}, "task.depths is not a field: the fields are depth, n_chains, "),
-        ({"depth": 0}, "task.depth = 0 is not allowed"),
         ({"defined": {"file": 3, "sha256": ""}}, "task.defined.file = 3 is not allowed"),
         ({"defined": "x.py"}, "task.defined = 'x.py'"),
     ],
 )
 def test_json_that_is_no_task_is_refused(change, complaint):
-    with pytest.raises(HeadwayError) as refusal:
+    with refusing(complaint):
         task_from_json({**task_to_json(Retrieval()), **change})
-    assert complaint in str(refusal.value)
 
 
 def test_views_and_unregistered_tasks_are_no_kinds():

@@ -37,11 +37,7 @@ def test_losses_are_drawn_on_a_logarithmic_scale():
     assert height(0.1) - height(0.05) == pytest.approx(height(0.02) - height(0.01))
 
 
-METRICS = {
-    "val_loss": 0.1,
-    "partial": {"x_1": 0.02, "x_2": 0.8},
-    "examples_per_second": 10.0,
-}
+METRICS = {"val_loss": 0.1, "partial": {"x_1": 0.02, "x_2": 0.8}, "examples_per_second": 10.0}
 
 
 def test_a_terminal_shows_the_losses_of_every_hop(tiny):

@@ -4,6 +4,8 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from headway.circuits import THRESHOLD, discover, emergence, every_circuit
 from headway.paths import AttentionPath
 from headway.terminal import print_summary
@@ -11,11 +13,16 @@ from headway.terminal.summary import said_of_every, said_of_minimum, said_of_ver
 from headway.training import Run
 
 
-def test_the_findings_fit_one_screen(solved, tmp_path, capsys):
-    run = Run.open(shutil.copytree(solved.folder, tmp_path / "run"))
+@pytest.fixture(scope="module")
+def findings(solved, tmp_path_factory):
+    """A run that learnt, and all that was found in it."""
+    run = Run.open(shutil.copytree(solved.folder, tmp_path_factory.mktemp("found") / "run"))
     found = discover(run, trials=False, sequences=32)
-    timeline = emergence(run, found, sequences=8)
-    every = every_circuit(run, workers=1)
+    return run, found, emergence(run, found, sequences=8), every_circuit(run, workers=1)
+
+
+def test_the_findings_fit_one_screen(findings, capsys):
+    run, found, timeline, every = findings
     print_summary(run, found, timeline, every, Path("runs/x/report.html"), 61.0, 0.5)
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
@@ -39,11 +46,9 @@ def test_the_findings_fit_one_screen(solved, tmp_path, capsys):
     assert "5 Report runs/x/report.html 1 min 01 s in all, at most 0.50 GB of memory" in said
 
 
-def test_a_table_that_is_too_wide_loses_a_column_and_no_line(solved, tmp_path, capsys, monkeypatch):
+def test_a_table_that_is_too_wide_loses_a_column_and_no_line(findings, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
-    run = Run.open(shutil.copytree(solved.folder, tmp_path / "run"))
-    found = discover(run, trials=False, sequences=32)
-    timeline, every = emergence(run, found, sequences=8), every_circuit(run, workers=1)
+    run, found, timeline, every = findings
     print_summary(run, found, timeline, every, Path("runs/x/report.html"), 61.0, 0.5)
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 60
@@ -53,9 +58,8 @@ def test_a_table_that_is_too_wide_loses_a_column_and_no_line(solved, tmp_path, c
         assert any(" ".join(line.split()) == row for line in lines)
 
 
-def test_what_nobody_knows_is_said_to_be_unknown(solved, tmp_path):
-    run = Run.open(shutil.copytree(solved.folder, tmp_path / "run"))
-    found = discover(run, trials=False, sequences=32)
+def test_what_nobody_knows_is_said_to_be_unknown(findings):
+    _, found, *_ = findings
     unknown = replace(found.evidence, minimum=None, infeasible=None)
     told = replace(found, evidence=unknown)
     assert said_of_verdicts(told) == (
@@ -71,10 +75,8 @@ def test_what_nobody_knows_is_said_to_be_unknown(solved, tmp_path):
     )
 
 
-def test_what_is_said_of_other_circuits_is_what_was_found(solved, tmp_path):
-    run = Run.open(shutil.copytree(solved.folder, tmp_path / "run"))
-    discover(run, trials=False, sequences=32)
-    every = every_circuit(run, workers=1)
+def test_what_is_said_of_other_circuits_is_what_was_found(findings):
+    *_, every = findings
     paths = tuple(AttentionPath.parse(text) for text in ("L0.H0 s2←s1", "L1.H0 s0←s2"))
     two = replace(every, circuits=(paths, paths[:1]), discovered=paths)
     assert said_of_every(two).startswith("2 minimal circuits among ")

@@ -6,12 +6,7 @@ from hypothesis import strategies as st
 from headway.errors import HeadwayError
 from headway.paths import AttentionPath
 from headway.tasks import Conditional, Retrieval
-from headway.theory import (
-    closed_form,
-    facts_flow,
-    hop_flow,
-    retrieval_flow,
-)
+from headway.theory import closed_form, facts_flow, hop_flow, retrieval_flow
 
 ORDERS = ["deep-first", "shallow-first"]
 

@@ -16,3 +16,13 @@ def stop_at(calls: int):
             raise InterruptError
 
     return watch
+
+
+def after(step: int):
+    """Stops after this step."""
+
+    def watch(_run, now, _end, _metrics):
+        if now == step:
+            raise InterruptError
+
+    return watch

@@ -5,6 +5,8 @@ import math
 
 import pytest
 
+from commands import refusing
+from fuzz.damage import exchanged, left_out, ways_in
 from headway.changes import annotations
 from headway.errors import HeadwayError
 from headway.models import TransformerConfig
@@ -39,9 +41,8 @@ def test_what_is_no_device(device):
     ],
 )
 def test_training_that_cannot_be(fields, complaint):
-    with pytest.raises(HeadwayError, match=complaint) as error:
+    with pytest.raises(HeadwayError, match=f"^[^\n]*{complaint}[^\n]*$"):
         TrainingConfig(**fields)
-    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("curriculum", [Implicit(), Mixture(), Deepening(0.4)])
@@ -59,46 +60,24 @@ def test_a_curriculum_survives_json_and_is_flat(curriculum):
     assert set(fields) - {"task.kind"} <= set(annotations(config))
 
 
-def paths(data: dict, prefix: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    found = []
-    for name, value in data.items():
-        found.append((*prefix, name))
-        if isinstance(value, dict):
-            found += paths(value, (*prefix, name))
-    return found
-
-
-FIELDS = paths(to_dict(RunConfig(Retrieval())))
+DATA = json.loads(json.dumps(to_dict(RunConfig(Retrieval()))))
+FIELDS = [way for way in ways_in(DATA) if way and all(isinstance(name, str) for name in way)]
 CHECKED_HERE = [
     path for path in FIELDS if path[0] not in ("task", "model") or path[1:] in [(), ("kind",)]
 ]
 
 
 @pytest.mark.parametrize("path", FIELDS, ids=".".join)
-def test_every_field_must_be_there(tiny, path):
-    data = json.loads(json.dumps(to_dict(tiny)))
-    at = data
-    for name in path[:-1]:
-        at = at[name]
-    del at[path[-1]]
-    with pytest.raises(HeadwayError, match=".".join(path)) as error:
-        from_dict(data)
-    assert "\n" not in str(error.value)
+def test_every_field_must_be_there(path):
+    with refusing(".".join(path)):
+        from_dict(exchanged(DATA, path, left_out))
 
 
 @pytest.mark.parametrize("value", [[1], {"a": 1}, [[]], "x\ny", {}])
 @pytest.mark.parametrize("path", CHECKED_HERE, ids=".".join)
-def test_a_container_where_none_belongs_is_one_line(tiny, path, value):
-    data = json.loads(json.dumps(to_dict(tiny)))
-    at = data
-    for name in path[:-1]:
-        at = at[name]
-    at[path[-1]] = value
-    with pytest.raises(
-        HeadwayError, match=path[-1] if value else r"is (missing|not allowed)"
-    ) as error:
-        from_dict(data)
-    assert "\n" not in str(error.value)
+def test_a_container_where_none_belongs_is_one_line(path, value):
+    with refusing(path[-1] if value else " is "):
+        from_dict(exchanged(DATA, path, lambda _: value))
 
 
 @pytest.mark.parametrize("section", ["", "task", "model", "training"])

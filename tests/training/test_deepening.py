@@ -1,25 +1,14 @@
 """A shallow problem first, then the whole one."""
 
-from dataclasses import replace
-
 import pytest
 import torch
+from interrupts import InterruptError, stop_at
 
 from headway.errors import HeadwayError
 from headway.models import TransformerConfig
 from headway.tasks import Conditional, Hops, Retrieval
 from headway.tasks.retrieval import code_of
-from headway.training import (
-    Ask,
-    Deepening,
-    Implicit,
-    RunConfig,
-    Stream,
-    TrainingConfig,
-    fast,
-    resume,
-    train,
-)
+from headway.training import Ask, Deepening, RunConfig, Stream, TrainingConfig, resume, train
 
 
 def stream_of(curriculum: Deepening, task: Retrieval) -> Stream:
@@ -81,40 +70,18 @@ def test_longer_sequences_ask_for_the_hops_that_are_known():
     assert judged == [Ask(3, range(3), 0, 3), Ask(7, range(3), 0, 3), Ask(7, range(7), 0, 4), None]
 
 
-def test_the_recipe_deepens_in_the_fewest_layers_from_two_hops_on():
-    assert [fast(depth).training.curriculum for depth in (1, 2, 3)] == [
-        *(Implicit(), Deepening(), Deepening())
-    ]
-    for config in (fast(3, n_layers=4), fast(3, mixture=True), fast(3, deepening=False)):
-        assert not isinstance(config.training.curriculum, Deepening)
-        assert config.model == replace(
-            fast(3).model, **{"n_layers": config.transformer.n_layers, "silent_above": None}
-        )
-
-
-def deepening(**training: object) -> RunConfig:
-    return RunConfig(
-        Retrieval(depth=4, n_chains=2),
-        TransformerConfig(n_layers=4, d_model=16, n_heads=1, d_mlp=16, silent_above=2),
-        TrainingConfig(
-            **{  # pyright: ignore[reportArgumentType]
-                "steps": 12,
-                "batch_size": 4,
-                "train_examples": None,
-                "curriculum": Deepening(learnt=100.0),
-                "eval_every": 3,
-                "eval_examples": 8,
-                "checkpoint_every": 3,
-                "save_every": 3,
-                "weight_decay": 0.0,
-                **training,
-            }
-        ),
-    )
+DEEPENING = RunConfig(
+    Retrieval(depth=4, n_chains=2),
+    TransformerConfig(n_layers=4, d_model=16, n_heads=1, d_mlp=16, silent_above=2),
+    TrainingConfig(
+        steps=12, batch_size=4, train_examples=None, curriculum=Deepening(learnt=100.0),
+        eval_every=3, eval_examples=8, checkpoint_every=3, save_every=3, weight_decay=0.0,
+    ),
+)  # fmt: skip
 
 
 def test_layers_beyond_those_of_shallow_sequences_write_nothing_until_these_are_learnt(tmp_path):
-    run = train(deepening(), tmp_path / "run")
+    run = train(DEEPENING, tmp_path / "run")
     first, last = run.transformer(0), run.transformer(12)
     assert not first.layers[3].attn.out.weight.any()
     assert first.layers[1].attn.out.weight.any()
@@ -126,16 +93,9 @@ def test_layers_beyond_those_of_shallow_sequences_write_nothing_until_these_are_
 
 
 def test_stages_are_resumed_to_the_same_bits(tmp_path):
-    class StopError(Exception):
-        pass
-
-    def stop(_: object, step: int, *__: object) -> None:
-        if step == 8:
-            raise StopError
-
-    whole = train(deepening(), tmp_path / "whole")
-    with pytest.raises(StopError):
-        train(deepening(), tmp_path / "cut", stop)
+    whole = train(DEEPENING, tmp_path / "whole")
+    with pytest.raises(InterruptError):
+        train(DEEPENING, tmp_path / "cut", stop_at(8))
     again = resume(tmp_path / "cut").transformer().state_dict()
     weights = whole.transformer().state_dict()
     assert all(torch.equal(weight, again[name]) for name, weight in weights.items())

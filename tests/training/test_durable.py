@@ -130,16 +130,6 @@ def test_what_a_killed_writer_left_goes_at_the_next_start(tiny, tmp_path):
     assert [path.name for path in tmp_path.rglob("*draft*")] == [".other.draft-7"]
 
 
-def test_files_of_equal_runs_are_equal(tiny, tmp_path):
-    first, second = (train(tiny, tmp_path / name) for name in "ab")
-    names = ["checkpoints/step_0000000.safetensors", "checkpoints/step_0000012.safetensors"]
-    for name in names:
-        assert (first.folder / name).read_bytes() == (second.folder / name).read_bytes()
-    for number in range(20):
-        write_tensors(tmp_path / f"{number}", read_tensors(first.folder / names[0])[0], {"a": 1})
-    assert len({(tmp_path / f"{number}").read_bytes() for number in range(20)}) == 1
-
-
 def test_whether_a_run_is_whole(tiny, tmp_path, capsys):
     run = train(tiny, tmp_path / "run")
     cli.main(["check", str(run.folder)])
@@ -158,12 +148,7 @@ def test_whether_a_run_is_whole(tiny, tmp_path, capsys):
         cli.main(["check", str(run.folder)])
     assert stop.value.code == 1
     out = capsys.readouterr().out
-    for fault in (
-        "evaluations were lost",
-        "circuit.json: ",
-        "0000004.safetensors is trunc",
-        "left",
-    ):
+    for fault in ("evaluations were lost", "circuit.json: ", "4.safetensors is trunc", "left"):
         assert fault in out
     cli.main(["check", str(train(tiny, tmp_path / "b").folder)])
     Run.open(tmp_path / "b").drop_checkpoint(8)

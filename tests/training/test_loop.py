@@ -31,12 +31,6 @@ def test_cooling_starts_when_the_loss_is_low_enough_and_then_training_ends(
     assert scales[8] == pytest.approx(1 / 6)
 
 
-def test_checkpoints_on_a_log_schedule():
-    config = TrainingConfig(checkpoints="log")
-    kept = [step for step in range(101) if State(step, 100).is_checkpoint(config)]
-    assert kept == [0, 1, 2, 4, 8, 16, 32, 64, 100]
-
-
 def test_evaluation_in_chunks_is_evaluation(tiny):
     task = tiny.task
     model = Transformer(tiny.model, task.d_input, task.d_target, task.length, task.n_chains)

@@ -1,11 +1,9 @@
 """Muon against the obvious one-matrix-at-a-time version."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
 
+from commands import python
 from headway.models import Transformer, TransformerConfig
 from headway.training import TrainingConfig
 from headway.training.optimisers import NEWTON_SCHULZ, Muon, Optimisers, orthogonalised
@@ -88,5 +86,4 @@ def test_no_optimiser_loads_the_compiler():
         "    optimisers.step(1.0); optimisers.load(optimisers.state())\n"
         "print('torch._dynamo' in sys.modules)"
     )
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout == "False\n"
+    assert python(code) == "False\n"

@@ -1,25 +1,16 @@
 """A run of a task that is defined in a file of the user's."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from interrupts import InterruptError, stop_at
 
+from commands import python
 from headway import userfile
 from headway.errors import HeadwayError
 from headway.tasks import task_in
-from headway.training import (
-    Run,
-    RunConfig,
-    TrainingConfig,
-    from_dict,
-    resume,
-    to_dict,
-    train,
-)
+from headway.training import Run, RunConfig, TrainingConfig, from_dict, resume, to_dict, train
 from in_process import forget_files
 
 FILE = '''
@@ -73,9 +64,7 @@ def test_a_run_finds_its_task_again(tmp_path):
     assert Run.open(run.folder) == run
     assert run.changed is None
     assert from_dict(json.loads(json.dumps(to_dict(run.config)))) == run.config
-    command = [sys.executable, "-c", OPEN, str(run.folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == "BeforeLast(length=5)\n"
+    assert python(OPEN, str(run.folder)) == "BeforeLast(length=5)\n"
 
 
 def test_a_run_whose_task_changed_tells_and_is_not_resumed_unless_asked_for(tmp_path):

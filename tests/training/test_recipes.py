@@ -3,7 +3,7 @@
 import pytest
 
 from headway.tasks import Retrieval
-from headway.training import RECIPES, Implicit, Mixture, fast, from_dict, to_dict
+from headway.training import RECIPES, Deepening, Implicit, Mixture, fast, from_dict, to_dict
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -29,6 +29,8 @@ def test_layers_above_those_of_one_hop_start_silent(depth, silent_above):
 
 
 def test_sequences_have_the_full_depth_unless_a_mixture_is_asked_for():
+    deepens = [isinstance(fast(depth).training.curriculum, Deepening) for depth in (1, 2, 3)]
+    assert deepens == [False, True, True]
     assert fast(3, deepening=False).training.curriculum == Implicit()
     assert fast(3, n_layers=6).training.curriculum == Implicit()
     mixed = fast(3, mixture=True)

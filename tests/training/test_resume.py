@@ -9,28 +9,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from interrupts import InterruptError, stop_at
+from interrupts import InterruptError, after, stop_at
 
+from fuzz.runs import kept, require_same
 from headway.errors import HeadwayError
 from headway.training import Run, evaluate, held_out, resume, train
 from headway.training.files import read_tensors
 
 KILLS = 20
-
-
-def weights(run: Run, step: int | None = None) -> dict[str, torch.Tensor]:
-    return run.model(step).state_dict()
-
-
-def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    return one.keys() == other.keys() and all(torch.equal(one[k], other[k]) for k in one)
-
-
-def without_times(metrics: list[dict]) -> list[dict]:
-    return [
-        {k: v for k, v in line.items() if k not in ("seconds", "examples_per_second")}
-        for line in metrics
-    ]
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "muon"])
@@ -48,30 +34,17 @@ def test_interrupted_at_every_step_and_resumed_gives_the_same_run(
     )
     whole = train(config, tmp_path / "whole")
 
-    def stop_after(step: int):
-        def watch(_run, now, _end, _metrics):
-            if now == step:
-                raise InterruptError
-
-        return watch
-
     folder = tmp_path / "broken"
-    last = without_times(whole.metrics())[-1]["step"]
+    last = whole.metrics()[-1]["step"]
     for step in range(1, last):
+        stop = after(step)
         with pytest.raises(InterruptError):
-            train(config, folder, stop_after(step)) if step == 1 else resume(
-                folder, stop_after(step)
-            )
+            train(config, folder, stop) if step == 1 else resume(folder, stop)
     broken = resume(folder)
-
-    assert broken.status == "done"
+    require_same(kept(broken), kept(whole))
     first, *later = (session.get("from_step") for session in broken.sessions())
     assert (first, later) == (None, sorted(later))
     assert 0 < later[-1] < last
-    assert broken.checkpoint_steps() == whole.checkpoint_steps()
-    for step in whole.checkpoint_steps():
-        assert same(weights(broken, step), weights(whole, step))
-    assert without_times(broken.metrics()) == without_times(whole.metrics())
 
 
 @pytest.mark.slow
@@ -96,13 +69,10 @@ def test_sigkill_at_random_moments(tiny, with_training, tmp_path):
     assert _resume_in_a_process(folder).wait() == 0
 
     killed = Run.open(folder)
-    assert killed.status == "done"
+    require_same(kept(killed), kept(whole))
     sessions = killed.read("environment.json")
     assert sessions is not None
     assert len({session.get("from_step", 0) for session in sessions}) > KILLS // 4
-    assert same(weights(killed), weights(whole))
-    assert killed.checkpoint_steps() == whole.checkpoint_steps()
-    assert without_times(killed.metrics()) == without_times(whole.metrics())
     assert not list(folder.rglob("*draft*"))
 
 
@@ -134,7 +104,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoi
     outcome = run.read("outcome.json")
     assert outcome is not None
     assert "last good checkpoint" in outcome["message"]
-    assert all(torch.isfinite(w).all() for w in weights(run).values())
+    assert all(torch.isfinite(w).all() for w in run.model().state_dict().values())
     batch = held_out(run.task, 16, run.config.seed, "cpu")
     assert torch.isfinite(evaluate(run.model(), run.task, batch)).all()
 
@@ -159,10 +129,7 @@ def test_attempts_are_given_up_in_the_same_places_after_kills(tiny, with_trainin
             continue
     broken = Run.open(folder)
     assert sessions > 5
-    assert same(weights(broken), weights(whole))
-    assert broken.checkpoint_steps() == whole.checkpoint_steps()
-    assert without_times(broken.metrics()) == without_times(whole.metrics())
-    assert (broken.outcome() or {})["given_up"] == outcome["given_up"]
+    require_same(kept(broken), kept(whole))
 
 
 def test_an_attempt_is_given_up_after_a_kill_at_that_very_step(tiny, with_training, tmp_path):
@@ -171,9 +138,7 @@ def test_an_attempt_is_given_up_after_a_kill_at_that_very_step(tiny, with_traini
     folder = tmp_path / "broken"
     with pytest.raises(InterruptError):
         train(config, folder, stop_at(6))
-    broken = resume(folder)
-    assert (broken.outcome() or {})["given_up"] == (whole.outcome() or {})["given_up"]
-    assert same(weights(broken), weights(whole))
+    require_same(kept(resume(folder)), kept(whole))
 
 
 def test_what_was_found_in_weights_that_are_trained_on_is_forgotten(tiny, with_training, tmp_path):
@@ -187,12 +152,8 @@ def test_what_was_found_in_weights_that_are_trained_on_is_forgotten(tiny, with_t
 
 def test_a_state_of_another_model_or_without_its_optimisers_is_refused(tiny, tmp_path):
     def unfinished(name: str) -> Run:
-        def stop(_run, now, _end, _metrics):
-            if now == 5:
-                raise InterruptError
-
         with pytest.raises(InterruptError):
-            train(tiny, tmp_path / name, stop)
+            train(tiny, tmp_path / name, after(5))
         return Run.open(tmp_path / name)
 
     run = unfinished("a")

@@ -1,10 +1,8 @@
 """The run folder: whole files, one writer, clear refusals."""
 
-import errno
 import fcntl
 import json
 import multiprocessing
-import os
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,6 @@ import torch
 
 from headway.errors import HeadwayError
 from headway.training import Run, find_runs, train
-from headway.training import files as files_module
 from headway.training.files import write_tensors
 
 EVALUATION = {"train_loss": 1.0, "val_loss": 1.0, "partial": {"x_1": 1.0}, "seconds": 1.0}
@@ -49,9 +46,8 @@ def test_checkpoints_follow_the_schedule(tiny, with_training, tmp_path):
 def test_a_spoilt_folder_is_refused_in_one_line(tiny, tmp_path, spoil, complaint):
     folder = Run.create(tmp_path / "run", tiny).folder
     spoil(folder)
-    with pytest.raises(HeadwayError, match=complaint) as error:
+    with pytest.raises(HeadwayError, match=f"^[^\n]*{complaint}[^\n]*$"):
         Run.open(folder)
-    assert "\n" not in str(error.value)
     assert len(find_runs(tmp_path)) == 1
     assert isinstance(find_runs(tmp_path)[0], HeadwayError)
 
@@ -105,16 +101,6 @@ def _try_to_write(folder: str) -> str:
         return str(error)
 
 
-def test_a_full_disk_leaves_no_half_made_run(tiny, tmp_path, monkeypatch):
-    def full(_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(files_module.os, "fsync", full)
-    with pytest.raises(HeadwayError, match="No space left on device"):
-        Run.create(tmp_path / "run", tiny)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_folder_without_permission_is_named(tiny, tmp_path):
     blocked = tmp_path / "file-not-folder"
     blocked.write_text("")
@@ -125,10 +111,7 @@ def test_a_folder_without_permission_is_named(tiny, tmp_path):
 @pytest.mark.parametrize(
     "line",
     [
-        "{",
-        "",
-        "3",
-        "{}",
+        *("{", "", "3", "{}"),
         json.dumps({**EVALUATION, "step": "2"}),
         json.dumps({**EVALUATION, "step": 2, "val_loss": None}),
         json.dumps({**EVALUATION, "step": 2, "partial": [1.0]}),
@@ -141,9 +124,8 @@ def test_a_spoilt_line_of_metrics_is_named(tiny, tmp_path, line):
     run.append_metrics({**EVALUATION, "step": 1})
     with open(run.folder / "metrics.jsonl", "a") as file:
         file.write(line + "\n")
-    with pytest.raises(HeadwayError, match=r"metrics.jsonl, line 2( is not|: | = 3)") as error:
+    with pytest.raises(HeadwayError, match=r"^.*metrics.jsonl, line 2( is not|: | = 3).*$"):
         run.metrics()
-    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("content", ["[]", "null", '{"status": "fine"}', '{"status": [1]}', "{}"])
