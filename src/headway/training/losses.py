@@ -36,18 +36,18 @@ def evaluate(
 def scores(model: Reader, task: Task, batch: Batch, tap: TapOf | None = None) -> dict[str, Any]:
     """The scores of a batch as a line of `metrics.jsonl` has them.
 
-    They are the mean loss `val_loss`, the loss of every hop `partial` and, of tokens, the share of
-    right answers by hop, `accuracy`; a hop that no query of the batch asks for has none.
+    They are the mean loss `val_loss`, the loss of every hop that the batch has, `partial`, and, of
+    tokens, the share of right answers by hop, `accuracy`; a hop that no query asks for has none.
     """
     predicted = task.targets.at_queries(predictions(model, batch, CHUNK, tap), batch.targets)
     losses = task.targets.partial_losses(predicted, batch.targets).tolist()
     found = {
         "val_loss": sum(losses) / len(losses),
-        "partial": dict(zip(task.hops, losses, strict=True)),
+        "partial": dict(zip(task.hops, losses, strict=False)),
     }
     if isinstance(task.targets, Tokens):
         right = task.targets.accuracies(predicted, batch.targets).tolist()
-        named = zip(task.hops, right, strict=True)
+        named = zip(task.hops, right, strict=False)
         found["accuracy"] = {hop: share for hop, share in named if not math.isnan(share)}
     return found
 
