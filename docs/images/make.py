@@ -1,11 +1,9 @@
-"""The pictures of runs' pages: a film of a circuit as it emerges, stills, and thumbnails.
+"""The pictures of a run's page, of README and docs/report.md, and the data of the site's live page.
 
     headway demo seed=1 --folder runs/demo
-    headway demo conditional --folder runs/conditional
-    python docs/images/make.py runs/demo runs/conditional …
+    python docs/images/make.py runs/demo
 
-The first run is that of README, docs/report.md and the site's live page; each run has a thumbnail
-in docs/images/gallery. Needs their report.html, Playwright with a Chromium, and Pillow.
+Needs its report.html, Playwright with a Chromium, and Pillow.
 """
 
 import io
@@ -61,20 +59,8 @@ def draw(browser: Browser, run: Path) -> None:
     (DOCS / "site/demo.json").write_text(data + "\n", encoding="utf-8")
 
 
-def main(runs: list[Path]) -> None:
-    """Writes all pictures."""
-    gallery = DOCS / "images/gallery"
-    gallery.mkdir(exist_ok=True)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
-        draw(browser, runs[0])
-        for run in runs:
-            page = (run / "report.html").resolve().as_uri()
-            (gallery / f"{run.name}.png").write_bytes(
-                shot(browser, f"{page}?embed=circuit", 720, 480)
-            )
-        browser.close()
-
-
 if __name__ == "__main__":
-    main([Path(name) for name in sys.argv[1:]])
+    with sync_playwright() as playwright:
+        draw(
+            playwright.chromium.launch(executable_path=shutil.which("chromium")), Path(sys.argv[1])
+        )

@@ -19,7 +19,7 @@ from headway.circuits import (
     every_circuit,
 )
 from headway.circuits.patterns import relation_attention
-from headway.circuits.search import candidate_paths, ends_read, search, searched, simplify
+from headway.circuits.search import candidate_paths, ends_read, relations_for, search, simplify
 from headway.tasks import Batch, Edges, Task
 from headway.training import held_out
 from headway_experiments.arena import compiled, planted
@@ -31,7 +31,7 @@ def test_the_quick_search_finds_what_the_slow_one_finds(make):
     batch = held_out(known.task, 12, 0, "cpu", "circuit")
     bench = Bench(known.model, known.task, batch)
     attention = relation_attention(known.model, known.task, batch)
-    paths = searched(bench.patterns, "path")
+    paths = relations_for(bench.patterns, "path")
     candidates = partial(candidate_paths, bench.heads, attention, paths)
     slow = SlowBench(Bench(known.model, known.task, batch))
     found = search(bench, bench, candidates, 0.05)
@@ -46,7 +46,7 @@ def test_a_path_that_changes_no_answer_is_never_taken(solved):
     read = ends_read(bench.model, bench.patterns, batch)
     assert "s0←s2" in read
     assert not {"s2←s1", "s2←s2"} & read
-    paths = searched(bench.patterns, "path")
+    paths = relations_for(bench.patterns, "path")
     everywhere = {name: [[1.0]] * solved.model().n_layers for name in paths}
     taken, all_of = (
         candidate_paths(bench.heads, everywhere, paths, 0.3, read=which) for which in (read, None)
