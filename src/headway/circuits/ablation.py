@@ -259,7 +259,7 @@ class Bench:
 
     @cached_property
     def _mlp_means(self) -> list[Float[Tensor, "position d_model"]]:
-        """What every layer's MLP writes, averaged over the sequences."""
+        """The outputs of every layer's MLP, averaged over the sequences."""
         assert isinstance(self.model, Transformer)
         x, means = self.model.embedded(self.batch.inputs), list[Tensor]()
         n = x.shape[1]

@@ -264,7 +264,7 @@ def learnt_in_order(hops: dict[str, float | None], order: Sequence[tuple[str, st
 
 
 def crossing(steps: Sequence[int], values: Sequence[float], level: float) -> float | None:
-    """Where a curve first rises above a level, by linear interpolation; None if it never does."""
+    """The step at which a curve first passes a level, by linear interpolation; None if never."""
     previous: tuple[int, float] | None = None
     for step, value in zip(steps, values, strict=True):
         if value > level:

@@ -51,7 +51,7 @@ class Residual(NamedTuple):
 
 
 Site = AttentionPath | Residual | Head
-"""What is taken from the corrupted run: the values that a head reads along a relation, as far as it
+"""The part taken from the corrupted run: the values that a head reads along a relation, as it
 attends along it in the run that is patched; a role's residual stream; or all that a head reads."""
 
 
@@ -208,7 +208,7 @@ class _Patching:
         self.patterns = Patterns(self.own or self.model, clean, task.edges(clean))
         self.elsewhere = task.edges(corrupted)
         self.read: dict[int, list[Read]] = {}
-        """What every layer of the corrupted run reads, in the order of the products."""
+        """The values that every layer of the corrupted run reads, in the order of its products."""
         self.cache: Cache | None = None
         if self.own is not None:
             names = ("hook_resid_pre", "hook_resid_post")

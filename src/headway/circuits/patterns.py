@@ -37,7 +37,7 @@ ABLATIONS: dict[str, str] = {
     "resample": "one-hot paths; rows without a path are the head's own in another sequence",
     "corrupted": "one-hot paths; rows without a path are the head's own in the corrupted sequence",
 }
-"""What stands in rows without a path, of a head that has paths, by name. (Of a head that has none
+"""Fills of rows without a path, of a head that has paths, by name. (Of a head that has none
 all rows are zero.)"""
 
 
@@ -111,7 +111,7 @@ class Patterns:
         return self._one_hot[mechanism]
 
     def fill(self, mechanism: Paths) -> str:
-        """What stands in the rows that have no path; zeros if no row has one."""
+        """The fill of rows that have no path; zeros if no row has one."""
         return self.rows if mechanism.relations else "zero"
 
     def dense(self, mechanism: Mechanism, head: Head) -> Float[Tensor, "sequence query key"]:

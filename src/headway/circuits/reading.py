@@ -383,7 +383,7 @@ def _with(chosen: Chosen, way: str) -> Chosen:
 
 
 def _both_ways(head: Head) -> Effect:
-    """What choices move with every head replaced, and with the layers above this head free."""
+    """The change of answers with every head replaced, and with the layers above this head free."""
 
     def effect(answers: Answers, chosen: Chosen) -> float:
         below = {at: what for at, what in chosen.items() if at[0] <= head[0]}

@@ -1,4 +1,4 @@
-"""Where the roles of a task stand, their names in figures, and how heads join them."""
+"""The places of a task's roles, their names in figures, and how heads join them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

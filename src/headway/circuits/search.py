@@ -47,11 +47,11 @@ IDLE_BUDGETS = (0.8, 0.0)
 
 Plain = Uniform | Identity
 PLAIN: tuple[Plain, ...] = (Uniform(), Identity())
-"""What a head may do that moves nothing of use."""
+"""Mechanisms that move nothing of use."""
 
 
 Judge = Bench | First
-"""What candidates are judged by."""
+"""A bench that judges candidates, on all of its sequences or the first few."""
 
 
 Candidates = Callable[[float], Mapping[Head, Sequence[str]]]

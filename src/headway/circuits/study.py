@@ -48,7 +48,7 @@ FEW_CANDIDATES = 16
 """Among so many candidate paths all sets are judged if the search finds no circuit."""
 
 OTHER_THRESHOLDS = (0.75, 1.5)
-"""Where else to search, in parts of the way from the model's own loss to the threshold."""
+"""Further thresholds to search at, as parts of the way from the model's loss to the threshold."""
 
 OTHER_SAMPLES = ("stability 1", "stability 2")
 """Names of samples to search on again, each half as large. (Other thresholds are tried on half of
@@ -199,7 +199,7 @@ def _study(
 
 
 def circuit_file(run: Run, step: int | None = None, circuit: Circuit | None = None) -> str:
-    """Where `discover` leaves its findings in a run's folder, for these arguments."""
+    """The file in which `discover` leaves its findings in a run's folder, for these arguments."""
     if circuit is not None:
         return "circuit_given.json"
     last = step is None or step == run.checkpoint_steps()[-1]

@@ -210,7 +210,7 @@ def has_tap(model: Any) -> TypeGuard[Tappable]:
 
 
 def device_of(model: Any) -> str:
-    """Where a model computes; the CPU if it has no parameters."""
+    """The device of a model; the CPU if it has no parameters."""
     parameters = getattr(model, "parameters", None)
     first = None if parameters is None else next(iter(parameters()), None)
     return "cpu" if first is None else str(first.device)

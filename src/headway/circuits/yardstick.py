@@ -32,10 +32,10 @@ CLOSES = (0.95, 0.9, 0.8)
 """Shares of the gap to close: what the search aims at in turn, and the least that is faithful."""
 
 AGREES = {"agreement": 0.9, "r2": 0.8}
-"""How like the model a circuit must be, by the measure: `agreement` of tokens, `r2` of vectors."""
+"""The least likeness of a circuit to the model: `agreement` of tokens, `r2` of vectors."""
 
 IDLE: dict[str, Mechanism] = {**WITHOUT_PATHS, "zero": Paths(frozenset())}
-"""What stands in the place of every head of an ablated model, by name."""
+"""Mechanisms in the place of every head of an ablated model, by name."""
 
 CONSTANT = 1e-10
 """Outputs count as constant if their variance is at most so much of their mean square."""
@@ -264,7 +264,7 @@ def share(same: Tensor, asked: Tensor) -> float:
 
 
 def numbers_of(bench: Bench, outputs: Outputs) -> tuple[Tensor, Tensor]:
-    """What answers are read off, 0 where none is asked for, and whether one is: doubles both."""
+    """The numbers that answers are read off, 0 where none is asked for, and a mask; doubles."""
     wanted, targets = bench.batch.targets, bench.task.targets
     asked = targets.asked(wanted)[..., bench.columns, None]
     numbers = targets.numbers(outputs, wanted)[..., bench.columns, :]

@@ -1,4 +1,4 @@
-"""What a head may look at: roles of a task, and relations composed of few words."""
+"""Relations, which heads may look along: roles of a task, and relations composed of few words."""
 
 from headway.relations.composed import Composed, Related
 from headway.relations.edges import (

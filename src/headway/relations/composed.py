@@ -1,4 +1,4 @@
-"""What a head may look at, composed of few words, and evaluated on any sequences.
+"""Relations that are composed of few words, and evaluated on any sequences.
 
 A relation is written as it is read: `smallest larger token`, `after latest same token`, `mirror
 position if the same token, else own position`. The words say
@@ -130,7 +130,7 @@ class Composed:
         return self._masks[name]
 
     def weights(self, name: str) -> Float[Tensor, "batch query key"]:
-        """How much every key of a relation counts, in proportion; 0 for what is no key.
+        """The weight of every key of a relation, in proportion; 0 for what is no key.
 
         Raises:
             HeadwayError: as `mask` does.
@@ -148,7 +148,7 @@ class Composed:
         return rows / total.where(total > 0, 1.0)
 
     def _counts(self, name: str) -> Float[Tensor, "batch #query key"]:
-        """How much what stands at every position counts by its token, and by the query's."""
+        """The weight of every position by its token, and by the query's."""
         base, _, listed = name.partition(BY_WEIGHT)
         if not listed:
             return torch.ones(len(self.inputs), 1, self.length, device=self.inputs.device)

@@ -21,7 +21,7 @@ FARTHEST = 4
 
 @dataclass(frozen=True)
 class Edges:
-    """Where a relation leads in every sequence of a batch.
+    """The positions that a relation leads to, in every sequence of a batch.
 
     Row n says: the position `queries[:, n]` is related to the positions `keys[:, n]`. Where some
     sequences have fewer rows than others, or some rows fewer keys, the rest is `NO_KEY`.
@@ -65,7 +65,7 @@ class Edges:
 
     @cached_property
     def there(self) -> Bool[Tensor, "batch row key"]:
-        """Which rows and keys there are; the others are `NO_KEY`."""
+        """True for rows and keys that there are; the others are `NO_KEY`."""
         return (self.keys != NO_KEY) & (self.queries != NO_KEY)[..., None]
 
 
@@ -132,7 +132,7 @@ def general_relations(
     ahead: bool = False,
     classes: Mapping[str, Collection[int]] | None = None,
 ) -> dict[str, Edges]:
-    """What a position may read in any sequence, by where it stands and by its token.
+    """Relations of any sequence, by where a position stands and by its token.
 
     `previous token`, `2 back`, … `4 back`; `first position`; of tokens `same token` (all others
     like it), `after same token` (what followed each of these: the induction head of Olsson et al.

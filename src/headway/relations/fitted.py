@@ -1,4 +1,4 @@
-"""What is fitted to the attention of heads: weights of tokens in an average, and tables.
+"""Fits to the attention of heads: weights of tokens in an average, and tables.
 
 A table tells attention by tokens and places, for heads that no relation explains. Log-weights are
 added, one for every pair of what stands at the query and what stands at the key: their tokens,
@@ -95,7 +95,7 @@ class Tables:
     def _described(
         self, inputs: Tensor, below: list[Tensor]
     ) -> Float[Tensor, "sequence position number"]:
-        """What stands at every position, and what heads below bring there."""
+        """The content of every position, with what heads below bring there."""
         below = below if self._numbers(len(below) + 1) <= LARGEST else below[-1:]
         places = torch.eye(self.inputs.shape[1], device=inputs.device)[: inputs.shape[1]]
         places = places.expand(len(inputs), -1, -1)
@@ -157,7 +157,7 @@ def weighed(
 
 
 def _counted(name: str, relations: Composed, own: Tensor, rows: Tensor) -> dict[int, float]:
-    """How much less than the most tokens count as keys of some rows, where that is much."""
+    """The weights of tokens that count much less as keys than the most, by token."""
     tokens, mask = relations.inputs, relations.part(name)
     known = tokens.unique()
     own, keys = own * rows[..., None], mask * rows[..., None]

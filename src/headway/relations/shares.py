@@ -9,7 +9,7 @@ from torch import Tensor
 
 Attention = Float[Tensor, "sequence query key"]
 Rows = Float[Tensor, "sequence query"]
-"""How much every row of attention counts."""
+"""The weight of every row of attention."""
 
 Masks = Mapping[str, Bool[Tensor, "sequence query key"]]
 """The keys of every query, by relation."""

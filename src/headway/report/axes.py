@@ -1,4 +1,4 @@
-"""Which fields a sweep varies, and the runs by their values."""
+"""The fields that a sweep varies, and the runs by their values."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ def grouped(
 
 
 def _follows(members: Sequence[Findings], name: str, other: str) -> bool:
-    """Whether one field's value follows from another's, in these runs."""
+    """True if one field's value follows from another's, in these runs."""
     pairs = {(value_of(member, other), value_of(member, name)) for member in members}
     return len(pairs) == len(dict(pairs))
 

@@ -16,12 +16,12 @@ from headway.theory import Holdings, is_code
 
 
 def path_key(path: AttentionPath) -> str:
-    """What a path is called in addresses and in the data of a page."""
+    """The name of a path in addresses and in the data of a page."""
     return f"{path.layer}.{path.head}.{path.relation}"
 
 
 def hop_data(task: Task, learnt: dict[str, float | None]) -> list[schema.Hop]:
-    """What is asked for, each with the step at which it was learnt."""
+    """The hops asked for, each with the step at which it was learnt."""
     colours = symbol_colours(task)
     return [schema.Hop(hop, typeset(hop), learnt.get(hop), colours[hop]) for hop in task.hops]
 
@@ -31,7 +31,7 @@ def circuit_data(
     steps: Sequence[int] = (),
     cells: dict[str, list[list[tuple[int, int]]]] | None = None,
 ) -> schema.Circuit | None:
-    """What the heads do; None if that is not known.
+    """The mechanisms of heads; None if that is not known.
 
     Args:
         findings: of a run.
@@ -105,7 +105,7 @@ def short(value: float) -> float:
 
 
 def evidence(findings: Findings) -> schema.Table | None:
-    """What every path is needed for; None without a path."""
+    """The answers that need each path; None without a path."""
     found, timeline = findings.discovery, findings.timeline
     if found is None or not findings.paths:
         return None

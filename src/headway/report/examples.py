@@ -41,7 +41,7 @@ MOST_LEADS = 256
 NO_ANSWER, MOST_NAMES = 255, 254
 
 Cells = dict[str, list[list[tuple[int, int]]]]
-"""Where relations lead in every example: pairs of positions, query and key."""
+"""Cells of relations in every example: pairs of positions, query and key."""
 
 Kept = TypeVar("Kept")
 
@@ -140,7 +140,7 @@ class _Looker:
         self.kept = thinned(range(steps), room // self.count)
 
     def snapshot(self, step: int, answers: bool) -> Snapshot:
-        """What is seen at a checkpoint, with answers or without."""
+        """The attention at a checkpoint, with answers or without."""
         file = self.findings.run.checkpoint_path(step)
         changed = file.stat().st_mtime_ns if is_there(file) else 0
         name = step, changed, answers, self.count, *self.findings.followed_heads, *self.paths
@@ -257,7 +257,7 @@ def _sequence(
 
 
 def leads(findings: Findings, batch: Batch, paths: Sequential[AttentionPath]) -> Cells:
-    """Where the relations of paths lead in every example, as far as it is shown."""
+    """The cells of paths' relations in every example, as far as it is shown."""
     edges, shown = findings.task.edges(batch), findings.shown
     return {
         name: [_cells(edges[name], shown, i) for i in range(len(batch.inputs))]

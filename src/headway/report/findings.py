@@ -1,4 +1,4 @@
-"""All that a run's folder says, read once."""
+"""The content of a run's folder, read once."""
 
 import functools
 import math
@@ -44,7 +44,7 @@ MOST_HEADS = 64
 
 @dataclass(frozen=True)
 class Findings:
-    """What a run's folder holds, as data.
+    """The content of a run's folder, as data.
 
     Attributes:
         run: the run.
@@ -136,7 +136,7 @@ class Findings:
 
     @property
     def solved(self) -> bool:
-        """Whether the task counts as solved at the last evaluation."""
+        """True if the task counts as solved at the last evaluation."""
         return self.judged_loss is not None and self.judged_loss < THRESHOLD
 
     @functools.cached_property
@@ -153,7 +153,7 @@ class Findings:
 
     @property
     def in_chain_order(self) -> bool | None:
-        """Whether the hops were learnt in their order; None if there is nothing to compare."""
+        """True if the hops were learnt in their order; None if there is nothing to compare."""
         return None if len(self.hops) < 2 else learnt_in_order(self.hops, self.task.hop_order)
 
     @functools.cached_property
@@ -163,7 +163,7 @@ class Findings:
 
     @property
     def done(self) -> bool:
-        """Whether training came to its end, with a loss."""
+        """True if training came to its end, with a loss."""
         return self.status == "done" and self.loss is not None
 
     @property
@@ -178,7 +178,7 @@ class Findings:
 
     @functools.cached_property
     def along(self) -> Along | None:
-        """How information flows along the circuit's paths; None if that is not known."""
+        """The flow of information along the circuit's paths; None if that is not known."""
         flow = self.task.flow()
         ends = {end for path in self.paths for end in path.relation.ends or ("",)}
         if flow is None or self.discovery is None or not ends <= {*flow.roles}:
@@ -218,7 +218,7 @@ class Findings:
 
     @property
     def lacks(self) -> str:
-        """How it ended if it is not done, and what is not there, in sentences; perhaps empty."""
+        """Sentences on how it ended if it is not done, and on what is not there; perhaps empty."""
         why = {"failed": f"Training failed: {self.message}.", "running": "Still training."}
         lines = [] if self.status == "done" else [why.get(self.status, "Training was stopped.")]
         missing = {**self.missing, "attention": ""}
@@ -226,7 +226,7 @@ class Findings:
 
     @property
     def causal(self) -> bool:
-        """Whether the model has the causal mask."""
+        """True if the model has the causal mask."""
         return self.run.config.model.causal
 
     @functools.cached_property

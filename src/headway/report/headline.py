@@ -1,4 +1,4 @@
-"""What came out of a run, in sentences."""
+"""The outcome of a run, in sentences."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from headway.training.losses import accuracy_text
 
 
 def headline(findings: Findings) -> str:
-    """What came out, in one sentence."""
+    """The outcome, in one sentence."""
     outcome, discovery = findings.outcome, findings.discovery
     if outcome and outcome["status"] != "done":
         return f"Training failed: {outcome['message']}"

@@ -1,4 +1,4 @@
-"""What every head does: its mechanism, what finds its key (QK), and what it moves (OV)."""
+"""Heads: the mechanism of each, what finds its key (QK), and what it moves (OV)."""
 
 import torch
 from jaxtyping import Float
@@ -23,7 +23,7 @@ Parted = list[Float[Tensor, "batch position d_head"]]
 
 
 def heads(findings: Findings) -> schema.Table | None:
-    """What every head does; None if that is not known."""
+    """The mechanism of every head; None if that is not known."""
     if (found := findings.discovery) is None:
         return None
     parts = parted(findings)
@@ -85,7 +85,7 @@ def parted(findings: Findings) -> dict[Head, tuple[list[float], float]]:
 
 
 def _parts(values: Float[Tensor, "batch position d_head"]) -> Parted:
-    """What is due to the place, and the rest."""
+    """The part that is due to the place, and the rest."""
     place = values.mean(0, keepdim=True).expand_as(values)
     return [place, values - place]
 

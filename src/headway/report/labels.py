@@ -1,4 +1,4 @@
-"""How names and settings are printed, in figures and on the page."""
+"""The form in which names and settings are printed, in figures and on the page."""
 
 import re
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ def task_words(task: Task) -> str:
 
 
 def setting_of(config: RunConfig) -> list[str]:
-    """What decides a run: its task, its model's size and mask, and the seed, in parts."""
+    """The settings of a run: its task, its model's size and mask, and the seed, in parts."""
     model = config.model
     return [
         task_words(config.task),

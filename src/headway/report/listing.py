@@ -31,7 +31,7 @@ LATEST = 250e9
 STATES = ("running", "done", "stopped", "failed", "unreadable")
 
 Name = tuple[str, ...]
-"""Where a run lies in the folder: its own name, in a sweep after the sweep's."""
+"""The place of a run in the folder: its own name, in a sweep after the sweep's."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def nothing(name: str, why: str, version: str, back: str | None = "/") -> ListPa
 
 
 def listed(entry: Entry, drawn: bool) -> ListedRun:
-    """What the list says of a run, or why it cannot be read; perhaps with its circuit drawn."""
+    """The list's entry for a run, or why it cannot be read; perhaps with its circuit drawn."""
     at = entry.changed and datetime.fromtimestamp(min(max(entry.changed, 0.0), LATEST), UTC)
     unread = ListedRun(
         name=plain(entry.name[-1]),
@@ -136,7 +136,7 @@ def listed(entry: Entry, drawn: bool) -> ListedRun:
 
 
 def _read(entry: Entry, unread: ListedRun, drawn: bool) -> ListedRun:
-    """What the list says of a run.
+    """The list's entry for a run.
 
     Raises:
         HeadwayError: if its folder cannot be read, or a file in it is corrupted.

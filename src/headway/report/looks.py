@@ -1,4 +1,4 @@
-"""What colour means in every drawing, the symbol that is carried, and which steps are shown."""
+"""The meaning of colours in every drawing, the symbol carried, and the steps shown."""
 
 import math
 import re
@@ -18,12 +18,12 @@ NOTHING = -1
 """The number of the colour, light grey, of paths that bring nothing new."""
 
 DASHES = 6
-"""How many kinds of dashes tell apart curves of one colour."""
+"""The number of dashes that tell apart curves of one colour."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """How a path is drawn.
+    """The look of a path.
 
     Attributes:
         colour: the number of its colour, that of the symbol nearest to the answer among those it

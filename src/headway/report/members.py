@@ -47,7 +47,7 @@ class Runs:
 
     @property
     def expected(self) -> int:
-        """How many there will be."""
+        """The number of runs that there will be."""
         return len({*self.planned, *(member.name for member in self.members)})
 
     @classmethod

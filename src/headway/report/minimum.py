@@ -1,4 +1,4 @@
-"""How many layers would have been enough."""
+"""The number of layers that would have been enough."""
 
 from collections.abc import Iterator
 from itertools import count

@@ -81,7 +81,7 @@ def app() -> str:
 
 
 def policy(code: str, served: bool) -> str:
-    """What a page may do, as a content security policy: run this script, and nothing else.
+    """The content security policy of a page: run this script, and nothing else.
 
     Scripts are allowed by the digest of their text, so that markup which slipped into a page does
     nothing. https://www.w3.org/TR/CSP3/

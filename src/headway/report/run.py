@@ -123,7 +123,7 @@ def verdicts_of(findings: Findings) -> list[Verdict]:
 
 
 def details(findings: Findings) -> Iterator[schema.Section]:
-    """All that was measured, as the terminal prints it; verdicts are not repeated."""
+    """The whole of the evidence, as the terminal prints it; verdicts are not repeated."""
     if (discovery := findings.discovery) is not None:
         given = "\n".join(verdict_lines(verdicts(discovery)))
         text = str(discovery).replace(f"{given}\n\n", "")

@@ -131,7 +131,7 @@ def _keyed(members: Sequence[Findings]) -> list[tuple[str, Findings]]:
 
 
 def _headline(found: Runs) -> Iterator[str]:
-    """How many are done and solved their task, what the others did, and what circuits take."""
+    """Counts of runs done and solved, what the others did, and the cost of circuits."""
     members, states = found.members, Counter(member.status for member in found.members)
     counts = {word: states[word] for word in ("failed", "running", "stopped")}
     counts |= {"not started": len(found.missing), "cannot be read": len(found.unreadable)}
@@ -157,7 +157,7 @@ def _headline(found: Runs) -> Iterator[str]:
 
 
 def _outcome(members: Sequence[Findings]) -> tuple[int, list[float], int]:
-    """How many runs are done, their losses, the least first, and how many solved the task."""
+    """The number of runs done, their losses, the least first, and how many solved the task."""
     losses = sorted(m.loss for m in members if m.done and m.loss is not None)
     return len(losses), losses, sum(one.done and one.solved for one in members)
 
@@ -213,7 +213,7 @@ def _row(member: Findings, fields: dict[str, str]) -> dict[str, Cell]:
 
 
 def _by_field(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Section]:
-    """What came out by every value of each field that varies, if most have several runs."""
+    """Outcomes by every value of each field that varies, if most have several runs."""
 
     def cells(some: Sequence[Findings]) -> list[Cell]:
         done, losses, solved = _outcome(some)
@@ -325,7 +325,7 @@ def _panels(members: Sequence[Findings], axes: Sequence[Axis]) -> list[Panel]:
 
 
 def _learnt(members: Sequence[Findings]) -> Section:
-    """When every hop was learnt, over all runs, and in each if they are few."""
+    """The steps at which hops were learnt, over all runs, and in each if they are few."""
     rows, few = list[list[Cell]](), members if len(members) <= FEW else []
     for hop in sorted({hop for member in members for hop in member.hops}, key=natural):
         some = [member.hops[hop] for member in members if hop in member.hops]
@@ -351,7 +351,7 @@ def _at_step(step: float | None) -> Cell:
 
 
 def _shared(members: Sequence[Findings]) -> Iterator[Section]:
-    """What the circuits of each task have in common, if they are few.
+    """The common part of each task's circuits, if they are few.
 
     Of one task are runs of the same kind with the same relations, whose roles stand in one order.
     """

@@ -65,7 +65,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Task:
-    """What was learnt."""
+    """A hop, and when it was learnt."""
 
     reading: str  #: how to read a sequence, in sentences
     loss: str  #: what losses are, such as `MSE`
@@ -105,7 +105,7 @@ class CircuitPath:
 
 @dataclass(frozen=True)
 class Circuit:
-    """What the heads of a model do."""
+    """The heads of a model, and their mechanisms."""
 
     layers: int  #: of the model
     places: list[Place]  #: the roles of one chain; empty if the task has none
@@ -178,7 +178,7 @@ class Losses:
 
 @dataclass(frozen=True)
 class PageBase:
-    """What every page has."""
+    """The part that every page has."""
 
     name: str  #: of the folder; with it the names of files begin that are kept
     title: str  #: what the page is about, in a few words

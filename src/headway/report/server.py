@@ -77,7 +77,7 @@ class Server(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Where the page of all runs is."""
+        """The address of the page of all runs."""
         return f"http://{ADDRESS}:{self.server_port}/"
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -119,7 +119,7 @@ class Reply(NamedTuple):
 
 
 class _Arriving(socket.SocketIO):
-    """What a client sends, for `PATIENCE` seconds in all."""
+    """The request of a client, for `PATIENCE` seconds in all."""
 
     def __init__(self, connection: socket.socket):
         super().__init__(connection, "r")
@@ -157,7 +157,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815
 
     def _found(self) -> Reply:
-        """What an address shows, or why nothing is shown."""
+        """The page of an address, or why there is none."""
         hosts, target = self.headers.get_all("Host") or [], TARGET.fullmatch(self.path)
         if target is None:
             return _line(HTTPStatus.BAD_REQUEST, "this address cannot be understood")
@@ -179,7 +179,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self.server.watch
 
     def _page(self, kind: Kind, parts: list[str], last: str) -> Reply:
-        """What begins with /run/, say, shows; the last part is empty in the address of a page."""
+        """The page below /run/, say; the last part is empty in the address of a page."""
         known = last in ("", "version", "data.json")
         shown = self._watch.find(kind, decoded(parts)) if known else None
         if shown is not None and last == "version":

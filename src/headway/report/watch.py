@@ -1,4 +1,4 @@
-"""What a folder of runs has to show now: the list of all, and the page of each, as data.
+"""The pages that a folder of runs has now: the list of all, and the page of each, as data.
 
 Whether something changed is seen from names, times and sizes alone; a page is made when it is asked
 for, and kept until a run of it changes.
@@ -27,8 +27,8 @@ from headway.training.files import clear_io_errors, first_line, is_held, is_ther
 from headway.training.finding import PLAN, leads_out, run_folders
 
 KEPT, LISTED, TRIES = 32, 10_000, 3
-"""How many pages, and lines of the list, are kept for the next request; how often a page is made
-anew because a run was written to meanwhile."""
+"""Limits: pages, and lines of the list, that are kept for the next request; how often a page is
+made anew because a run was written to meanwhile."""
 
 Kind = Literal["list", "run", "sweep", "compare"]
 NOUNS: dict[Kind, str] = {"run": "run", "sweep": "sweep", "compare": "comparison"}
@@ -36,7 +36,7 @@ NOUNS: dict[Kind, str] = {"run": "run", "sweep": "sweep", "compare": "comparison
 
 @dataclass(frozen=True)
 class Shown:
-    """What an address shows: its kind, the name in it, the runs, the version of the page, and why
+    """The page of an address: its kind, the name in it, the runs, the version of the page, and why
     the folder cannot be read, if so."""
 
     kind: Kind
@@ -47,7 +47,7 @@ class Shown:
 
     @property
     def title(self) -> str:
-        """What it is called."""
+        """Its name."""
         return (", " if self.kind == "compare" else "/").join(self.name)
 
 
@@ -75,7 +75,7 @@ class Watch:
         self._folders()
 
     def find(self, kind: Kind, name: Name = ()) -> Shown | None:
-        """What is shown under a name, if there is such a thing; the folder is looked through once.
+        """The page under a name, if there is such a thing; the folder is looked through once.
 
         Raises:
             HeadwayError: if the folder is gone or cannot be read any more, but for its list.
@@ -230,7 +230,7 @@ def decoded(parts: Sequence[str]) -> Name:
 
 
 def _scanned(folder: Path | os.DirEntry[str]) -> list[os.DirEntry[str]]:
-    """What lies in a folder, by name."""
+    """The entries of a folder, by name."""
     with clear_io_errors(Path(folder), "read"), os.scandir(folder) as found:
         return sorted(found, key=lambda entry: entry.name)
 

@@ -22,7 +22,7 @@ from headway.training import RunBusyError, RunConfig, resume
 from headway.userfile import Source, described, lend, started_safely
 
 START = "spawn" if sys.platform == "darwin" else "forkserver"
-"""The way processes are started; macOS' own libraries do not stand a fork."""
+"""The method by which processes are started; macOS' own libraries do not stand a fork."""
 
 
 @dataclass(frozen=True)

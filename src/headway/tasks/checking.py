@@ -30,7 +30,7 @@ PARTS = ("inputs", "targets", "roles")
 SIZES = ("length", "n_read", "n_hops", "d_input", "d_target")
 """Of a task, which follow from its batches."""
 SHOWN = ("label", "title", "reading", "drawn_from", "flow", "looks_ahead")
-"""What pages and tables ask of a task."""
+"""Attributes of a task that pages and tables ask for."""
 
 
 @dataclass(frozen=True)

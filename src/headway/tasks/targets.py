@@ -20,7 +20,7 @@ class Targets(ABC):
 
     loss_name: ClassVar[str]
     nothing: ClassVar[float]
-    """What a target is where nothing is asked."""
+    """The value of a target where nothing is asked."""
 
     @abstractmethod
     def width(self, n_hops: int) -> int:

@@ -20,7 +20,7 @@ from headway.theory.problems import PairOrder, pair_order
 BLOCK = 256
 """Positions that are compared with each other at once."""
 SEEN = np.tri(BLOCK, dtype=bool)
-"""Which of a block's positions see which."""
+"""Pairs of a block's positions of which the first sees the second."""
 
 Ends = Int[np.ndarray, "end role"]
 """The least and the greatest piece of every role, in the order of the sequence."""

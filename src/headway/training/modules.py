@@ -107,7 +107,7 @@ class Module:
 
     @property
     def changed(self) -> str | None:
-        """The way the file differs from the one that the run was recorded with; None if not."""
+        """The change of the file since the run was recorded; None if there is none."""
         if self.file is None or not is_file(self.file):
             return None
         now = Source.of(Path(self.file)).sha256

@@ -110,7 +110,7 @@ def arrow_name(path: AttentionPath) -> str:
 
 
 def _rows(circuit: Circuit, joined: bool) -> list[float]:
-    """Where the stream stands before the first layer and after each."""
+    """Heights of the stream before the first layer and after each."""
     rows = [0.0]
     for layer in range(1 + max((layer for layer, _ in circuit.mechanisms), default=-1)):
         paths = sum(path.layer == layer for path in circuit.paths)
@@ -120,7 +120,7 @@ def _rows(circuit: Circuit, joined: bool) -> list[float]:
 
 
 def _idle(circuit: Circuit) -> list[str]:
-    """What the heads of every layer do that have no path."""
+    """The mechanisms of every layer's heads that have no path."""
     layers = 1 + max((layer for layer, _ in circuit.mechanisms), default=-1)
     words = [list[str]() for _ in range(layers)]
     for kind, heads in sorted(circuit.idle_heads.items()):

@@ -59,7 +59,7 @@ def save_figures(run: Run) -> dict[str, Path]:
 
 
 def drawings(findings: Findings) -> dict[str, Callable[[], Figure]]:
-    """What draws each figure that there is data for, by name."""
+    """The functions that draw figures, of those that there is data for, by name."""
     task, found, timeline = findings.task, findings.discovery, findings.timeline
     drawn: dict[str, Callable[[], Figure]] = {}
     if findings.metrics:

@@ -1,4 +1,4 @@
-"""How figures look: one palette, one type size, and the same bytes every time."""
+"""The style of figures: one palette, one type size, and the same bytes every time."""
 
 import io
 from collections.abc import Sequence
