@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from headway.circuits import discover, emergence, verdicts
+from headway.circuits.verdicts import to_type
 from headway_experiments.arena import compiled
 
 
@@ -37,7 +38,7 @@ def test_a_discovery_shows_its_circuit_its_verdicts_and_its_paths(found, columns
     for one in verdicts(found[1]):
         word = {True: "yes", False: "NO", None: "?"}[one.holds]
         assert f"{one.name} {word} {one.because}" in text
-        assert one.next is None or f"next: {one.next}" in text
+        assert one.next is None or f"next: {to_type(one.next)}" in text
     (head,) = (line for line in lines if line.startswith("path "))
     assert head.split() == ["path", "attention", "cut", "upper", "heads", "free", "again"]
     rows = [line.split() for line in lines if line.startswith(("L0.H0 s2←s1", "L1.H0 s0←s2"))]

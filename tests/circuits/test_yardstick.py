@@ -47,11 +47,11 @@ def test_elsewhere_the_gap_to_the_costlier_ablation_counts(bench):
     assert costs[Yardstick.of(bench).ablated] == max(costs.values())
 
 
-def test_where_attention_does_nothing_there_is_no_circuit(bench):
+def test_a_model_that_has_learnt_nothing_has_no_circuit(bench):
     bench.task = unbounded(bench.task)
     for weights in bench.model.parameters():
         weights.data.mul_(0.0)
-    with pytest.raises(HeadwayError, match="there is no circuit to find: "):
+    with pytest.raises(HeadwayError, match="the model has not learnt the task: "):
         Yardstick.of(bench)
 
 

@@ -11,8 +11,7 @@ from headway_experiments.arena import Labelled
 
 PROGRAM = """
 import json, sys
-from headway import HeadwayError, check_task
-from commands import python
+from headway import check_task
 from headway.tasks import KINDS
 from headway.userfile import load
 told = {}

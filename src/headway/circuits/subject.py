@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from headway.circuits.ablation import Bench, heads_of
 from headway.circuits.mechanism import Circuit, KnockOut, Tabled, name_of
 from headway.circuits.patterns import ABLATIONS
-from headway.errors import HeadwayError, require
+from headway.errors import HeadwayError, require, shown
 from headway.models import Tappable, Transformer, tapped
 from headway.tasks import Batch, Task
 from headway.tasks.checking import require_sound
@@ -150,7 +150,7 @@ def listed(steps: list[int]) -> str:
 def require_task(task: Task | None) -> Task:
     """The task that a model is studied with, which must be given, and be of use."""
     if not isinstance(task, Task):
-        found = f"the class {task.__name__}" if isinstance(task, type) else type(task).__name__
+        found = shown(task, 40) if task is None or isinstance(task, type) else type(task).__name__
         raise HeadwayError(
             f"task = {found} is not allowed: a model is studied together with its task, an object"
             " of a class of tasks: discover(model, MyTask())"
