@@ -15,7 +15,7 @@ from headway.circuits.reading import Reader, read
 from headway.models import attention_patterns, tapped
 from headway.relations import Composed, Related
 from headway.relations.fitted import Tables
-from headway.relations.shares import split_of
+from headway.relations.shares import rivals_of, split_of
 
 STRANGERS = Path(__file__).parents[3] / "shared" / "strangers"
 
@@ -94,9 +94,8 @@ class Induction(torch.nn.Module):
 
 
 def test_a_head_that_only_heads_above_need_is_read():
-    circuit, _ = read(
-        Induction(), Symbols(), Symbols().sample(64, torch.Generator().manual_seed(0))
-    )
+    sample = Symbols().sample(64, torch.Generator().manual_seed(0))
+    circuit, _ = read(Induction(), Symbols(), sample)
     below, above = (str(circuit.mechanisms[at, 0]) for at in (0, 1))
     assert below == "previous token"
     assert above.split(", else ")[0] in {"after same token", "after latest same token"}
@@ -107,9 +106,8 @@ def test_where_a_relation_gives_no_key_the_else_is_read():
         alike = (x[:, :, None] == x[:, None]) & torch.ones(9, 9).tril(-1).bool()
         return 60.0 * alike + 30.0 * (torch.arange(9) == 0)
 
-    circuit, _ = read(
-        Line(scores), Symbols(), Symbols().sample(64, torch.Generator().manual_seed(0))
-    )
+    sample = Symbols().sample(64, torch.Generator().manual_seed(0))
+    circuit, _ = read(Line(scores), Symbols(), sample)
     assert str(circuit.mechanisms[0, 0]) == "same token, else first position"
 
 
@@ -206,6 +204,12 @@ def test_rivals_are_told_apart_where_they_differ():
     assert not like.wins
     lost = seen(Line(before), like.rival).rivals[0]
     assert lost.wins
+
+
+def test_a_relation_within_another_is_told_from_it():
+    own = torch.tensor([[[0.0, 1.0], [0.1, 0.9]]])
+    (rival,) = rivals_of("narrow", own > 0.5, {"wide": own > 0}, own, torch.ones(1, 2))
+    assert (rival.follows, rival.instead) == (pytest.approx(0.9), pytest.approx(0.1))
 
 
 def test_tokens_by_which_heads_share_the_work_are_found():
