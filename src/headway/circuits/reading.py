@@ -84,9 +84,7 @@ class Answers:
         passes: forward passes so far.
     """
 
-    def __init__(
-        self, model: Tappable, task: Task, batch: Batch, means: Tensor, fills: Tensor
-    ):
+    def __init__(self, model: Tappable, task: Task, batch: Batch, means: Tensor, fills: Tensor):
         self.model, self.task, self.batch, self.means = model, task, batch, means
         self.fills = fills
         self.tables: Tables | None = None
