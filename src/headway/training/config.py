@@ -79,9 +79,9 @@ class TrainingConfig:
         checkpoint_every: steps between checkpoints, if linear; 0 keeps only the first and the last.
         save_every: steps between saves of the state from which a killed run resumes.
         precision: of the matrix products in a step, Muon's too; weights, the optimisers' state and
-            evaluations are float32 in any case. `tf32` matters on a CUDA device only; `bfloat16`
-            casts the factors automatically, wherever it runs; `auto` is bfloat16 where the device
-            is quicker with it and float32 elsewhere (`environment.json` tells).
+            evaluations are float32 in any case. `bfloat16` casts the factors automatically; `auto`
+            is bfloat16 where the device is quicker with it and float32 elsewhere
+            (`environment.json` tells).
     """
 
     steps: AtLeastOne = 24_000
@@ -107,7 +107,7 @@ class TrainingConfig:
     checkpoints: Literal["linear", "log"] = "linear"
     checkpoint_every: NotNegative = 400
     save_every: AtLeastOne = 200
-    precision: Literal["float32", "tf32", "bfloat16", "auto"] = "float32"
+    precision: Literal["float32", "bfloat16", "auto"] = "float32"
 
     def __post_init__(self):
         object.__setattr__(self, "curriculum", curriculum_from_json(self.curriculum))

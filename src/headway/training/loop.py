@@ -18,10 +18,11 @@ from headway.text import command
 from headway.training.config import RunConfig
 from headway.training.curriculum import Ask
 from headway.training.data import Stream, batch_of, held_out, require_size
-from headway.training.environment import describe_environment, generator_for, resolved, rounding
+from headway.training.environment import casting, describe_environment, generator_for, resolved
 from headway.training.files import clear_content_errors
+from headway.training.graphs import Passes, Recorded
 from headway.training.losses import Reader, scores
-from headway.training.optimisers import Gradients, Optimisers
+from headway.training.optimisers import Optimisers
 from headway.training.run import Run, require_device
 from headway.training.state import DivergedError, State
 
@@ -133,6 +134,7 @@ class Trainer:
         model: that learns.
         optimisers: that move its weights.
         batches: that it learns from.
+        passes: that give a batch's loss and its gradients; recorded on a CUDA device.
     """
 
     def __init__(self, run: Run, state: State):
@@ -149,8 +151,9 @@ class Trainer:
         self.model = self.run.new_model(self.run.config.device, state.attempt)
         self._learning = self.config.curriculum.learning(self.model)
         self.optimisers = Optimisers(self.model, self.config)
-        may_record = not self.config.clamped  # what is clamped differs from batch to batch
-        self._gradients = Gradients(self.model, self._loss, self.precision, may_record)
+        self.passes: Passes = self.computed
+        if self.device.type == "cuda" and not self.config.clamped:  # which differs by the batch
+            self.passes = Recorded(self.computed, self.model)
         self.batches = Stream(self.run.config, state.attempt)
 
     @classmethod
@@ -211,15 +214,20 @@ class Trainer:
         """
         state = self.state
         scale = state.rate_scale(self.config, state.step + 1)
-        loss = self._gradients(ask, batch)
-        with rounding(self.precision, self.device), self._learning(state.step) as factor:
+        loss = self.passes(ask, batch)
+        with self._learning(state.step) as factor:
             self.optimisers.step(scale * factor)
         state.step += 1
         return loss
 
-    def _loss(self, ask: Ask, batch: Batch) -> Tensor:
+    def computed(self, ask: Ask, batch: Batch) -> Tensor:
+        """The loss of a batch; its gradients are left on the weights."""
+        self.model.zero_grad()
         tap = self.config.clamp.tap(self.run.task, batch, self.state.step + 1)
-        return self.config.curriculum.loss(self.model, self.run.task.targets, batch, ask, tap)
+        with casting(self.precision, self.device):
+            loss = self.config.curriculum.loss(self.model, self.run.task.targets, batch, ask, tap)
+        loss.backward()
+        return loss.detach()
 
     def begin(self) -> None:
         """Lets the run go on from here; what was written later is forgotten."""
