@@ -58,10 +58,7 @@ class Bench:
 
     def short(self, config: RunConfig) -> RunConfig:
         """A config on the device; at smoke size a few steps of a small model."""
-        config = replace(config, device=self.device)
-        if not self.smoke:
-            return config
-        fields = {
+        tiny = {
             "training.steps": 4,
             "training.cooldown_steps": 0,
             "training.warmup_steps": 0,
@@ -72,7 +69,7 @@ class Bench:
             "training.checkpoint_every": 2,
             "model.d_model": 16,
         }
-        return changed(config, fields)
+        return changed(replace(config, device=self.device), tiny if self.smoke else {})
 
     def trained(self, configs: dict[str, RunConfig], circuits_on: Sequence[str] = ()) -> Found:
         """How runs went that are trained side by side on the device, to their ends or as far as the
