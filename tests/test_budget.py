@@ -12,7 +12,7 @@ CAPS = {
     "src/headway/theory": 840,
     "src/headway/tasks": 1990,
     "src/headway/relations": 890,
-    "src/headway/models": 2050,
+    "src/headway/models": 2000,
     "src/headway/training": 3520,
     "src/headway/circuits": 6450,
     "src/headway/sweeps": 1180,
