@@ -12,7 +12,12 @@ from headway.errors import HeadwayError
 from headway.training import Run, find_runs, train
 from headway.training.files import write_tensors
 
-EVALUATION = {"train_loss": 1.0, "val_loss": 1.0, "partial": {"x_1": 1.0}, "seconds": 1.0}
+EVALUATION = {
+    "train_loss": 1.0,
+    "val_loss": 1.0,
+    "partial": {"x_1": 1.0, "x_2": 1.0},
+    "seconds": 1.0,
+}
 
 
 def test_a_run_says_where_its_numbers_come_from(tiny, tmp_path):

@@ -9,12 +9,12 @@ that derives from `Task`; an installed package offers it under its kind, by an e
 group `headway.curricula`. Evaluations are always of sequences of the full depth.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, NoReturn
 
 from jaxtyping import Float
 from torch import Tensor
@@ -24,9 +24,9 @@ from headway.errors import HeadwayError, require
 from headway.fields import Positive, Written, check, from_json, to_json
 from headway.models import Tap, Transformer, TransformerConfig
 from headway.tasks import Batch, Targets, Task
+from headway.tasks.registry import Offered
 from headway.training.environment import seed_of
 from headway.training.losses import Reader
-from headway.userfile import described, installed
 
 if TYPE_CHECKING:
     from headway.training.config import TrainingConfig
@@ -35,40 +35,6 @@ CURRICULUM = "training.curriculum"
 
 LEAP = 2
 """If the next depth has more than so many hops more, sequences get deeper before more is asked."""
-
-T = TypeVar("T")
-
-
-class Offered(Mapping[str, T]):
-    """Things by name: those that are known, and those that packages offer by entry points.
-
-    One of a package is imported when it is asked for.
-
-    Args:
-        group: of the entry points.
-        field: that names one in a config, for errors.
-        known: those that are known from the start; more may be put in.
-    """
-
-    def __init__(self, group: str, field: str, known: dict[str, T] | None = None):
-        self.group, self.field, self.known = group, field, known or {}
-
-    def __getitem__(self, name: str) -> T:
-        if name in self.known:
-            return self.known[name]
-        point = installed(self.group)[name]
-        try:
-            return self.known.setdefault(name, point.load())
-        except Exception as error:  # whatever a package may raise
-            where = f"{self.field} = {name!r}: the entry point {point.value}"
-            raise HeadwayError(f"{where} fails: {described(error)}") from None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter({**self.known, **installed(self.group)})
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
 
 CURRICULA: "Offered[type[Curriculum]]" = Offered("headway.curricula", CURRICULUM)
 """Every curriculum by its kind."""

@@ -250,16 +250,13 @@ class Trainer:
         """
         run, state, config = self.run, self.state, self.config
         self._unread.append(loss)
-        is_read = state.is_checkpoint(config) or any(
-            map(state.is_due, (config.eval_every, config.save_every))
-        )
-        known = torch.stack(self._unread).tolist() if is_read else []
+        every, metrics = (config.eval_every, config.save_every), None
+        known = list[float]()
+        if state.is_checkpoint(config) or any(map(state.is_due, every)):
+            known, self._unread = torch.stack(self._unread).tolist(), []
         before, self._clock = self._clock, time.perf_counter()
         state.seconds += self._clock - before
-        metrics = None
-        if is_read:
-            self._unread.clear()
-            state.add_losses(known)
+        state.add_losses(known)
         if state.is_due(config.eval_every):
             found = self.scores(self.model, run.task, self.validation)
             metrics = state.add_evaluation(config, found)

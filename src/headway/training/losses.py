@@ -87,10 +87,9 @@ def require_answers(model: Tappable, task: Task, batch: Batch) -> None:
     try:
         said = model(batch.inputs[:1])
     except Exception as error:  # whatever a model of somebody's may raise
-        told = isinstance(error, HeadwayError)
         raise HeadwayError(
             f"task = {task.kind!r}: the model does not read its sequences,"
-            f" {list(batch.inputs.shape[1:])} each: {error if told else described(error)}"
+            f" {list(batch.inputs.shape[1:])} each: {described(error)}"
         ) from (error.__cause__ or error)
     fits = said.ndim == 3 and said.shape[1] >= task.n_read and said.shape[2] == task.d_target
     require(

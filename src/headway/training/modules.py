@@ -124,14 +124,13 @@ def _why_not(build: Any, like: nn.Module) -> str | None:
             made = build()
         if not isinstance(made, nn.Module):
             return f"{allowed} and builds a module, not a {type(made).__name__}"
-        wanted, found = (_shapes(module) for module in (like, plain(made)))
+        wanted, found = (
+            {name: weight.shape for name, weight in weights_of(module).items()}
+            for module in (like, plain(made))
+        )
     except Exception as error:  # whatever a constructor of somebody's may raise
         return f"{allowed} ({userfile.described(error)})"
     return None if wanted == found else "one that builds a module with weights of the same shapes"
-
-
-def _shapes(module: nn.Module) -> dict[str, torch.Size]:
-    return {name: weight.shape for name, weight in weights_of(module).items()}
 
 
 def plain(model: nn.Module) -> nn.Module:

@@ -22,8 +22,12 @@ class Uncompiled(torch.optim.Optimizer):
     """An optimiser that does not load PyTorch's compiler, as nothing here is compiled.
 
     PyTorch's own optimisers load it on their first call: more than a second in every process.
+
+    Attributes:
+        keeps: the names of what it remembers of every weight.
     """
 
+    keeps: tuple[str, ...] = ()
     add_param_group = unwrap(torch.optim.Optimizer.add_param_group)
     state_dict = unwrap(torch.optim.Optimizer.state_dict)
     load_state_dict = unwrap(torch.optim.Optimizer.load_state_dict)
@@ -32,6 +36,7 @@ class Uncompiled(torch.optim.Optimizer):
 class AdamW(Uncompiled, torch.optim.AdamW):
     """Adam with decoupled decay."""
 
+    keeps = ("step", "exp_avg", "exp_avg_sq")
     step = torch.no_grad()(unwrap(torch.optim.AdamW.step))
 
 
@@ -66,7 +71,7 @@ class Muon(Uncompiled):
     ):
         defaults = {"lr": lr, "momentum": momentum, "weight_decay": weight_decay, "parts": 1}
         super().__init__(groups, defaults)
-        self.products = products
+        self.products, self.keeps = products, ("momentum",)
 
     @torch.no_grad()
     def step(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -177,26 +182,20 @@ class Optimisers:
         """Puts back what `state` gave.
 
         Raises:
-            ValueError: if a weight's state is missing or of another shape.
+            LookupError: if something of a weight's is missing.
+            ValueError: if it is of another shape.
         """
         for i, optimiser in enumerate(self.each):
-            saved: dict[int, dict[str, Tensor]] = {}
-            for name, value in tensors.items():
-                if name.startswith(f"optimizer.{i}."):
-                    _, _, index, key = name.split(".")
-                    saved.setdefault(int(index), {})[key] = value
-            weights = [w for group in optimiser.param_groups for w in group["params"]]
-            if saved.keys() != set(range(len(weights)) if _remembers(optimiser) else ()):
-                raise ValueError("the optimisers' state is not that of this model's weights")
+            weights = [weight for group in optimiser.param_groups for weight in group["params"]]
             for index, weight in enumerate(weights):
-                own = saved.get(index, {}).values()
-                if any(value.ndim and value.shape != weight.shape for value in own):
+                own = {key: tensors[f"optimizer.{i}.{index}.{key}"] for key in optimiser.keeps}
+                if any(value.ndim and value.shape != weight.shape for value in own.values()):
                     raise ValueError("the optimisers' state does not have this model's shapes")
-            groups = optimiser.state_dict()["param_groups"]
-            optimiser.load_state_dict({"state": saved, "param_groups": groups})
+                if own:
+                    optimiser.state[weight] = {k: one.to(weight.device) for k, one in own.items()}
 
 
-def _made(model: Transformer, config: TrainingConfig) -> Iterator[torch.optim.Optimizer]:
+def _made(model: Transformer, config: TrainingConfig) -> Iterator[Uncompiled]:
     """The optimisers that a config asks for."""
     named = {name: w for name, w in model.named_parameters() if w.requires_grad}
     decay = config.weight_decay
@@ -214,11 +213,8 @@ def _made(model: Transformer, config: TrainingConfig) -> Iterator[torch.optim.Op
         {"params": [w for w in named.values() if w.ndim != 2], "weight_decay": 0.0},
     ]
     if config.optimizer == "sgd":
-        yield SGD(groups, lr=config.learning_rate, momentum=config.momentum)
+        plain = SGD(groups, lr=config.learning_rate, momentum=config.momentum)
+        plain.keeps = ("momentum_buffer",) if config.momentum else ()
+        yield plain
     else:
         yield AdamW(groups, lr=config.learning_rate, betas=config.betas, fused=True)
-
-
-def _remembers(optimiser: torch.optim.Optimizer) -> bool:
-    """Tell whether an optimiser has a state: gradient descent without momentum has none."""
-    return not isinstance(optimiser, torch.optim.SGD) or optimiser.defaults["momentum"] > 0
