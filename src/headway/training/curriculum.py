@@ -111,13 +111,10 @@ class Curriculum:
         """
         return Ask()
 
-    def judged(self, stage: int, task: Task) -> Ask | None:
-        """The sequences by which it is found whether a stage is over; None of the last stage."""
+    def judged(self, stage: int, task: Task) -> tuple[Ask, float] | None:
+        """The sequences by which a stage is judged, and the loss below which each of their hops is
+        when it is over; None of the last stage."""
         return None
-
-    def is_over(self, losses: Sequence[float]) -> bool:
-        """Tell whether a stage is over, by the losses of the hops that it is judged by."""
-        return False
 
     def full_from(self, task: Task) -> int:
         """The last step before the first that may ask for the whole task, in the last stage."""
@@ -245,17 +242,14 @@ class Deepening(Curriculum):
         shift = seed_of(seed, "place", step) % (room + 1)
         return Ask(depth, range(hops), shift, theory.closed_form(hops))
 
-    def judged(self, stage: int, task: Task) -> Ask | None:
+    def judged(self, stage: int, task: Task) -> tuple[Ask, float] | None:
         """Every hop that the stage asks for, in the deepest of its sequences."""
         *before, _ = self.stages(task)
         if stage == len(before):
             return None
         one = before[stage]
-        return Ask(max(one.depths), range(one.hops), layers=theory.closed_form(one.hops))
-
-    def is_over(self, losses: Sequence[float]) -> bool:
-        """Tell whether every hop is learnt."""
-        return max(losses) < self.learnt
+        layers = theory.closed_form(one.hops)
+        return Ask(max(one.depths), range(one.hops), layers=layers), self.learnt
 
 
 def curriculum_from_json(data: Any) -> Curriculum:

@@ -150,7 +150,7 @@ class Trainer:
         self.state = state
         self.model = self.run.new_model(self.run.config.device, state.attempt)
         self._learning = self.config.curriculum.learning(self.model)
-        self.optimisers = Optimisers(self.model, self.config)
+        self.optimisers = Optimisers(self.model, self.config, self.precision)
         self.passes: Passes = self.computed
         if self.device.type == "cuda" and not self.config.clamped:  # which differs by the batch
             self.passes = Recorded(self.computed, self.model)
@@ -287,14 +287,14 @@ class Trainer:
 
     def is_stage_over(self) -> bool:
         """Tell whether the model has learnt what the present stage of its curriculum is about."""
-        config, curriculum, task = self.run.config, self.config.curriculum, self.batches.task
-        ask = curriculum.judged(self.state.stage, task)
-        if ask is None:
+        config, task = self.run.config, self.batches.task
+        judged = self.config.curriculum.judged(self.state.stage, task)
+        if judged is None:
             return False
-        generator = generator_for(config.device, config.seed, "stage")
-        batch = batch_of(task, task.draw(STAGE_EXAMPLES, generator), ask)
-        losses = self.scores(ask.reader(self.model), task, batch)["partial"]
-        return curriculum.is_over([*losses.values()])
+        ask, below = judged
+        draws = task.draw(STAGE_EXAMPLES, generator_for(config.device, config.seed, "stage"))
+        losses = self.scores(ask.reader(self.model), task, batch_of(task, draws, ask))["partial"]
+        return max(losses.values()) < below
 
     def scores(self, model: Reader, task: Task, batch: Batch) -> dict[str, Any]:
         """The scores of a batch (see `scores`), with what is clamped after so many steps."""

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from headway.models import Transformer
 from headway.training.config import TrainingConfig
-from headway.training.environment import resolved
 
 foreach: Any = torch
 """Operations on lists of tensors, as PyTorch's own optimisers use them: one launch on a GPU."""
@@ -148,12 +147,17 @@ class Optimisers:
     With Muon, the matrices inside the blocks are its own; embedding, read-out, norms and biases
     are Adam's. Biases and norms do not decay.
 
+    Args:
+        model: whose weights they move.
+        config: how.
+        precision: that Muon multiplies matrices in.
+
     Attributes:
         each: the optimisers.
     """
 
-    def __init__(self, model: Transformer, config: TrainingConfig):
-        self.each = list(_made(model, config))
+    def __init__(self, model: Transformer, config: TrainingConfig, precision: str = "float32"):
+        self.each = list(_made(model, config, precision))
         self._rates = [(group["lr"], group["weight_decay"]) for group in self._groups()]
 
     def _groups(self) -> list[dict[str, Any]]:
@@ -171,12 +175,7 @@ class Optimisers:
 
     def state(self) -> dict[str, Tensor]:
         """Their memory, as named tensors."""
-        return {
-            f"optimizer.{i}.{index}.{key}": value
-            for i, optimiser in enumerate(self.each)
-            for index, state in optimiser.state_dict()["state"].items()
-            for key, value in state.items()
-        }
+        return {name: own[key] for name, _, own, key in self._memory() if key in own}
 
     def load(self, tensors: dict[str, Tensor]) -> None:
         """Puts back what `state` gave.
@@ -185,17 +184,21 @@ class Optimisers:
             LookupError: if something of a weight's is missing.
             ValueError: if it is of another shape.
         """
+        for name, weight, own, key in self._memory():
+            if tensors[name].ndim and tensors[name].shape != weight.shape:
+                raise ValueError("the optimisers' state does not have this model's shapes")
+            own[key] = tensors[name].to(weight.device)
+
+    def _memory(self) -> Iterator[tuple[str, Tensor, dict[str, Tensor], str]]:
+        """What is remembered of every weight: its name, the weight, and where it is kept."""
         for i, optimiser in enumerate(self.each):
             weights = [weight for group in optimiser.param_groups for weight in group["params"]]
             for index, weight in enumerate(weights):
-                own = {key: tensors[f"optimizer.{i}.{index}.{key}"] for key in optimiser.keeps}
-                if any(value.ndim and value.shape != weight.shape for value in own.values()):
-                    raise ValueError("the optimisers' state does not have this model's shapes")
-                if own:
-                    optimiser.state[weight] = {k: one.to(weight.device) for k, one in own.items()}
+                for key in optimiser.keeps:
+                    yield f"optimizer.{i}.{index}.{key}", weight, optimiser.state[weight], key
 
 
-def _made(model: Transformer, config: TrainingConfig) -> Iterator[Uncompiled]:
+def _made(model: Transformer, config: TrainingConfig, precision: str) -> Iterator[Uncompiled]:
     """The optimisers that a config asks for."""
     named = {name: w for name, w in model.named_parameters() if w.requires_grad}
     decay = config.weight_decay
@@ -204,8 +207,7 @@ def _made(model: Transformer, config: TrainingConfig) -> Iterator[Uncompiled]:
         stacked = [w for n, w in inner.items() if n.endswith("attn.qkv.weight")]
         single = [w for n, w in inner.items() if not n.endswith("attn.qkv.weight")]
         groups = [{"params": stacked, "parts": 3}, {"params": single, "parts": 1}]
-        half = resolved(config.precision, next(model.parameters()).device) == "bfloat16"
-        products = torch.bfloat16 if half else torch.float32
+        products = getattr(torch, precision)
         yield Muon(groups, config.matrix_learning_rate, config.momentum, decay, products)
         named = {n: w for n, w in named.items() if n not in inner}
     groups = [
