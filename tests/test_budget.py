@@ -13,7 +13,7 @@ CAPS = {
     "src/headway/tasks": 1990,
     "src/headway/relations": 890,
     "src/headway/models": 2000,
-    "src/headway/training": 3460,
+    "src/headway/training": 3430,
     "src/headway/circuits": 6450,
     "src/headway/sweeps": 1180,
     "src/headway/language": 1740,

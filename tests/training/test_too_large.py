@@ -46,8 +46,7 @@ def test_a_field_that_is_too_large(tmp_path, field):
 @pytest.mark.parametrize("task", [fast().task, Conditional(), Hops()])
 def test_the_numbers_in_matrices_are_counted_as_they_are(model, task, tmp_path):
     built = Run(tmp_path, RunConfig(task=task, model=model)).new_model()
-    matrices = [weight for weight in built.parameters() if weight.ndim == 2]
-    assert n_weights(model, task) == sum(weight.numel() for weight in matrices)
+    assert n_weights(model, task) == sum(w.numel() for w in built.parameters() if w.ndim == 2)
 
 
 def test_what_fits_the_machine_is_not_refused_and_nothing_is_made_of_what_does_not(

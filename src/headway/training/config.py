@@ -23,12 +23,7 @@ from headway.models import TransformerConfig
 from headway.paths import AttentionPath
 from headway.tasks import Task, task_from_json, task_to_json
 from headway.training.clamp import Clamp
-from headway.training.curriculum import (
-    CURRICULUM,
-    Chosen,
-    Implicit,
-    curriculum_from_json,
-)
+from headway.training.curriculum import CURRICULUM, Chosen, Implicit, curriculum_from_json
 from headway.training.modules import Module
 
 FORMAT = 1
@@ -165,18 +160,10 @@ class RunConfig:
 
     def __post_init__(self):
         check(self)
-        require(
-            DEVICES.fullmatch(self.device) is not None,
-            "device",
-            self.device,
-            "cpu, cuda, cuda:N or mps",
-        )
-        require(
-            not (self.task.looks_ahead and self.model.causal),
-            "model.causal",
-            self.model.causal,
-            "false: hops of this task lead on to later positions",
-        )
+        known = DEVICES.fullmatch(self.device) is not None
+        require(known, "device", self.device, "cpu, cuda, cuda:N or mps")
+        causal, allowed = self.model.causal, "false: hops of this task lead on to later positions"
+        require(not (self.task.looks_ahead and causal), "model.causal", causal, allowed)
         if isinstance(self.model, TransformerConfig):
             self.training.curriculum.require(self.task, self.model, self.training)
             self.training.clamp.require(self.task, self.model.n_layers, self.model.n_heads)

@@ -224,14 +224,11 @@ class Deepening(Curriculum):
         self.require_depths(task)
         flow = task.flow()
         least = flow and flow.minimum_layers(model.causal)
-        if least != theory.closed_form(task.n_depths) or task.hop_order != list(
-            pairwise(task.hops)
-        ):
+        is_chain = task.hop_order == list(pairwise(task.hops))
+        if not is_chain or least != theory.closed_form(task.n_depths):
             self.refuse("it is for a chain under the causal mask, as in the retrieval problem")
-        allowed = f"{least}, the fewest, with training.curriculum = deepening at depth"
-        require(
-            model.n_layers == least, "model.n_layers", model.n_layers, f"{allowed} {task.n_depths}"
-        )
+        allowed = f"{least}, the fewest, with {CURRICULUM} = deepening at depth {task.n_depths}"
+        require(model.n_layers == least, "model.n_layers", model.n_layers, allowed)
 
     def ask(self, step: int, stage: int, task: Task, seed: object) -> Ask:
         """The stage's hops, in sequences of one of its depths, at a place that is drawn."""

@@ -233,7 +233,7 @@ class Trainer:
         """Lets the run go on from here; what was written later is forgotten."""
         config, state = self.run.config, self.state
         environment = describe_environment(config.device, config.threads)
-        environment |= {"precision": self.precision}
+        environment["precision"] = self.precision
         environment |= {"task_changed": self.run.changed} if self.run.changed else {}
         sessions = [environment]
         if state.step > 0 or state.given_up:

@@ -1,6 +1,5 @@
 """Modules that are not headway's: how a run tells of one, what it keeps, how it looks at one."""
 
-import dataclasses
 import random
 import sys
 from collections import OrderedDict, defaultdict, deque
@@ -69,17 +68,15 @@ class Module:
             HeadwayError: if `build` does not build such a module, or is in no file.
         """
         count = sum(weight.numel() for weight in model.parameters())
-        described = cls(model.n_layers, model.n_heads, count, causal)
+        size = model.n_layers, model.n_heads, count, causal
         own = parametrize.type_before_parametrizations(model.module)
         maker = own if build is None else build
         if problem := _why_not(maker, model.module):
             require(build is None, "build", getattr(build, "__name__", build), problem)
-            return described
+            return cls(*size)
         source = userfile.source_of(maker)
         assert source is not None
-        return dataclasses.replace(
-            described, builder=maker.__name__, file=source.file, sha256=source.sha256
-        )
+        return cls(*size, maker.__name__, source.file, source.sha256)
 
     def build(self) -> nn.Module:
         """Builds the module, with any weights.

@@ -123,12 +123,9 @@ class Run(RunFolder):
             raise HeadwayError(f"{folder}: not a run folder, or a half-written one: no config.json")
         data = read_json(folder / "config.json")
         require(isinstance(data, dict), f"{folder}/config.json", data, "an object of fields")
-        version = data.pop("format", None)
-        if type(version) is not int or version != FORMAT:
-            raise HeadwayError(
-                f"{folder}: format = {version!r} is not {FORMAT}, the one that this headway reads:"
-                " it was written by another version"
-            )
+        version, allowed = data.pop("format", None), f"{FORMAT}, the one that this headway reads"
+        fits = type(version) is int and version == FORMAT
+        require(fits, f"{folder}: format", version, allowed)
         try:
             config = from_dict(data)
         except HeadwayError as error:
