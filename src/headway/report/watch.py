@@ -23,8 +23,9 @@ from headway.report.run import run_page
 from headway.report.runs import runs_page
 from headway.report.schema import Page
 from headway.training import Run
-from headway.training.files import clear_io_errors, first_line, is_held, is_there
+from headway.training.files import clear_io_errors, is_held, is_there
 from headway.training.finding import PLAN, leads_out, run_folders
+from headway.userfile import described
 
 KEPT, LISTED, TRIES = 32, 10_000, 3
 """Limits: pages, and lines of the list, that are kept for the next request; how often a page is
@@ -116,10 +117,8 @@ class Watch:
             for _ in range(TRIES):
                 try:
                     return True, self._kept(shown)
-                except HeadwayError as error:
-                    made, why = True, str(error)
                 except Exception as error:
-                    made, why = False, f"{type(error).__name__}: {first_line(error)}"
+                    made, why = isinstance(error, HeadwayError), described(error)
                 now = self.find(shown.kind, shown.name)
                 if now is None or now.version == shown.version:
                     break
