@@ -69,7 +69,7 @@ def data_of(folder: Path) -> dict:
 def test_every_run_is_there(sweep):
     data = data_of(sweep)
     assert data["headline"].startswith("8 of 8 runs done. 3 of 8 solved the task")
-    assert "depth (2 values) × n_layers (2 values) × seed (2)" in " ".join(data["summary"])
+    assert "depth (2 values) × n_layers (2 values) × seed (2 values)" in " ".join(data["summary"])
     head, rows = data["table"]["head"], data["table"]["rows"]
     assert head[:5] == ["run", "status", "depth", "n_layers", "seed"]
     expected = [
@@ -107,10 +107,6 @@ def test_seeds_are_not_averaged_away(sweep):
         ["2", "0 of 2 ▽ · 0.650", "1 of 2 ▽ · 0.270"],
     ]
     assert grid["tables"][0]["shares"] == [[0, 0, 1], [0, 0, 0.5]]
-    assert grid["sentences"][1:] == [
-        "Solved with too few layers by the theory: depth=2,n_layers=2,seed=1.",
-        "With just enough, 2 of 2 did.",
-    ]
 
 
 def test_what_is_not_done_is_counted_and_says_why(sweep):

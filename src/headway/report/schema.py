@@ -247,7 +247,6 @@ class Panel:
 class Member:
     """One of several runs."""
 
-    key: str  #: by which all else on the page names it
     name: str  #: its folder's, with those above it as far as they are not common to all
     link: str | None  #: the address of its own page; None if there is none
     note: str  #: its status if it is not done, and what it lacks, in sentences; perhaps empty
@@ -260,7 +259,6 @@ class Member:
 class RunsPage(PageBase):
     """Several runs side by side: those that were named, or all of a folder."""
 
-    kind: Literal["runs"]  #: `runs`
     setting: list[str]  #: what all runs have in common, and what varies
     members: list[Member]  #: the runs
     table: Table  #: a row for every run
@@ -271,6 +269,7 @@ class RunsPage(PageBase):
     until: float  #: the last step worth showing at first
     end: float  #: the last step that there is
     notes: list[str]  #: what could not be read, and what has not been started
+    kind: Literal["runs"] = "runs"
 
 
 @dataclass(frozen=True)
@@ -311,11 +310,11 @@ class ListedGroup:
 class ListPage(PageBase):
     """The runs in a folder; or why something has no page."""
 
-    kind: Literal["list"]  #: `list`
     groups: list[ListedGroup]  #: the runs
     threshold: float  #: the loss below which a task counts as solved
-    why: str | None  #: why there is nothing to show; None if there is
-    back: str | None  #: the address of the list of all runs; None on that list itself
+    why: str | None = None  #: why there is nothing to show; None if there is
+    back: str | None = None  #: the address of the list of all runs; None on that list itself
+    kind: Literal["list"] = "list"
 
 
 Page = Annotated[RunPage | RunsPage | ListPage, Field(discriminator="kind")]
