@@ -30,9 +30,9 @@ of curves."""
 MOST_CELLS = 400
 """Grids with more cells are left out, and such as have more than two for every run."""
 
-MOST_COLOURS, MOST_POINTS = 6, 120
+MOST_COLOURS, MOST_POINTS, MOST_NOTES = 6, 120, 24
 """With more values than this, curves are not coloured by them; of more points, evenly many are
-kept."""
+kept; of more runs, the page does not say what each lacks."""
 
 
 def write_comparison(runs: Sequence[Run], out: Path | None = None) -> Path:
@@ -89,31 +89,36 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
     headline = " ".join(_headline(found))
     parts = [f"{axis.name} ({len(axis.values)} values)" for axis in every] or ["nothing"]
     varies = f"varies: {' × '.join(parts)}"
-    waiting = [f"Not started yet: {', '.join(found.missing)}."] if found.missing else []
+    notes = [f"{member.name}: {member.lacks}" for member in members if member.lacks]
+    if len(notes) > MOST_NOTES:
+        notes[MOST_NOTES:] = [f"And so of {len(notes) - MOST_NOTES} more."]
+    notes += [f"Not started yet: {', '.join(found.missing)}."] if found.missing else []
     return RunsPage(
         name=found.name,
         title=found.title,
         headline=headline,
-        summary=[f"{counted(len(members), 'run')}: {found.title}.", headline, varies],
-        setting=[*common_parts([m.run.config for m in members]), varies],
+        summary=[headline, " · ".join([*common_parts([m.run.config for m in members]), varies])],
         members=[
             Member(
                 name=member.name,
                 link=link(member.run.folder),
-                note=member.lacks,
                 hops=hop_data(member.task, member.hops),
                 circuit=circuit_data(member) if len(members) <= FEW else None,
             )
             for member in members
         ],
         table=_table(members, every),
-        sections=[*_grids(members, axes), *_by_field(members, axes), *_shared(members)],
+        sections=[
+            *_grids(members, axes),
+            *_by_field(members, axes),
+            _learnt(members),
+            *_shared(members),
+        ],
         panels=_panels(members, axes),
-        learnt=_learnt(members),
         threshold=THRESHOLD,
         until=worth_showing(max(dated), end) if dated else end,
         end=end,
-        notes=[*waiting, *found.unreadable],
+        notes=[*notes, *found.unreadable],
         live=live,
     )
 
@@ -309,11 +314,9 @@ def _learnt(members: Sequence[Findings]) -> Section:
         " between evaluations."
     )
     table = Table("when every hop was learnt", [*head, *(m.name for m in few)], rows, note=note)
-    if not any(step is not None for member in members for step in member.hops.values()):
-        return Section("", ["No run has learnt a hop yet."], [table])
     orders = [m.in_chain_order for m in members if m.in_chain_order is not None]
     order = f"In order: {sum(orders)} of {len(orders)} runs that learnt a hop of several."
-    return Section("", [order] if orders else [], [table])
+    return Section("When hops were learnt", [order] if orders else [], [table])
 
 
 def _at_step(step: float | None) -> Cell:
