@@ -66,7 +66,7 @@ def circuit_data(
             without=[] if history is None else at_steps(findings, history.loss_without, steps),
             emerged=history and history.emerged,
             needed=history and history.needed,
-            lost=[] if rest is None else list(map(path_key, rest.paths)),
+            lost=[] if rest is None else list(map(path_key, rest.unfound + rest.lacking)),
             answers=[] if rest is None else list(map(typeset, rest.answers)),
         )
 
