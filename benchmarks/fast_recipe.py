@@ -17,7 +17,7 @@ from headway import HeadwayError, discover, emergence, every_circuit, fast
 from headway.changes import changed
 from headway.circuits import AttentionPath, saved_discovery, saved_timeline
 from headway.circuits.exhaustive import MinimalCircuits
-from headway.sweeps import LocalEngine, Plan, sweep
+from headway.sweeps import Engine, Plan, sweep
 from headway.training import Run, RunConfig
 
 SOLVED = 0.02
@@ -100,7 +100,7 @@ def main() -> None:
         )
         for seed in range(first, last + 1)
     }
-    sweep(Plan("fast-recipe", configs), given.folder, LocalEngine(given.workers))
+    sweep(Plan("fast-recipe", configs), given.folder, Engine(given.workers))
     results = []
     for name in configs:
         results.append(examine(Run.open(given.folder / name)))

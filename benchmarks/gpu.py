@@ -31,7 +31,7 @@ from frame import in_turn, seconds
 from headway import discover
 from headway.errors import HeadwayError
 from headway.recipes import changed
-from headway.sweeps import LocalEngine, Plan, sweep
+from headway.sweeps import Engine, Plan, sweep
 from headway.training import Run, RunConfig, describe_environment, fast, resume, train
 from headway.training.optimisers import Gradients
 from headway_experiments.paper import layers, transformers_abc
@@ -97,7 +97,7 @@ class Bench:
                 raise OutOfTimeError
 
         with suppress(OutOfTimeError):
-            sweep(plan, self.folder, LocalEngine(self.workers), watch=watch)
+            sweep(plan, self.folder, Engine(self.workers), watch=watch)
         there = [name for name in plan.runs if (self.folder / name / "config.json").exists()]
         return {name: Run.open(self.folder / name) for name in there}
 

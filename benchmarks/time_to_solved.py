@@ -18,7 +18,7 @@ from typing import Any
 from counting import run_operations
 from frame import options, spread, write
 from headway.changes import changed
-from headway.sweeps import LocalEngine, Plan, sweep
+from headway.sweeps import Engine, Plan, sweep
 from headway.training import Run, RunConfig, fast
 
 SOLVED = 0.01
@@ -119,7 +119,7 @@ def main() -> None:
     first, last = given.seeds
     configs = plan(tuple(given.depths), range(first, last + 1), tuple(given.variants))
     configs = {name: replace(config, threads=given.threads) for name, config in configs.items()}
-    sweep(Plan("time-to-solved", configs), given.folder, LocalEngine(given.workers))
+    sweep(Plan("time-to-solved", configs), given.folder, Engine(given.workers))
     results = [result(Run.open(given.folder / name)) for name in configs]
     print_table(results)
     write(given, results, workers=given.workers)

@@ -2,7 +2,7 @@
 
 from headway.circuits.dependence import Dependence, Pair, Training
 from headway.circuits.flows import lost_without, trace
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.tasks import Conditional, Retrieval
 
 DOUBLING = (

@@ -172,14 +172,13 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant(
             "a file that a folder names is executed",
             USERFILE,
-            "    _require_trusted(field, file)\n    source, content = _read(Path(file))\n"
-            '    if (file, f"sha256:{source.sha256}") not in _known():',
-            "    source, content = _read(Path(file))\n    if False:",
+            "known = _named | _lent | listed()",
+            "known = {(file, _read(Path(file))[0].entry[1]), _builder(file, str(builder))}",
         ),
         Mutant(
             "a trusted file is executed although it has changed",
             USERFILE,
-            'if (file, f"sha256:{source.sha256}") not in _known():',
+            "if (file, source.entry[1]) not in known:",
             "if False:",
         ),
         Mutant(

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 from headway.errors import HeadwayError, require
 from headway.fields import Written
-from headway.paths import AttentionPath, require_name
 from headway.relations.composed import ELSE
 from headway.relations.fitted import Tables
+from headway.relations.paths import AttentionPath, require_name
 
 Head = tuple[int, int]
 """A head's layer and its number in the layer, both from 0."""

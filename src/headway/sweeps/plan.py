@@ -7,23 +7,25 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from headway import userfile
-from headway.changes import (
-    Base,
-    Carried,
-    base_of,
-    configured,
-    hints_in,
-    is_file,
-    whole_names,
-)
+from headway.changes import Base, Carried, base_of, configured, hints_in, is_file, whole_names
 from headway.errors import HeadwayError, require, shown
-from headway.fields import MOST, said, short_names, texts_of, values_of, varied
+from headway.fields import (
+    MOST,
+    Written,
+    found_in,
+    said,
+    short_names,
+    texts_of,
+    to_json,
+    values_of,
+    varied,
+)
 from headway.reading import is_folder
 from headway.training import RECIPES, RunConfig, from_dict, to_dict
-from headway.training.config import FORMAT, flat
+from headway.training.config import flat
 from headway.training.files import is_there, read_json
 from headway.training.finding import PLAN
 
@@ -57,8 +59,16 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """The plan as plain JSON data."""
-        runs = {name: to_dict(config) for name, config in self.runs.items()}
-        return {"format": FORMAT, "name": self.name, "runs": runs}
+        return to_json(PlanFile(self.name, self.runs))
+
+
+@dataclass(frozen=True)
+class PlanFile:
+    """The content of `plan.json`."""
+
+    name: str
+    runs: dict[str, Annotated[RunConfig, Written(from_dict, to_dict)]]
+    format: Literal[1] = 1
 
 
 def grid(base: str | RunConfig | Callable[..., RunConfig], axes: Axes) -> Plan:
@@ -215,16 +225,8 @@ def read_plan(folder: Path) -> Plan:
             not trust.
     """
     file = folder / PLAN
-    data = read_json(file)
-    require(isinstance(data, dict), str(file), data, "an object of fields")
-    version, name, runs = (data.get(field) for field in ("format", "name", "runs"))
-    require(version == FORMAT, f"{file}: format", version, str(FORMAT))
-    require(isinstance(name, str), f"{file}: name", name, "text")
-    require(isinstance(runs, dict), f"{file}: runs", runs, "an object of configs")
-    try:
-        return Plan(name, {run: from_dict(config) for run, config in runs.items()})
-    except HeadwayError as error:
-        raise HeadwayError(f"{file}: {error}") from None
+    found = found_in(PlanFile, read_json(file), str(file))
+    return Plan(found.name, found.runs)
 
 
 def default_folder(source: str | Path, plan: Plan, texts: Sequence[str] = ()) -> Path:
