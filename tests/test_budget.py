@@ -8,14 +8,14 @@ ROOT = Path(__file__).parent.parent
 SOURCES = {".py", ".ts", ".js", ".svelte", ".css", ".html", ".toml", ".jinja"}
 
 CAPS = {
-    "src/headway/*": 1870,
+    "src/headway/*": 1830,
     "src/headway/theory": 840,
     "src/headway/tasks": 1990,
     "src/headway/relations": 970,
     "src/headway/models": 2050,
     "src/headway/training": 3540,
     "src/headway/circuits": 6450,
-    "src/headway/sweeps": 1130,
+    "src/headway/sweeps": 1120,
     "src/headway/language": 1740,
     "src/headway/report": 3730,
     "src/headway/terminal": 890,

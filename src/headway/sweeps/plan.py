@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from pydantic import PlainSerializer, PlainValidator
+
 from headway import userfile
 from headway.changes import Base, Carried, base_of, configured, hints_in, is_file, whole_names
 from headway.errors import HeadwayError, require, shown
 from headway.fields import (
     MOST,
-    Written,
     found_in,
     said,
     short_names,
@@ -28,6 +29,9 @@ from headway.training import RECIPES, RunConfig, from_dict, to_dict
 from headway.training.config import flat
 from headway.training.files import is_there, read_json
 from headway.training.finding import PLAN
+
+NAME = re.compile(rf"(?!\.|{PLAN}$)[^/\\]{{1,200}}")
+"""Names that a run's folder can have."""
 
 LONGEST = 120
 """The most characters in a name that is made here."""
@@ -67,7 +71,7 @@ class PlanFile:
     """The content of `plan.json`."""
 
     name: str
-    runs: dict[str, Annotated[RunConfig, Written(from_dict, to_dict)]]
+    runs: dict[str, Annotated[RunConfig, PlainValidator(from_dict), PlainSerializer(to_dict)]]
     format: Literal[1] = 1
 
 
@@ -147,17 +151,9 @@ def file_name(text: str) -> str:
 
 def require_name(name: Any) -> None:
     """Raises `HeadwayError` unless a run's folder can have a name."""
-    require(
-        isinstance(name, str)
-        and 0 < len(name.encode(errors="replace")) <= 200
-        and name.isprintable()
-        and not re.search(r"[/\\]", name)
-        and not name.startswith(".")
-        and name != PLAN,
-        "a run's name",
-        name,
-        "a folder's name: no slash, no dot in front, at most 200 bytes",
-    )
+    fits = isinstance(name, str) and name.isprintable() and NAME.fullmatch(name) is not None
+    allowed = "a folder's name: no slash, no dot in front, at most 200 characters"
+    require(fits, "a run's name", name, allowed)
 
 
 def load_plan(source: str | Path, texts: Sequence[str] = ()) -> Plan:
