@@ -33,8 +33,8 @@ SAFE = "PYTHONSAFEPATH"
 T = TypeVar("T")
 
 Entry = tuple[str, str]
-"""A file's whole path, and what of it is trusted: `sha256:…`, a content that it may have, or
-`builder:…`, a function or class of it that may be called to build a model."""
+"""What may be executed, a file by its whole path or `FILE:NAME`, a function or class there that
+builds a model; and the digest of the file's content then."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,10 @@ class Source:
         """
         return _read(path)[0]
 
-    @property
-    def entry(self) -> Entry:
-        """This content of the file, as the user's list tells of it."""
-        return self.file, f"sha256:{self.sha256}"
+    def entries(self, builder: str | None = None) -> set[Entry]:
+        """This content of the file, and what builds a model there, as the user's list tells."""
+        places = [self.file] if builder is None else [self.file, f"{self.file}:{builder}"]
+        return {(place, f"sha256:{self.sha256}") for place in places}
 
 
 class UserModule(ModuleType):
@@ -121,15 +121,12 @@ def trust(where: str | Path) -> None:
         HeadwayError: if there is no such file.
     """
     file, _, name = str(where).partition(".py:")
-    source = Source.of(Path(f"{file}.py" if name else where))
-    lend(source)
-    if name:
-        _lent.add(_builder(source.file, name))
+    lend(Source.of(Path(f"{file}.py" if name else where)), name or None)
 
 
-def lend(source: Source) -> None:
+def lend(source: Source, builder: str | None = None) -> None:
     """Lets this process execute a content of a file, as the process that started it says."""
-    _lent.add(source.entry)
+    _lent.update(source.entries(builder))
 
 
 def keep(source: Source, builder: str | None = None) -> None:
@@ -141,12 +138,10 @@ def keep(source: Source, builder: str | None = None) -> None:
         source: of what the user trains or is trained on.
         builder: the function or class there by which the user builds a model.
     """
-    new = {source.entry}
     if builder is not None:
-        new.add(_builder(source.file, builder))
-        _named.update(new)
-    if source.entry in _named or source.entry not in _lent:
-        put_on_list(new)
+        _named.update(source.entries(builder))
+    if not source.entries() <= _lent - _named:
+        put_on_list(source.entries(builder))
 
 
 def load(path: str | Path) -> ModuleType:
@@ -159,7 +154,7 @@ def load(path: str | Path) -> ModuleType:
             wrong there.
     """
     source, content = _read(Path(path))
-    _named.add(source.entry)
+    _named.update(source.entries())
     return called(Path(path), _module, source, content)
 
 
@@ -180,26 +175,25 @@ def load_named(field: str, file: str, builder: str | None = None) -> Any:
             it does not define the builder.
     """
 
+    where = file if builder is None else f"{file}:{builder}"
+
     def refusal(why: str) -> HeadwayError:
-        where = f"{file}:{builder}" if builder and builder.isidentifier() else file
         return HeadwayError(
             f"{field} = {shown(file)} is not executed: {why}: if you trust it, train with it or say"
             f" headway --trust {shlex.quote(where)} VERB …"
         )
 
-    fits = file.isprintable() and Path(file).is_absolute()
+    fits = where.isprintable() and Path(file).is_absolute()
     require(fits, field, file, "a whole path of printable characters")
     if not is_file(file):
         raise HeadwayError(f"{field} = {shown(file)}: there is no such file")
     known = _named | _lent | listed()
-    if file not in {path for path, _ in known}:
+    if where not in {place for place, _ in known}:
         raise refusal("it is not on your list of trusted files")
-    if builder is not None and _builder(file, builder) not in known:
-        raise refusal(f"you have recorded no model that its {shown(builder)} builds")
     module = None if builder is None else _imported(file)
     if module is None:
         source, content = _read(Path(file))
-        if (file, source.entry[1]) not in known:
+        if (where, f"sha256:{source.sha256}") not in known:
             raise refusal("it has changed since you trusted it")
         module = called(Path(file), _module, source, content)
     made = module if builder is None else getattr(module, builder, None)
@@ -248,10 +242,6 @@ def put_on_list(new: Iterable[Entry]) -> None:
 @cache
 def _complain(why: str) -> None:
     print(f"headway: {why}", file=sys.stderr)
-
-
-def _builder(file: str, name: str) -> Entry:
-    return file, f"builder:{name}"
 
 
 def _read(path: Path) -> tuple[Source, bytes]:

@@ -116,7 +116,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
             "validate_json(to_json(data), strict=True)",
             "validate_json(to_json(data))",
         ),
-        Mutant("an unknown setting is passed over", FIELDS, "if name not in hints:", "if False:"),
+        Mutant("an unknown setting is passed over", FIELDS, "if name not in hints):", "if False):"),
     ),
     "tests/test_reading.py": (
         Mutant(
@@ -178,19 +178,19 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
             "a file that a folder names is executed",
             USERFILE,
             "known = _named | _lent | listed()",
-            "known = {(file, _read(Path(file))[0].entry[1]), _builder(file, str(builder))}",
+            "known = Source.of(Path(file)).entries(builder)",
         ),
         Mutant(
             "a trusted file is executed although it has changed",
             USERFILE,
-            "if (file, source.entry[1]) not in known:",
+            'if (where, f"sha256:{source.sha256}") not in known:',
             "if False:",
         ),
         Mutant(
             "any function of a trusted file may build a model",
             USERFILE,
-            "if builder is not None and _builder(file, builder) not in known:",
-            "if False:",
+            'where = file if builder is None else f"{file}:{builder}"',
+            "where = file",
         ),
     ),
     "tests/models/test_tapped_kinds.py": (
@@ -272,7 +272,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
     "tests/test_output.py::test_names_do_not_command_the_terminal": (
         Mutant(
             "control characters are printed as they are",
-            "output.py",
+            "terminal/output.py",
             "else plain(text)",
             "else text",
         ),

@@ -63,16 +63,16 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """The plan as plain JSON data."""
-        return to_json(PlanFile(self.name, self.runs))
+        return to_json(PlanFile(1, self.name, self.runs))
 
 
 @dataclass(frozen=True)
 class PlanFile:
     """The content of `plan.json`."""
 
+    format: Literal[1]
     name: str
     runs: dict[str, Annotated[RunConfig, PlainValidator(from_dict), PlainSerializer(to_dict)]]
-    format: Literal[1] = 1
 
 
 def grid(base: str | RunConfig | Callable[..., RunConfig], axes: Axes) -> Plan:
