@@ -13,7 +13,7 @@ from headway.errors import HeadwayError, require
 from headway.sweeps.engines import Engine, carry_out, cores
 from headway.tasks.registry import own_source
 from headway.training import RunConfig
-from headway.training.files import first_line, is_there
+from headway.training.files import is_there
 from headway.userfile import Source, described
 
 REACH = 5.0
@@ -64,7 +64,7 @@ class RayEngine(Engine):
             if self._ours:
                 ray.init(address=address, **options)
         except (ConnectionError, RuntimeError, ValueError, TimeoutError, OSError) as error:
-            raise HeadwayError(f"cannot use Ray at {address}: {first_line(error)}") from None
+            raise HeadwayError(f"cannot use Ray at {address}: {described(error)}") from None
         return self
 
     def __exit__(self, *error: object) -> None:
