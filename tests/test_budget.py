@@ -8,14 +8,14 @@ ROOT = Path(__file__).parent.parent
 SOURCES = {".py", ".ts", ".js", ".svelte", ".css", ".html", ".toml", ".jinja"}
 
 CAPS = {
-    "src/headway/*": 2010,
+    "src/headway/*": 1820,
     "src/headway/theory": 840,
     "src/headway/tasks": 1990,
-    "src/headway/relations": 890,
+    "src/headway/relations": 970,
     "src/headway/models": 2000,
     "src/headway/training": 3430,
     "src/headway/circuits": 6450,
-    "src/headway/sweeps": 1180,
+    "src/headway/sweeps": 1120,
     "src/headway/language": 1740,
     "src/headway/report": 3730,
     "src/headway/terminal": 890,
