@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from commands import refusing
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import IGNORE_INDEX, Hops
@@ -180,9 +181,8 @@ def test_embeddings_can_be_orthonormal():
     ],
 )
 def test_bad_input_is_one_clear_line(fields, complaint):
-    with pytest.raises(HeadwayError) as raised:
+    with refusing(complaint):
         tokens(**fields)
-    assert complaint in str(raised.value)
 
 
 def test_a_weight_that_the_model_lacks_is_told(tmp_path):

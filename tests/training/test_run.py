@@ -2,7 +2,8 @@
 
 import fcntl
 import json
-import multiprocessing
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,19 +88,23 @@ def test_a_metrics_line_cut_off_in_writing_is_left_out(tiny, tmp_path):
 
 def test_a_second_writer_is_refused(tiny, tmp_path):
     run = Run.create(tmp_path / "run", tiny)
-    context = multiprocessing.get_context("spawn")
-    with run.writing(), context.Pool(1) as pool:
+    with run.writing():
         assert run.status == "running"
-        assert "another process is writing" in pool.apply(_try_to_write, (str(run.folder),))
+    holding = (
+        "import fcntl, sys\n"
+        "lock = open(sys.argv[1], 'a')\n"
+        "fcntl.flock(lock, fcntl.LOCK_EX)\n"
+        "print(flush=True)\n"
+        "input()\n"
+    )
+    words, pipe = [sys.executable, "-c", holding, run.folder / ".lock"], subprocess.PIPE
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) as other:
+        assert other.stdout.readline() == "\n"
+        assert run.status == "running"
+        with pytest.raises(HeadwayError, match="another process is writing"), run.writing():
+            pass
+        other.communicate("\n")
     assert run.status == "stopped"
-
-
-def _try_to_write(folder: str) -> str:
-    try:
-        with Run.open(folder).writing():
-            return "written"
-    except HeadwayError as error:
-        return str(error)
 
 
 def test_a_folder_without_permission_is_named(tiny, tmp_path):

@@ -72,47 +72,40 @@ def list_page(folder: Path, rows: Sequence[tuple[Entry, ListedRun]], version: st
         rows: the runs, each with its line.
         version: of what is shown.
     """
-    groups = dict[Name, list[ListedRun]]()
-    for entry, run in sorted(rows, key=lambda one: len(one[0].name)):
-        groups.setdefault(entry.name[:-1], []).append(run)
-    states, why = Counter(run.status for _, run in rows), None
-    parts = [f"{states[state]} {state}" for state in STATES if states[state]]
-    headline = " · ".join([counted(len(rows), "run"), *parts])
+    title = folder.name or Path(os.path.realpath(folder)).name
     if not rows:
         why = (
             "There are no runs here yet. This trains a first one in a minute or two, and it shows"
             f" here while it does: headway train fast --folder {shlex.quote(str(folder / 'first'))}"
         )
-    return ListPage(
-        kind="list",
-        name="runs",
-        title=plain(folder.name or Path(os.path.realpath(folder)).name),
-        headline=headline,
-        summary=[headline, *([why] if why else [])],
-        groups=[
-            ListedGroup(plain("/".join(name)), link("sweep", name) if name else "", runs)
-            for name, runs in groups.items()
-        ],
-        threshold=THRESHOLD,
-        why=why,
-        back=None,
-        live=version,
-    )
+        return nothing(title, why, version, back=None)
+    groups = dict[Name, list[ListedRun]]()
+    for entry, run in sorted(rows, key=lambda one: len(one[0].name)):
+        groups.setdefault(entry.name[:-1], []).append(run)
+    states = Counter(run.status for _, run in rows)
+    parts = [f"{states[state]} {state}" for state in STATES if states[state]]
+    headline = " · ".join([counted(len(rows), "run"), *parts])
+    listed = [
+        ListedGroup(plain("/".join(name)), link("sweep", name) if name else "", runs)
+        for name, runs in groups.items()
+    ]
+    return _page(title, [headline], listed, version)
 
 
-def nothing(name: str, why: str, version: str, back: str | None = "/") -> ListPage:
+def nothing(title: str, why: str, version: str, back: str | None = "/") -> ListPage:
     """The page that says why there is none of something; it looks again when that changes."""
     text = "There is nothing to show now. This page looks again whenever something changes."
+    return replace(_page(title, [text, plain(why)], [], version), why=plain(why), back=back)
+
+
+def _page(title: str, lines: list[str], groups: list[ListedGroup], version: str) -> ListPage:
     return ListPage(
-        kind="list",
         name="runs",
-        title=plain(name),
-        headline=text,
-        summary=[text, plain(why)],
-        groups=[],
+        title=plain(title),
+        headline=lines[0],
+        summary=lines,
+        groups=groups,
         threshold=THRESHOLD,
-        why=plain(why),
-        back=back,
         live=version,
     )
 
