@@ -24,9 +24,9 @@ from headway.tasks import task_in
 from headway.text import command
 from headway.training.config import SECTIONS, RunConfig, flat
 from headway.training.curriculum import CURRICULA, CURRICULUM, Curriculum, kind_of_curriculum
-from headway.training.data import require_size
 from headway.training.files import is_there
 from headway.training.recipes import RECIPES, own
+from headway.training.size import require_size
 
 T = TypeVar("T")
 COOLDOWN = "training.cooldown_steps"

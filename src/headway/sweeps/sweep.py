@@ -21,10 +21,10 @@ from headway.tasks.checking import require_sound
 from headway.tasks.registry import change_of, keep
 from headway.training import Run, RunConfig
 from headway.training.config import flat
-from headway.training.data import n_weights
 from headway.training.files import clear_io_errors, is_there, read_json, whole_lines, write_json
 from headway.training.finding import PLAN
 from headway.training.folder import Evaluation, RunFolder
+from headway.training.size import n_weights
 
 State = Literal["waiting", "running", "elsewhere", "done", "failed"]
 
