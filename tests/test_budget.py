@@ -12,8 +12,8 @@ CAPS = {
     "src/headway/theory": 840,
     "src/headway/tasks": 1990,
     "src/headway/relations": 890,
-    "src/headway/models": 2050,
-    "src/headway/training": 3540,
+    "src/headway/models": 2000,
+    "src/headway/training": 3430,
     "src/headway/circuits": 6450,
     "src/headway/sweeps": 1180,
     "src/headway/language": 1740,
@@ -21,8 +21,8 @@ CAPS = {
     "src/headway/terminal": 890,
     "src/headway/verbs": 780,
     "src/headway_experiments": 10990,
-    "benchmarks": 1720,
-    "tests": 25410,
+    "benchmarks": 1500,
+    "tests": 25290,
     "web/src": 2460,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""

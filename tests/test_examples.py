@@ -20,6 +20,11 @@ SHOWN = {
     "own_loop": ("L0.H0: 2 back", "emerged"),
     "hugging_face": ("layers: 1", "L0.H0: 2 back"),
     "checkpoints": ("L0.H0 2 back emerged at step",),
+    "predicted_dependence": (
+        "D3: 119 of 300; finds 16 of 50; carries 10 of 20; serves 28 of 130; apart 65 of 100",
+        "D2: 51 of 164; finds 17 of 29; carries 3 of 14; serves 11 of 43; apart 20 of 78",
+        "conditional: 302 of 450; finds 1 of 6; carries 0 of 0; serves 0 of 0; apart 301 of 444",
+    ),
     "sweep_figure": ("2 runs, drawn in pairs.png",),
 }
 """Of every program, words of what it prints."""

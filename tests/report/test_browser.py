@@ -29,6 +29,14 @@ WORDS = """() => [...document.querySelectorAll('body *')]
 """How many words of the page are seen, those in drawings and lists to choose from left out."""
 
 
+NARROWED = """() => {
+  const stage = document.querySelector('.stage');
+  stage.style.width = '500px';
+  return stage.querySelector('svg').getBoundingClientRect().width;
+}"""
+"""The width of the circuit on a paper narrower than the screen, on which nothing is drawn again."""
+
+
 def data_of(page):
     return page_data(page.file.read_text(encoding="utf-8"))
 
@@ -272,6 +280,7 @@ def test_it_prints_on_five_pages_with_the_circuit(visit, learnt):
     assert 1 <= pages <= 5
     seen.page.emulate_media(media="print")
     assert seen.page.locator(".proof svg.circuit").is_visible()
+    assert seen.page.evaluate(NARROWED) <= 500
     assert not seen.page.get_by_role("button", name="circuit as SVG").is_visible()
 
 

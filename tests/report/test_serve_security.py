@@ -1,15 +1,11 @@
 """What the server refuses, and what cannot harm it."""
 
 import concurrent.futures
-import contextlib
 import os
 import re
-import select
 import shutil
 import socket
 import stat
-import threading
-import time
 
 import pytest
 from pages import page_data, said
@@ -251,7 +247,7 @@ def test_this_machine_and_a_tunnel_to_it_are_answered(still, host):
 )
 def test_other_methods_are_refused(site, method):
     answer = site.ask("/run/plain/", method)
-    assert (answer.status, answer.headers["Allow"]) == (405, "GET, HEAD")
+    assert (answer.status, answer.text) == (501, f"Unsupported method ({method!r})\n")
 
 
 def test_head_is_get_without_the_page(still):
@@ -267,60 +263,9 @@ def test_two_hundred_at_once_are_answered(site):
     assert answers == [200] * 200
 
 
-SENT = {
-    "nothing": [],
-    "a line, then nothing": [b"GET / HTTP/1.0\r\n"],
-    "a line without end": [b"G"] * 200,
-    "a header without end": [b"GET / HTTP/1.0\r\n", *[b"X"] * 200],
-    "headers without end": [b"GET / HTTP/1.0\r\n", *[b"X: y\r\n"] * 99],
-    "a body without end": [b"GET / HTTP/1.0\r\nContent-Length: 9999\r\n\r\n", *[b"x"] * 200],
-}
-
-
-@pytest.mark.parametrize("sent", SENT.values(), ids=SENT)
-def test_who_does_not_come_to_an_end_is_hung_up_on(site, monkeypatch, sent):
-    monkeypatch.setattr(server_module, "PATIENCE", 0.3)
+def test_who_sends_nothing_is_hung_up_on(site, monkeypatch):
+    monkeypatch.setattr(server_module.Handler, "timeout", 0.3)
     with socket.create_connection(site.server.server_address[:2], timeout=10) as line:
-        started = time.monotonic()
-        with contextlib.suppress(ConnectionError):
-            for part in sent:
-                line.sendall(part)
-                if select.select([line], [], [], 0.02)[0]:
-                    break
-            line.recv(1)
-        assert time.monotonic() - started < 3
+        line.sendall(b"GET / HTTP/1.0\r\n")
+        assert line.recv(1) == b""
     assert site.page()
-
-
-def test_who_takes_no_answer_is_hung_up_on(site, monkeypatch):
-    monkeypatch.setattr(server_module, "PATIENCE", 0.3)
-    monkeypatch.setattr(server_module, "html", lambda page: "x" * 2**25)
-    with socket.create_connection(site.server.server_address[:2], timeout=10) as line:
-        line.sendall(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
-        select.select([line], [], [], 20)
-        until = time.monotonic() + 5
-        while answering() and time.monotonic() < until:
-            time.sleep(0.02)
-        assert not answering()
-        read = 0
-        with contextlib.suppress(ConnectionError):
-            while part := line.recv(2**20):
-                read += len(part)
-    assert 0 < read < 2**25
-
-
-def answering():
-    """How many threads answer requests."""
-    return sum("process_request" in thread.name for thread in threading.enumerate())
-
-
-def test_so_many_are_answered_at_a_time_and_the_others_then(site, monkeypatch):
-    monkeypatch.setattr(server_module, "PATIENCE", 1.0)
-    with contextlib.ExitStack() as lines:
-        for _ in range(server_module.MOST + 8):
-            lines.enter_context(socket.create_connection(site.server.server_address[:2]))
-        while answering() < server_module.MOST:
-            time.sleep(0.02)
-        time.sleep(0.2)
-        assert answering() == server_module.MOST
-        assert site.page()

@@ -13,7 +13,8 @@ from headway.errors import HeadwayError
 from headway.training import Run, find_runs, train
 from headway.training.files import write_tensors
 
-EVALUATION = {"train_loss": 1.0, "val_loss": 1.0, "partial": {"x_1": 1.0}, "seconds": 1.0}
+LOSSES = {"x_1": 1.0, "x_2": 1.0}
+EVALUATION = {"train_loss": 1.0, "val_loss": 1.0, "partial": LOSSES, "seconds": 1.0}
 
 
 def test_a_run_says_where_its_numbers_come_from(tiny, tmp_path):
@@ -38,7 +39,7 @@ def test_checkpoints_follow_the_schedule(tiny, with_training, tmp_path):
     [
         (lambda f: (f / "config.json").unlink(), "no config.json"),
         (lambda f: (f / "config.json").write_text('{"format": 1, "ta'), "not valid JSON"),
-        (lambda f: _edit(f, format=99), "format = 99 is not 1, the one that this headway reads"),
+        (lambda f: _edit(f, format=99), "format = 99 is not allowed: it must be 1, the one that"),
         (lambda f: _edit(f, bogus=1), "run/config.json: bogus is not a field"),
         (lambda f: _edit(f, seed="x"), "seed = 'x' is not allowed: it must be a whole number"),
         (lambda f: _edit(f, task={"kind": "chess"}), "task.kind = 'chess' is not allowed"),

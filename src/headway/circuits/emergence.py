@@ -187,7 +187,7 @@ def _dated(
     rows = None
     if task.is_read_blind:
         last = [*models.values()][-1]()
-        rows = row_weights(last, task, batch, attention_patterns(last, batch.inputs).mean(0))
+        rows = row_weights(last, task, batch)
     for done, load in enumerate(models.values(), start=1):
         model = load()
         bench = Bench(model, task, batch)

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from headway.errors import HeadwayError, require
 from headway.sweeps.engines import Engine, Work, carry_out, cores
-from headway.training.files import first_line, is_there
+from headway.training.files import is_there
 from headway.userfile import described
 
 REACH = 5.0
@@ -62,7 +62,7 @@ class RayEngine(Engine):
             if self._ours:
                 ray.init(address=address, **options)
         except (ConnectionError, RuntimeError, ValueError, TimeoutError, OSError) as error:
-            raise HeadwayError(f"cannot use Ray at {address}: {first_line(error)}") from None
+            raise HeadwayError(f"cannot use Ray at {address}: {described(error)}") from None
         return self
 
     def __exit__(self, *error: object) -> None:
