@@ -13,7 +13,6 @@ from tiny_runs import tiny_config
 
 from headway.circuits import saved_discovery
 from headway.errors import HeadwayError
-from headway.report import watch
 from headway.report.server import Server
 from headway.tasks import Retrieval
 from headway.training import Run
