@@ -16,14 +16,6 @@ from headway.report.schema import to_json
 from headway.training import Run
 
 
-def _key_of(path: AttentionPath | None, _: Any) -> str | None:
-    return path and path_key(path)
-
-
-def _path_of(key: str | None, view: "View") -> AttentionPath | None:
-    return view.paths.get(key or "")
-
-
 class View(anywidget.AnyWidget):
     """A run in a notebook: clicks there set these values, and values set here are shown there.
 
@@ -38,7 +30,11 @@ class View(anywidget.AnyWidget):
     _esm = app()
     _data = traitlets.Unicode().tag(sync=True)
     step = traitlets.CInt().tag(sync=True)
-    path = traitlets.Any().tag(sync=True, to_json=_key_of, from_json=_path_of)
+    path = traitlets.Any().tag(
+        sync=True,
+        to_json=lambda path, _: path and path_key(path),
+        from_json=lambda key, view: view.paths.get(key or ""),
+    )
     cut = traitlets.Bool(False).tag(sync=True)
 
     def __init__(self, run: Run):
