@@ -38,6 +38,20 @@ def pytest_runtest_call(item: pytest.Item) -> None:
     pytest_runtest_setup(item)
 
 
+LONG = (
+    *("test_blind", "test_browser", "test_contest", "test_elsewhere", "test_evaluation"),
+    *("test_every_task", "test_every_verb", "test_examples", "test_fuzz", "test_golden"),
+    *("test_gpu_benchmark", "test_local", "test_markup", "test_pipeline", "test_ray"),
+    *("test_recorded", "test_reproduce", "test_strangers", "test_trust"),
+)
+"""Files of tests that take longest."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begins with what takes longest, so that processes that share the tests end together."""
+    items.sort(key=lambda item: item.path.stem not in LONG)
+
+
 def pytest_collection_finish() -> None:
     """What is imported stays: nobody need look through it for garbage again and again."""
     gc.freeze()

@@ -221,8 +221,9 @@ class Reader:
     def tabled(self, chosen: Chosen) -> dict[Head, str]:
         """Tables for heads that no relation explains, relations for as many others as possible.
 
-        Heads that are read keep theirs. Those of the rest are chosen anew with the others put to
-        tables; those that then move answers least come first, as long as enough answers stay.
+        Heads that are read keep theirs, if all are or that keeps enough answers. Relations of the
+        rest are chosen anew with the others put to tables; those that then move answers least come
+        first, as long as enough answers stay.
 
         Args:
             chosen: what is kept if tables keep no more answers than that.
@@ -237,9 +238,12 @@ class Reader:
         def is_read(head: Head) -> bool:
             return chosen[head] != IDLE and self.likeness(head, chosen[head]) >= READ
 
-        left = [head for head in self.heads if not is_read(head)]
-        found = {**chosen, **dict.fromkeys(left, TABLE)}
-        kept = self.all.agreement(found)
+        unread = [head for head in self.heads if not is_read(head)]
+        for left in (unread, self.heads if unread else []):
+            found = {**chosen, **dict.fromkeys(left, TABLE)}
+            kept = self.all.agreement(found)
+            if kept >= ENOUGH:
+                break
         if kept <= self.all.agreement(chosen):
             return dict(chosen)
         named = {head: self.choice(head, found, _both_ways(head)) for head in left}

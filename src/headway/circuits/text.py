@@ -86,9 +86,7 @@ def of_discovery(found: "Discovery", run: object = None) -> str:
         free = "that of the model as it is, with this path alone cut"
     lines += wrapped(f"upper heads free: {free}")
     if found.evidence.trials:
-        lines += wrapped(
-            "again: in how many searches with another sample or threshold it was found"
-        )
+        lines += wrapped("again: in how many searches with another sample it was found")
     lines += wrapped(
         f"{found.candidates} candidates at the cost of {found.forwards:.0f} forward passes,"
         f" {found.seconds:.1f} s"

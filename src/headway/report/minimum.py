@@ -1,7 +1,6 @@
 """The number of layers that would have been enough."""
 
 from collections.abc import Iterator
-from itertools import count
 
 from headway.circuits.flows import Least
 from headway.report.circuit import symbols
@@ -16,18 +15,18 @@ MASKS = {True: "with the causal mask", False: "without a mask"}
 
 def minimum(findings: Findings) -> Section:
     """The flow minimum, what the circuit uses, and what the query can hold layer by layer."""
-    flow, along = findings.task.flow(), findings.along
+    flow = findings.task.flow()
     if flow is None:
         why = "the task does not say how information must flow to its answers."
         return Section("Minimum", [f"The flow minimum of this task is not known: {why}"])
-    best = flow.holdings(findings.run.config.model.n_layers, findings.causal)
+    ways = {"at best": flow.holdings(findings.run.config.model.n_layers, findings.causal)}
+    ways |= {} if findings.along is None else {"along the circuit": findings.along.stages}
     rows = [
         [layers, *(", ".join(symbols(findings.task, held, flow.query)) for held in stages)]
-        for layers, *stages in zip(count(), best, *([] if along is None else [along.stages]))
+        for layers, stages in enumerate(zip(*ways.values(), strict=False))
     ]
-    head = ["layers", "symbols at the query, at best"]
-    head += [] if along is None else ["along the circuit"]
-    return Section("Minimum", list(_sentences(findings, flow)), [Table("", head, rows)])
+    table = Table("symbols at the query", ["layers", *ways], rows)
+    return Section("Minimum", list(_sentences(findings, flow)), [table])
 
 
 def _sentences(findings: Findings, flow: Flow) -> Iterator[str]:

@@ -11,7 +11,7 @@ from headway.changes import annotations
 from headway.errors import HeadwayError, require
 from headway.fields import hints_of, named, said, split, values_of
 from headway.tasks import KINDS
-from headway.tasks.registry import offered
+from headway.tasks.registry import OFFERED
 from headway.training import Run, fast
 from headway.training.config import flat
 from headway.training.files import clear_content_errors, write_whole
@@ -108,7 +108,7 @@ def write_table(file: str | Path, rows: Sequence[Row]) -> None:
 
 def _annotations() -> dict[str, Any]:
     """The annotation of every field by which rows are chosen: those of all tasks known."""
-    found = {"task.kind": Literal[*offered()], **annotations(fast())}
+    found = {"task.kind": Literal[*OFFERED], **annotations(fast())}
     for task in KINDS.values():
         for name, hint in hints_of(task).items():
             found[f"task.{name}"] = hint | found.get(f"task.{name}", hint)

@@ -67,10 +67,7 @@ class Clamp:
                 return pattern
             off = torch.zeros_like(pattern, dtype=torch.bool)
             for path in here:
-                edges = relations[path.relation]
-                sequence, row, key = edges.there.nonzero(as_tuple=True)
-                query = edges.queries[sequence, row]
-                off[sequence, path.head, query, edges.keys[sequence, row, key]] = True
+                off[:, path.head] |= relations[path.relation].mask(pattern.shape[-1])
             return pattern.masked_fill(off, 0.0)
 
         return block

@@ -16,7 +16,7 @@ from headway.tasks.checking import require_sound
 from headway.training.config import RunConfig
 from headway.training.curriculum import Ask
 from headway.training.environment import generator_for
-from headway.userfile import described
+from headway.training.files import clear_errors
 
 FLOAT = 4
 """Bytes of a number in single precision."""
@@ -138,26 +138,19 @@ def require_bytes(needed: int, what: str, device: str) -> None:
 
 
 def n_weights(model: TransformerConfig, task: Task) -> int:
-    """The number of weights of a transformer, without building it.
+    """The numbers in a transformer's matrices, which are nearly all, without building it.
 
     Raises:
         HeadwayError: if the task is a user's and cannot be used, or lays out no sequence, as one of
             its sizes is beyond what there can be.
     """
     require_sound(task)
-    try:
+    with clear_errors("task.*: no sequence can be laid out:"):
         task.sample(2, torch.Generator().manual_seed(0))
-    except (MemoryError, RuntimeError, TypeError) as error:
-        raise HeadwayError(f"task.*: no sequence can be laid out: {described(error)}") from None
-    width, heads, inner = model.d_model, model.n_heads * model.head_width, model.mlp_width
-    norm = 2 * width if model.norm == "pre" else 0
-    block = norm + 3 * heads * (width + 1) + (heads + 1) * width
-    if not model.attn_only:
-        block += norm + (width + 1) * inner + (inner + 1) * width
-    learned = task.length if model.positions == "learned" else 0
-    read = task.d_input + 1 if task.vocabulary is None else task.vocabulary + learned
-    ends = read * width + norm + (width + 1) * task.d_target
-    return ends + model.n_layers * block
+    block = 4 * model.n_heads * model.head_width + 2 * model.mlp_width
+    placed = task.vocabulary is not None and model.positions == "learned"
+    ends = (task.vocabulary or task.d_input) + placed * task.length + task.d_target
+    return model.d_model * (ends + model.n_layers * block)
 
 
 def _memory(device: str) -> int | None:

@@ -94,8 +94,8 @@ class Recorder:
         with drawing_nothing(self._plain), clear_errors(f"task = {task.kind!r} raises"):
             self._held_out = held_out(task, sequences, seed, device)
         with unchanged(self._plain), clear_errors(self._raises):
-            require_answers(tapped(self._plain), task, self._held_out)
-            self._tapped = tapped(self._plain, self._held_out.inputs[:2])
+            self._tapped = tapped(self._plain)
+            require_answers(self._tapped, task, self._held_out)
             causal = is_causal(self._tapped, self._held_out.inputs[:2])
             described = Module.of(self._tapped, build, causal)
         threads = min(256, torch.get_num_threads())  # the most that a config may ask for

@@ -62,7 +62,7 @@ def circuit(
             share disagree.
         ablation: what stands in rows without a path, of heads that have paths; by default zero, or
             mean for a task that names neither roles nor relations.
-        trials: whether to search again on other samples and at other thresholds; by default true.
+        trials: whether to search again on other samples; by default true.
         step: the checkpoint to study; by default the last.
         circuit: a file with a circuit to measure, instead of searching for one; or to certify,
             instead of the run's own.
