@@ -14,7 +14,7 @@ import headway
 
 ROOT = Path(__file__).parent.parent
 MAIN = [
-    *("index.html", "quickstart.html", "report.html", "circuits.html"),
+    *("index.html", "quickstart.html", "report.html", "gallery.html", "circuits.html"),
     *("your-own-task.html", "notebooks/a-circuit-emerges.html", "reference/verbs.html"),
     "experiments/paper.html",
 ]

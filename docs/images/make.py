@@ -1,9 +1,10 @@
-"""The pictures of a run's page, of README and docs/report.md, and the data of the site's live page.
+"""The pictures of runs' pages in README and docs, and the data of the site's live page.
 
     headway demo seed=1 --folder runs/demo
     python docs/images/make.py runs/demo
 
-Needs its report.html, Playwright with a Chromium, and Pillow.
+The first run is that of README and docs/report.md; it and further ones get a picture of the
+gallery. Needs their report.html, Playwright with a Chromium, and Pillow.
 """
 
 import io
@@ -59,8 +60,17 @@ def draw(browser: Browser, run: Path) -> None:
     (DOCS / "site/demo.json").write_text(data + "\n", encoding="utf-8")
 
 
+def hang(browser: Browser, run: Path) -> None:
+    """Writes a run's picture for docs/gallery.md."""
+    page = (run / "report.html").resolve().as_uri()
+    picture = Image.open(io.BytesIO(shot(browser, f"{page}?embed=circuit", 860, 500)))
+    picture.save(DOCS / "images/gallery" / f"{run.name}.webp", quality=60, method=6)
+
+
 if __name__ == "__main__":
     with sync_playwright() as playwright:
-        draw(
-            playwright.chromium.launch(executable_path=shutil.which("chromium")), Path(sys.argv[1])
-        )
+        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"))
+        first, *others = map(Path, sys.argv[1:])
+        draw(chromium, first)
+        for each in (first, *others):
+            hang(chromium, each)

@@ -1,4 +1,5 @@
 import type { CircuitPath, Page, RunPage } from "../data";
+import { wayTo } from "./circuit";
 import type { Example, Prepared } from "./run";
 
 export const TABS = ["attention", "residual", "heads"] as const;
@@ -30,6 +31,7 @@ export class View {
   constructor(prepared: Prepared) {
     this.prepared = prepared;
     this.at = this.last;
+    this.query = this.fullest(0);
   }
 
   get page(): Page {
@@ -78,10 +80,10 @@ export class View {
     this.goTo(nearest(this.steps, step));
   }
 
-  choose(sequence: number, query = 0): void {
+  choose(sequence: number, query?: number): void {
     const count = this.prepared.examples.length;
     this.sequence = (sequence + count) % count;
-    this.query = query;
+    this.query = query ?? this.fullest(this.sequence);
     this.changed();
   }
 
@@ -147,7 +149,8 @@ export class View {
     this.fresh = given.size === 0;
     const step = count("step", -1);
     this.at = step < 0 ? this.last : nearest(this.steps, step);
-    this.within(count("sequence", 1) - 1, count("asked", 0));
+    const sequence = count("sequence", 1) - 1;
+    this.within(sequence, count("asked", this.fullest(sequence)));
     this.cut = this.chosen = this.path(given.get("cut"))?.key ?? null;
     this.tab = TABS.find((tab) => tab === given.get("tab")) ?? this.tab;
   }
@@ -158,12 +161,19 @@ export class View {
     this.query = Math.max(0, Math.min(query, (this.example?.queries.length ?? 1) - 1));
   }
 
+  /** The number of a sequence's query that most arrows lead to, the first of several. */
+  private fullest(sequence: number): number {
+    const { edges, queries } = this.prepared.examples[sequence] ?? { edges: [], queries: [] };
+    const ways = queries.map((query) => wayTo(edges, query).size);
+    return Math.max(0, ways.indexOf(Math.max(...ways)));
+  }
+
   /** The part of the address that leads to what is shown. */
   get fragment(): string {
     const parts = new URLSearchParams();
     if (this.at < this.last) parts.set("step", String(this.step));
     if (this.sequence) parts.set("sequence", String(this.sequence + 1));
-    if (this.query) parts.set("asked", String(this.query));
+    if (this.query !== this.fullest(this.sequence)) parts.set("asked", String(this.query));
     if (this.cut) parts.set("cut", this.cut);
     if (this.tab !== "attention") parts.set("tab", this.tab);
     return parts.size ? `#${parts}` : "";
