@@ -23,7 +23,7 @@ from headway import HeadwayError, discover, emergence, every_circuit, fast
 from headway.changes import changed
 from headway.circuits import AttentionPath, saved_discovery, saved_timeline
 from headway.circuits.exhaustive import MinimalCircuits
-from headway.sweeps import LocalEngine, Plan, sweep
+from headway.sweeps import Engine, Plan, sweep
 from headway.training import Run, RunConfig
 from training_step import run_operations
 
@@ -181,7 +181,7 @@ def main() -> None:
     )
     configs = plan(tuple(given.depths), tuple(given.seeds), tuple(given.variants))
     configs = {name: replace(config, threads=given.threads) for name, config in configs.items()}
-    sweep(Plan("fast-recipe", configs), given.folder, LocalEngine(given.workers))
+    sweep(Plan("fast-recipe", configs), given.folder, Engine(given.workers))
     results = []
     for run in (Run.open(given.folder / name) for name in configs):
         results.append(result(run, given.below) | (circuit(run) if given.circuits else {}))

@@ -28,7 +28,7 @@ from frame import options, write
 from headway import discover
 from headway.errors import HeadwayError
 from headway.recipes import changed
-from headway.sweeps import LocalEngine, Plan, sweep
+from headway.sweeps import Engine, Plan, sweep
 from headway.training import Run, RunConfig, fast, resume, train
 from headway_experiments.paper import layers, transformers_abc
 from headway_experiments.recipes import paper
@@ -82,7 +82,7 @@ class Bench:
                 raise TimeoutError
 
         with suppress(TimeoutError):
-            sweep(plan, self.folder, LocalEngine(self.workers), watch=watch)
+            sweep(plan, self.folder, Engine(self.workers), watch=watch)
         folders = {name: self.folder / name for name in plan.runs}
         there = {name: Run.open(f) for name, f in folders.items() if (f / "config.json").exists()}
         found: Found = {"seconds": time.monotonic() - began}

@@ -13,7 +13,7 @@ from filelock import FileLock
 
 import array_checks
 from headway.models import TransformerConfig
-from headway.sweeps import LocalEngine
+from headway.sweeps import Engine
 from headway.tasks import KINDS, Retrieval
 from headway.training import Run, RunConfig, TrainingConfig, train
 
@@ -136,7 +136,7 @@ def solved(tmp_path_factory) -> Run:
 @pytest.fixture(scope="session")
 def engine():
     """An engine with one worker at a time."""
-    return LocalEngine(1)
+    return Engine(1)
 
 
 @pytest.fixture

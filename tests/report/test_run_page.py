@@ -222,7 +222,7 @@ def test_the_headline_says_what_came_out(run):
     data = page_data(report(run))
     assert "cut any one and answers fail" in data["headline"]
     assert "faithful: yes; with" in " ".join(data["summary"])
-    assert "The circuit has 2 of 2 heads, in 2 layers." in data["summary"]
+    assert "2 useful heads in 2 layers" in " ".join(data["summary"])
     assert all(verdict["holds"] is not False for verdict in data["verdicts"])
     assert all(row[3] == 20 for row in data["evidence"]["rows"])
 

@@ -82,7 +82,8 @@ def test_every_run_is_there(sweep):
     solved = head.index("step below 0.05")
     assert [row[solved] for row in rows] == [30 if row[5] < 0.05 else None for row in rows]
     assert [run["name"] for run in data["members"]] == [row[0] for row in expected]
-    assert table(data, "when every hop was learnt")[1][0][2:] == [15] * (3 + len(rows))
+    (learnt,) = [one for one in data["sections"] if one["title"] == "When hops were learnt"]
+    assert learnt["tables"][0]["rows"][0][2:] == [15] * (3 + len(rows))
     assert [panel["title"] for panel in data["panels"]] == [
         f"validation loss, n_layers = {n}" for n in (1, 2)
     ]

@@ -32,7 +32,7 @@ from headway.circuits.patterns import ABLATIONS, Attention
 from headway.circuits.search import free_above, losses_twice
 from headway.circuits.subject import fresh
 from headway.circuits.yardstick import Likenesses, Yardstick, likenesses
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 
 DRAWN = 2048
 """Further sequences, for the intervals of losses."""

@@ -25,7 +25,7 @@ from headway.circuits.ablation import Bench, First
 from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Paths, Tabled, Uniform
 from headway.circuits.patterns import Attention, Patterns, as_it_is
 from headway.models import Tappable, Transformer
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.tasks import Batch
 
 CANDIDATE_ATTENTION = (0.3, 0.1)

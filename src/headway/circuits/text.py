@@ -9,7 +9,7 @@ from headway.circuits.mechanism import Circuit, name_of
 from headway.circuits.mlps import MLPs
 from headway.circuits.verdicts import Verdict, to_type, verdicts
 from headway.circuits.yardstick import percent
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.text import aligned, rounded, sparkline, width, wrapped
 
 if TYPE_CHECKING:

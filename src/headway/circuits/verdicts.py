@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from headway.circuits.mechanism import Head, Paths, name_of
 from headway.circuits.yardstick import AGREES, percent
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.text import counted, enumerated, rounded
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from headway.circuits import ABLATIONS
 from headway.circuits.flows import lost_without
 from headway.circuits.roles import joins_roles, places, symbol_order
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.report import schema
 from headway.report.findings import Findings
 from headway.report.labels import typeset

@@ -25,6 +25,7 @@ from headway.training.config import Elsewhere
 MOST_POINTS = 600
 """Evaluations on a page; of more, evenly many are kept."""
 
+CHANGED = "so what is computed here may be of another task or model than the run's."
 VERSIONS = ("headway", "python", "torch")
 BIBTEX = """@software{{headway,
   title = {{headway: how stacked attention heads learn to follow a chain of facts, and when}},
@@ -64,7 +65,7 @@ def run_page(
         title=typeset(task.title),
         headline=outcome,
         summary=[outcome, *summary(findings), " · ".join(setting_of(run.config))],
-        warning=_warning(findings),
+        warning=run.changed and f"{run.changed}, {CHANGED}",
         emerges_at=EMERGES_AT,
         task=schema.Task(
             reading=typeset(task.reading),
@@ -132,13 +133,6 @@ def details(findings: Findings) -> Iterator[schema.Section]:
     ended = [] if findings.outcome is None else [("How it ended", findings.outcome)]
     for title, data in [*ended, *(("Where it was computed", one) for one in findings.sessions)]:
         yield schema.Section(title, text=json.dumps(data, indent=1, ensure_ascii=False))
-
-
-def _warning(findings: Findings) -> str | None:
-    if not findings.run.changed:
-        return None
-    rest = "so what is computed here may be of another task or model than the run's."
-    return f"{findings.run.changed}, {rest}"
 
 
 def _folder(findings: Findings) -> str:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import product
 from pathlib import Path
 from statistics import mean, median, stdev
 
@@ -13,7 +12,7 @@ from headway.report.axes import SEED, Axis, axes_of, grouped
 from headway.report.circuit import circuit_data, hop_data
 from headway.report.examples import thinned
 from headway.report.findings import Findings, solved_at
-from headway.report.labels import common_parts, shortened, task_words, typeset
+from headway.report.labels import common_parts, task_words, typeset
 from headway.report.looks import DASHES, worth_showing
 from headway.report.members import Link, Runs, links_from
 from headway.report.page import html
@@ -28,7 +27,7 @@ FEW = 12
 of curves."""
 
 MOST_CELLS = 400
-"""Grids with more cells are left out, and such as have more than two for every run."""
+"""A grid with more cells is left out, and one that has more than two for every run."""
 
 MOST_COLOURS, MOST_POINTS, MOST_NOTES = 6, 120, 24
 """With more values than this, curves are not coloured by them; of more points, evenly many are
@@ -109,7 +108,7 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
         ],
         table=_table(members, every),
         sections=[
-            *_grids(members, axes),
+            *_grid(members, axes),
             *_by_field(members, axes),
             _learnt(members),
             *_shared(members),
@@ -164,7 +163,7 @@ def _between(values: Iterable[int]) -> str:
 def _table(members: Sequence[Findings], axes: Sequence[Axis]) -> Table:
     """A row for every run, with its values of what varies."""
     rows = [_row(member, axes) for member in members]
-    along = [f"With {a.name} goes: {', '.join(a.along)}" for a in axes if a.along]
+    along = [f"With {a.name} goes {enumerated(a.along[:6])}." for a in axes if a.along]
     note = (
         "in order: whether no hop was learnt before one that is nearer to the query. layers used:"
         " with a useful head. flow minimum: the fewest layers that are enough by the theory."
@@ -175,7 +174,7 @@ def _table(members: Sequence[Findings], axes: Sequence[Axis]) -> Table:
         head=list(rows[0]),
         rows=[list(row.values()) for row in rows],
         keys=[member.name for member in members],
-        note=" ".join([*(f"{shortened(text, 80)}." for text in along), note]),
+        note=" ".join([*along, note]),
     )
 
 
@@ -227,28 +226,22 @@ def _by_field(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Sec
         yield Section("What the loss depends on", tables=tables)
 
 
-def _grids(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Section]:
-    """Two fields across each other, and what the theory allows, in sentences."""
+def _grid(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Section]:
+    """Two fields across each other; runs that differ in others stand together."""
     down, across = _crossed(axes)
     if down is None or across is None:
         return
-    rest = [axis for axis in axes if axis is not down and axis is not across]
-    groups, size = grouped(members, rest), len(down.values) * len(across.values)
-    if size * len(groups) > min(MOST_CELLS, 2 * len(members)):
+    if len(down.values) * len(across.values) > min(MOST_CELLS, 2 * len(members)):
         return
-    tables = []
-    for key in (key for key in product(*(axis.values for axis in rest)) if key in groups):
-        cells = grouped(groups[key], (down, across))
-        pairs = [[cells.get((r, c), []) for c in across.values] for r in down.values]
-        title = ", ".join(f"{axis.name}={value}" for axis, value in zip(rest, key, strict=True))
-        rows = [[r, *map(_cell, some)] for r, some in zip(down.values, pairs, strict=True)]
-        shares = [[0, *(_outcome(one)[2] / max(1, len(one)) for one in some)] for some in pairs]
-        head = [f"{down.name} ↓ {across.name} →", *across.values]
-        tables.append(Table(title, head, rows, shares=shares))
+    cells = grouped(members, (down, across))
+    pairs = [[cells.get((r, c), []) for c in across.values] for r in down.values]
+    rows = [[r, *map(_cell, some)] for r, some in zip(down.values, pairs, strict=True)]
+    shares = [[0, *(_outcome(one)[2] / max(1, len(one)) for one in some)] for some in pairs]
     note = (
         "Solved of done, and the median loss; ◆ the fewest layers by the theory, ▽ too few by it."
     )
-    yield Section("How many solved it", [note], tables)
+    head = [f"{down.name} ↓ {across.name} →", *across.values]
+    yield Section("How many solved it", [note], [Table("", head, rows, shares=shares)])
 
 
 def _crossed(axes: Sequence[Axis]) -> tuple[Axis | None, Axis | None]:
@@ -313,7 +306,7 @@ def _learnt(members: Sequence[Findings]) -> Section:
         f"The step at which a hop's partial loss first falls below {EMERGES_AT:g}, interpolated"
         " between evaluations."
     )
-    table = Table("when every hop was learnt", [*head, *(m.name for m in few)], rows, note=note)
+    table = Table("", [*head, *(m.name for m in few)], rows, note=note)
     orders = [m.in_chain_order for m in members if m.in_chain_order is not None]
     order = f"In order: {sum(orders)} of {len(orders)} runs that learnt a hop of several."
     return Section("When hops were learnt", [order] if orders else [], [table])

@@ -318,11 +318,6 @@ Page = Annotated[RunPage | RunsPage | ListPage, Field(discriminator="kind")]
 ADAPTER: TypeAdapter[Any] = TypeAdapter(Page)
 
 
-def json_schema() -> dict[str, Any]:
-    """The JSON schema of a page."""
-    return ADAPTER.json_schema(mode="serialization")
-
-
 def to_json(page: Page) -> str:
     """A page's data as JSON that can stand in a `<script>`."""
     data = _finite(ADAPTER.dump_python(page, mode="json"))

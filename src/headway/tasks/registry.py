@@ -182,17 +182,17 @@ def find(kind: Any, source: Source | None = None) -> type["Task"]:
 def task_to_json(task: "Task") -> dict[str, Any]:
     """A task as plain JSON data: its kind, its fields, and for a user's own where it is defined."""
     data = {"kind": task.kind, **to_json(task)}
-    source = _own_source(type(task))
+    source = own_source(type(task))
     return data if source is None else {**data, "defined": dataclasses.asdict(source)}
 
 
 def keep(task: "Task") -> None:
     """Puts the file of a task that the user works with on the user's list (see `userfile.keep`)."""
-    if (source := _own_source(type(task))) is not None:
+    if (source := own_source(type(task))) is not None:
         userfile.keep(source)
 
 
-def _own_source(cls: type["Task"]) -> Source | None:
+def own_source(cls: type["Task"]) -> Source | None:
     """The file of a task of a user's own; None for headway's, and those of packages."""
     package = cls.__module__.partition(".")[0]
     point = userfile.installed(OFFERED.group).get(cls.kind)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from headway.errors import require
 from headway.models import Tap
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.tasks import Batch, Task
 
 

@@ -20,7 +20,7 @@ from headway.fields import (
     to_json,
 )
 from headway.models import TransformerConfig
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.tasks import Task, task_from_json, task_to_json
 from headway.training.clamp import Clamp
 from headway.training.curriculum import CURRICULUM, Chosen, Implicit, curriculum_from_json

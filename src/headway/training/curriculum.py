@@ -17,11 +17,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, NoReturn
 
 from jaxtyping import Float
+from pydantic import PlainSerializer, PlainValidator
 from torch import Tensor
 
 from headway import theory
 from headway.errors import HeadwayError, require
-from headway.fields import Positive, Written, check, from_json, to_json
+from headway.fields import Positive, check, from_json, to_json
 from headway.models import Tap, Transformer, TransformerConfig
 from headway.tasks import Batch, Targets, Task
 from headway.tasks.registry import Offered
@@ -264,7 +265,9 @@ def curriculum_from_json(data: Any) -> Curriculum:
 
 
 Chosen = Annotated[
-    Curriculum, Written(curriculum_from_json, lambda one: {"kind": one.kind, **to_json(one)})
+    Curriculum,
+    PlainValidator(curriculum_from_json),
+    PlainSerializer(lambda one: {"kind": one.kind, **to_json(one)}),
 ]
 """The field of a config that holds a curriculum; in JSON, its kind beside its fields."""
 

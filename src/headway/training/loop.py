@@ -17,13 +17,14 @@ from headway.tasks import Batch, Task
 from headway.text import command
 from headway.training.config import RunConfig
 from headway.training.curriculum import Ask
-from headway.training.data import Stream, batch_of, held_out, require_size
+from headway.training.data import Stream, batch_of, held_out
 from headway.training.environment import casting, describe_environment, generator_for, resolved
 from headway.training.files import clear_content_errors
 from headway.training.graphs import Passes, Recorded
 from headway.training.losses import Reader, scores
 from headway.training.optimisers import Optimisers
 from headway.training.run import Run, require_device
+from headway.training.size import require_size
 from headway.training.state import DivergedError, State
 
 T = TypeVar("T", bound="Trainer")

@@ -90,7 +90,7 @@ class Module:
                 "the model of this run was recorded without a way to build it: open the run in"
                 " Python, headway.Run.open(folder, build=…), or record it with build=…"
             )
-        made = userfile.builder_named("model.file", self.file, self.builder)
+        made = userfile.load_named("model.file", self.file, self.builder)
         built = userfile.called(Path(self.file), made)
         if not isinstance(built, nn.Module):
             told = f"{self.builder} returned {type(built).__name__}"

@@ -85,7 +85,7 @@ class Recorder:
         require(isinstance(model, nn.Module), "model", model, "a torch.nn.Module")
         require(isinstance(task, Task), "task", task, "a task, such as headway.tasks.Hops()")
         hint = fields.AtLeastOne
-        require(fields.allows(hint, sequences), "sequences", sequences, fields.described(hint))
+        fields.require_allowed("sequences", sequences, hint)
         self.model, self.task, self._plain = model, task, plain(model)
         self._raises = f"model: {type(self._plain).__name__} raises"
         weight = next(iter(model.parameters()), None)

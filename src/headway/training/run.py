@@ -18,7 +18,6 @@ from headway.tasks import Task
 from headway.tasks.registry import change_of, keep
 from headway.text import command, duration, wrapped
 from headway.training.config import FORMAT, Elsewhere, RunConfig, from_dict, to_dict
-from headway.training.data import FLOAT, n_weights, require_bytes
 from headway.training.environment import describe_environment, seed_of
 from headway.training.files import (
     clear_errors,
@@ -34,6 +33,7 @@ from headway.training.files import (
 from headway.training.folder import RunFolder
 from headway.training.losses import accuracy_text
 from headway.training.modules import Module, drawing_nothing, load_weights, plain
+from headway.training.size import n_weights, require_room
 from headway.userfile import described
 
 M = TypeVar("M", bound=nn.Module)
@@ -180,7 +180,7 @@ class Run(RunFolder):
         """
         task, shape = self.task, self.config.transformer
         place = device or self.device
-        require_bytes(FLOAT * n_weights(shape, task), "the model (model.*)", place)
+        require_room(n_weights(shape, task), "the model (model.*)", place)
         return Transformer(
             shape,
             d_input=task.d_input,

@@ -199,7 +199,7 @@ def depend(
     those = [opened(run) for run in runs]
     for run in those:  # all are looked at before any is trained
         sweeps.clamped_plan(run, path, after, until, steps)
-    engine, found = sweeps.LocalEngine(workers), []
+    engine, found = sweeps.Engine(workers), []
     how: dict[str, Any] = {"after": after, "until": until, "steps": steps, "engine": engine}
     for run in those:
         terminal.say(f"{run.folder}: training with each path clamped …")
