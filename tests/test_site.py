@@ -8,10 +8,16 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 import headway
 
 ROOT = Path(__file__).parent.parent
+MAIN = [
+    *("index.html", "quickstart.html", "report.html", "circuits.html"),
+    *("your-own-task.html", "notebooks/a-circuit-emerges.html", "reference/verbs.html"),
+    "experiments/paper.html",
+]
 
 
 def links(page):
@@ -63,6 +69,19 @@ def test_the_first_page_shows_a_live_circuit(site):
     live = (site / frame[1]).read_text()
     assert 'id="data">{' in live
     assert "connect-src 'none'" in live
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_anyone_can_read_the_main_pages(site, browser, scheme):
+    context = browser.new_context(color_scheme=scheme, reduced_motion="reduce")
+    page = context.new_page()
+    for name in MAIN:
+        page.goto((site / name).as_uri())
+        page.locator("nav.md-code__nav[role=none], table").first.wait_for(state="attached")
+        found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+        assert not [(name, one["id"], one["nodes"][0]["html"]) for one in found]
+    context.close()
 
 
 @pytest.mark.slow

@@ -247,7 +247,7 @@ def test_a_head_that_goes_by_a_table_is_put_to_one_and_said_to_be_unexplained():
     def scores(inputs):
         return of_tokens[inputs[:, :, None], inputs[:, None]] + of_places
 
-    found = discover(Line(scores), Symbols(), sequences=64, threshold=9.0, workers=1)
+    found = discover(Line(scores), Symbols(), sequences=64, trials=False, threshold=9.0)
     assert found.circuit.to_json() == {"L0.H0": "by table"}
     assert found.evidence.likeness.circuit.agreement > 0.95
     (look,) = found.looks

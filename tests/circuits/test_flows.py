@@ -1,7 +1,7 @@
 """Flows of circuits: cases worked out by hand."""
 
 from headway.circuits.flows import lost_without, trace
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.tasks import Conditional, Retrieval
 
 DOUBLING = (

@@ -89,11 +89,11 @@ def test_what_runs_lack_is_said(pair, unfinished, tmp_path):
     words = " ".join(data["summary"])
     assert "1 of 4 runs done; 1 failed, 1 running and 1 stopped." in words
     assert "Of 1 circuit" in words
-    notes = [member["note"] for member in data["members"]]
-    assert "Training was stopped. There is no evaluation yet." in notes[1]
-    assert "Training failed: the loss is nan." in notes[2]
-    assert "The circuit has not been looked for yet: headway circuit" in notes[2]
-    assert notes[3].startswith("Still training.")
+    notes = data["notes"]
+    assert "Training was stopped. There is no evaluation yet." in notes[0]
+    assert "Training failed: the loss is nan." in notes[1]
+    assert "The circuit has not been looked for yet: headway circuit" in notes[1]
+    assert notes[2].startswith("running: Still training.")
     assert "What the circuits share" not in [section["title"] for section in data["sections"]]
 
 

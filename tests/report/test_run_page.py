@@ -222,7 +222,7 @@ def test_the_headline_says_what_came_out(run):
     data = page_data(report(run))
     assert "cut any one and answers fail" in data["headline"]
     assert "faithful: yes; with" in " ".join(data["summary"])
-    assert "The circuit has 2 of 2 heads, in 2 layers." in data["summary"]
+    assert "2 useful heads in 2 layers" in " ".join(data["summary"])
     assert all(verdict["holds"] is not False for verdict in data["verdicts"])
     assert all(row[3] == 20 for row in data["evidence"]["rows"])
 
@@ -234,7 +234,7 @@ def test_with_many_heads_the_maps_are_of_the_useful_ones(run, monkeypatch):
     necessity = circuit["evidence"]["necessity"]
     circuit["evidence"]["necessity"] = [n for n in necessity if not n["path"].startswith("L0.")]
     run.write("circuit.json", circuit)
-    with pytest.raises(HeadwayError, match="dates another circuit"):
+    with pytest.raises(HeadwayError, match="is about another circuit"):
         report(run)
     timeline = run.read("emergence.json")
     timeline["paths"] = [p for p in timeline["paths"] if not p["path"].startswith("L0.")]
@@ -249,7 +249,7 @@ def test_a_certificate_of_another_circuit_is_refused(run):
     other = found.circuit.without(found.circuit.paths[0])
     certificate = Certificate(other, found.ablation, 6, 0, 0.99, 0.95, 299, 299, 3, 1.0)
     run.write("certificate.json", certificate.to_json())
-    with pytest.raises(HeadwayError, match=r"certificate\.json is of another circuit"):
+    with pytest.raises(HeadwayError, match=r"certificate\.json is about another circuit"):
         Findings.of(run)
 
 

@@ -13,7 +13,6 @@ from tiny_runs import tiny_config
 
 from headway.circuits import saved_discovery
 from headway.errors import HeadwayError
-from headway.report import watch
 from headway.report.server import Server
 from headway.tasks import Retrieval
 from headway.training import Run
@@ -155,24 +154,6 @@ def test_a_spoilt_run_is_a_page_that_says_why(site, name, content, reason):
     os.utime(path)
     (path.parent / "now.json").touch()
     assert site.data("/run/ended/")["kind"] == "run"
-
-
-def test_a_run_that_is_written_to_while_it_is_read_is_read_again(site, monkeypatch):
-    reads, made = [], watch.run_page
-
-    def reading(findings, **more):
-        reads.append(findings)
-        if len(reads) == 1:
-            add_line(findings.run, 0.125)
-            raise HeadwayError("half of it was gone")
-        return made(findings, **more)
-
-    monkeypatch.setattr(watch, "run_page", reading)
-    data = site.data("/run/ended/")
-    assert data["losses"]["validation"][-1] == 0.125
-    assert data["live"] == site.version("/run/ended/")
-    assert site.data("/run/ended/") == data
-    assert len(reads) == 2
 
 
 def test_nothing_in_the_folder_is_changed(site):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from headway.report.schema import json_schema
+from headway.report.schema import ADAPTER
 
 
 def typescript() -> str:
@@ -11,7 +11,7 @@ def typescript() -> str:
         "// By tests/report/typescript.py from src/headway/report/schema.py, which documents it.",
         "",
     ]
-    schema = json_schema()
+    schema = ADAPTER.json_schema(mode="serialization")
     for name, one in schema["$defs"].items():
         lines += [f"export interface {name} {{"]
         lines += [f"  {field}: {_type(hint)};" for field, hint in one["properties"].items()]

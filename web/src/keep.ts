@@ -17,8 +17,8 @@ function csv(rows: unknown[][]): string {
 }
 
 const LOOKS = [
-  "fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "display", "font-family",
-  "font-size", "font-weight", "text-anchor",
+  "fill", "stroke", "stroke-width", "stroke-dasharray", "paint-order", "opacity", "display",
+  "font-family", "font-size", "font-weight", "text-anchor",
 ];
 
 /** A drawing as a file of its own, as it looks now. */

@@ -102,15 +102,22 @@ export class View {
     return (along[this.at * edges.length + edge] ?? 0) / 100;
   }
 
-  /** What is answered to a question at the nearest step with answers, with what is cut; -1 if that
-   * is not known. */
-  answer(question: number): number {
+  /** The answers at a position, hop by hop, at the nearest step that has some, with what is cut;
+   * null if one is not known. */
+  answers(position: number) {
     const { answers, sequence } = this.example!;
     const variant = 1 + this.paths.findIndex(({ key }) => key === this.cut);
     const kept = this.run.answer_steps;
-    const row = variant * kept.length + nearest(kept, this.at);
-    const value = answers[row * sequence.questions.length + question] ?? 255;
-    return value === 255 ? -1 : value;
+    const row = (variant * kept.length + nearest(kept, this.at)) * sequence.questions.length;
+    return sequence.questions
+      .map(({ hop, answer, ...question }, i) => ({
+        ...question,
+        ...this.run.task.hops[hop],
+        given: sequence.names[answers[row + i]] ?? null,
+        wanted: sequence.names[answer],
+        right: answers[row + i] === answer,
+      }))
+      .filter((question) => question.position === position);
   }
 
   follow({ step, path, cut }: Traits): void {

@@ -55,8 +55,8 @@ from headway.circuits.yardstick import NoCircuitError as NoCircuitError
 from headway.circuits.yardstick import Yardstick as Yardstick
 from headway.circuits.yardstick import ablated as ablated
 from headway.late import late
-from headway.paths import AttentionPath as AttentionPath
-from headway.paths import Relation as Relation
+from headway.relations.paths import AttentionPath as AttentionPath
+from headway.relations.paths import Relation as Relation
 
 if TYPE_CHECKING:
     from headway.circuits.certificate import Certificate as Certificate

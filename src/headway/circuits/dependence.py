@@ -19,7 +19,7 @@ from headway.circuits.mechanism import WrittenPath
 from headway.circuits.patterns import attention_along
 from headway.errors import HeadwayError
 from headway.models import attention_patterns
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.tasks import Batch
 from headway.text import aligned, counted, wrapped
 from headway.training.data import held_out

@@ -23,7 +23,7 @@ from headway.circuits.subject import device_of, opened, require_count, require_t
 from headway.circuits.text import of_timeline
 from headway.errors import HeadwayError, require
 from headway.models import Tappable, attention_patterns
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.tasks import Batch, Task
 from headway.training.data import held_out
 from headway.training.run import Run

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from headway.circuits.roles import Cast, joins_roles, places, symbol_order
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.tasks import Task
 from headway.theory import Along, Flow, is_code
 

@@ -57,6 +57,9 @@ ROUGH = 0.2
 """A table of weights by two tokens is tried if all else moves answers by more than this share of
 what ablating every head does."""
 
+HARDLY = 0.05
+"""A head's mean moves next to nothing if it moves less than this share of what zeros move."""
+
 UNLIKE = 0.1
 """A relation that has less of a head's attention is not what it looks at, whatever it does."""
 
@@ -218,8 +221,9 @@ class Reader:
     def tabled(self, chosen: Chosen) -> dict[Head, str]:
         """Tables for heads that no relation explains, relations for as many others as possible.
 
-        Heads that are read keep theirs. Those of the rest are chosen anew with the others put to
-        tables; those that then move answers least come first, as long as enough answers stay.
+        Heads that are read keep theirs, if all are or that keeps enough answers. Relations of the
+        rest are chosen anew with the others put to tables; those that then move answers least come
+        first, as long as enough answers stay.
 
         Args:
             chosen: what is kept if tables keep no more answers than that.
@@ -234,9 +238,12 @@ class Reader:
         def is_read(head: Head) -> bool:
             return chosen[head] != IDLE and self.likeness(head, chosen[head]) >= READ
 
-        left = [head for head in self.heads if not is_read(head)]
-        found = {**chosen, **dict.fromkeys(left, TABLE)}
-        kept = self.all.agreement(found)
+        unread = [head for head in self.heads if not is_read(head)]
+        for left in (unread, self.heads if unread else []):
+            found = {**chosen, **dict.fromkeys(left, TABLE)}
+            kept = self.all.agreement(found)
+            if kept >= ENOUGH:
+                break
         if kept <= self.all.agreement(chosen):
             return dict(chosen)
         named = {head: self.choice(head, found, _both_ways(head)) for head in left}
@@ -345,7 +352,7 @@ def row_weights(
     """The weight of every row of attention; the rows of a head are 1 together.
 
     That is what the head's mean in the place of the row would move, to first order; or what zeros
-    would, for a head that attends by place, as its mean is what it does.
+    would, where the mean would move next to nothing.
 
     Args:
         model: of any kind that has a tap.
@@ -357,13 +364,11 @@ def row_weights(
     def moved(outputs: Tensor, _: Sequence[Tensor]) -> Tensor:
         return task.targets.numbers(outputs, batch.targets)[asked].square().sum()
 
-    def rows(instead: Tensor | float) -> Tensor:
-        each = ((instead - own) * slopes).sum(-1).abs()
-        return each / each.sum((0, 3), keepdim=True).clamp(min=torch.finfo(own.dtype).tiny)
-
     own, slopes = attention_slopes(model, batch.inputs, batch.targets.shape[1], moved)
-    means, by_zero = own.mean(0), rows(0.0)
-    return torch.where(are_by_place(own, by_zero)[..., None], by_zero, rows(means))
+    by_mean, by_zero = (((end - own) * slopes).sum(-1).abs() for end in (own.mean(0), 0.0))
+    most = (rows.sum((0, 3), keepdim=True) for rows in (by_mean, by_zero))
+    rows = torch.where(next(most) < HARDLY * next(most), by_zero, by_mean)
+    return rows / rows.sum((0, 3), keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny)
 
 
 def are_by_place(

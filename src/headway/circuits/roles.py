@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from headway.circuits.discovery import Discovery, standing_of
 from headway.circuits.emergence import Timeline
 from headway.circuits.mechanism import Circuit
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.relations.roles import Cast, Place, cast_of_paths, places_of
 from headway.tasks import Batch, Task
 

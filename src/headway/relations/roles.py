@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from headway.paths import AttentionPath
-from headway.theory import is_code
+from headway.relations.paths import AttentionPath
 
 
 @dataclass(frozen=True)
@@ -81,3 +80,8 @@ def cast_of_paths(paths: list[AttentionPath], hops: tuple[str, ...]) -> Cast:
 def chain_letter(chain: int) -> str:
     """a, b, …, z, a', b', …"""
     return chr(ord("a") + chain % 26) + "'" * (chain // 26)
+
+
+def is_code(piece: str) -> bool:
+    """Tell the code of a position or of its pair from a symbol."""
+    return piece.startswith(("p_", "n_"))

@@ -17,7 +17,7 @@ class Axis:
         field: its dotted name.
         name: the last part of it, or all if that is ambiguous.
         values: those that occur, as text, in order.
-        along: the fields whose value follows from this one's, of those that all runs have.
+        along: the fields whose value follows from this one's.
     """
 
     field: str
@@ -26,32 +26,26 @@ class Axis:
     along: list[str]
 
     def of(self, member: Findings) -> str:
-        """A run's value, as text."""
-        return value_of(member, self.field)
-
-
-def value_of(member: Findings, field: str) -> str:
-    """A run's value of a field, as text; a dash if its config does not have it."""
-    return said(member.fields[field]) if field in member.fields else "—"
+        """A run's value, as text; a dash if its config does not have the field."""
+        return _value(member, self.field)
 
 
 def axes_of(members: Sequence[Findings]) -> list[Axis]:
-    """The fields that vary, except the seed and those that follow from an earlier one.
+    """The fields that vary, except those that follow from an earlier one.
 
-    The task's fields come first, then the model's and those of training.
+    The task's fields come first, then the model's and those of training, and the seed.
     """
+    names = [name for name in varied([m.fields for m in members]) if name not in MACHINE]
     chosen: dict[str, list[str]] = {}
-    for name in varied([member.fields for member in members]):
-        if name == SEED or name in MACHINE:
-            continue
+    for name in sorted(names, key=SEED.__eq__):
         by = next((other for other in chosen if _follows(members, name, other)), None)
         if by is None:
             chosen[name] = []
-        elif all(name in member.fields for member in members):
+        else:
             chosen[by].append(name)
     short = short_names(list(chosen))
     return [
-        Axis(name, short[name], sorted({value_of(m, name) for m in members}, key=_rank), along)
+        Axis(name, short[name], sorted({_value(m, name) for m in members}, key=_rank), along)
         for name, along in chosen.items()
     ]
 
@@ -66,9 +60,13 @@ def grouped(
     return groups
 
 
+def _value(member: Findings, field: str) -> str:
+    return said(member.fields[field]) if field in member.fields else "—"
+
+
 def _follows(members: Sequence[Findings], name: str, other: str) -> bool:
     """True if one field's value follows from another's, in these runs."""
-    pairs = {(value_of(member, other), value_of(member, name)) for member in members}
+    pairs = {(_value(member, other), _value(member, name)) for member in members}
     return len(pairs) == len(dict(pairs))
 
 

@@ -1,11 +1,11 @@
 """A run's circuit as data: its places, its paths with their curves, and what is measured of it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from headway.circuits import ABLATIONS
 from headway.circuits.flows import lost_without
 from headway.circuits.roles import joins_roles, places, symbol_order
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.report import schema
 from headway.report.findings import Findings
 from headway.report.labels import typeset
@@ -41,42 +41,23 @@ def circuit_data(
     """
     if findings.discovery is None:
         return None
-    task, colours = findings.task, symbol_colours(findings.task)
-    return schema.Circuit(
-        layers=findings.run.config.model.n_layers,
-        places=[
-            schema.Place(
-                role=place.role,
-                label=typeset(place.symbol or place.role),
-                colour=colours.get(place.symbol, 0),
-            )
-            for place in places(task)
-        ],
-        joined=joins_roles(task, findings.discovery.circuit.paths),
-        paths=list(_paths(findings, steps, cells)),
-    )
-
-
-def _paths(
-    findings: Findings,
-    steps: Sequence[int],
-    cells: dict[str, list[list[tuple[int, int]]]] | None,
-) -> Iterator[schema.CircuitPath]:
     timeline, task, paths = findings.timeline, findings.task, findings.paths
-    looks, standing = path_looks(task, paths), [place.role for place in places(task)]
+    colours, looks, standing = symbol_colours(task), path_looks(task, paths), places(task)
+    roles = [place.role for place in standing]
     lost = lost_without(task, paths, findings.causal) or {} if cells is not None else {}
     histories = {} if timeline is None else {h.path: h for h in timeline.paths}
-    for path in paths:
+
+    def data_of(path: AttentionPath) -> schema.CircuitPath:
         rest, history, look = lost.get(path), histories.get(path), looks[path]
         query, key = path.relation.ends or ("", "")
-        between = query in standing and key in standing
-        yield schema.CircuitPath(
+        between = query in roles and key in roles
+        return schema.CircuitPath(
             key=path_key(path),
             layer=path.layer,
             head=path.head,
             label=typeset(str(path)),
-            query=standing.index(query) if between else None,
-            attended=standing.index(key) if between else None,
+            query=roles.index(query) if between else None,
+            attended=roles.index(key) if between else None,
             colour=look.colour,
             dashes=look.dashes,
             carries=[typeset(symbol) for symbol in look.carries],
@@ -88,6 +69,20 @@ def _paths(
             lost=[] if rest is None else list(map(path_key, rest.unfound + rest.lacking)),
             answers=[] if rest is None else list(map(typeset, rest.answers)),
         )
+
+    return schema.Circuit(
+        layers=findings.run.config.model.n_layers,
+        places=[
+            schema.Place(
+                role=place.role,
+                label=typeset(place.symbol or place.role),
+                colour=colours.get(place.symbol, 0),
+            )
+            for place in standing
+        ],
+        joined=joins_roles(task, paths),
+        paths=list(map(data_of, paths)),
+    )
 
 
 def at_steps(
@@ -109,15 +104,13 @@ def evidence(findings: Findings) -> schema.Table | None:
     found, timeline = findings.discovery, findings.timeline
     if found is None or not findings.paths:
         return None
-    necessity = {n.path: n for n in found.evidence.necessity}
+    necessity = {n.path: (n.attention, n.worst) for n in found.evidence.necessity}
     emerged = {} if timeline is None else {h.path: h.emerged for h in timeline.paths}
     looks, rows = path_looks(findings.task, findings.paths), list[list[schema.Cell]]()
     for path in findings.paths:
-        n, step = necessity.get(path), emerged.get(path)
-        row: list[schema.Cell] = [typeset(str(path))]
-        row.append(", ".join(map(typeset, looks[path].carries)) or None)
-        row += [None, None] if n is None else [n.attention, n.worst]
-        rows.append([*row, None if step is None else round(step)])
+        carries, step = ", ".join(map(typeset, looks[path].carries)), emerged.get(path)
+        numbers = *necessity.get(path, (None, None)), None if step is None else round(step)
+        rows.append([typeset(str(path)), carries or None, *numbers])
     return schema.Table(
         title="",
         head=["path", "carries", "attention", "loss without", "emerges at step"],

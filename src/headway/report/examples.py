@@ -16,12 +16,12 @@ from headway.circuits.mechanism import KnockOut
 from headway.circuits.roles import places, position_labels
 from headway.circuits.subject import with_tap
 from headway.models import attention_patterns
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.relations.roles import chain_letter
 from headway.report import schema
 from headway.report.findings import EXAMPLES, Findings
 from headway.report.labels import typeset
-from headway.tasks import Batch, Edges
+from headway.tasks import Batch
 from headway.tasks.targets import Tokens
 from headway.training.files import is_there
 
@@ -259,15 +259,14 @@ def _sequence(
 
 def leads(findings: Findings, batch: Batch, paths: Sequential[AttentionPath]) -> Cells:
     """The cells of paths' relations in every example, as far as it is shown."""
-    edges, shown = findings.task.edges(batch), findings.shown
-    return {
-        name: [_cells(edges[name], shown, i) for i in range(len(batch.inputs))]
-        for name in dict.fromkeys(path.relation for path in paths)
-    }
-
-
-def _cells(edges: Edges, shown: range, sequence: int) -> list[tuple[int, int]]:
-    queries = edges.queries[sequence, :, None].expand_as(edges.keys[sequence])
-    cells = torch.stack([queries, edges.keys[sequence]], dim=-1)[edges.there[sequence]].tolist()
-    start = shown.start
-    return [(q - start, k - start) for q, k in cells if q in shown and k in shown][-MOST_LEADS:]
+    shown, found = findings.shown, findings.task.edges(batch)
+    cells: Cells = {path.relation: [] for path in paths}
+    for name in cells:
+        edges = found[name]
+        queries = edges.queries[..., None].expand_as(edges.keys)
+        for where, there in zip(torch.stack([queries, edges.keys], -1), edges.there, strict=True):
+            inside = [(q, k) for q, k in where[there].tolist() if q in shown and k in shown]
+            cells[name].append(
+                [(q - shown.start, k - shown.start) for q, k in inside[-MOST_LEADS:]]
+            )
+    return cells

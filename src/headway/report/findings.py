@@ -20,7 +20,7 @@ from headway.circuits.discovery import standing_of
 from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.circuits.flows import Least
 from headway.errors import HeadwayError, require
-from headway.paths import AttentionPath as AttentionPath
+from headway.relations.paths import AttentionPath as AttentionPath
 from headway.report.labels import typeset
 from headway.tasks import Batch, Task
 from headway.text import command
@@ -92,14 +92,16 @@ class Findings:
         if discovery and discovery.standing != standing_of(run.task):
             raise HeadwayError(f"{run.folder}: circuit.json: standing is of another task's roles")
         certificate, depends = run.load(Certificate), run.load(Dependence)
-        if discovery:
-            own, folder = discovery.circuit.paths, run.folder
-            if timeline and [history.path for history in timeline.paths] != own:
-                raise _mixed("emergence.json dates", "date", "emergence", folder)
-            if certificate and not certificate.is_of(discovery):
-                raise _mixed("certificate.json is of", "certify", "circuit", "--certify", folder)
-            if depends and depends.circuit != own:
-                raise _mixed("dependence.json is about", "ask about", "depend", folder)
+        for found, *again in (
+            (timeline, "emergence"),
+            (certificate, "circuit", "--certify"),
+            (depends, "depend"),
+        ):
+            if discovery and found and not found.is_of(discovery):
+                raise HeadwayError(
+                    f"{run.folder}: {found.FILE} is about another circuit than circuit.json; make"
+                    f" it for this one with: {command(*again, run.folder)}"
+                )
         return cls(
             run=run,
             metrics=run.metrics(),
@@ -128,11 +130,6 @@ class Findings:
     def judged_loss(self) -> float | None:
         """The same over the hops that can be predicted without error."""
         return judged_loss(self.task, self.metrics[-1]) if self.metrics else None
-
-    @property
-    def solved_at(self) -> dict[str, Any] | None:
-        """The first evaluation at which the task counts as solved."""
-        return solved_at(self.task, self.metrics)
 
     @property
     def solved(self) -> bool:
@@ -234,11 +231,6 @@ class Findings:
         """The flow minimum of the run's task under the model's mask."""
         return Least.of(self.task, self.causal)
 
-    @functools.cached_property
-    def heads(self) -> list[Head]:
-        """All heads of the model."""
-        return heads_of(self.run)
-
     @property
     def useful_heads(self) -> list[Head]:
         """The heads of the circuit, or else of the timeline; empty if there is neither."""
@@ -251,8 +243,8 @@ class Findings:
     @property
     def followed_heads(self) -> list[Head]:
         """The heads whose attention the page follows through training."""
-        few = len(self.heads) <= MOST_HEADS
-        return self.heads if few or not self.useful_heads else self.useful_heads
+        every = heads_of(self.run)
+        return every if len(every) <= MOST_HEADS else self.useful_heads or every
 
     @functools.cached_property
     def sequences(self) -> Batch:
@@ -265,14 +257,6 @@ class Findings:
         """The positions of an example that the page shows: the last ones, if there are many."""
         most = min(MOST_POSITIONS, math.isqrt(MOST_CELLS // len(self.followed_heads)))
         return range(self.task.length)[-most:]
-
-
-def _mixed(says: str, what: str, *how: object) -> HeadwayError:
-    """The error that findings of one folder are about two circuits."""
-    return HeadwayError(
-        f"{how[-1]}: {says} another circuit than circuit.json; {what} this one with:"
-        f" {command(*how)}"
-    )
 
 
 def no_circuit(run: Run) -> str | None:

@@ -52,9 +52,6 @@ def summary(findings: Findings) -> Iterator[str]:
     if "circuit" in findings.missing:
         yield findings.missing["circuit"]
     elif (found := findings.discovery) is not None:
-        heads, every = len(found.circuit.useful_heads), len(found.circuit.mechanisms)
-        layers = counted(len(found.circuit.useful_layers), "layer")
-        yield f"The circuit has {heads} of {counted(every, 'head')}, in {layers}."
         for one in verdicts(found, findings.circuits):
             word = {True: "yes", False: "no", None: "cannot be said"}[one.holds]
             yield f"{one.name}: {word}; {typeset(one.because)}."

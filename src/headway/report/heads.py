@@ -68,12 +68,10 @@ def parted(findings: Findings) -> dict[Head, tuple[list[float], float]]:
     visible = torch.ones(length, length, dtype=torch.bool, device=batch.inputs.device)
     visible = visible.tril() if findings.causal else visible
     found = {}
-    for layer, number in findings.useful_heads:
+    for layer, number in {path.at: None for path in findings.paths}:
         q, k, v = (_parts(cache[what, layer][:, :, number].float()) for what in "qkv")
-        paths = [path for path in findings.paths if path.at == (layer, number)]
-        if not paths:
-            continue
-        there = torch.stack([edges[p.relation].mask(length) for p in paths]).any(0) & visible
+        relations = [path.relation for path in findings.paths if path.at == (layer, number)]
+        there = torch.stack([edges[one].mask(length) for one in relations]).any(0) & visible
         rows = there.any(-1, keepdim=True) & visible
         terms = [(one @ other.mT) * q[0].shape[-1] ** -0.5 for one in q for other in k]
         scores = [round(float(_mean(t, there) - _mean(t, rows & ~there)), 3) + 0.0 for t in terms]

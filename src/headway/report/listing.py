@@ -20,7 +20,8 @@ from headway.report.schema import ListedGroup, ListedRun, ListPage
 from headway.text import counted
 from headway.training import Run
 from headway.training.config import Elsewhere
-from headway.training.files import clear_content_errors, first_line
+from headway.training.files import clear_content_errors
+from headway.userfile import described
 
 POINTS, DRAWN = 48, 60
 """The most evaluations in a small curve, and runs in a list that shows their circuits."""
@@ -71,47 +72,40 @@ def list_page(folder: Path, rows: Sequence[tuple[Entry, ListedRun]], version: st
         rows: the runs, each with its line.
         version: of what is shown.
     """
-    groups = dict[Name, list[ListedRun]]()
-    for entry, run in sorted(rows, key=lambda one: len(one[0].name)):
-        groups.setdefault(entry.name[:-1], []).append(run)
-    states, why = Counter(run.status for _, run in rows), None
-    parts = [f"{states[state]} {state}" for state in STATES if states[state]]
-    headline = " · ".join([counted(len(rows), "run"), *parts])
+    title = folder.name or Path(os.path.realpath(folder)).name
     if not rows:
         why = (
             "There are no runs here yet. This trains a first one in a minute or two, and it shows"
             f" here while it does: headway train fast --folder {shlex.quote(str(folder / 'first'))}"
         )
-    return ListPage(
-        kind="list",
-        name="runs",
-        title=plain(folder.name or Path(os.path.realpath(folder)).name),
-        headline=headline,
-        summary=[headline, *([why] if why else [])],
-        groups=[
-            ListedGroup(plain("/".join(name)), link("sweep", name) if name else "", runs)
-            for name, runs in groups.items()
-        ],
-        threshold=THRESHOLD,
-        why=why,
-        back=None,
-        live=version,
-    )
+        return nothing(title, why, version, back=None)
+    groups = dict[Name, list[ListedRun]]()
+    for entry, run in sorted(rows, key=lambda one: len(one[0].name)):
+        groups.setdefault(entry.name[:-1], []).append(run)
+    states = Counter(run.status for _, run in rows)
+    parts = [f"{states[state]} {state}" for state in STATES if states[state]]
+    headline = " · ".join([counted(len(rows), "run"), *parts])
+    listed = [
+        ListedGroup(plain("/".join(name)), link("sweep", name) if name else "", runs)
+        for name, runs in groups.items()
+    ]
+    return _page(title, [headline], listed, version)
 
 
-def nothing(name: str, why: str, version: str, back: str | None = "/") -> ListPage:
+def nothing(title: str, why: str, version: str, back: str | None = "/") -> ListPage:
     """The page that says why there is none of something; it looks again when that changes."""
     text = "There is nothing to show now. This page looks again whenever something changes."
+    return replace(_page(title, [text, plain(why)], [], version), why=plain(why), back=back)
+
+
+def _page(title: str, lines: list[str], groups: list[ListedGroup], version: str) -> ListPage:
     return ListPage(
-        kind="list",
         name="runs",
-        title=plain(name),
-        headline=text,
-        summary=[text, plain(why)],
-        groups=[],
+        title=plain(title),
+        headline=lines[0],
+        summary=lines,
+        groups=groups,
         threshold=THRESHOLD,
-        why=plain(why),
-        back=back,
         live=version,
     )
 
@@ -131,7 +125,7 @@ def listed(entry: Entry, drawn: bool) -> ListedRun:
     except HeadwayError as error:
         why = str(error)
     except Exception as error:
-        why = f"{entry.folder}: {type(error).__name__}: {first_line(error)}"
+        why = f"{entry.folder}: {described(error)}"
     return replace(unread, message=plain(why))
 
 

@@ -43,7 +43,7 @@ class Runs:
     @property
     def missing(self) -> list[str]:
         """The names of those of the plan that have not been started."""
-        return sorted((n for n in self.planned if not is_there(self.folder / n)), key=natural)
+        return [name for name in self.planned if not is_there(self.folder / name)]
 
     @property
     def expected(self) -> int:
@@ -59,14 +59,16 @@ class Runs:
                 corrupted.
         """
         folders = [run.folder.resolve() for run in runs]
-        for i, folder in enumerate(folders):
-            if folder in folders[:i]:
-                raise HeadwayError(f"{runs[i].folder} is named twice: a run is compared to others")
+        for run, folder in zip(runs, folders, strict=True):
+            if folders.count(folder) > 1:
+                raise HeadwayError(f"{run.folder} is named twice: a run is compared to others")
         if len(runs) < 2:
             raise HeadwayError(f"{len(runs)} run cannot be compared: name at least two")
         base = Path(os.path.commonpath([folder.parent for folder in folders]))
-        names = (folder.relative_to(base).as_posix() for folder in folders)
-        members = [Findings.of(run, name) for run, name in zip(runs, names, strict=True)]
+        members = [
+            Findings.of(run, folder.relative_to(base).as_posix())
+            for run, folder in zip(runs, folders, strict=True)
+        ]
         title = shortened(enumerated(member.name for member in members), 100)
         return cls(base, "comparison", title, members)
 

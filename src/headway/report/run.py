@@ -2,15 +2,15 @@
 
 import json
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 from headway.circuits.emergence import EMERGES_AT
 from headway.circuits.text import verdict_lines
 from headway.circuits.verdicts import Verdict, to_type, verdicts
 from headway.report import schema
-from headway.report.circuit import circuit_data, evidence, hop_data, short, stream
+from headway.report.circuit import at_steps, circuit_data, evidence, hop_data, short, stream
 from headway.report.examples import Memory, examples, thinned
 from headway.report.findings import Findings, no_circuit
 from headway.report.headline import headline, summary
@@ -25,6 +25,7 @@ from headway.training.config import Elsewhere
 MOST_POINTS = 600
 """Evaluations on a page; of more, evenly many are kept."""
 
+CHANGED = "so what is computed here may be of another task or model than the run's."
 VERSIONS = ("headway", "python", "torch")
 BIBTEX = """@software{{headway,
   title = {{headway: how stacked attention heads learn to follow a chain of facts, and when}},
@@ -55,17 +56,16 @@ def run_page(
     shown = examples(findings, memory)
     steps = shown.steps
     end = max([1, *steps, *(line["step"] for line in findings.metrics)])
-    line, dated = headline(findings), dict[int, float]()
-    if timeline is not None:
-        dated = dict(zip(timeline.steps, map(short, timeline.loss), strict=True))
-    versions = {name: str(version) for name, version in _versions(findings)}
+    outcome, lines = headline(findings), thinned(findings.metrics, MOST_POINTS)
+    session = findings.sessions[-1] if findings.sessions else {}
+    versions = {name: str(session[name]) for name in VERSIONS if session.get(name) is not None}
     return schema.RunPage(
         kind=kind,
         name=run.folder.name,
         title=typeset(task.title),
-        headline=line,
-        summary=[line, *summary(findings), " · ".join(setting_of(run.config))],
-        warning=_warning(findings),
+        headline=outcome,
+        summary=[outcome, *summary(findings), " · ".join(setting_of(run.config))],
+        warning=run.changed and f"{run.changed}, {CHANGED}",
         emerges_at=EMERGES_AT,
         task=schema.Task(
             reading=typeset(task.reading),
@@ -76,9 +76,14 @@ def run_page(
         steps=steps,
         until=end if timeline is None else shown_until(timeline, findings.metrics)[0],
         end=end,
-        losses=losses_of(findings.metrics, task.hops),
+        losses=schema.Losses(
+            steps=[line["step"] for line in lines],
+            validation=[short(line["val_loss"]) for line in lines],
+            training=[short(line["train_loss"]) for line in lines],
+            hops={hop: [short(line["partial"][hop]) for line in lines] for hop in task.hops},
+        ),
         circuit=circuit_data(findings, steps, shown.cells),
-        model=[dated.get(step) for step in steps] if timeline else [],
+        model=at_steps(findings, timeline.loss, steps) if timeline else [],
         answer_steps=shown.answer_steps,
         sequences=shown.sequences,
         attention=shown.attention,
@@ -93,17 +98,6 @@ def run_page(
         bibtex=BIBTEX.format(version=versions.get("headway", "")),
         config=json.dumps(to_dict(run.config), indent=1, ensure_ascii=False),
         live=live,
-    )
-
-
-def losses_of(metrics: Sequence[dict[str, Any]], hops: Sequence[str]) -> schema.Losses:
-    """Losses by step, evenly many if there are very many."""
-    lines = thinned(metrics, MOST_POINTS)
-    return schema.Losses(
-        steps=[line["step"] for line in lines],
-        validation=[short(line["val_loss"]) for line in lines],
-        training=[short(line["train_loss"]) for line in lines],
-        hops={hop: [short(line["partial"][hop]) for line in lines] for hop in hops},
     )
 
 
@@ -141,22 +135,9 @@ def details(findings: Findings) -> Iterator[schema.Section]:
         yield schema.Section(title, text=json.dumps(data, indent=1, ensure_ascii=False))
 
 
-def _warning(findings: Findings) -> str | None:
-    if not findings.run.changed:
-        return None
-    rest = "so what is computed here may be of another task or model than the run's."
-    return f"{findings.run.changed}, {rest}"
-
-
 def _folder(findings: Findings) -> str:
     folder = findings.run.folder
     return folder.name if folder.is_absolute() else str(folder)
-
-
-def _versions(findings: Findings) -> Iterator[tuple[str, Any]]:
-    """Those of the main packages that the run was computed with."""
-    session = findings.sessions[-1] if findings.sessions else {}
-    return ((name, session[name]) for name in VERSIONS if session.get(name) is not None)
 
 
 def _again(findings: Findings, versions: dict[str, str]) -> Iterator[str]:

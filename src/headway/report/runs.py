@@ -1,28 +1,24 @@
 """The page of several runs: those that were named, or all of a sweep or folder."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import product
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from statistics import mean, median, stdev
 
 from headway.circuits import THRESHOLD, compare
 from headway.circuits.emergence import EMERGES_AT
-from headway.circuits.roles import places
-from headway.errors import HeadwayError
 from headway.fields import natural
-from headway.report.axes import SEED, Axis, axes_of, grouped, value_of
+from headway.report.axes import SEED, Axis, axes_of, grouped
 from headway.report.circuit import circuit_data, hop_data
 from headway.report.examples import thinned
-from headway.report.findings import Findings
-from headway.report.labels import common_parts, shortened, task_words, typeset
+from headway.report.findings import Findings, solved_at
+from headway.report.labels import common_parts, task_words, typeset
 from headway.report.looks import DASHES, worth_showing
 from headway.report.members import Link, Runs, links_from
 from headway.report.page import html
 from headway.report.schema import Cell, Curve, Member, Panel, RunsPage, Section, Table
 from headway.text import counted, enumerated, rounded
 from headway.training import Run
-from headway.training.environment import generator_for
 from headway.training.files import write_text
 
 LAYERS, DEPTH = "model.n_layers", "task.depth"
@@ -31,11 +27,11 @@ FEW = 12
 of curves."""
 
 MOST_CELLS = 400
-"""Grids with more cells are left out, and such as have more than two for every run."""
+"""A grid with more cells is left out, and one that has more than two for every run."""
 
-MOST_COLOURS, MOST_POINTS = 6, 120
+MOST_COLOURS, MOST_POINTS, MOST_NOTES = 6, 120, 24
 """With more values than this, curves are not coloured by them; of more points, evenly many are
-kept."""
+kept; of more runs, the page does not say what each lacks."""
 
 
 def write_comparison(runs: Sequence[Run], out: Path | None = None) -> Path:
@@ -48,13 +44,11 @@ def write_comparison(runs: Sequence[Run], out: Path | None = None) -> Path:
     Returns: the page's path.
 
     Raises:
-        HeadwayError: if a run is named twice, there are fewer than two, no folder but the root
-            holds them all, a file of a run is corrupted, or the disk does not take the page.
+        HeadwayError: if a run is named twice, there are fewer than two, a file of a run is
+            corrupted, or the disk does not take the page.
     """
     found, parents = Runs.named(runs), {run.folder.parent for run in runs}
     folder = found.folder if len(parents) > 1 else runs[0].folder.parent
-    if out is None and len(parents) > 1 and folder == Path(folder.anchor):
-        raise HeadwayError("no folder holds all of these runs: say where to with --out FILE")
     return _written(found, out or folder / "comparison.html")
 
 
@@ -87,47 +81,45 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
         link: gives the address of a run's own page.
         live: the version of what is shown, if it is served and is to follow changes.
     """
-    members, axes = found.members, axes_of(found.members)
+    members, every = found.members, axes_of(found.members)
+    axes = [axis for axis in every if axis.field != SEED]
     dated = [step for one in members for step in one.hops.values() if step is not None]
     end = max([1.0, *dated, *(m.metrics[-1]["step"] for m in members if m.metrics)])
-    seeds = len({member.run.config.seed for member in members})
-    parts = [f"{axis.name} ({len(axis.values)} values)" for axis in axes]
-    parts += [f"seed ({seeds})"] if seeds > 1 else []
-    headline, varies = " ".join(_headline(found)), " × ".join(parts) or "nothing"
-    waiting = [f"Not started yet: {', '.join(found.missing)}."] if found.missing else []
+    headline = " ".join(_headline(found))
+    parts = [f"{axis.name} ({len(axis.values)} values)" for axis in every] or ["nothing"]
+    varies = f"varies: {' × '.join(parts)}"
+    notes = [f"{member.name}: {member.lacks}" for member in members if member.lacks]
+    if len(notes) > MOST_NOTES:
+        notes[MOST_NOTES:] = [f"And so of {len(notes) - MOST_NOTES} more."]
+    notes += [f"Not started yet: {', '.join(found.missing)}."] if found.missing else []
     return RunsPage(
-        kind="runs",
         name=found.name,
         title=found.title,
         headline=headline,
-        summary=[f"{counted(len(members), 'run')}: {found.title}.", headline, f"Varies: {varies}."],
-        setting=[*common_parts([m.run.config for m in members]), f"varies: {varies}"],
+        summary=[headline, " · ".join([*common_parts([m.run.config for m in members]), varies])],
         members=[
             Member(
-                key=key,
                 name=member.name,
                 link=link(member.run.folder),
-                note=member.lacks,
                 hops=hop_data(member.task, member.hops),
                 circuit=circuit_data(member) if len(members) <= FEW else None,
             )
-            for key, member in _keyed(members)
+            for member in members
         ],
-        table=_table(members, axes),
-        sections=[*_grids(members, axes), *_by_field(members, axes), *_shared(members)],
+        table=_table(members, every),
+        sections=[
+            *_grid(members, axes),
+            *_by_field(members, axes),
+            _learnt(members),
+            *_shared(members),
+        ],
         panels=_panels(members, axes),
-        learnt=_learnt(members),
         threshold=THRESHOLD,
         until=worth_showing(max(dated), end) if dated else end,
         end=end,
-        notes=[*waiting, *found.unreadable],
+        notes=[*notes, *found.unreadable],
         live=live,
     )
-
-
-def _keyed(members: Sequence[Findings]) -> list[tuple[str, Findings]]:
-    """The runs, each with the key by which all on the page names it."""
-    return [(f"run:{i}", member) for i, member in enumerate(members, start=1)]
 
 
 def _headline(found: Runs) -> Iterator[str]:
@@ -147,8 +139,8 @@ def _headline(found: Runs) -> Iterator[str]:
         )
     if circuits := [d for m in members if (d := m.discovery) is not None]:
         faithful, least = sum(d.faithful for d in circuits), {m.least for m in members}
-        heads = _between([len(d.circuit.useful_heads) for d in circuits])
-        layers = _between([len(d.circuit.useful_layers) for d in circuits])
+        heads = _between(len(d.circuit.useful_heads) for d in circuits)
+        layers = _between(len(d.circuit.useful_layers) for d in circuits)
         against = f" (flow minimum: {least.pop().cell})" if len(least) == 1 else ""
         yield (
             f"Of {counted(len(circuits), 'circuit')} {faithful} {'is' if faithful == 1 else 'are'}"
@@ -162,41 +154,40 @@ def _outcome(members: Sequence[Findings]) -> tuple[int, list[float], int]:
     return len(losses), losses, sum(one.done and one.solved for one in members)
 
 
-def _between(values: Sequence[int]) -> str:
+def _between(values: Iterable[int]) -> str:
     """The least and the largest of some values, or the only one."""
-    return " to ".join(map(str, sorted({min(values), max(values)})))
+    ends = sorted(set(values))
+    return " to ".join(map(str, ends[:1] + ends[1:][-1:]))
 
 
 def _table(members: Sequence[Findings], axes: Sequence[Axis]) -> Table:
     """A row for every run, with its values of what varies."""
-    fields = {axis.name: axis.field for axis in axes}
-    if len({m.run.config.seed for m in members}) > 1 or not fields:
-        fields[SEED] = SEED
-    rows = [_row(member, fields) for member in members]
-    along = [
-        shortened(f"With {axis.name} goes: {', '.join(axis.along)}", 80) + "."
-        for axis in axes
-        if axis.along
-    ]
+    rows = [_row(member, axes) for member in members]
+    along = [f"With {a.name} goes {enumerated(a.along[:6])}." for a in axes if a.along]
     note = (
         "in order: whether no hop was learnt before one that is nearer to the query. layers used:"
         " with a useful head. flow minimum: the fewest layers that are enough by the theory."
         " circuit loss: with every head replaced by what it was found to do."
     )
-    keys, cells = [key for key, _ in _keyed(members)], [list(row.values()) for row in rows]
-    return Table("", list(rows[0]), cells, keys, " ".join([*along, note]))
+    return Table(
+        title="",
+        head=list(rows[0]),
+        rows=[list(row.values()) for row in rows],
+        keys=[member.name for member in members],
+        note=" ".join([*along, note]),
+    )
 
 
-def _row(member: Findings, fields: dict[str, str]) -> dict[str, Cell]:
+def _row(member: Findings, axes: Sequence[Axis]) -> dict[str, Cell]:
     """The cells of a run, by the names of their columns."""
-    last, solved = member.metrics[-1] if member.metrics else {}, member.solved_at
+    last, solved = (member.metrics or [{}])[-1], solved_at(member.task, member.metrics)
     found, failed = member.discovery, member.status == "failed"
     circuit = None if found is None else found.circuit
     heads = circuit and f"{len(circuit.useful_heads)} of {len(circuit.mechanisms)}"
     return {
         "run": member.name,
         "status": f"failed: {member.message}" if failed else member.status,
-        **{name: value_of(member, field) for name, field in fields.items()},
+        **{axis.name: axis.of(member) for axis in axes},
         "validation loss": member.loss,
         f"step below {THRESHOLD:g}": None if solved is None else solved["step"],
         "steps": last.get("step", 0),
@@ -231,39 +222,33 @@ def _by_field(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Sec
             rows = [[value, *cells(by[value,])] for value in axis.values]
             title = f"validation loss at the end, by {axis.name}"
             tables.append(Table(title, [axis.name, *head], rows))
-    if not axes and len(members) > 1:
-        rows: list[list[Cell]] = [["all runs", *cells(members)]]
-        tables.append(Table("validation loss at the end", ["runs", *head], rows))
     if tables:
         yield Section("What the loss depends on", tables=tables)
 
 
-def _grids(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Section]:
-    """Two fields across each other, and what the theory allows, in sentences."""
-    by_field = {axis.field: axis for axis in axes}
-    down = by_field.get(DEPTH) or next((axis for axis in axes if axis.field != LAYERS), None)
-    across = by_field.get(LAYERS) or next((axis for axis in axes if axis is not down), None)
+def _grid(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Section]:
+    """Two fields across each other; runs that differ in others stand together."""
+    down, across = _crossed(axes)
     if down is None or across is None:
         return
-    rest = [axis for axis in axes if axis is not down and axis is not across]
-    groups, size = grouped(members, rest), len(down.values) * len(across.values)
-    if size * len(groups) > min(MOST_CELLS, 2 * len(members)):
+    if len(down.values) * len(across.values) > min(MOST_CELLS, 2 * len(members)):
         return
-    tables = []
-    for key in (key for key in product(*(axis.values for axis in rest)) if key in groups):
-        cells = grouped(groups[key], (down, across))
-        pairs = [[cells.get((r, c), []) for c in across.values] for r in down.values]
-        title = ", ".join(f"{axis.name}={value}" for axis, value in zip(rest, key, strict=True))
-        rows = [[r, *map(_cell, some)] for r, some in zip(down.values, pairs, strict=True)]
-        shares = [[0, *(_outcome(one)[2] / max(1, len(one)) for one in some)] for some in pairs]
-        head = [f"{down.name} ↓ {across.name} →", *across.values]
-        tables.append(Table(title, head, rows, shares=shares))
+    cells = grouped(members, (down, across))
+    pairs = [[cells.get((r, c), []) for c in across.values] for r in down.values]
+    rows = [[r, *map(_cell, some)] for r, some in zip(down.values, pairs, strict=True)]
+    shares = [[0, *(_outcome(one)[2] / max(1, len(one)) for one in some)] for some in pairs]
     note = (
         "Solved of done, and the median loss; ◆ the fewest layers by the theory, ▽ too few by it."
     )
-    known = any(member.least.layers is not None for member in members)
-    bounded = {DEPTH, LAYERS} & by_field.keys() and known
-    yield Section("How many solved it", [note, *(_bounds(members) if bounded else ())], tables)
+    head = [f"{down.name} ↓ {across.name} →", *across.values]
+    yield Section("How many solved it", [note], [Table("", head, rows, shares=shares)])
+
+
+def _crossed(axes: Sequence[Axis]) -> tuple[Axis | None, Axis | None]:
+    """Two fields, down and across: depth and layers, or else the first that vary."""
+    by = {axis.field: axis for axis in axes}
+    down = by.get(DEPTH) or next((axis for axis in axes if axis.field != LAYERS), None)
+    return down, by.get(LAYERS) or next((axis for axis in axes if axis is not down), None)
 
 
 def _cell(members: Sequence[Findings]) -> Cell:
@@ -286,35 +271,18 @@ def _side(member: Findings) -> str:
     return "◆" if layers == least.layers else ""
 
 
-def _bounds(members: Sequence[Findings]) -> Iterator[str]:
-    done = [member for member in members if member.done]
-    below = [member for member in done if _side(member) == "▽"]
-    least = [member for member in done if _side(member) == "◆"]
-    if broke := [member.name for member in below if member.solved]:
-        yield f"Solved with too few layers by the theory: {', '.join(broke)}."
-    elif below:
-        yield f"None of {counted(len(below), 'run')} with too few layers solved the task."
-    if least:
-        yield f"With just enough, {sum(m.solved for m in least)} of {len(least)} did."
-
-
 def _panels(members: Sequence[Findings], axes: Sequence[Axis]) -> list[Panel]:
     """Losses through training: few runs each in its colour, many parted and coloured by fields."""
-    parted = coloured = None
-    if len(members) > MOST_COLOURS:
-        by = {axis.field: axis for axis in axes}
-        parted = by.get(LAYERS) or next((a for a in axes if a.field != DEPTH), None)
-        coloured = next((a for a in [by.get(DEPTH), *axes] if a and a is not parted), None)
-        parted = parted if parted and len(parted.values) <= FEW else None
-        coloured = coloured if coloured and len(coloured.values) <= MOST_COLOURS else None
-
+    coloured, parted = _crossed(axes) if len(members) > MOST_COLOURS else (None, None)
+    parted = parted if parted and len(parted.values) <= FEW else None
+    coloured = coloured if coloured and len(coloured.values) <= MOST_COLOURS else None
     panels: dict[str, list[Curve]] = {value: [] for value in (parted.values if parted else [""])}
-    for i, (key, member) in enumerate(_keyed(members)):
+    for i, member in enumerate(members):
         value = None if coloured is None else coloured.values.index(coloured.of(member))
         lines = thinned(member.metrics, MOST_POINTS)
         curve = Curve(
             name=member.name if coloured is None else f"{coloured.name} = {coloured.of(member)}",
-            key=key,
+            key=member.name,
             colour=1 + (i if value is None else value) % MOST_COLOURS,
             dashes=i // MOST_COLOURS % DASHES if coloured is None else 0 if member.done else 1,
             points=[(line["step"], line["val_loss"]) for line in lines],
@@ -338,12 +306,10 @@ def _learnt(members: Sequence[Findings]) -> Section:
         f"The step at which a hop's partial loss first falls below {EMERGES_AT:g}, interpolated"
         " between evaluations."
     )
-    table = Table("when every hop was learnt", [*head, *(m.name for m in few)], rows, note=note)
-    if not any(step is not None for member in members for step in member.hops.values()):
-        return Section("", ["No run has learnt a hop yet."], [table])
+    table = Table("", [*head, *(m.name for m in few)], rows, note=note)
     orders = [m.in_chain_order for m in members if m.in_chain_order is not None]
     order = f"In order: {sum(orders)} of {len(orders)} runs that learnt a hop of several."
-    return Section("", [order] if orders else [], [table])
+    return Section("When hops were learnt", [order] if orders else [], [table])
 
 
 def _at_step(step: float | None) -> Cell:
@@ -351,20 +317,15 @@ def _at_step(step: float | None) -> Cell:
 
 
 def _shared(members: Sequence[Findings]) -> Iterator[Section]:
-    """The common part of each task's circuits, if they are few.
-
-    Of one task are runs of the same kind with the same relations, whose roles stand in one order.
-    """
-    groups: dict[tuple[str, ...], list[Findings]] = {}
+    """The common part of the circuits of one kind of task with the same roles, if they are few."""
+    families: dict[tuple[str, ...], list[Findings]] = {}
     for member in members if len(members) <= FEW else ():
-        task = member.task
-        relations = task.relations(task.sample(2, generator_for("cpu", "families")))
-        roles = (place.role for place in places(task))
-        groups.setdefault((task.kind, *roles, "", *sorted(relations)), []).append(member)
-    for family in groups.values():
-        found = [member for member in family if member.discovery is not None]
+        if member.discovery is not None:
+            family = member.task.kind, *member.discovery.standing
+            families.setdefault(family, []).append(member)
+    for found in families.values():
         if len(found) > 1:
-            words = task_words(family[0].run.config.task) if len(groups) > 1 else ""
+            words = task_words(found[0].run.config.task) if len(families) > 1 else ""
             yield _together(words or "What the circuits share", found)
 
 

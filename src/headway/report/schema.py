@@ -65,7 +65,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Task:
-    """A hop, and when it was learnt."""
+    """The task of a run."""
 
     reading: str  #: how to read a sequence, in sentences
     loss: str  #: what losses are, such as `MSE`
@@ -247,10 +247,8 @@ class Panel:
 class Member:
     """One of several runs."""
 
-    key: str  #: by which all else on the page names it
     name: str  #: its folder's, with those above it as far as they are not common to all
     link: str | None  #: the address of its own page; None if there is none
-    note: str  #: its status if it is not done, and what it lacks, in sentences; perhaps empty
     hops: list[Hop]  #: with the steps at which they were learnt
     #: without examples and curves; None if none is known, or the runs are many
     circuit: Circuit | None
@@ -260,17 +258,15 @@ class Member:
 class RunsPage(PageBase):
     """Several runs side by side: those that were named, or all of a folder."""
 
-    kind: Literal["runs"]  #: `runs`
-    setting: list[str]  #: what all runs have in common, and what varies
     members: list[Member]  #: the runs
     table: Table  #: a row for every run
-    sections: list[Section]  #: what came out, field by field, and what circuits share
+    sections: list[Section]  #: what came out, field by field and hop by hop; what circuits share
     panels: list[Panel]  #: losses through training
-    learnt: Section  #: when hops were learnt
     threshold: float  #: the loss below which a task counts as solved
     until: float  #: the last step worth showing at first
     end: float  #: the last step that there is
-    notes: list[str]  #: what could not be read, and what has not been started
+    notes: list[str]  #: what runs lack, which are not started, and what could not be read
+    kind: Literal["runs"] = "runs"
 
 
 @dataclass(frozen=True)
@@ -311,20 +307,15 @@ class ListedGroup:
 class ListPage(PageBase):
     """The runs in a folder; or why something has no page."""
 
-    kind: Literal["list"]  #: `list`
     groups: list[ListedGroup]  #: the runs
     threshold: float  #: the loss below which a task counts as solved
-    why: str | None  #: why there is nothing to show; None if there is
-    back: str | None  #: the address of the list of all runs; None on that list itself
+    why: str | None = None  #: why there is nothing to show; None if there is
+    back: str | None = None  #: the address of the list of all runs; None on that list itself
+    kind: Literal["list"] = "list"
 
 
 Page = Annotated[RunPage | RunsPage | ListPage, Field(discriminator="kind")]
 ADAPTER: TypeAdapter[Any] = TypeAdapter(Page)
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON schema of a page."""
-    return ADAPTER.json_schema(mode="serialization")
 
 
 def to_json(page: Page) -> str:

@@ -1,12 +1,8 @@
 """The server: pages over HTTP, to this machine alone, without writing anything anywhere."""
 
 import errno
-import io
 import re
-import socket
 import sys
-import threading
-import time
 from collections.abc import Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,18 +15,13 @@ from headway.report.listing import link
 from headway.report.page import app, html, policy
 from headway.report.schema import to_json
 from headway.report.watch import NOUNS, Kind, Watch, decoded
-from headway.training.files import first_line
+from headway.userfile import described
 
 ADDRESS = "127.0.0.1"
 
 HOSTS = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?", re.IGNORECASE)
 """The hosts that a browser may name. Requests under other names, which a page from elsewhere could
 point here, are refused. The port may be that of a tunnel from another machine."""
-
-TARGET = re.compile(
-    r"(?=/|http:)(?:http://(?P<host>[a-z0-9.:-]+))?(?P<path>/[^?#]*)?(?:[?#].*)?", re.IGNORECASE
-)
-"""The address in a request."""
 
 HEADERS = {
     "Content-Security-Policy": f"{policy(app(), served=True)}; frame-ancestors 'none'",
@@ -39,11 +30,6 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
-
-MOST, PATIENCE = 32, 10.0
-"""The most requests answered at a time; others wait until one is. The seconds within which one must
-arrive in full, and then its answer must be taken."""
-
 HTML, TEXT = "text/html; charset=utf-8", "text/plain; charset=utf-8"
 JSON = "application/json; charset=utf-8"
 
@@ -61,13 +47,13 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
     request_queue_size = 512
+    server_bind = TCPServer.server_bind  # HTTPServer's asks for the machine's name, which can take
 
     def __init__(self, folder: Path, port: int):
         require(0 <= port <= 65535, "port", port, "a whole number from 0 to 65535")
         self.watch = Watch(folder)
-        self._free = threading.Semaphore(MOST)
         try:
-            super().__init__((ADDRESS, port), _Handler)
+            super().__init__((ADDRESS, port), Handler)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 reason = "in use already: choose another, or 0 for any that is free"
@@ -78,29 +64,12 @@ class Server(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         """The address of the page of all runs."""
-        return f"http://{ADDRESS}:{self.server_port}/"
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Answers in a thread of its own, as soon as one of `MOST` is free."""
-        self._free.acquire()
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        """Hangs up, which every request comes to once."""
-        try:
-            super().shutdown_request(request)
-        finally:
-            self._free.release()
+        return f"http://{ADDRESS}:{self.server_address[1]}/"
 
     def server_close(self) -> None:
         """Gives the port back."""
         super().server_close()
         self.watch.close()  # a thread that computes while the interpreter ends can crash it
-
-    def server_bind(self) -> None:
-        """Takes the port, without asking for the machine's name, which can take long."""
-        TCPServer.server_bind(self)
-        self.server_name, self.server_port = ADDRESS, self.server_address[1]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Says on one line what went wrong, unless it is only that somebody hung up."""
@@ -118,30 +87,11 @@ class Reply(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
-class _Arriving(socket.SocketIO):
-    """The request of a client, for `PATIENCE` seconds in all."""
-
-    def __init__(self, connection: socket.socket):
-        super().__init__(connection, "r")
-        self.connection, self.until = connection, time.monotonic() + PATIENCE
-
-    def readinto(self, b: Any) -> int | None:
-        """Reads what has arrived; raises `TimeoutError` when the time is over."""
-        if (left := self.until - time.monotonic()) <= 0:
-            raise TimeoutError
-        self.connection.settimeout(left)
-        return super().readinto(b)
-
-
-class _Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
     """One request, and one answer to it."""
 
+    timeout = 10.0  # seconds of silence after which a client is hung up on
     default_request_version = "HTTP/1.0"  # so that every answer has its headers
-
-    def setup(self) -> None:
-        """Opens the connection."""
-        super().setup()
-        self.rfile = io.BufferedReader(_Arriving(self.connection))
 
     def do_GET(self) -> None:
         """Answers with a page, its data or its version."""
@@ -150,22 +100,18 @@ class _Handler(BaseHTTPRequestHandler):
         except HeadwayError as error:
             reply = _line(HTTPStatus.NOT_FOUND, str(error))
         except Exception as error:
-            why = f"{type(error).__name__}: {first_line(error)}"
-            reply = _line(HTTPStatus.INTERNAL_SERVER_ERROR, why)
+            reply = _line(HTTPStatus.INTERNAL_SERVER_ERROR, described(error))
         self._answer(reply)
 
     do_HEAD = do_GET  # noqa: N815
 
     def _found(self) -> Reply:
         """The page of an address, or why there is none."""
-        hosts, target = self.headers.get_all("Host") or [], TARGET.fullmatch(self.path)
-        if target is None:
-            return _line(HTTPStatus.BAD_REQUEST, "this address cannot be understood")
-        asked = [*hosts, target["host"] or ADDRESS]
-        if len(hosts) != 1 or not all(HOSTS.fullmatch(host.strip()) for host in asked):
+        hosts = self.headers.get_all("Host") or []
+        if len(hosts) != 1 or not HOSTS.fullmatch(hosts[0].strip()):
             why = "this server answers to 127.0.0.1 and localhost only"
             return _line(HTTPStatus.FORBIDDEN, why)
-        match (target["path"] or "/").split("/"):
+        match re.split("[?#]", self.path)[0].split("/"):
             case ["", ("" | "data.json" | "version") as last]:
                 return self._page("list", [], last)
             case ["", ("run" | "sweep" | "compare") as kind, *parts, last]:
@@ -173,30 +119,25 @@ class _Handler(BaseHTTPRequestHandler):
             case _:
                 return _line(HTTPStatus.NOT_FOUND, "there is no such page")
 
-    @property
-    def _watch(self) -> Watch:
-        assert isinstance(self.server, Server)
-        return self.server.watch
-
     def _page(self, kind: Kind, parts: list[str], last: str) -> Reply:
         """The page below /run/, say; the last part is empty in the address of a page."""
-        known = last in ("", "version", "data.json")
-        shown = self._watch.find(kind, decoded(parts)) if known else None
+        assert isinstance(self.server, Server)
+        watch, known = self.server.watch, last in ("", "version", "data.json")
+        shown = watch.find(kind, decoded(parts)) if known else None
         if shown is not None and last == "version":
             return _line(HTTPStatus.OK, shown.version)
         if shown is not None:
-            fine, page = self._watch.page(shown)
+            fine, page = watch.page(shown)
             status = HTTPStatus.OK if fine else HTTPStatus.INTERNAL_SERVER_ERROR
             text = (to_json(page), JSON) if last else (html(page), HTML)
             return Reply(status, *text)
-        if last and self._watch.find(kind, name := decoded([*parts, last])) is not None:
+        if last and watch.find(kind, name := decoded([*parts, last])) is not None:
             place = {"Location": link(kind, name)}
             return Reply(HTTPStatus.MOVED_PERMANENTLY, "", headers=place)
         return _line(HTTPStatus.NOT_FOUND, f"there is no such {NOUNS[kind]}")
 
     def _answer(self, reply: Reply) -> None:
         content = reply.text.encode("utf-8", "backslashreplace")
-        self.connection.settimeout(PATIENCE)
         self.send_response_only(reply.status)
         about = {"Content-Type": reply.kind, "Content-Length": str(len(content))}
         for name, value in {**HEADERS, **about, **reply.headers}.items():
@@ -208,12 +149,7 @@ class _Handler(BaseHTTPRequestHandler):
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answers a request that cannot be understood."""
         self.close_connection = True
-        if code == HTTPStatus.NOT_IMPLEMENTED:
-            allowed = {"Allow": "GET, HEAD"}
-            why = "only GET and HEAD are answered\n"
-            self._answer(Reply(HTTPStatus.METHOD_NOT_ALLOWED, why, headers=allowed))
-        else:
-            self._answer(_line(code, "this request cannot be understood"))
+        self._answer(_line(code, message or "this request cannot be understood"))
 
     def log_message(self, format: str, *args: Any) -> None:
         """Keeps quiet: the terminal shows one line."""

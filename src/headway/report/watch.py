@@ -23,12 +23,12 @@ from headway.report.run import run_page
 from headway.report.runs import runs_page
 from headway.report.schema import Page
 from headway.training import Run
-from headway.training.files import clear_io_errors, first_line, is_held, is_there
+from headway.training.files import clear_io_errors, is_held, is_there
 from headway.training.finding import PLAN, leads_out, run_folders
+from headway.userfile import described
 
-KEPT, LISTED, TRIES = 32, 10_000, 3
-"""Limits: pages, and lines of the list, that are kept for the next request; how often a page is
-made anew because a run was written to meanwhile."""
+KEPT, LISTED = 32, 10_000
+"""The most pages, and lines of the list, that are kept for the next request."""
 
 Kind = Literal["list", "run", "sweep", "compare"]
 NOUNS: dict[Kind, str] = {"run": "run", "sweep": "sweep", "compare": "comparison"}
@@ -44,11 +44,6 @@ class Shown:
     entries: tuple[Entry, ...]
     version: str
     refused: str | None = None
-
-    @property
-    def title(self) -> str:
-        """Its name."""
-        return (", " if self.kind == "compare" else "/").join(self.name)
 
 
 class Watch:
@@ -69,7 +64,7 @@ class Watch:
         is_there(folder)  # complains of names that no file can have
         self._root = Path(os.path.realpath(folder))
         self._kept = lru_cache(KEPT)(self._made)
-        self._memory = lru_cache(KEPT)(_memory)
+        self._memory = lru_cache(KEPT)(lambda _: Memory())
         self._listed = lru_cache(LISTED)(listed)
         self._lock, self._list_lock = threading.Lock(), threading.Lock()
         self._folders()
@@ -104,27 +99,15 @@ class Watch:
         return Shown(kind, name, entries, version)
 
     def page(self, shown: Shown) -> tuple[bool, Page]:
-        """The page's data, and whether it could be made or there is a reason why not.
-
-        A page that cannot be made tells why. A run that is written to meanwhile can look spoilt: it
-        is then read again.
-        """
+        """The page's data, or why there is none; and False if nobody knows that reason."""
         if shown.refused is not None:
             return True, nothing("runs", shown.refused, shown.version, back=None)
-        made, why = True, ""
-        with self._list_lock if shown.kind == "list" else self._lock:
-            for _ in range(TRIES):
-                try:
-                    return True, self._kept(shown)
-                except HeadwayError as error:
-                    made, why = True, str(error)
-                except Exception as error:
-                    made, why = False, f"{type(error).__name__}: {first_line(error)}"
-                now = self.find(shown.kind, shown.name)
-                if now is None or now.version == shown.version:
-                    break
-                shown = now
-        return made, nothing(shown.title, why, shown.version)
+        try:
+            with self._list_lock if shown.kind == "list" else self._lock:
+                return True, self._kept(shown)
+        except Exception as error:
+            known, why = isinstance(error, HeadwayError), described(error)
+        return known, nothing("/".join(shown.name), why, shown.version)
 
     def close(self, seconds: float = 5.0) -> None:
         """Begins no further page, and waits a while for the one that is being made."""
@@ -208,11 +191,6 @@ class Watch:
         with clear_io_errors(Path(entry), "read"):
             if not entry.is_file():
                 raise HeadwayError(f"{entry.path} is not a file")
-
-
-def _memory(_: Name) -> Memory:
-    """That of a run's checkpoints, empty at first."""
-    return {}
 
 
 def _opened(entries: Iterable[Entry]) -> Iterator[Run | HeadwayError]:

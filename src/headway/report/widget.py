@@ -6,7 +6,7 @@ import anywidget
 import traitlets
 
 from headway.errors import require
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.report.cells import picture
 from headway.report.circuit import path_key
 from headway.report.findings import Findings
@@ -14,14 +14,6 @@ from headway.report.page import app
 from headway.report.run import run_page
 from headway.report.schema import to_json
 from headway.training import Run
-
-
-def _key_of(path: AttentionPath | None, _: Any) -> str | None:
-    return path and path_key(path)
-
-
-def _path_of(key: str | None, view: "View") -> AttentionPath | None:
-    return view.paths.get(key or "")
 
 
 class View(anywidget.AnyWidget):
@@ -38,7 +30,11 @@ class View(anywidget.AnyWidget):
     _esm = app()
     _data = traitlets.Unicode().tag(sync=True)
     step = traitlets.CInt().tag(sync=True)
-    path = traitlets.Any().tag(sync=True, to_json=_key_of, from_json=_path_of)
+    path = traitlets.Any().tag(
+        sync=True,
+        to_json=lambda path, _: path and path_key(path),
+        from_json=lambda key, view: view.paths.get(key or ""),
+    )
     cut = traitlets.Bool(False).tag(sync=True)
 
     def __init__(self, run: Run):

@@ -1,6 +1,7 @@
 """The four figures of a run: its circuit, losses, when paths emerged, and attention."""
 
 import textwrap
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,8 @@ from torch import Tensor
 from headway.circuits import ABLATIONS, Circuit, Discovery, Head, Timeline
 from headway.circuits.emergence import EMERGES_AT
 from headway.circuits.roles import Cast, cast_of, joins_roles, places
-from headway.paths import AttentionPath
+from headway.circuits.text import at_step
+from headway.relations.paths import AttentionPath
 from headway.report.figures.style import (
     FAINT,
     INK,
@@ -36,6 +38,7 @@ COLUMN, ROW, LINE, EMPTY = 0.72, 0.85, 0.34, 0.3
 layer without a useful head."""
 
 LEFT, BELOW = 0.75, 0.62
+ARROW = "-|>,head_length=5,head_width=2.6"
 BACKGROUND = {"facecolor": PAPER, "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
 
 
@@ -96,7 +99,11 @@ def draw_circuit(found: Discovery | Circuit, task: Task | Cast, title: str) -> F
             y = rows[path.layer + 1] - LINE * (1 + here.index(path)) + 0.08
             start, end = (0.0, y), (across, y)
             words, above = f"h{path.head}  {shortened(path.relation, 40)}", 0.1
-        _draw_arrow(axes, path, start, end, looks[path].hex)
+        line = {"color": looks[path].hex, "lw": 2.1, "shrinkA": 1.5, "shrinkB": 2.5, "zorder": 4}
+        arrow = FancyArrowPatch(start, end, arrowstyle=ARROW, joinstyle="miter", **line)
+        arrow.set_gid(arrow_name(path))
+        axes.add_patch(arrow)
+        axes.plot(*start, "o", ms=4.2, color=looks[path].hex, mew=0, zorder=5)
         x, y = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2 + above
         look = {"color": looks[path].hex, "bbox": BACKGROUND} if joined else {}
         _write(axes, x, y, typeset(words), fontsize=6.5, **look)
@@ -121,29 +128,15 @@ def _rows(circuit: Circuit, joined: bool) -> list[float]:
 
 def _idle(circuit: Circuit) -> list[str]:
     """The mechanisms of every layer's heads that have no path."""
-    layers = 1 + max((layer for layer, _ in circuit.mechanisms), default=-1)
-    words = [list[str]() for _ in range(layers)]
-    for kind, heads in sorted(circuit.idle_heads.items()):
-        for layer in range(layers):
-            count = sum(at == layer for at, _ in heads)
-            several = sum(at == layer for at, _ in circuit.mechanisms) > 1
-            words[layer] += [f"{count} {kind}" if several else kind] if count else []
-    return [", ".join(each) for each in words]
-
-
-def _draw_arrow(
-    axes: Axes,
-    path: AttentionPath,
-    start: tuple[float, float],
-    end: tuple[float, float],
-    colour: str,
-) -> None:
-    head = "-|>,head_length=5,head_width=2.6"
-    line = {"color": colour, "lw": 2.1, "shrinkA": 1.5, "shrinkB": 2.5, "zorder": 4}
-    arrow = FancyArrowPatch(start, end, arrowstyle=head, joinstyle="miter", **line)
-    arrow.set_gid(arrow_name(path))
-    axes.add_patch(arrow)
-    axes.plot(*start, "o", ms=4.2, color=colour, mew=0, zorder=5)
+    words = []
+    for layer in range(1 + max((layer for layer, _ in circuit.mechanisms), default=-1)):
+        several = sum(at == layer for at, _ in circuit.mechanisms) > 1
+        kinds = Counter(
+            kind for kind, heads in circuit.idle_heads.items() for at, _ in heads if at == layer
+        )
+        parts = (f"{count} {kind}" if several else kind for kind, count in sorted(kinds.items()))
+        words.append(", ".join(parts))
+    return words
 
 
 def _write(axes: Axes, x: float, y: float, text: str, **look: object) -> None:
@@ -216,7 +209,7 @@ def draw_emergence(
     above.plot([], [], color=INK, lw=2.2, label="the model as it is")
     looks = curve_looks(task or cast_of(timeline), [one.path for one in timeline.paths])
     for one, look in zip(timeline.paths, looks, strict=True):
-        steps = f"{_step(one.emerged)}, {_step(one.needed)}"
+        steps = f"{at_step(one.emerged)}, {at_step(one.needed)}"
         name = f"{typeset(shortened(str(one.path), 40))}  {steps}"
         _curve(above, timeline.steps, one.attention, look, one.emerged, name)
         _curve(middle, timeline.steps, one.loss_without, look, one.needed)
@@ -224,7 +217,7 @@ def draw_emergence(
     for hop, look in hop_looks(list(timeline.hops)).items() if steps else ():
         values, learnt = [m["partial"][hop] for m in metrics], timeline.hops[hop]
         _curve(
-            below, steps, values, look, learnt, f"{typeset(shortened(hop, 40))}  {_step(learnt)}"
+            below, steps, values, look, learnt, f"{typeset(shortened(hop, 40))}  {at_step(learnt)}"
         )
     above.set(ylim=(-0.03, 1.05), ylabel="attention along the path")
     middle.set(ylim=(0, None), ylabel="loss, path knocked out")
@@ -255,10 +248,6 @@ def _curve(
         axes.plot([mark], [height], **{**curve, "ls": "none"}, zorder=5)
     if name:
         axes.plot([], [], **curve, label=name)
-
-
-def _step(step: float | None) -> str:
-    return "never" if step is None else f"{step:.0f}"
 
 
 MOST_LABELLED = 12
