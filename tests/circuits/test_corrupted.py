@@ -59,7 +59,7 @@ def test_what_is_measured_is_what_it_is_called(found):
     every = dict.fromkeys(bench.heads, Corrupted())
     assert bench.loss(every) == pytest.approx(bench.loss(), abs=1e-6)
     lines = {str(one.path): one for one in found.evidence.necessity}
-    own, without = found.evidence.intact_loss, found.evidence.likeness.ablated.loss
+    own, without = found.intact_loss, found.evidence.likeness.ablated.loss
     assert lines[INDUCTION].loss == pytest.approx(without, rel=0.05)
     assert lines[PREVIOUS].loss == pytest.approx(found.replaced_loss, rel=0.05)
     assert lines[PREVIOUS].free > own + 0.5 * (without - own)

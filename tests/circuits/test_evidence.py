@@ -51,7 +51,7 @@ def test_a_spare_head_is_a_back_up():
         )
     )
     found = discover(known.model, known.task, sequences=32, trials=False)
-    pairs = {(b.path, b.by) for b in found.evidence.backups}
+    pairs = {(b.first, b.second) for b in found.evidence.backups}
     spare = [
         {next(iter(a)), next(iter(b))}
         for a, b in known.alternatives

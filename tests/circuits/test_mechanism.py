@@ -71,7 +71,6 @@ def test_what_circuits_share_whatever_the_layer():
     assert both.shared == ["s2←s1", "s0←s2"]
     assert list(both.heads) == ["s2←s1", "s4←s3", "s0←s2"]
     assert both.heads["s0←s2"] == [[(2, 0)], [(3, 0), (4, 0)]]
-    assert both.first == [["s2←s1"], ["s2←s1", "s4←s3"]]
     assert both.likeness == pytest.approx(2 / 3)
 
 

@@ -14,7 +14,6 @@ from headway.circuits.emergence import emergence as emergence
 from headway.circuits.emergence import hop_steps as hop_steps
 from headway.circuits.emergence import learnt_in_order as learnt_in_order
 from headway.circuits.emergence import saved_timeline as saved_timeline
-from headway.circuits.evidence import BackUp as BackUp
 from headway.circuits.evidence import Evidence as Evidence
 from headway.circuits.evidence import Necessity as Necessity
 from headway.circuits.evidence import Pair as Pair

@@ -31,6 +31,9 @@ Replaced = Circuit | Mapping[Head, Mechanism]
 LOOKS = (16, 8, 4, 2)
 """After a part of the sequences, a 16th first, candidates that are already too bad are dropped."""
 
+REMEMBERED = 20_000
+"""Candidates whose losses are known at most; a bench then begins to remember anew."""
+
 LEAST = 8
 """The fewest sequences that make a part of their own."""
 
@@ -62,7 +65,23 @@ Stream = tuple[int, int, int, Named]
 T = TypeVar("T")
 
 
-class Bench:
+class Judging:
+    """Losses of candidates one by one, by those of groups."""
+
+    def worst(self, groups: Sequence[Sequence[Replaced]], limit: float = math.inf) -> list[float]:
+        """The largest loss of every group of candidates; infinity if it is not below the limit."""
+        raise NotImplementedError
+
+    def losses(self, candidates: Sequence[Replaced], limit: float = math.inf) -> list[float]:
+        """The loss of every candidate; infinity if it is not below the limit."""
+        return self.worst([(one,) for one in candidates], limit)
+
+    def loss(self, candidate: Replaced | None = None) -> float:
+        """The mean of the partial losses with these heads replaced."""
+        return self.losses([candidate or {}])[0]
+
+
+class Bench(Judging):
     """A model, and sequences to judge it on under mechanisms in the place of its heads.
 
     Losses are those of the task's targets. Candidates are computed side by side, and share what
@@ -270,19 +289,6 @@ class Bench:
             means.append((x - attended).mean(0))
         return means
 
-    def losses(
-        self,
-        candidates: Sequence[Replaced],
-        limit: float = math.inf,
-        sequences: int | None = None,
-        surely: bool = True,
-    ) -> list[float]:
-        """The loss of every candidate; infinity where it is known not to be below the limit.
-
-        Args: as `worst`.
-        """
-        return self.worst([(one,) for one in candidates], limit, sequences, surely)
-
     @torch.no_grad()
     def worst(
         self,
@@ -291,7 +297,7 @@ class Bench:
         sequences: int | None = None,
         surely: bool = True,
     ) -> list[float]:
-        """The largest loss of every group of candidates; infinity if it is not below the limit.
+        """The largest loss of every group of candidates (see `Judging`).
 
         Errors only add up. So if a candidate's errors in the first few sequences alone are more
         than the limit allows for all of them, its group need not be followed further. What was
@@ -304,6 +310,8 @@ class Bench:
                 all.
             surely: whether it must be known; else a group may be given up as `HOPELESS`.
         """
+        if len(self._sums) > REMEMBERED:
+            self._sums.clear()
         count = self.sequences if sequences is None else sequences
         parts = [part for part in self.parts if part.stop <= count]
         chosen = [[self._checked(one) for one in group] for group in groups]
@@ -360,10 +368,6 @@ class Bench:
         size = max(1, min(TOGETHER, MOST_VECTORS // self._vectors(count), MOST_NUMBERS // numbers))
         return [things[i : i + size] for i in range(0, len(things), size)]
 
-    def loss(self, candidate: Replaced | None = None) -> float:
-        """The mean of the partial losses with these heads replaced."""
-        return self.losses([candidate or {}])[0]
-
     def tap(self, candidate: Replaced) -> Tap:
         """The tap that puts the mechanisms' patterns in place of the heads' own, for `model`."""
         return tap_of(self.patterns, [self._checked(candidate)], slice(None))
@@ -385,32 +389,22 @@ class Bench:
         return chosen
 
 
-class First:
+class First(Judging):
     """The first sequences of a bench, as a bench of their own for a search (`search.Judge`).
 
     Args:
         bench: with all sequences.
         sequences: how many; one of the bench's `parts` ends there.
+        surely: see `Bench.worst`.
     """
 
-    def __init__(self, bench: Bench, sequences: int):
-        self.bench, self.sequences, self.heads = bench, sequences, bench.heads
-
-    def losses(self, candidates: Sequence[Replaced], limit: float = math.inf) -> list[float]:
-        """The loss of every candidate, or infinity if it seems not to be below the limit."""
-        return self.bench.losses(candidates, limit, self.sequences, surely=False)
+    def __init__(self, bench: Bench, sequences: int, surely: bool = False):
+        self.bench, self.sequences, self.surely = bench, sequences, surely
+        self.heads, self.gains = bench.heads, bench.gains
 
     def worst(self, groups: Sequence[Sequence[Replaced]], limit: float = math.inf) -> list[float]:
-        """The largest loss of every group, or infinity if it seems not to be below the limit."""
-        return self.bench.worst(groups, limit, self.sequences, surely=False)
-
-    def gains(self, circuit: Circuit, changes: Sequence[tuple[Head, Mechanism]]) -> list[float]:
-        """By how much changes lower a circuit's loss, to first order (see `Bench.gains`)."""
-        return self.bench.gains(circuit, changes)
-
-    def loss(self, candidate: Replaced | None = None) -> float:
-        """The loss of one candidate."""
-        return self.losses([candidate or {}])[0]
+        """The largest loss of every group of candidates (see `Bench.worst`)."""
+        return self.bench.worst(groups, limit, self.sequences, self.surely)
 
 
 def _may_be_below(

@@ -25,8 +25,8 @@ from headway.circuits.ablation import Bench
 from headway.circuits.mechanism import Circuit, Corrupted, Head, KnockOut, Mechanism, Paths
 from headway.circuits.patterns import (
     Attention,
+    along_all,
     as_it_is,
-    attention_along,
     attention_slopes,
     tap_of,
 )
@@ -62,7 +62,7 @@ def attention_of(bench: Bench, less_corrupted: bool = False) -> Attention:
     than in the corrupted sequences."""
     patterns = bench.patterns
     own = patterns.own - patterns.corrupted if less_corrupted else patterns.own
-    return {name: attention_along(own, one).tolist() for name, one in patterns.relations.items()}
+    return along_all(own, patterns.relations)
 
 
 @torch.no_grad()

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 from headway.circuits.evidence import Evidence
 from headway.circuits.looks import Look
@@ -100,7 +100,7 @@ class Discovery(Finding):
     @property
     def intact_loss(self) -> float:
         """The loss of the model as it is."""
-        return self.evidence.intact_loss
+        return sum(self.evidence.intact.values()) / len(self.evidence.intact)
 
     @property
     def replaced_loss(self) -> float:
@@ -203,9 +203,9 @@ def saved_discovery(run: Run) -> Discovery:
     Raises:
         HeadwayError: if there is none.
     """
-    found = run.load(Discovery)
-    if found is None:
-        raise HeadwayError(
-            f"{run.folder}: no circuit yet; find it with: {command('circuit', run.folder)}"
-        )
-    return found
+    return run.load(Discovery) or missing(run, "no circuit yet; find it with", "circuit")
+
+
+def missing(run: Run, why: str, verb: str) -> NoReturn:
+    """Raises `HeadwayError`: a run's folder lacks a finding, and which verb makes it."""
+    raise HeadwayError(f"{run.folder}: {why}: {command(verb, run.folder)}")

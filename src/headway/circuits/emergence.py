@@ -1,6 +1,6 @@
 """Emergence: when each path of a circuit emerged (Musat 2024, section 9 and appendix D).
 
-A emergence is dated in two ways: by where the head attends at every checkpoint, and by how much the
+Emergence is dated in two ways: by where the head attends at every checkpoint, and by how much the
 loss of that checkpoint's model rises without this attention. A head may attend long before the loss
 depends on it. If another head does the same, the loss may never depend on it.
 """
@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import torch
 
 from headway.circuits.ablation import Bench
-from headway.circuits.discovery import Condition, Discovery, Finding
+from headway.circuits.discovery import Condition, Discovery, Finding, missing
 from headway.circuits.mechanism import Circuit, KnockOut, WrittenPath
 from headway.circuits.patterns import attention_along
 from headway.circuits.reading import row_weights
@@ -25,7 +25,6 @@ from headway.errors import HeadwayError, require
 from headway.models import Tappable, attention_patterns
 from headway.relations.paths import AttentionPath
 from headway.tasks import Batch, Task
-from headway.text import command
 from headway.training.data import held_out
 from headway.training.run import Run
 
@@ -222,13 +221,8 @@ def saved_timeline(run: Run) -> Timeline:
     Raises:
         HeadwayError: if there is none.
     """
-    timeline = run.load(Timeline)
-    if timeline is None:
-        raise HeadwayError(
-            f"{run.folder}: its circuit has not been dated; do it with:"
-            f" {command('emergence', run.folder)}"
-        )
-    return timeline
+    why = "its circuit has not been dated; do it with"
+    return run.load(Timeline) or missing(run, why, "emergence")
 
 
 def needed_from(

@@ -8,7 +8,7 @@ out, intervals are of as many sequences as all else, and heads are replaced alon
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
@@ -68,25 +68,16 @@ class Necessity:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two paths that can be dropped together: the circuit is not minimal."""
+    """Two paths that can be dropped together, or of which one can stand in for the other.
+
+    Attributes:
+        first: a path of the circuit.
+        second: another; or one outside it that can do the work of the first.
+        loss: without both; or with the second in the place of the first.
+    """
 
     first: WrittenPath
     second: WrittenPath
-    loss: float
-
-
-@dataclass(frozen=True)
-class BackUp:
-    """A head outside the circuit that can stand in for one of its paths.
-
-    Attributes:
-        path: the path of the circuit.
-        by: the path that can do its work.
-        loss: with that path in the place of this one.
-    """
-
-    path: WrittenPath
-    by: WrittenPath
     loss: float
 
 
@@ -140,7 +131,7 @@ class Evidence:
     necessity: list[Necessity]
     droppable: list[Pair]
     pairs: int
-    backups: list[BackUp]
+    backups: list[Pair]
     trials: list[Trial]
     infeasible: list[WrittenPath] | None
     minimum: int | None
@@ -148,11 +139,6 @@ class Evidence:
     alone: dict[WrittenHead, float]
     likeness: Likenesses
     mlps: MLPs | None = None
-
-    @property
-    def intact_loss(self) -> float:
-        """The loss of the model as it is."""
-        return sum(self.intact.values()) / len(self.intact)
 
     @property
     def replaced_loss(self) -> float:
@@ -269,13 +255,12 @@ def droppable(
     threshold: float,
 ) -> list[Pair]:
     """The pairs of paths without which the loss stays below the threshold (see `_serving`)."""
-    cut = [circuit.without(a).without(b) for a, b in pairs]
-    return [Pair(*pair, loss) for pair, loss in _serving(bench, cut, pairs, threshold)]
+    return _serving(bench, {(a, b): circuit.without(a).without(b) for a, b in pairs}, threshold)
 
 
 def backups(
     bench: Bench, circuit: Circuit, attention: Attention, threshold: float, least: float = 0.3
-) -> list[BackUp]:
+) -> list[Pair]:
     """Paths outside the circuit that work as well as one of its own.
 
     Another head that attends along the same relation (at least `least` of its attention) takes
@@ -283,30 +268,25 @@ def backups(
     threshold (see `_serving`).
     """
     own = set(circuit.paths)
-    swaps = [
-        (path, AttentionPath(*head, path.relation))
+    swapped = {
+        (path, by): with_path(circuit.without(path), by)
         for path in circuit.paths
-        for head in bench.heads
-        if (*head, path.relation) not in own and attention[path.relation][head[0]][head[1]] >= least
-    ]
-    swapped = [with_path(circuit.without(path), by) for path, by in swaps]
-    return [BackUp(*swap, loss) for swap, loss in _serving(bench, swapped, swaps, threshold)]
+        for by in (AttentionPath(*head, path.relation) for head in bench.heads)
+        if by not in own and attention[by.relation][by.layer][by.head] >= least
+    }
+    return _serving(bench, swapped, threshold)
 
 
 def _serving(
-    bench: Bench,
-    circuits: Sequence[Circuit],
-    pairs: Sequence[tuple[AttentionPath, AttentionPath]],
-    threshold: float,
-) -> Iterator[tuple[tuple[AttentionPath, AttentionPath], float]]:
-    """The pairs of paths whose circuit stays below the threshold, and its loss.
+    bench: Bench, changed: Mapping[tuple[AttentionPath, AttentionPath], Circuit], threshold: float
+) -> list[Pair]:
+    """The pairs of paths of which the circuit so changed stays below the threshold.
 
     Both with every head replaced and with the useful heads above the lower of the two free.
     """
-    layers = (min(a.layer, b.layer) for a, b in pairs)
-    judge = First(bench, bench.sequences)
-    losses = losses_twice(judge, [*zip(circuits, layers, strict=True)], threshold)
-    return ((pair, x) for pair, x in zip(pairs, losses, strict=True) if x < math.inf)
+    twice = [(circuit, min(a.layer, b.layer)) for (a, b), circuit in changed.items()]
+    losses = losses_twice(First(bench, bench.sequences), twice, threshold)
+    return [Pair(*pair, x) for pair, x in zip(changed, losses, strict=True) if x < math.inf]
 
 
 def with_path(circuit: Circuit, path: AttentionPath) -> Circuit:

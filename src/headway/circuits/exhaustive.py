@@ -47,9 +47,6 @@ SHOWN = 10
 MOST = 50_000
 """Sets of paths judged at most, by default."""
 
-FRESH = 10_000
-"""Sets judged by a bench before a new one replaces it, as a bench remembers what it judged."""
-
 Losses = Callable[[list[dict[Head, Mechanism]], float], list[float]]
 """The loss of every candidate, or infinity if it is not below the limit."""
 
@@ -152,7 +149,9 @@ class MinimalCircuits(Finding):
             yield f"paths in all of them: {len(self.core)}; in any: {len(self.union)}"
             if set(self.discovered) not in map(set, self.circuits):
                 yield "the circuit that the search discovered is not one of them"
-        moving = [circuit for circuit in self.circuits if not any(map(_is_stay, circuit))]
+        moving = [
+            one for one in self.circuits if not any(p.relation.query == p.relation.key for p in one)
+        ]
         if self.flow_minimal is not None and moving:
             yield f"minimal circuits of the flow (headway theory --count), too: {self.flow_minimal}"
 
@@ -225,19 +224,13 @@ def _exhausted(
 ) -> MinimalCircuits:
     """Searches exhaustively, and makes circuits of the sets that it finds."""
     started, batch = time.perf_counter(), subject.sequences(sequences, "circuit")
-
-    def bench() -> Bench:
-        return Bench(subject.model, subject.task, batch, found.ablation)
-
-    own, idle = bench(), idle_mechanisms(found.circuit)
+    about, count = (subject.model, subject.task, batch, found.ablation), workers or os.cpu_count()
+    own, *benches = (Bench(*about) for _ in range(1 + (count or 1)))
+    idle = idle_mechanisms(found.circuit)
     candidates = candidates_among(own, found.attention, found.circuit)
-    benches = [bench() for _ in range(workers or os.cpu_count() or 1)]
     with threads(workers, benches) as work:
 
         def losses(sets: list[dict[Head, Mechanism]], limit: float) -> list[float]:
-            for i in range(len(benches)):
-                if benches[i].candidates > FRESH:
-                    benches[i] = bench()
             share = math.ceil(len(sets) / len(benches)) or 1
             parts = [
                 work.submit(at.losses, sets[i * share : (i + 1) * share], limit)
@@ -274,11 +267,6 @@ def _flow_minimal(
     if flow is None or not ends <= set(flow.roles):
         return None
     return sum(theory.is_minimal_circuit(flow, circuit, causal) for circuit in circuits)
-
-
-def _is_stay(path: AttentionPath) -> bool:
-    """True if a position keeps what stands there; no minimal circuit of a flow has such a path."""
-    return path.relation.query == path.relation.key
 
 
 def by_head(paths: Sequence[AttentionPath]) -> str:

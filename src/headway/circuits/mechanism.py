@@ -259,12 +259,10 @@ class Comparison:
     Attributes:
         heads: for every relation, by circuit, the heads that attend along it.
         likeness: the mean over pairs of circuits of (relations in both / in either).
-        first: for every circuit, the relations of its first useful layer.
     """
 
     heads: dict[str, list[list[Head]]]
     likeness: float
-    first: list[list[str]]
 
     @property
     def shared(self) -> list[str]:
@@ -279,32 +277,17 @@ def compare(circuits: Sequence[Circuit]) -> Comparison:
         HeadwayError: if there are fewer.
     """
     require(len(circuits) >= 2, "circuits", len(circuits), "at least 2 to compare")
-    used = [{path.relation for path in circuit.paths} for circuit in circuits]
-
-    def height(name: str) -> float:
-        depths = [
-            circuit.useful_layers.index(path.layer)
-            for circuit in circuits
-            for path in circuit.paths
-            if path.relation == name
-        ]
-        return sum(depths) / len(depths)
-
-    names = sorted(set().union(*used), key=lambda name: (height(name), name))
-    pairs = [jaccard(list(a), list(b)) for a, b in combinations(used, 2)]
-    return Comparison(
-        heads={
-            name: [[path.at for path in c.paths if path.relation == name] for c in circuits]
-            for name in names
-        },
-        likeness=sum(pairs) / len(pairs),
-        first=[
-            sorted({p.relation for p in c.paths if p.layer == c.useful_layers[0]})
-            if c.paths
-            else []
-            for c in circuits
-        ],
-    )
+    found: dict[str, list[list[Head]]] = {}
+    heights: dict[str, list[int]] = {}
+    for number, circuit in enumerate(circuits):
+        for path in circuit.paths:
+            found.setdefault(path.relation, [[] for _ in circuits])[number].append(path.at)
+            height = circuit.useful_layers.index(path.layer)
+            heights.setdefault(path.relation, []).append(height)
+    names = sorted(found, key=lambda name: (sum(heights[name]) / len(heights[name]), name))
+    used = [[name for name in names if found[name][i]] for i in range(len(circuits))]
+    pairs = [jaccard(*pair) for pair in combinations(used, 2)]
+    return Comparison({name: found[name] for name in names}, sum(pairs) / len(pairs))
 
 
 def jaccard(first: Sequence[Any], second: Sequence[Any]) -> float:

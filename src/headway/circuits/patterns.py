@@ -24,6 +24,7 @@ from headway.circuits.mechanism import (
 from headway.errors import HeadwayError, require
 from headway.models import Tap, Tappable, Transformer, attention_patterns
 from headway.relations.fitted import Tables
+from headway.relations.shares import attention_along
 from headway.tasks import Batch, Edges, Task
 
 Attention = dict[str, list[list[float]]]
@@ -263,41 +264,6 @@ def tap_of(
     return tap
 
 
-def attention_along(
-    patterns: Float[Tensor, "batch layer head query key"],
-    relation: Edges,
-    shared: bool = False,
-    rows: Float[Tensor, "batch layer head query"] | None = None,
-) -> Float[Tensor, "layer head"]:
-    """The attention that goes along a relation: summed over keys, averaged over query positions.
-
-    It is 1 if the head attends along the relation alone wherever it applies, and 0 if it applies
-    nowhere.
-
-    Args:
-        patterns: of the model's heads.
-        relation: where it leads.
-        shared: whether to count no more at any key than a path would put there, which shares a
-            row evenly among its keys. Then 1 means that the head does what the path does, and a
-            relation that has other keys, too, gets less. With one key a row it is the same.
-        rows: how much every row counts; by default all count the same.
-    """
-    batch = torch.arange(len(patterns), device=patterns.device)[:, None, None]
-    along = patterns[batch, :, :, relation.queries[..., None], relation.keys]
-    there = relation.there
-    if rows is not None:
-        counts = rows[batch[..., 0], :, :, relation.queries] * there.any(-1)[..., None, None]
-        along = (along * there[..., None, None]).sum(2) * counts
-        return along.sum((0, 1)) / counts.sum((0, 1)).clamp(min=torch.finfo(along.dtype).tiny)
-    if shared:
-        even = 1 / there.sum(-1).clamp(min=1).to(along.dtype)
-        along = along.minimum(even[..., None, None, None])
-    if there.numel() and bool(there.all()):
-        return along.sum(2).mean((0, 1))
-    rows = there.any(-1).sum().clamp(min=1)
-    return (along * there[..., None, None]).sum((0, 1, 2)) / rows
-
-
 @torch.no_grad()
 def relation_attention(
     model: Tappable,
@@ -312,11 +278,14 @@ def relation_attention(
     """
     if names is not None and not names:
         return {}
-    patterns, edges = attention_patterns(model, batch.inputs), task.edges(batch)
-    return {
-        name: attention_along(patterns, edges[name], shared).tolist()
-        for name in (list(edges) if names is None else names)
-    }
+    edges = task.edges(batch)
+    chosen = edges if names is None else {name: edges[name] for name in names}
+    return along_all(attention_patterns(model, batch.inputs), chosen, shared)
+
+
+def along_all(patterns: Tensor, edges: Mapping[str, Edges], shared: bool = False) -> Attention:
+    """The attention along each of some relations (see `attention_along`)."""
+    return {name: attention_along(patterns, one, shared).tolist() for name, one in edges.items()}
 
 
 def as_it_is(_: int, pattern: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from headway.circuits.evidence import Trial, evidence_for
 from headway.circuits.looks import MOST_HEADS, looks
 from headway.circuits.looks import SEQUENCES as LOOKED_AT
 from headway.circuits.mechanism import Circuit, Mean, Paths, jaccard
-from headway.circuits.patterns import Attention, attention_along, relation_attention
+from headway.circuits.patterns import Attention, along_all, relation_attention
 from headway.circuits.reading import read
 from headway.circuits.search import (
     CANDIDATE_ATTENTION,
@@ -193,16 +193,12 @@ def circuit_file(run: Run, step: int | None = None, circuit: Circuit | None = No
 
 def _keep(run: Run, name: str, about: dict[str, Any], found: Discovery) -> None:
     """Leaves a discovery in a run's folder, and removes what is about another circuit."""
-    from headway.circuits.certificate import Certificate
-    from headway.circuits.dependence import Dependence
-    from headway.circuits.emergence import Timeline
-    from headway.circuits.exhaustive import MinimalCircuits
-
     data, known = {**about, **found.to_json()}, run.read("circuit.json")
     same = isinstance(known, dict) and {**known, "seconds": 0} == {**data, "seconds": 0}
     if name == "circuit.json" and not same:
         from headway.circuits.certificate import Certificate  # with more than a search needs
         from headway.circuits.dependence import Dependence
+        from headway.circuits.emergence import Timeline
         from headway.circuits.exhaustive import MinimalCircuits
 
         for kind in (MinimalCircuits, Refusal, Timeline, Dependence, Certificate):
@@ -222,10 +218,7 @@ class Sample:
         self.bench, self.candidate_attention = bench, candidate_attention
         self.all, self.few = First(bench, count), First(bench, min(DRAFT, count))
         own, edges = bench.patterns.own[:count], bench.task.edges(bench.batch.part(slice(count)))
-        self.attention, self.likeness = (
-            {name: attention_along(own, one, shared).tolist() for name, one in edges.items()}
-            for shared in (False, True)
-        )
+        self.attention, self.likeness = (along_all(own, edges, shared) for shared in (False, True))
         self.read = ends_read(bench.model, bench.patterns, bench.batch)
 
     def attention_with(self, circuit: Circuit) -> Attention:
@@ -286,8 +279,8 @@ class Sample:
             return circuit
 
         idle = idle_mechanisms(circuit)
-        losses = partial(self.bench.losses, sequences=self.all.sequences)
-        sets = Exhaustive(losses, candidates, idle, threshold)
+        surely = First(self.bench, self.all.sequences, surely=True)
+        sets = Exhaustive(surely.losses, candidates, idle, threshold)
         sets.allow(circuit)
         found = sets.search(first=True)
         whole = [Circuit({**idle, **Circuit.of(paths).mechanisms}) for paths in found]

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from headway.circuits.evidence import Evidence
 from headway.circuits.looks import of_looks
 from headway.circuits.mechanism import Circuit, name_of
 from headway.circuits.mlps import MLPs
@@ -78,7 +77,7 @@ def of_discovery(found: "Discovery", run: object = None) -> str:
         lines += wrapped(f"{kind}: {names}")
     lines += ["", *of_looks(found.looks, found.circuit, found.faithful)]
     lines += ["", *verdict_lines(verdicts(found), run), ""]
-    lines += [*likeness_table(found.evidence), ""]
+    lines += [*likeness_table(found), ""]
     lines += necessity_table(found)
     lines += wrapped("cut: the loss with this path cut and all other heads replaced")
     free = "the same, with the useful heads above attending freely"
@@ -108,12 +107,12 @@ def verdict_lines(given: Sequence[Verdict], run: object = None) -> list[str]:
     return lines
 
 
-def likeness_table(evidence: Evidence) -> list[str]:
+def likeness_table(found: "Discovery") -> list[str]:
     """Intact, circuit, complement and ablated, each with its loss and its agreement; beside it what
     other rows, MLPs and back-ups do."""
-    likeness = evidence.likeness
+    evidence, likeness = found.evidence, found.evidence.likeness
     rows = [["", "loss", "answers", "sequences", "R²", "faithfulness"]]
-    rows.append(["intact", f"{evidence.intact_loss:.4f}", *["100.0 %"] * 2, "1.000", "1.000"])
+    rows.append(["intact", f"{found.intact_loss:.4f}", *["100.0 %"] * 2, "1.000", "1.000"])
     for name in ("circuit", "complement", "ablated"):
         one = getattr(likeness, name)
         numbers = ["-" if x is None else f"{x:.3f}" for x in (one.r2, one.faithfulness)]
@@ -133,7 +132,7 @@ def likeness_table(evidence: Evidence) -> list[str]:
     lines += wrapped(f"its loss by rows without a path: {', '.join(by_rows)}")
     if evidence.mlps is not None:
         lines += wrapped(f"MLPs: {said_of_mlps(evidence.mlps)}")
-    backups = [f"{b.path} by {name_of(b.by.at)} (loss {b.loss:.3f})" for b in evidence.backups]
+    backups = [f"{b.first} by {name_of(b.second.at)} (loss {b.loss:.3f})" for b in evidence.backups]
     return lines + wrapped(f"back-ups: {'; '.join(backups) or 'none'}")
 
 

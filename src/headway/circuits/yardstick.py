@@ -244,9 +244,8 @@ def likeness(
 
 def agreeing(bench: Bench, one: Outputs, other: Outputs) -> Bool[Tensor, " sequence"]:
     """The sequences in which all answers of two models agree."""
-    wanted, targets = bench.batch.targets, bench.task.targets
-    differs = targets.asked(wanted) & ~targets.same(one, other, wanted)
-    return ~differs[..., bench.columns].flatten(1).any(1)
+    same, asked = _answers(bench, one, other)
+    return (same | ~asked).flatten(1).all(1)
 
 
 def spread(bench: Bench, intact: Outputs) -> float | None:
@@ -271,11 +270,17 @@ def numbers_of(bench: Bench, outputs: Outputs) -> tuple[Tensor, Tensor]:
     return torch.where(asked, numbers, 0.0).double(), asked.double()
 
 
+def _answers(bench: Bench, one: Outputs, other: Outputs) -> tuple[Tensor, Tensor]:
+    """The answers that agree, and those asked for, [sequence, query, hop]."""
+    wanted, targets = bench.batch.targets, bench.task.targets
+    same, asked = targets.same(one, other, wanted), targets.asked(wanted)
+    return same[..., bench.columns], asked[..., bench.columns]
+
+
 def _agreement(bench: Bench, altered: Outputs, intact: Outputs) -> tuple[Tensor, Tensor]:
     """The number of answers of every hop that agree, and of those asked for."""
-    wanted, targets = bench.batch.targets, bench.task.targets
-    same, asked = targets.same(altered, intact, wanted), targets.asked(wanted)
-    return same[..., bench.columns].sum((0, 1)), asked[..., bench.columns].sum((0, 1))
+    same, asked = _answers(bench, altered, intact)
+    return same.sum((0, 1)), asked.sum((0, 1))
 
 
 def _losses(bench: Bench, outputs: Outputs) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import Annotated
 
@@ -87,6 +88,7 @@ def told(
     return text
 
 
+@dataclass(frozen=True)
 class Chains(Formulation):
     """Formulations in which one fact leads to the next (F1 to F3).
 
@@ -94,21 +96,17 @@ class Chains(Formulation):
 
     Attributes:
         links: the names of all but x_D.
+        ends: those of x_D, for so many chains.
+        line: tells a pair; blocks are counted from the deepest.
+        ask: asks where x_0 leads, from so deep.
     """
 
+    name: str
     links: Sequence[str]
-
-    @abstractmethod
-    def ends(self, chains: int) -> Sequence[str]:
-        """The names of x_D."""
-
-    @abstractmethod
-    def line(self, block: int, before: str, after: str) -> str:
-        """Tells a pair; blocks are counted from the deepest."""
-
-    @abstractmethod
-    def ask(self, depth: int, about: str) -> str:
-        """Asks where x_0 leads."""
+    ends: Callable[[int], Sequence[str]]
+    line: Callable[[int, str, str], str]
+    ask: Callable[[int, str], str]
+    default_depth: int = 5
 
     def deepest(self, chains: int) -> int:
         """As many names as there are, and an end per chain."""
@@ -128,88 +126,77 @@ class Chains(Formulation):
         return Question(self.name, depth, chains, prompt, every[rank], every, every)
 
 
-class Equations(Chains):
-    """F1 (appendix A.1): `b = 2`, `e = b`, … What is the value of e?
+NUMBER_ONLY = "Say directly only the numeric value, without any other words."
 
-    The depth counts the equations of a chain, that with the number among them.
-    """
+EQUATIONS = Chains(
+    "equations",
+    names.LETTERS,
+    ends=lambda chains: [str(number) for number in range(chains)],
+    line=lambda block, before, after: f"{before} = {after}",
+    ask=lambda depth, about: f"What is the value of {about}? {NUMBER_ONLY}",
+)
+"""F1 (appendix A.1): `b = 2`, `e = b`, … What is the value of e?
 
-    name, default_depth, links = "equations", 5, names.LETTERS
+The depth counts the equations of a chain, that with the number among them.
+"""
 
-    def ends(self, chains: int) -> Sequence[str]:
-        """The numbers from 0."""
-        return [str(number) for number in range(chains)]
+LIVES_WITH = Chains(
+    "lives-with",
+    names.PEOPLE,
+    ends=lambda chains: names.CITIES,
+    line=lambda block, before, after: f"{before} lives {'with' if block else 'in'} {after}",
+    ask=lambda depth, about: (
+        f"Where does {about} live? Say directly only the name of the city, without any other words."
+    ),
+)
+"""F2 (appendix A.2): `Bob lives in Berlin`, `Eve lives with Bob`, … Where does Eve live?
 
-    def line(self, block: int, before: str, after: str) -> str:
-        """An equation."""
-        return f"{before} = {after}"
+The depth counts the people of a chain, so its lines, that with the city among them.
+"""
 
-    def ask(self, depth: int, about: str) -> str:
-        """Asks for a value."""
-        return f"What is the value of {about}? {NUMBER_ONLY}"
-
-
-class LivesWith(Chains):
-    """F2 (appendix A.2): `Bob lives in Berlin`, `Eve lives with Bob`, … Where does Eve live?
-
-    The depth counts the people of a chain, so its lines, that with the city among them.
-    """
-
-    name, default_depth, links = "lives-with", 5, names.PEOPLE
-
-    def ends(self, chains: int) -> Sequence[str]:
-        """Cities."""
-        return names.CITIES
-
-    def line(self, block: int, before: str, after: str) -> str:
-        """Tells who lives in a city, and then with whom."""
-        return f"{before} lives {'with' if block else 'in'} {after}"
-
-    def ask(self, depth: int, about: str) -> str:
-        """Asks for a city."""
-        only = "Say directly only the name of the city, without any other words."
-        return f"Where does {about} live? {only}"
+WORLD = (
+    (names.KINGDOMS, "lives in", "lives in"),
+    (names.BELIEFS, "believe in", "believes in"),
+    (names.FOODS, "eat", "eats"),
+    (names.MINERALS, "contains", "takes in"),
+    (names.DISEASES, "causes", "has"),
+)
+"""Steps that lead away from people: names, the words that tell of them, and that ask."""
 
 
 class Kingdoms(Chains):
-    """F3 (appendix A.3): people live in kingdoms, whose people believe, eat, … Who has Chronogy?
-
-    The depth counts blocks of lines: 1 asks who lives in a kingdom, 2 who believes, 3 who eats,
-    4 who takes in a mineral, 5 who has an illness.
-    """
-
-    name, default_depth = "kingdoms", 5
-    world = (
-        (names.KINGDOMS, "lives in", "lives in"),
-        (names.BELIEFS, "believe in", "believes in"),
-        (names.FOODS, "eat", "eats"),
-        (names.MINERALS, "contains", "takes in"),
-        (names.DISEASES, "causes", "has"),
-    )
-    """Steps that lead away from people: names, the words that tell of them, and that ask."""
-
-    def ends(self, chains: int) -> Sequence[str]:
-        """People."""
-        return names.PEOPLE
+    """Formulations whose names are others at every step."""
 
     def deepest(self, chains: int) -> int:
         """The steps that there are."""
-        return len(self.world) if all(chains <= len(step[0]) for step in self.world) else 0
+        return len(WORLD) if all(chains <= len(step[0]) for step in WORLD) else 0
 
     def draw(self, random: Random, depth: int, chains: int) -> list[list[str]]:
         """From what is asked about down to people."""
-        levels = [random.sample(step[0], chains) for step in self.world[:depth]]
+        levels = [random.sample(step[0], chains) for step in WORLD[:depth]]
         return [*levels[::-1], random.sample(self.ends(chains), chains)]
 
-    def line(self, block: int, before: str, after: str) -> str:
-        """Tells of people, of who lives in a kingdom, of believers, of a food, or of a mineral."""
-        who = (after, f"{after}ns", after.removesuffix("ism") + "ists", after, after)[block]
-        return f"{who[0].upper()}{who[1:]} {self.world[block][1]} {before}."
 
-    def ask(self, depth: int, about: str) -> str:
-        """Asks for a person."""
-        asks = self.world[depth - 1][2]
-        return f"Who {asks} {about}? Say directly the name without other words."
+def of_the_world(block: int, before: str, after: str) -> str:
+    """A line on people, on who lives in a kingdom, on believers, on a food, or on a mineral."""
+    who = (after, f"{after}ns", after.removesuffix("ism") + "ists", after, after)[block]
+    return f"{who[0].upper()}{who[1:]} {WORLD[block][1]} {before}."
+
+
+KINGDOMS = Kingdoms(
+    "kingdoms",
+    (),
+    ends=lambda chains: names.PEOPLE,
+    line=of_the_world,
+    ask=lambda depth, about: (
+        f"Who {WORLD[depth - 1][2]} {about}? Say directly the name without other words."
+    ),
+)
+"""F3 (appendix A.3): people live in kingdoms, whose people believe, eat, … Who has Chronogy?
+
+The depth counts blocks of lines: 1 asks who lives in a kingdom, 2 who believes, 3 who eats, 4 who
+takes in a mineral, 5 who has an illness.
+"""
 
 
 class Functions(Formulation):
@@ -294,7 +281,7 @@ class Relatives(Formulation):
         wanted = places.index(every[rank])
         places[own], places[wanted] = places[wanted], places[own]
 
-        prompt = told(random, [*homes, places], lambda *one: f"{LivesWith().line(*one)}.")
+        prompt = told(random, [*homes, places], lambda *one: f"{LIVES_WITH.line(*one)}.")
         asked, nearer, people = homes[0][own], every, list[str]()
         if depth >= 2:
             people = random.sample(names.ASKED_ABOUT, chains)
@@ -325,9 +312,8 @@ class Relatives(Formulation):
         return "".join(f"{line}\n" for line in lines)
 
 
-NUMBER_ONLY = "Say directly only the numeric value, without any other words."
 FORMULATIONS: dict[str, Formulation] = {
-    one.name: one for one in (Equations(), LivesWith(), Kingdoms(), Functions(), Relatives())
+    one.name: one for one in (EQUATIONS, LIVES_WITH, KINGDOMS, Functions(), Relatives())
 }
 
 

@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from headway.relations.edges import Edges
+
 Attention = Float[Tensor, "sequence query key"]
 Rows = Float[Tensor, "sequence query"]
 """The weight of every row of attention."""
@@ -53,6 +55,41 @@ class Rival:
     def wins(self) -> bool:
         """True if the head follows the rival where the two differ."""
         return self.instead > self.follows
+
+
+def attention_along(
+    patterns: Float[Tensor, "batch layer head query key"],
+    relation: Edges,
+    shared: bool = False,
+    rows: Float[Tensor, "batch layer head query"] | None = None,
+) -> Float[Tensor, "layer head"]:
+    """The attention that goes along a relation: summed over keys, averaged over query positions.
+
+    It is 1 if the head attends along the relation alone wherever it applies, and 0 if it applies
+    nowhere.
+
+    Args:
+        patterns: of the model's heads.
+        relation: where it leads.
+        shared: whether to count no more at any key than a path would put there, which shares a
+            row evenly among its keys. Then 1 means that the head does what the path does, and a
+            relation that has other keys, too, gets less. With one key a row it is the same.
+        rows: how much every row counts; by default all count the same.
+    """
+    batch = torch.arange(len(patterns), device=patterns.device)[:, None, None]
+    along = patterns[batch, :, :, relation.queries[..., None], relation.keys]
+    there = relation.there
+    if rows is not None:
+        counts = rows[batch[..., 0], :, :, relation.queries] * there.any(-1)[..., None, None]
+        along = (along * there[..., None, None]).sum(2) * counts
+        return along.sum((0, 1)) / counts.sum((0, 1)).clamp(min=torch.finfo(along.dtype).tiny)
+    if shared:
+        even = 1 / there.sum(-1).clamp(min=1).to(along.dtype)
+        along = along.minimum(even[..., None, None, None])
+    if there.numel() and bool(there.all()):
+        return along.sum(2).mean((0, 1))
+    rows = there.any(-1).sum().clamp(min=1)
+    return (along * there[..., None, None]).sum((0, 1, 2)) / rows
 
 
 def rivals_of(name: str, named: Tensor, masks: Masks, own: Attention, rows: Rows) -> list[Rival]:

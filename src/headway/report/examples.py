@@ -13,10 +13,11 @@ from torch import Tensor
 from headway.circuits.ablation import Bench
 from headway.circuits.emergence import EMERGES_AT
 from headway.circuits.mechanism import KnockOut
-from headway.circuits.roles import chain_letter, places, position_labels
+from headway.circuits.roles import places, position_labels
 from headway.circuits.subject import with_tap
 from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
+from headway.relations.roles import chain_letter
 from headway.report import schema
 from headway.report.findings import EXAMPLES, Findings
 from headway.report.labels import typeset

@@ -83,9 +83,6 @@ def print_comparison(comparison: Comparison, names: Sequence[str]) -> None:
         out.print(f"{number}: {name}")
     out.print(shown)
     out.print("in all: " + (", ".join(comparison.shared) or "no relation"))
-    firsts = {tuple(first) for first in comparison.first}
-    alike = "the same relations in all runs" if len(firsts) == 1 else "not the same in all runs"
-    out.print(f"the first useful layer attends along {alike}")
     out.print(f"mean Jaccard index of two runs' relations: {comparison.likeness:.2f}")
 
 

@@ -22,6 +22,7 @@ from jaxtyping import Bool
 
 from headway.errors import HeadwayError, require
 from headway.relations.paths import AttentionPath
+from headway.relations.roles import is_code
 
 Holdings = dict[str, frozenset[str]]
 """Role by role, the names of the pieces held."""
@@ -220,8 +221,3 @@ class Flow:
                     f"path = {path.relation!r} is not allowed: roles are {', '.join(self.roles)}"
                 )
         return ends
-
-
-def is_code(piece: str) -> bool:
-    """Tell the code of a position or of its pair from a symbol."""
-    return piece.startswith(("p_", "n_"))
