@@ -20,7 +20,7 @@ test: $(TESTS_READY)  ## style, types and the default tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
-	$(TESTING) $(BIN)/pytest -n 2 --dist loadfile
+	$(TESTING) $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-slow: $(TESTS_READY)  ## the tests that take minutes
 	$(TESTING) $(BIN)/pytest -m slow

@@ -22,10 +22,11 @@ def options(doc: str | None, **defaults: Any) -> argparse.Namespace:
     Args:
         doc: of the script, whose first line the help shows.
         defaults: by option. A type stands for none of it; in a list, for at least one word without
-            an option's name. A tuple takes several words, `False` none.
+            an option's name. A tuple takes several words, of several words only these; `False`
+            takes none.
     """
     parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
-    for name, value in {**defaults, "threads": 1, "out": Path}.items():
+    for name, value in {"threads": 1, "out": Path, **defaults}.items():
         option = f"--{name.replace('_', '-')}"
         if isinstance(value, list):
             parser.add_argument(name, type=value[0], nargs="+")
@@ -35,7 +36,8 @@ def options(doc: str | None, **defaults: Any) -> argparse.Namespace:
             parser.add_argument(option, type=value)
         elif isinstance(value, tuple):
             kind = type(value[0]) if value else str
-            parser.add_argument(option, type=kind, nargs="*", default=value)
+            among = value if kind is str and len(value) > 1 else None
+            parser.add_argument(option, type=kind, nargs="*", default=value, choices=among)
         else:
             parser.add_argument(option, type=type(value), default=value)
     given = parser.parse_args()
@@ -87,11 +89,12 @@ def spread(values: Sequence[float]) -> str:
     return f"median {middle:.4g}, mean {mean:.4g} ± {deviation:.2g} (n={len(values)})"
 
 
-def write(given: argparse.Namespace, found: Any, **about: Any) -> None:
-    """Writes what was found, with its environment, where `--out` says."""
+def write(given: argparse.Namespace, found: Any, name: str = "", **about: Any) -> None:
+    """Writes what was found, with its environment, where `--out` says: a file, or a name in it."""
     if given.out:
         environment = describe_environment(getattr(given, "device", "cpu"), given.threads) | about
         data = {"environment": environment, "found": found}
-        text = json.dumps(data, indent=1, ensure_ascii=False) + "\n"
-        given.out.parent.mkdir(parents=True, exist_ok=True)
-        given.out.write_text(text, encoding="utf-8")
+        text = json.dumps(data, indent=1, ensure_ascii=False, default=str) + "\n"
+        path = given.out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")

@@ -6,6 +6,7 @@ is written here, kept in FOLDER, and searched with default settings.
 """
 
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import torch
@@ -14,9 +15,9 @@ from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
 
 import headway
 from frame import options
-from headway import discover
 from headway.relations import Edges, previous_token
 from headway_experiments.tasks.bigrams import Bigrams
+from strangers import HEADER, row
 
 LENGTH, WIDTH, STEPS, SYMBOLS, LEADERS = 32, 64, 600, 16, 4
 ABOVE = ("induction (all)", "induction (latest)", "follower")
@@ -114,24 +115,14 @@ def trained(file, build, task, seed):
 
 def main():
     given = options(__doc__, folder=[Path], seeds=(100, 109))
-    print(
-        "| model | loss: model, circuit | answers | gap: mean, median | faithful | right | paths |"
-    )
-    print("|---|---|---|---|---|---|---|")
-    for name, build in MODELS.items():
-        for seed in range(given.seeds[0], given.seeds[1] + 1):
-            task = TASKS[seed % 2]
-            file = given.folder[0] / f"{name}-{task.kind}-{seed}.pt"
-            found = discover(trained(file, build, task, seed), task, trials=False, workers=1)
-            like, paths = found.evidence.likeness.circuit, found.circuit.paths
-            layers = {(path.layer, path.relation) for path in paths}
-            right = (0, "previous token") in layers and layers & {(1, above) for above in ABOVE}
-            print(
-                f"| {file.stem} | {found.intact_loss:.3f}, {found.replaced_loss:.3f}"
-                f" | {like.agreement:.3f} | {like.faithfulness:.3f}, {like.median_faithfulness:.3f}"
-                f" | {found.faithful} | {bool(right)} | {'; '.join(map(str, paths))} |",
-                flush=True,
-            )
+    print(HEADER)
+    for name, seed in product(MODELS, range(given.seeds[0], given.seeds[1] + 1)):
+        task = TASKS[seed % 2]
+        file = given.folder[0] / f"{name}-{task.kind}-{seed}.pt"
+        line, found = row(file.stem, trained(file, MODELS[name], task, seed), task)
+        layers = {(path.layer, path.relation) for path in found.circuit.paths}
+        right = (0, "previous token") in layers and layers & {(1, above) for above in ABOVE}
+        print(line, "right" if right else "WRONG", flush=True)
 
 
 if __name__ == "__main__":

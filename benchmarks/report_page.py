@@ -78,8 +78,8 @@ PLACES = {
 """What is in sight, and what to scroll to."""
 
 
-def large_run(folder: Path, taken_apart: bool = True) -> Run:
-    """Makes a run with many layers and checkpoints, and with a circuit and its dates if wanted."""
+def large_run(folder: Path) -> Run:
+    """Makes a run with many layers and checkpoints, a circuit and its dates."""
     config = RunConfig(
         task=Retrieval(depth=5, n_chains=8),
         model=TransformerConfig(n_layers=24, d_model=64, d_mlp=64),
@@ -98,15 +98,14 @@ def large_run(folder: Path, taken_apart: bool = True) -> Run:
         run.save_checkpoint(step, weights)
         run.append_metrics(evaluation(run, step, share))
     run.end()
-    if taken_apart:
-        layers = range(config.transformer.n_layers)
-        heads: dict[Head, Mechanism] = {(at, 0): Uniform() for at in layers}
-        heads |= {
-            (at, 0): Paths(frozenset(map(Relation, relations))) for at, relations in PATHS.items()
-        }
-        found = discover(run, circuit=Circuit(heads), threshold=100.0, sequences=8)
-        run.write("circuit.json", found.to_json())
-        emergence(run, found, sequences=4)
+    layers = range(config.transformer.n_layers)
+    heads: dict[Head, Mechanism] = {(at, 0): Uniform() for at in layers}
+    heads |= {
+        (at, 0): Paths(frozenset(map(Relation, relations))) for at, relations in PATHS.items()
+    }
+    found = discover(run, circuit=Circuit(heads), threshold=100.0, sequences=8)
+    run.write("circuit.json", found.to_json())
+    emergence(run, found, sequences=4)
     return run
 
 
@@ -157,13 +156,8 @@ def measured(folder: Path) -> dict[str, Any]:
     run = large_run(folder)
     started = time.perf_counter()
     page = write_report(run)
-    seconds = time.perf_counter() - started
-    size = megabytes(page)
+    seconds, size = time.perf_counter() - started, page.stat().st_size / 1e6
     return {"write_s": round(seconds, 2), "megabytes": round(size, 2), **in_browser(page)}
-
-
-def megabytes(file: Path) -> float:
-    return file.stat().st_size / 1e6
 
 
 def print_table(result: dict[str, Any]) -> None:

@@ -16,8 +16,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import torch
-
+from frame import options
 from headway import discover, every_circuit
 from headway.circuits import Bench, Circuit, candidates_among
 from headway.errors import HeadwayError
@@ -90,13 +89,7 @@ def compared(name: str, model: Any, task: Task, seed: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", nargs="*", type=Path, default=[])
-    parser.add_argument("--strangers", type=Path)
-    parser.add_argument("--planted", nargs=2, type=int, default=(0, 0))
-    parser.add_argument("--tracr", action="store_true")
-    given = parser.parse_args()
-    torch.set_num_threads(1)
+    given = options(__doc__, runs=(), strangers=Path, planted=(0, 0), tracr=False)
     for one in models(given):
         try:
             row = compared(*one)

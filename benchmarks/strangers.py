@@ -4,8 +4,6 @@ python benchmarks/strangers.py FOLDER [--seed 5]; FOLDER holds strangers.py, whi
 name a function that builds a model, and its task.
 """
 
-import importlib.util
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +13,8 @@ import torch
 from torch import nn
 
 from frame import options
-from headway import IGNORE_INDEX, Batch, Task, Tokens, discover
-from headway.circuits import Mean
+from headway import IGNORE_INDEX, Batch, Task, Tokens, discover, userfile
+from headway.circuits import Discovery, Mean
 
 A, B, BOS, EOS, PAD = 0, 1, 2, 4, 5
 
@@ -84,11 +82,7 @@ class Sets(nn.Module):
 
 def loaded(folder: Path) -> dict[str, Any]:
     """The models of a folder, by name: those that it gives a task for, then formal languages."""
-    spec = importlib.util.spec_from_file_location("strangers", folder / "strangers.py")
-    assert spec is not None
-    assert spec.loader is not None
-    sys.modules["strangers"] = module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = userfile.load(folder / "strangers.py")
     formal = {
         task.language: (lambda name=task.language: Sets(module.decompiled(name)), task)
         for task in (NextTokens("dyck2"), NextTokens("tomita4"))
@@ -96,27 +90,35 @@ def loaded(folder: Path) -> dict[str, Any]:
     return module.MODELS | formal
 
 
+HEADER = """\
+| model | answers | sequences | layer-wise | loss: model, circuit | gap | faithful | heads | s |
+|---|---|---|---|---|---|---|---|---|"""
+
+
+def row(name: str, model: nn.Module, task: Task, **how: Any) -> tuple[str, Discovery]:
+    """A line of the table, and the circuit that it is about."""
+    start = time.process_time()
+    found = discover(model, task, trials=False, workers=1, **how)
+    seconds, likeness = time.process_time() - start, found.evidence.likeness
+    heads = [
+        f"L{at}.H{head}: {'idle' if isinstance(one, Mean) else one}"
+        for (at, head), one in sorted(found.circuit.mechanisms.items(), key=lambda x: x[0])
+    ]
+    same = likeness.circuit
+    gap = "" if same.faithfulness is None else f"{same.faithfulness:.3f}"
+    return (
+        f"| {name} | {same.agreement:.3f} | {same.sequence_agreement:.3f}"
+        f" | {likeness.least_layerwise:.3f} | {found.intact_loss:.3f}, {found.replaced_loss:.3f}"
+        f" | {gap} | {found.faithful} | {'; '.join(heads)} | {seconds:.0f} |"
+    ), found
+
+
 def main() -> None:
     given = options(__doc__, folder=[Path], seed=5, only=())
-    print("| model | answers | sequences | layer-wise | loss: model, circuit | heads | s |")
-    print("|---|---|---|---|---|---|---|")
+    print(HEADER)
     for name, (build, task) in loaded(given.folder[0]).items():
-        if given.only and name not in given.only:
-            continue
-        start = time.process_time()
-        found = discover(build(), task, seed=given.seed, trials=False, workers=1)
-        seconds, likeness = time.process_time() - start, found.evidence.likeness
-        heads = [
-            f"L{at}.H{head}: {'idle' if isinstance(one, Mean) else one}"
-            for (at, head), one in sorted(found.circuit.mechanisms.items(), key=lambda x: x[0])
-        ]
-        print(
-            f"| {name} | {likeness.circuit.agreement:.3f}"
-            f" | {likeness.circuit.sequence_agreement:.3f} | {likeness.least_layerwise:.3f}"
-            f" | {found.intact_loss:.3f}, {found.replaced_loss:.3f} | {'; '.join(heads)}"
-            f" | {seconds:.0f} |",
-            flush=True,
-        )
+        if not given.only or name in given.only:
+            print(row(name, build(), task, seed=given.seed)[0], flush=True)
 
 
 if __name__ == "__main__":

@@ -18,20 +18,69 @@ which would be as quick. The peak is that of products of the MLP's shape.
 import importlib.util
 import statistics
 import time
+from collections import Counter
 from dataclasses import replace
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
 
-from counting import counted, steps_of
 from frame import Work as Step
 from frame import in_turn, options, ratio, write
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import Batch, Task
-from headway.training import RunConfig, Stream, fast
+from headway.training import Ask, Run, RunConfig, Stream, fast
+from headway.training.data import batch_of
+from headway.training.loop import Trainer
+from headway.training.state import State
 from headway_experiments.recipes import paper
+
+
+def counted(work: Step) -> int:
+    """Operations of the matrix products in a call, attention's among them."""
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        work()
+    return counter.get_total_flops()
+
+
+def trainer_of(config: RunConfig) -> Trainer:
+    """A run before its first step, in no folder."""
+    return Trainer(Run(Path(), config), State.at_start(config.training))
+
+
+def steps_of(config: RunConfig, recorded: bool = True) -> Step:
+    """The steps of a run as its loop makes them, one a call, each with its batch; on a GPU perhaps
+    with every kernel launched on its own."""
+    trainer = trainer_of(config)
+    if not recorded:
+        trainer.passes = trainer.computed
+
+    def step() -> None:
+        trainer.step(*trainer.batches.asked(trainer.state.step + 1))
+
+    return step
+
+
+def run_operations(config: RunConfig, attempts: list[int]) -> int:
+    """Operations of all steps of a run, whose attempts made so many steps each."""
+    training = replace(config.training, train_examples=None)
+    config = replace(config, training=training, device="cpu")
+    trainer, depths = trainer_of(config), Counter[int | None]()
+    for attempt, steps in enumerate(attempts):
+        stream = Stream(config, attempt)
+        asked = (stream.curriculum.ask(n + 1, 0, stream.task, stream.seed) for n in range(steps))
+        depths.update(ask.depth for ask in asked)
+
+    def once(ask: Ask) -> int:
+        batch = batch_of(trainer.batches.task, trainer.batches.draws(1), ask)
+        return counted(lambda: trainer.step(ask, batch))
+
+    return sum(steps * once(Ask(depth)) for depth, steps in depths.items())
 
 
 class PlainBlock(nn.Module):
@@ -124,22 +173,16 @@ class Contenders:
 
         return step
 
-    def headway(self, precision: str, optimizer: str) -> Step:
+    def headway(self, precision: str, optimizer: str, recorded: bool = True) -> Step:
         """A step as `train` makes it, with a fresh batch every time."""
         changed = {"precision": precision, "optimizer": optimizer}
         training = replace(self.config.training, **changed)
-        return steps_of(replace(self.config, training=training))
+        return steps_of(replace(self.config, training=training), recorded)
 
     def data(self) -> Step:
         """Making one batch."""
-        stream, done = Stream(self.config), 0
-
-        def step() -> None:
-            nonlocal done
-            done += 1
-            stream.batch(done)
-
-        return step
+        stream, steps = Stream(self.config), count(1)
+        return lambda: stream.batch(next(steps))
 
     def product(self, precision: str) -> tuple[Step, int]:
         """A matrix product of the MLP's shape, and its floating-point operations."""
@@ -162,43 +205,37 @@ class Contenders:
         steps["plain loop, torch's Muon"] = self.plain("float32", muon=True)
         steps["headway, Muon"] = self.headway("float32", "muon")
         steps["headway, Muon, bfloat16"] = self.headway("bfloat16", "muon")
+        if self.device.startswith("cuda"):
+            one_by_one = self.headway("bfloat16", "muon", recorded=False)
+            steps["headway, Muon, bfloat16, not recorded"] = one_by_one
         return steps
 
 
 def compare(contenders: Contenders, rounds: int, repeats: int) -> dict[str, Any]:
     """Times everything in turn and prints it."""
     steps = contenders.all()
-    products = {f"product, {p}": contenders.product(p) for p in ("float32", "bfloat16")}
-    work = counted(steps["plain loop"])
-    works = {**steps, **{name: product for name, (product, _) in products.items()}}
+    products = {precision: contenders.product(precision) for precision in ("float32", "bfloat16")}
+    works = {**steps, **{name: work for name, (work, _) in products.items()}}
     works["data"] = contenders.data()
     times = in_turn(works, rounds, repeats, time.perf_counter)
-    peak = {
-        name: operations / statistics.median(times[name]) / 1e9
-        for name, (_, operations) in products.items()
-    }
-    print(f"  {work / 1e9:.2f} GFLOP a step; GFLOP/s of a", end=" ")
-    print(", ".join(f"{name} {rate:.0f}" for name, rate in peak.items()))
-    print(f"  {'':26s} {'ms':>8s} {'GFLOP/s':>8s} {'of peak':>8s} {'× plain':>8s} {'× lens':>7s}")
+    middle = {name: statistics.median(each) for name, each in times.items()}
+    peak = {name: operations / middle[name] / 1e9 for name, (_, operations) in products.items()}
+    flop, share = counted(steps["plain loop"]), middle["data"] / middle["headway"]
+    others = [name for name in ("plain loop", "TransformerLens") if name in steps]
+    print(f"{flop / 1e9:.2f} GFLOP a step; GFLOP/s of a product:", peak)
+    print(f"| step | ms | GFLOP/s | of peak | times the rate of a {' | '.join(others)} |")
+    print("|---" * (4 + len(others)) + "|")
     results = {}
     for name in steps:
-        rate = work / statistics.median(times[name]) / 1e9
-        share = rate / peak[f"product, {'bfloat16' if 'bfloat16' in name else 'float32'}"]
-        against = {
-            other: ratio(times[other], times[name])
-            for other in ("plain loop", "TransformerLens")
-            if other in times
-        }
-        lens = f"{against['TransformerLens']:7.2f}" if "TransformerLens" in against else "      -"
-        print(
-            f"  {name:26s} {1000 * statistics.median(times[name]):8.1f} {rate:8.1f} {share:8.0%}"
-            f" {against['plain loop']:8.2f} {lens}"
-        )
-        told = {"gflops": rate, "of_peak": share, "rate_over": against}
+        rate = flop / middle[name] / 1e9
+        of_peak = rate / peak["bfloat16" if "bfloat16" in name else "float32"]
+        over = {other: ratio(times[other], times[name]) for other in others}
+        ratios = " | ".join(f"{each:.2f}" for each in over.values())
+        print(f"| {name} | {1000 * middle[name]:.1f} | {rate:.1f} | {of_peak:.0%} | {ratios} |")
+        told = {"gflops": rate, "of_peak": of_peak, "rate_over": over}
         results[name] = {"seconds": times[name], **told}
-    share = statistics.median(times["data"]) / statistics.median(times["headway"])
-    print(f"  drawing the data takes {share:.1%} of headway's step")
-    return {"flop": work, "peak_gflops": peak, "data_share": share, "steps": results}
+    print(f"drawing the data takes {share:.1%} of headway's step")
+    return {"flop": flop, "peak_gflops": peak, "data_share": share, "steps": results}
 
 
 def main() -> None:
@@ -208,12 +245,8 @@ def main() -> None:
         config = {"paper": paper, "fast": fast}[shape]()
         fresh = replace(config.training, train_examples=None)
         config = replace(config, training=fresh, device=given.device)
-        model, batch_size = config.transformer, config.training.batch_size
-        print(
-            f"{shape}: {model.n_layers} layers × {model.n_heads} head, width {model.d_model},"
-            f" {model.act_fn}, batch {batch_size}, {given.threads} thread(s),"
-            f" median of {given.rounds} rounds"
-        )
+        size, threads = config.training.batch_size, given.threads
+        print(f"{shape}, batch {size}, {threads} thread(s): {config.transformer}")
         repeats = given.repeats or (2 if shape == "paper" else 8)
         results.append({"shape": shape, **compare(Contenders(config), given.rounds, repeats)})
     write(given, results)

@@ -13,7 +13,7 @@ from filelock import FileLock
 
 import array_checks
 from headway.models import TransformerConfig
-from headway.sweeps import LocalEngine
+from headway.sweeps import Engine
 from headway.tasks import KINDS, Retrieval
 from headway.training import Run, RunConfig, TrainingConfig, train
 
@@ -36,6 +36,20 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_runtest_call(item: pytest.Item) -> None:
     """Begins to count anew: what fixtures called does not count."""
     pytest_runtest_setup(item)
+
+
+LONG = (
+    *("test_blind", "test_browser", "test_contest", "test_elsewhere", "test_evaluation"),
+    *("test_every_task", "test_every_verb", "test_examples", "test_fuzz", "test_golden"),
+    *("test_gpu_benchmark", "test_local", "test_markup", "test_pipeline", "test_ray"),
+    *("test_recorded", "test_reproduce", "test_strangers", "test_trust"),
+)
+"""Files of tests that take longest."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begins with what takes longest, so that processes that share the tests end together."""
+    items.sort(key=lambda item: item.path.stem not in LONG)
 
 
 def pytest_collection_finish() -> None:
@@ -122,7 +136,7 @@ def solved(tmp_path_factory) -> Run:
 @pytest.fixture(scope="session")
 def engine():
     """An engine with one worker at a time."""
-    return LocalEngine(1)
+    return Engine(1)
 
 
 @pytest.fixture

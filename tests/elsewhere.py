@@ -18,8 +18,10 @@ from torch.utils.backend_registration import _setup_privateuseone_for_python_bac
 from headway.training import config
 
 PLACE = "elsewhere"
-MAY_MEET = ("copy_", "_copy_from", "_to_copy", "index", "index_put_", "_index_put_impl_")
+MAY_MEET = ("copy_", "_copy_from", "_to_copy")
 """Operations that take tensors of two devices on a GPU, too."""
+INDEXES = ("index", "index_put_", "_index_put_impl_")
+"""Operations that take places on the CPU for a tensor on a GPU, but not the other way about."""
 ATEN, KEY = torch.ops.aten, "PrivateUse1"
 LIBRARIES = [torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")]
 """Kernels are there as long as these are."""
@@ -68,7 +70,8 @@ def computed(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     given = [one for one in tree_flatten((args, kwargs))[0] if isinstance(one, torch.Tensor)]
     there = [one for one in given if isinstance(one, Elsewhere)]
     here = [one for one in given if not isinstance(one, Elsewhere) and one.ndim]
-    if there and here and name not in MAY_MEET:
+    may_meet = name in MAY_MEET or (name in INDEXES and isinstance(args[0], Elsewhere))
+    if there and here and not may_meet:
         raise RuntimeError(f"{name}: expected all tensors to be on the same device")
     is_there = bool(there) and (name != "copy_" or isinstance(args[0], Elsewhere))
     if (device := kwargs.get("device")) is not None:

@@ -4,11 +4,13 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from headway import sweeps, userfile
 from headway.tasks import KINDS
+from headway.training import RunConfig
 
 
 class InThisProcess(sweeps.Engine):
@@ -17,14 +19,14 @@ class InThisProcess(sweeps.Engine):
     def __exit__(self, *error: object) -> None:
         """Has nothing to end."""
 
-    def places(self, work: sweeps.Work) -> int:
+    def places(self, config: RunConfig) -> int:
         """One at a time."""
         return 1
 
-    def submit(self, work: sweeps.Work) -> Future[str | None]:
-        """Carries out work."""
+    def submit(self, folder: Path, config: RunConfig) -> Future[str | None]:
+        """Carries out a run."""
         done = Future[str | None]()
-        done.set_result(sweeps.carry_out(work))
+        done.set_result(sweeps.carry_out(folder, None))
         return done
 
 
@@ -32,7 +34,7 @@ class InThisProcess(sweeps.Engine):
 def swept_here() -> Iterator[None]:
     """Within it, verbs that sweep start no processes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweeps, "LocalEngine", InThisProcess)
+        patch.setattr(sweeps, "Engine", InThisProcess)
         yield
 
 
@@ -41,7 +43,8 @@ def forget_files() -> None:
     for kind, cls in list(KINDS.items()):
         if userfile.is_loaded(cls):
             del KINDS[kind]
-    for name in userfile._names:
-        sys.modules.pop(name, None)
-    for known in (userfile._names, userfile._loaded, userfile._named, userfile._lent):
+    for name, module in list(sys.modules.items()):
+        if isinstance(module, userfile.UserModule):
+            del sys.modules[name]
+    for known in (userfile._named, userfile._lent):
         known.clear()

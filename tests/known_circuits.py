@@ -2,7 +2,7 @@
 
 from headway.circuits import Circuit, Uniform
 from headway.circuits.evidence import with_path
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway_experiments.arena import Known
 
 

@@ -37,6 +37,8 @@ def test_tensors_of_two_devices_do_not_meet():
         assert (one.to("cpu") + torch.ones(2)).tolist() == [2, 2]
         with pytest.raises(RuntimeError, match="add: expected all tensors to be on the same dev"):
             one + torch.ones(2)
+        with pytest.raises(RuntimeError, match="index: expected all tensors to be on the same dev"):
+            torch.ones(2)[one.long()]
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -178,7 +178,7 @@ def test_a_file_with_a_recipe_is_one(tmp_path):
         ("def f(:", "some.py, line 1: SyntaxError"),
         (TASK + TASK.replace("Copy", "Paste"), "defines 2 tasks: name one of them"),
         (TASK.replace("frozen=True", ""), "TypeError: cannot inherit non-frozen dataclass"),
-        (TASK.replace("depth: int = 2", "depth: int"), "has no default: every field of a task n"),
+        (TASK.replace("depth: int = 2", "depth: int"), "has no default: every field n"),
         (TASK.replace("assemble", "lay_out"), "Copy has no assemble"),
         (
             TASK.replace("seed:", 'kind = "hops"; seed:'),

@@ -19,7 +19,7 @@ from headway.circuits.certificate import Certificate
 from headway.circuits.dependence import Dependence
 from headway.circuits.whole import faults_of
 from headway.errors import HeadwayError
-from headway.paths import Relation
+from headway.relations.paths import Relation
 from headway.report import write_report
 from headway.report.figures import save_figures
 from headway.training import Run, environment, train

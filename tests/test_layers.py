@@ -14,10 +14,10 @@ from headway.tasks import KINDS
 SOURCE = Path(__file__).parent.parent / "src" / "headway"
 ROOMS = [
     {"errors", "late"},
-    {"fields", "intervals", "paths", "reading", "text"},
+    {"fields", "intervals", "reading", "text"},
     {"userfile"},
-    {"theory"},
     {"relations"},
+    {"theory"},
     {"tasks"},
     {"models"},
     {"training"},

@@ -13,7 +13,7 @@ from headway_experiments import curricula, tasks
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "notation.md"
-ROOMS = ("tasks", "circuits", "models", "paths", "training")
+ROOMS = ("tasks", "circuits", "models", "relations.paths", "training")
 
 
 def names() -> list[str]:

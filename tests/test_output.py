@@ -88,18 +88,20 @@ def test_names_do_not_command_the_terminal(tiny, tmp_path, capsys):
         assert not any(one in told for one in "\x1b\x07\u202e")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_while_it_starts_is_one_line(number):
-    for loaded in ("libtorch_cpu", "_multiarray_umath"):  # whatever Python does before is its own
-        program = subprocess.Popen([*HEADWAY, "train", "--resume", "nowhere"], stdout=-1, stderr=-1)
-        maps = Path(f"/proc/{program.pid}/maps")
-        while program.poll() is None and loaded not in maps.read_text():
-            time.sleep(0.01)
-        program.send_signal(number)
-        _, complaint = program.communicate(timeout=60)
-        lines = complaint.decode().splitlines()
-        assert len(lines) <= 1, complaint
-        assert program.returncode in (130, 2, -number)
+# Whatever Python does before it loads these is its own.
+@pytest.mark.parametrize(
+    ("number", "loaded"), [(signal.SIGINT, "libtorch_cpu"), (signal.SIGTERM, "_multiarray_umath")]
+)
+def test_an_interrupt_while_it_starts_is_one_line(number, loaded):
+    program = subprocess.Popen([*HEADWAY, "train", "--resume", "nowhere"], stdout=-1, stderr=-1)
+    maps = Path(f"/proc/{program.pid}/maps")
+    while program.poll() is None and loaded not in maps.read_text():
+        time.sleep(0.01)
+    program.send_signal(number)
+    _, complaint = program.communicate(timeout=60)
+    lines = complaint.decode().splitlines()
+    assert len(lines) <= 1, complaint
+    assert program.returncode in (130, 2, -number)
 
 
 def test_what_cannot_be_allocated_is_one_line(monkeypatch):

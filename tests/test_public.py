@@ -77,7 +77,7 @@ def is_public(module: str, name: str) -> bool:
         ("headway.tasks", "Hops", True),
         ("headway.tasks.hops", "Hops", False),
         ("headway.circuits", "Streams", False),
-        ("headway.paths", "AttentionPath", False),
+        ("headway.relations.paths", "AttentionPath", False),
         ("headway.text", "wrapped", True),
         ("headway.text", "_x", False),
     ],

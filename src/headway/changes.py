@@ -6,7 +6,6 @@ A field that a recipe takes as an argument is passed to it, so that what the rec
 follows. Fewer steps than the cool-down shorten the cool-down. What followed is reported.
 """
 
-import dataclasses
 import inspect
 import re
 import sys
@@ -25,9 +24,9 @@ from headway.tasks import task_in
 from headway.text import command
 from headway.training.config import SECTIONS, RunConfig, flat
 from headway.training.curriculum import CURRICULA, CURRICULUM, Curriculum, kind_of_curriculum
-from headway.training.data import require_size
 from headway.training.files import is_there
 from headway.training.recipes import RECIPES, own
+from headway.training.size import require_size
 
 T = TypeVar("T")
 COOLDOWN = "training.cooldown_steps"
@@ -123,7 +122,6 @@ def annotations(config: RunConfig) -> dict[str, Any]:
         f"{name}.{field}".lstrip("."): hint
         for name, part in [*parts, ("", RunConfig)]
         for field, hint in hints_of(part).items()
-        if field != "kind"
     }
     hints[CURRICULUM] = Literal[*CURRICULA]
     return {name: hint for name, hint in hints.items() if name not in SECTIONS}
@@ -140,35 +138,31 @@ def changed(config: RunConfig, fields: Mapping[str, Any]) -> RunConfig:
     Raises:
         HeadwayError: if a field is unknown, or the values do not go together.
     """
-    parts: dict[str, dict[str, Any]] = {"": {}, "training": {}}
-    for name, value in fields.items():
-        part, _, last = name.rpartition(".")
-        parts.setdefault(part, {})[last] = value
-    own, training = parts.pop(""), parts["training"]
-    curriculum = training.get("curriculum", config.training.curriculum)
-    if not isinstance(curriculum, Curriculum):
-        curriculum = kind_of_curriculum(curriculum)()
-    training["curriculum"] = _replaced(curriculum, parts.pop(CURRICULUM, {}), CURRICULUM)
-    for section, values in parts.items():
-        if section not in SECTIONS:
-            raise HeadwayError(f"{section}.{next(iter(values))} is not a field of a config")
-        own[section] = _replaced(own.get(section, getattr(config, section)), values, section)
-    return _replaced(config, own, "")
+    return _changed(config, fields, "")
 
 
-def _replaced(part: Any, values: Mapping[str, Any], where: str) -> Any:
+def _changed(part: Any, fields: Mapping[str, Any], where: str) -> Any:
     """A part of a config with some fields changed; of one that it lacks, who has it."""
-    names = [name for name in hints_of(type(part)) if name != "kind"]
-    for last in (name for name in values if name not in names):
-        name = f"{where}.{last}".removeprefix(".")
-        having = [kind for kind, cls in CURRICULA.items() if last in hints_of(cls)]
-        if where == CURRICULUM and having and last != "kind":
-            raise HeadwayError(
-                f"{name} is a field of {' and '.join(having)}, not of {part.kind}: add"
-                f" {CURRICULUM}={' or '.join(having)}"
-            )
-        raise HeadwayError(f"{name} is not a field: the fields are {', '.join(names) or 'none'}")
-    return dataclasses.replace(part, **values)
+    values, inside = dict[str, Any](), dict[str, dict[str, Any]]()
+    for name, value in fields.items():
+        first, dot, rest = name.partition(".")
+        if first not in hints_of(type(part)):
+            names = ", ".join(hints_of(type(part))) or "none"
+            having = [kind for kind, cls in CURRICULA.items() if first in hints_of(cls)]
+            if isinstance(part, Curriculum) and having:
+                raise HeadwayError(
+                    f"{where}{first} is a field of {' and '.join(having)}, not of {part.kind}: add"
+                    f" {CURRICULUM}={' or '.join(having)}"
+                )
+            raise HeadwayError(f"{where}{first} is not a field: the fields are {names}")
+        if dot:
+            inside.setdefault(first, {})[rest] = value
+        else:
+            is_kind = isinstance(value, str) and where + name == CURRICULUM
+            values[name] = kind_of_curriculum(value)() if is_kind else value
+    for name, changes in inside.items():
+        values[name] = _changed(values.get(name, getattr(part, name)), changes, f"{where}{name}.")
+    return replace(part, **values)
 
 
 class Carried(NamedTuple):

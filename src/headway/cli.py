@@ -5,9 +5,11 @@ words that stand alone; all others are options. Their values are read as fields'
 """
 
 import argparse
+import ast
 import difflib
 import inspect
 import os
+import re
 import shlex
 import signal
 import sys
@@ -15,6 +17,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from types import FrameType, NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -26,63 +29,33 @@ from headway.userfile import installed
 
 USAGE = """\
 usage: headway VERB …
-
-See a circuit being learnt
-  demo [RECIPE]          train, find the circuit, date it, report: all in one
-
-Train
-  train [RECIPE]         train a model; recipes: fast, conditional, hops,
-                         composition, paper, or a file with a task of your own
-  train --resume RUN     continue a run that was stopped
-  check FILE or RUN      try a task of your own; read every file of a run
-
-Look inside
-  circuit RUN …          find the circuit that a model learnt, and the evidence
-  circuit RUN --all      find every minimal circuit, too
-  circuit RUN --certify  on how many of all sequences do circuit and model
-                         agree, at least? with a guarantee
-  emergence RUN          date every path of the circuit
-  depend RUN …           train again with each path clamped: what depends on
-                         what?
-
-Show
-  report RUN             write report.html, and draw figures for papers
-  report RUN RUN …       one page that compares runs
-  report FOLDER          one page about all runs in a folder, such as a sweep's
-  serve [FOLDER]         show the runs in a folder in the browser, live
-  runs [FOLDER]          the runs in a folder and their state, as a table
-
-Scale
-  sweep [PLAN]           many runs: a plan (a recipe, a Python file) and fields
-
-Theory
-  theory [RUN]           how few layers could do; what a circuit brings where
-
-Language models
-  ask                    put the same questions to a local model; or write them
-                         down
-{added}
+{verbs}
 Recipes and tasks are changed field by field, here and in grids of sweeps:
 
   headway train fast depth=4 model.n_heads=2 training.steps=300 seed=3
 
-RUN is a run's folder. `headway VERB --help` lists a verb's options, and
-`headway train RECIPE --help` all fields. Python files that you train with are
-run again when a run names them; `headway --trust FILE VERB …` allows others."""
+Recipes: fast, conditional, hops, composition, paper; or a file with a task of
+your own. `headway VERB --help` lists a verb's options, and `headway train
+RECIPE --help` all fields. Python files that you train with are run again when a
+run names them; `headway --trust FILE VERB …` allows others."""
 
-ROOMS = {
-    "training": ("demo", "train", "check"),
-    "circuits": ("circuit", "emergence", "depend"),
-    "showing": ("report", "serve", "runs"),
-    "sweeps": ("sweep",),
-    "theory": ("theory",),
-    "language": ("ask",),
+GROUPS = {
+    "See a circuit being learnt": {"demo": "training"},
+    "Train": {"train": "training", "check": "training"},
+    "Look inside": {"circuit": "circuits", "emergence": "circuits", "depend": "circuits"},
+    "Show": {"report": "showing", "serve": "showing", "runs": "showing"},
+    "Scale": {"sweep": "sweeps"},
+    "Theory": {"theory": "theory"},
+    "Language models": {"ask": "language"},
 }
-VERBS = {verb: f"headway.verbs.{room}" for room, verbs in ROOMS.items() for verb in verbs}
-"""Headway's own verbs, and the modules of their functions, imported when they are called."""
+"""Headway's own verbs by their use, and the files of their functions, imported when called."""
+VERBS = {verb: f"headway.verbs.{file}" for one in GROUPS.values() for verb, file in one.items()}
 
 KEEPING = ("ask", "depend", "sweep")
 """Verbs that keep what is done, so that the same command goes on where it was."""
+
+GONE = 141
+"""The exit code when who reads has seen enough, as `| head` does."""
 
 GROUP = "headway.verbs"
 """The entry points by which an installed package adds verbs: a function for each, by its name."""
@@ -109,12 +82,21 @@ def module_of(verb: str) -> str:
 
 def usage() -> str:
     """The verbs by their use: headway's own, and by package those that others add."""
-    packages: dict[str, list[str]] = {}
+    lines, packages = list[str](), dict[str, list[str]]()
+    for title, verbs in GROUPS.items():
+        lines += ["", title]
+        for verb, file in verbs.items():
+            tree = ast.parse((Path(__file__).parent / "verbs" / f"{file}.py").read_text("utf-8"))
+            functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+            function = next(node for node in functions if node.name == verb)
+            about = re.split(r"[:;.](?=\s|$)", ast.get_docstring(function) or "")[0]
+            lines += textwrap.wrap(f"  {verb:<11}{about}", 79, subsequent_indent=" " * 13)
     for verb, module in added_verbs().items():
         packages.setdefault(module.partition(".")[0], []).append(verb)
-    lines = [f"  {package}: {', '.join(names)}" for package, names in packages.items()]
-    broken = [textwrap.fill(line, 79, subsequent_indent="    ") + "\n" for line in lines]
-    return USAGE.format(added="\n".join(["\nVerbs that packages add", *broken] if broken else []))
+    lines += ["", "Verbs that packages add"] if packages else []
+    for package, names in packages.items():
+        lines += textwrap.wrap(f"  {package}: {', '.join(names)}", 79, subsequent_indent="    ")
+    return USAGE.format(verbs="\n".join([*lines, ""]))
 
 
 def main(args: list[str] | None = None) -> None:
@@ -126,30 +108,43 @@ def main(args: list[str] | None = None) -> None:
             if signal.getsignal(one) is not signal.SIG_IGN:
                 signal.signal(one, interrupt)
     with output.guarded() as screen:
+        code, line = 0, ""
         try:
             dispatch(args)
             screen.flush()
-        except HeadwayError as error:
-            print(f"headway: {error}", file=sys.stderr)
-            sys.exit(2)
-        except KeyboardInterrupt as stop:
-            print(
-                "; ".join(["headway: interrupted", *getattr(stop, "__notes__", [])[-1:]]),
-                file=sys.stderr,
-            )
-            sys.exit(130)
-        except BrokenPipeError:  # who reads has seen enough, as `| head` does
+        except (Exception, KeyboardInterrupt) as error:
+            code, line = ending(error)
+        if screen.losses and not code:
+            code, line = 2, f"cannot print: {screen.losses[0].strerror}"
+        if screen.losses or code == GONE:
             output.give_up_stdout()
-            sys.exit(141)
-        except Exception as error:
-            if (line := too_large(error) or userfile.one_line(error)) is None:
-                raise
+        if line:
             print(f"headway: {line}", file=sys.stderr)
-            sys.exit(2)
-        if screen.losses:
-            output.give_up_stdout()
-            print(f"headway: cannot print: {screen.losses[0].strerror}", file=sys.stderr)
-            sys.exit(2)
+        if code:
+            sys.exit(code)
+
+
+def ending(error: BaseException) -> tuple[int, str]:
+    """The exit code and the line with which an error ends the program.
+
+    Raises:
+        BaseException: the error, if it is a fault of the program's own.
+    """
+    if isinstance(error, HeadwayError):
+        return 2, str(error)
+    if isinstance(error, KeyboardInterrupt):
+        return 130, "; ".join(["interrupted", *getattr(error, "__notes__", [])[-1:]])
+    if isinstance(error, BrokenPipeError):
+        return GONE, ""
+    line = str(error).strip().partition("\n")[0]
+    torch = line if isinstance(error, RuntimeError) else ""
+    if isinstance(error, OverflowError) or "overflow" in torch:
+        return 2, f"a number is too large ({line})"
+    if isinstance(error, MemoryError) or re.search("allocate|out of memory", torch):
+        return 2, f"not enough memory ({line or 'MemoryError'}): ask for less"
+    if (where := userfile.one_line(error)) is None:
+        raise error
+    return 2, where
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
@@ -164,18 +159,6 @@ def interrupt(number: int, frame: FrameType | None) -> None:
             os._exit(130)
         frame = frame.f_back
     raise KeyboardInterrupt
-
-
-def too_large(error: Exception) -> str | None:
-    """Says in one line that something was asked for that is too large; None if it was not that."""
-    if not isinstance(error, MemoryError | OverflowError | RuntimeError):
-        return None
-    line = str(error).strip().partition("\n")[0]
-    if isinstance(error, OverflowError):
-        return f"a number is too large ({line})"
-    if isinstance(error, MemoryError) or "allocate" in line or "out of memory" in line:
-        return f"not enough memory ({line or 'MemoryError'}): ask for less"
-    return f"a number is too large ({line})" if "overflow" in line else None
 
 
 def dispatch(args: list[str]) -> None:

@@ -7,7 +7,8 @@ A config is a frozen dataclass whose annotations say it all:
 
 `check` holds a config against its annotations, `to_json` and `from_json` write and read it, and
 `described` tells in words what a field may hold. Findings are dataclasses too: `to_json` writes
-them, and `found_in` reads them. Values are judged by pydantic.
+them, and `found_in` reads them. Values are judged by pydantic, in whose words a field says that
+JSON has it in another form: `Annotated[Path, PlainValidator(Path.parse), PlainSerializer(str)]`.
 
 Wherever a field is named, its value is written and read in the same words:
 
@@ -23,7 +24,7 @@ import json
 import math
 import re
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -64,33 +65,23 @@ def check(config: Any, section: str = "") -> None:
         HeadwayError: for the first field whose value its annotation does not allow.
     """
     for name, hint in hints_of(type(config)).items():
-        value = getattr(config, name)
-        require(allows(hint, value), section + name, value, described(hint))
+        require_allowed(section + name, getattr(config, name), hint)
 
 
-def allows(hint: Any, value: Any) -> bool:
-    """Tell whether a value is of the type that an annotation says, and within its bounds."""
-    members = _members(hint)
-    if any(map(dataclasses.is_dataclass, members)):
-        return isinstance(value, members)
-    try:
-        held(hint, value)
-    except ValueError:
-        return False
-    return True
-
-
-def held(hint: Any, value: Any) -> Any:
-    """A value as a field of an annotation holds it: a whole number becomes a float if need be.
+def require_allowed(field: str, value: Any, hint: Any) -> None:
+    """Makes sure that a value is of the type that an annotation says, and within its bounds.
 
     Raises:
-        ValueError: if the annotation does not allow it.
+        HeadwayError: if it is not; it names the field.
     """
-    return _adapter(hint).validate_python(value, strict=True)
+    try:
+        _adapter(hint).validate_python(value, strict=True)
+    except ValueError:
+        require(False, field, value, described(hint))
 
 
 def to_json(value: Any) -> dict[str, Any]:
-    """A dataclass as plain JSON data, field by field; tuples become lists (see `Written`)."""
+    """A dataclass as plain JSON data, field by field; tuples become lists."""
     return _adapter(type(value)).dump_python(value, mode="json")
 
 
@@ -110,7 +101,7 @@ def found_in(cls: type[T], data: Any, where: str) -> T:
 
     try:
         return _adapter(cls).validate_json(to_json(data), strict=True)
-    except HeadwayError as error:  # of what is `Written`
+    except HeadwayError as error:  # of a validator of ours
         raise HeadwayError(f"{where}: {error}") from None
     except ValidationError as error:
         first = error.errors()[0]
@@ -120,24 +111,6 @@ def found_in(cls: type[T], data: Any, where: str) -> T:
             raise HeadwayError(f"{where}: {field} is missing") from None
         require(False, f"{where}: {field}" if field else where, first["input"], allowed)
         raise AssertionError from error
-
-
-class Written:
-    """Marks a field, `Annotated[Path, Written(Path.parse, str)]`, that JSON has in another form.
-
-    Args:
-        read: makes a value of that form.
-        write: makes that form of a value.
-    """
-
-    def __init__(self, read: Callable[[Any], Any], write: Callable[[Any], Any]):
-        self.read, self.write = read, write
-
-    def __get_pydantic_core_schema__(self, *_: object) -> Any:
-        from pydantic_core import core_schema as schema
-
-        written = schema.plain_serializer_function_ser_schema(self.write)
-        return schema.no_info_plain_validator_function(self.read, serialization=written)
 
 
 def from_json(cls: type, data: Any, section: str = "") -> Any:
@@ -312,7 +285,7 @@ def read(field: str, text: str, hint: Any, allowed: str | None = None) -> Any:
     """
     for meant in _meanings(field, text):
         with suppress(ValueError):
-            return held(hint, meant)
+            return _adapter(hint).validate_python(meant, strict=True)
     number = _plain(text)
     is_number = isinstance(number, int | float) and not isinstance(number, bool)
     return require(False, field, number if is_number else text, allowed or described(hint))

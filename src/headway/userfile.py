@@ -14,7 +14,7 @@ import os
 import shlex
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -33,8 +33,8 @@ SAFE = "PYTHONSAFEPATH"
 T = TypeVar("T")
 
 Entry = tuple[str, str]
-"""A file's whole path, and what of it is trusted: `sha256:…`, a content that it may have, or
-`builder:…`, a function or class of it that may be called to build a model."""
+"""What may be executed, a file by its whole path or `FILE:NAME`, a function or class there that
+builds a model; and the digest of the file's content then."""
 
 
 @dataclass(frozen=True)
@@ -58,19 +58,23 @@ class Source:
         """
         return _read(path)[0]
 
-    @property
-    def entry(self) -> Entry:
-        """This content of the file, as the user's list tells of it."""
-        return self.file, f"sha256:{self.sha256}"
+    def entries(self, builder: str | None = None) -> set[Entry]:
+        """This content of the file, and what builds a model there, as the user's list tells."""
+        places = [self.file] if builder is None else [self.file, f"{self.file}:{builder}"]
+        return {(place, f"sha256:{self.sha256}") for place in places}
 
 
-_loaded: dict[Source, ModuleType] = {}
-_beside: dict[Source, dict[str, Source]] = {}
-"""The neighbours that a file has imported, by their path."""
-_names: set[str] = set()
+class UserModule(ModuleType):
+    """The module of a user's file."""
+
+    def __init__(self, name: str, source: Source):
+        super().__init__(name)
+        self.__source__, self.__file__ = source, source.file
+        self.__builtins__ = {**vars(builtins), "__import__": partial(_import, source)}
+
+
 _named: set[Entry] = set()
 """Files that the user named in this process to work with."""
-_unwritten: set[Path | None] = set()
 _lent: set[Entry] = set()
 """Files that this process may execute besides, but not note for others."""
 
@@ -117,36 +121,31 @@ def trust(where: str | Path) -> None:
         HeadwayError: if there is no such file.
     """
     file, _, name = str(where).partition(".py:")
-    source = Source.of(Path(f"{file}.py" if name else where))
-    lend(source)
-    if name:
-        _lent.add(_builder(source.file, name))
+    lend(Source.of(Path(f"{file}.py" if name else where)), name or None)
 
 
-def lend(source: Source) -> None:
+def lend(source: Source, builder: str | None = None) -> None:
     """Lets this process execute a content of a file, as the process that started it says."""
-    _lent.add(source.entry)
+    _lent.update(source.entries(builder))
 
 
 def keep(source: Source, builder: str | None = None) -> None:
     """Puts a file that the user works with on the user's list of trusted files.
 
-    One that was only lent to this command (`trust`), or loaded as a folder names it, is left out.
+    One that was only lent to this command (`trust`) is left out.
 
     Args:
         source: of what the user trains or is trained on.
         builder: the function or class there by which the user builds a model.
     """
-    new = {source.entry}
     if builder is not None:
-        new.add(_builder(source.file, builder))
-        _named.update(new)
-    if source.entry in _named or not (_lent or source in _loaded):
-        put_on_list(new)
+        _named.update(source.entries(builder))
+    if not source.entries() <= _lent - _named:
+        put_on_list(source.entries(builder))
 
 
 def load(path: str | Path) -> ModuleType:
-    """Runs a Python file that the user names; as it and its neighbours are now, but once.
+    """Runs a Python file that the user names, as it is now, but once.
 
     It is a module then, and its folder on the path while it runs.
 
@@ -155,58 +154,52 @@ def load(path: str | Path) -> ModuleType:
             wrong there.
     """
     source, content = _read(Path(path))
-    _named.add(source.entry)
+    _named.update(source.entries())
     return called(Path(path), _module, source, content)
 
 
-def load_named(field: str, file: str) -> ModuleType:
+def load_named(field: str, file: str, builder: str | None = None) -> Any:
     """Runs a Python file that data name, if the user trusts it (see `load`).
 
     Args:
         field: of the data, for the error.
         file: its value.
+        builder: the function or class there by which data say that a model is built. That of a
+            module which is imported already, the program itself included, is taken from there.
+
+    Returns:
+        The builder; the module if none is named.
 
     Raises:
-        HeadwayError: if the user does not trust the file as it is, it is gone, or running it fails.
+        HeadwayError: if the user does not trust the file as it is, it is gone, running it fails, or
+            it does not define the builder.
     """
-    _require_trusted(field, file)
-    source, content = _read(Path(file))
-    if (file, f"sha256:{source.sha256}") not in _known():
-        raise _refusal(field, file, "it has changed since you trusted it")
-    return called(Path(file), _module, source, content)
 
+    where = file if builder is None else f"{file}:{builder}"
 
-def builder_named(field: str, file: str, name: str) -> Callable[[], Any]:
-    """The function or class by which data say that a model is built, if the user trusts it.
+    def refusal(why: str) -> HeadwayError:
+        return HeadwayError(
+            f"{field} = {shown(file)} is not executed: {why}: if you trust it, train with it or say"
+            f" headway --trust {shlex.quote(where)} VERB …"
+        )
 
-    That of a module which is imported already, the program itself included, is taken from there.
-
-    Raises:
-        HeadwayError: if not (see `load_named`), or the file does not define it.
-    """
-    _require_trusted(field, file, name)
-    made = getattr(_imported(file) or load_named(field, file), name, None)
-    if made is None:
-        raise HeadwayError(f"{file} defines no {name}, which built the model")
-    return made
-
-
-def _require_trusted(field: str, file: str, builder: str | None = None) -> None:
-    """Makes sure that the user trusts some content of a file, without reading it."""
-    fits = file.isprintable() and Path(file).is_absolute()
+    fits = where.isprintable() and Path(file).is_absolute()
     require(fits, field, file, "a whole path of printable characters")
     if not is_file(file):
         raise HeadwayError(f"{field} = {shown(file)}: there is no such file")
-    known = _known()
-    if file not in {path for path, _ in known}:
-        raise _refusal(field, file, "it is not on your list of trusted files", builder)
-    if builder is not None and _builder(file, builder) not in known:
-        why = f"you have recorded no model that its {shown(builder)} builds"
-        raise _refusal(field, file, why, builder)
-
-
-def _known() -> set[Entry]:
-    return _named | _lent | listed()
+    known = _named | _lent | listed()
+    if where not in {place for place, _ in known}:
+        raise refusal("it is not on your list of trusted files")
+    module = None if builder is None else _imported(file)
+    if module is None:
+        source, content = _read(Path(file))
+        if (where, f"sha256:{source.sha256}") not in known:
+            raise refusal("it has changed since you trusted it")
+        module = called(Path(file), _module, source, content)
+    made = module if builder is None else getattr(module, builder, None)
+    if made is None:
+        raise HeadwayError(f"{file} defines no {builder}, which built the model")
+    return made
 
 
 def list_place() -> Path | None:
@@ -243,21 +236,12 @@ def put_on_list(new: Iterable[Entry]) -> None:
             with open(path, "ab", buffering=0) as file:  # at once, whoever else writes
                 file.write(whole.encode())
     except (OSError, HeadwayError) as error:
-        if path not in _unwritten:
-            print(f"headway: cannot note which files you trust: {error}", file=sys.stderr)
-        _unwritten.add(path)
+        _complain(f"cannot note which files you trust: {error}")
 
 
-def _refusal(field: str, file: str, why: str, builder: str | None = None) -> HeadwayError:
-    where = f"{file}:{builder}" if builder and builder.isidentifier() else file
-    return HeadwayError(
-        f"{field} = {shown(file)} is not executed: {why}: if you trust it, train with it or say"
-        f" headway --trust {shlex.quote(where)} VERB …"
-    )
-
-
-def _builder(file: str, name: str) -> Entry:
-    return file, f"builder:{name}"
+@cache
+def _complain(why: str) -> None:
+    print(f"headway: {why}", file=sys.stderr)
 
 
 def _read(path: Path) -> tuple[Source, bytes]:
@@ -268,54 +252,40 @@ def _read(path: Path) -> tuple[Source, bytes]:
 
 def _imported(file: str) -> ModuleType | None:
     """The module that was imported from a file, if there is one."""
-    for name, module in list(sys.modules.items()):
+    for module in list(sys.modules.values()):
         known = Path(getattr(module, "__dict__", {}).get("__file__") or "")
-        if name not in _names and known.name == Path(file).name and str(known.resolve()) == file:
+        is_it = known.name == Path(file).name and str(known.resolve()) == file
+        if is_it and not isinstance(module, UserModule):
             return module
     return None
 
 
-def _module(source: Source, content: bytes) -> ModuleType:
-    """The module of a file with this content, which is run if it or a neighbour is not known."""
-    if source in _loaded and _are_unchanged(_beside[source]):
-        return _loaded[source]
+def _module(source: Source, content: bytes) -> UserModule:
+    """The module of a file with this content, which is run if it is not known."""
     path = Path(source.file)
     if path.suffix != ".py":
         raise HeadwayError("it must be a Python file, NAME.py")
     name = f"{path.stem}_{hashlib.sha256(repr(source).encode()).hexdigest()[:8]}"
-    module = ModuleType(name)
-    vars(module)["__builtins__"] = {**vars(builtins), "__import__": partial(_import, source)}
-    vars(module)["__file__"] = source.file
+    if isinstance(known := sys.modules.get(name), UserModule):
+        return known
+    module = sys.modules[name] = UserModule(name, source)
     if path.name == "__init__.py":
         vars(module).update(__package__=name, __path__=[str(path.parent)])
-    sys.modules[name] = _loaded[source] = module
-    _names.add(name)
-    _beside[source] = {}
     try:  # of what was read: bytecode that is kept for the file may be older by a second
         exec(compile(content, source.file, "exec"), vars(module))
     except BaseException:
-        del sys.modules[name], _loaded[source]
+        del sys.modules[name]
         raise
     return module
 
 
-def _import(
-    importer: Source,
-    name: str,
-    globals: Any = None,
-    locals: Any = None,
-    fromlist: Sequence[str] = (),
-    level: int = 0,
-) -> Any:
+def _import(importer: Source, name: str, *given: Any, **named: Any) -> Any:
     """The import statement of a user's file: what stands beside the file comes first."""
     first, dot, rest = name.partition(".")
+    level = given[3] if len(given) == 4 else named.get("level", 0)
     if level == 0 and (file := _neighbour(importer, first)) is not None:
-        if file not in _beside[importer]:
-            source, content = _read(Path(file))
-            _module(source, content)
-            _beside[importer][file] = source
-        name = _loaded[_beside[importer][file]].__name__ + dot + rest
-    return builtins.__import__(name, globals, locals, fromlist, level)
+        name = _module(*_read(Path(file))).__name__ + dot + rest
+    return builtins.__import__(name, *given, **named)
 
 
 def _neighbour(importer: Source, name: str) -> str | None:
@@ -326,16 +296,6 @@ def _neighbour(importer: Source, name: str) -> str | None:
     folder = Path(importer.file).parent
     files = [str(folder / f"{name}.py"), str(folder / name / "__init__.py")]
     return next((file for file in files if file != importer.file and is_file(file)), None)
-
-
-def _are_unchanged(neighbours: dict[str, Source]) -> bool:
-    """Tell whether neighbours, and those of these, are as they were when they were loaded."""
-    found: set[Source] = set()
-    new = set(neighbours.values())
-    while new:
-        found |= new
-        new = {source for one in new for source in _beside[one].values()} - found
-    return all(is_file(one.file) and Source.of(Path(one.file)) == one for one in found)
 
 
 def called(path: Path, function: Callable[..., T], *given: Any) -> T:
@@ -359,23 +319,22 @@ def called(path: Path, function: Callable[..., T], *given: Any) -> T:
 def source_of(cls: Any) -> Source | None:
     """The file that defines a class or function, as it was when loaded; None if none does."""
     module = sys.modules.get(cls.__module__)
-    for source, loaded in _loaded.items():
-        if loaded is module:
-            return source
+    if isinstance(module, UserModule):
+        return module.__source__
     file = getattr(module, "__file__", None)
     return Source.of(Path(file)) if file and is_file(file) else None
 
 
 def is_loaded(cls: Any) -> bool:
     """Tell whether a class was defined in a file that was loaded by its path, not in a package."""
-    return cls.__module__ in _names
+    return isinstance(sys.modules.get(cls.__module__), UserModule)
 
 
 def one_line(error: BaseException) -> str | None:
     """An error in a file that was loaded, on one line with its place; None if it is in none."""
-    for source in reversed(_loaded):
-        if line := line_of(error, source.file):
-            return f"{source.file}{line}: {described(error)}"
+    for module in reversed(list(sys.modules.values())):
+        if isinstance(module, UserModule) and (line := line_of(error, module.__source__.file)):
+            return f"{module.__source__.file}{line}: {described(error)}"
     return None
 
 

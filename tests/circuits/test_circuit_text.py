@@ -43,8 +43,8 @@ def test_a_discovery_shows_its_circuit_its_verdicts_and_its_paths(found, columns
     assert head.split() == ["path", "attention", "cut", "upper", "heads", "free", "again"]
     rows = [line.split() for line in lines if line.startswith(("L0.H0 s2←s1", "L1.H0 s0←s2"))]
     assert [row[:3] + row[-3:] for row in rows] == [
-        ["L0.H0", "s2←s1", "1.00", "4", "of", "4"],
-        ["L1.H0", "s0←s2", "1.00", "4", "of", "4"],
+        ["L0.H0", "s2←s1", "1.00", "2", "of", "2"],
+        ["L1.H0", "s0←s2", "1.00", "2", "of", "2"],
     ]
 
 

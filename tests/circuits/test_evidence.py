@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from headway.circuits import discover
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway_experiments.arena import compiled, planted
 from known_circuits import true_circuit
 

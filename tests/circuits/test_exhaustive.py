@@ -25,7 +25,7 @@ from headway.cli import main
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import Retrieval
-from headway.training import held_out
+from headway.training import Run, RunConfig, held_out
 from headway_experiments.arena import compiled
 
 NOTHING = Paths(frozenset())
@@ -149,7 +149,7 @@ def test_a_search_that_ends_early_knows_all_small_circuits():
 @pytest.mark.parametrize("depth", [1, 2, 3, pytest.param(4, marks=pytest.mark.slow)])
 def test_a_compiled_model_has_exactly_one_circuit(depth):
     known = compiled(depth)
-    found = discover(known.model, known.task, trials=False)
+    found = discover(known.model, known.task, sequences=32, trials=False)
     assert set(found.circuit.paths) == set(known.required)
     both = every_circuit(known.model, known.task, found, sequences=32)
     assert both.complete
@@ -159,14 +159,24 @@ def test_a_compiled_model_has_exactly_one_circuit(depth):
     assert both.flow_minimal == 1
 
 
-def test_what_a_run_keeps(solved, tmp_path, capsys):
-    found = discover(solved, trials=False)
+@pytest.fixture
+def run(tmp_path):
+    """A run that ended with a model set by hand, which nobody trained."""
+    known = compiled(1)
+    run = Run.create(tmp_path / "run", RunConfig(known.task, known.model.config))
+    run.save_checkpoint(1, known.model.state_dict())
+    return run
+
+
+def test_what_a_run_keeps(run, capsys):
+    quick = {"sequences": 32, "trials": False}
+    found = discover(run, **quick)
     told = []
-    every = every_circuit(solved, watch=lambda *so_far: told.append(so_far))
-    assert solved.load(MinimalCircuits) == every == MinimalCircuits.from_json(every.to_json())
+    every = every_circuit(run, watch=lambda *so_far: told.append(so_far))
+    assert run.load(MinimalCircuits) == every == MinimalCircuits.from_json(every.to_json())
     assert told[-1] == (len(every.candidates), every.judged, len(every.circuits))
     assert every.complete
-    bench = Bench(solved.model(), solved.task, held_out(solved.task, 128, 1, "cpu", "circuit"))
+    bench = Bench(run.model(), run.task, held_out(run.task, every.sequences, 0, "cpu", "circuit"))
     assert every.losses == tuple(
         bench.loss({**idle_mechanisms(found.circuit), **Circuit.of(c).mechanisms})
         for c in every.circuits
@@ -175,42 +185,36 @@ def test_what_a_run_keeps(solved, tmp_path, capsys):
     text = str(every)
     assert f"smallest: {every.smallest} paths" in text
     assert max(map(len, text.splitlines())) <= 80
-    main(["circuit", str(solved.folder), "--trials", "False", "--all"])
-    out = capsys.readouterr().out
-    assert "with the layers above any layer free" in out
-    kept = json.loads((solved.folder / "circuits.json").read_text())
-    assert kept["candidates"]
-    discover(solved, trials=False)
-    assert solved.load(MinimalCircuits) is not None, "the same search says the same"
-    discover(solved, trials=False, threshold=0.06)
-    assert solved.load(MinimalCircuits) is None
-    discover(solved, trials=False)
-
-
-def test_what_is_stopped_leaves_what_was_there(solved):
-    discover(solved, trials=False)
-    every = every_circuit(solved)
 
     def stop(*_):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        every_circuit(solved, watch=stop)
-    assert solved.load(MinimalCircuits) == every
+        every_circuit(run, watch=stop)
+    assert run.load(MinimalCircuits) == every, "what is stopped leaves what was there"
+    discover(run, **quick)
+    assert run.load(MinimalCircuits) is not None, "the same search says the same"
+    discover(run, **quick, threshold=0.06)
+    assert run.load(MinimalCircuits) is None
+    main(["circuit", str(run.folder), "--trials", "False", "--sequences", "32", "--all"])
+    out = capsys.readouterr().out
+    assert "with the layers above any layer free" in out
+    kept = json.loads((run.folder / "circuits.json").read_text())
+    assert kept["candidates"]
 
 
-def test_bad_input(solved):
+def test_bad_input(run):
     known = compiled(1)
     with pytest.raises(HeadwayError, match="together with its task"):
         every_circuit(known.model, known.task)
     with pytest.raises(HeadwayError, match="most = 0"):
-        every_circuit(solved, most=0)
+        every_circuit(run, most=0)
     with pytest.raises(HeadwayError, match="sequences = 1"):
-        every_circuit(solved, sequences=1)
+        every_circuit(run, sequences=1)
     with pytest.raises(HeadwayError, match=r"circuits\.json: sequences is missing"):
         MinimalCircuits.from_json({"threshold": 0.05})
     for words, said in (
         (["--all", "--step", "100"], "--step does not go with --all"),
         (["--all", "--most", "0"], "most = 0"),
     ):
-        assert said in refused("circuit", solved.folder, *words)
+        assert said in refused("circuit", run.folder, *words)

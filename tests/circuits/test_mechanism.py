@@ -4,7 +4,7 @@ import pytest
 
 from headway.circuits import Circuit, Identity, Paths, Uniform, compare, jaccard
 from headway.errors import HeadwayError
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 
 
 @pytest.fixture

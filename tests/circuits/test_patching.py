@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from headway.circuits.patching import Residual, patch, patch_all
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig, tapped
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.tasks import Batch, Hops, Retrieval
 from headway_experiments.arena import compiled
 

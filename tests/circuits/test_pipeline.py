@@ -101,7 +101,7 @@ def test_a_threshold_out_of_range_is_refused(solved, threshold):
 def test_a_checkpoint_has_a_circuit_of_its_own(solved, found):
     last = solved.checkpoint_steps()[-1]
     before = solved.checkpoint_steps()[-2]
-    at = discover(solved, step=before, trials=False)
+    at = discover(solved, step=before, trials=False, sequences=64)
     kept = solved.read(f"circuit_{before:07d}.json")
     assert kept["step"] == before
     assert Discovery.from_json(kept) == at
@@ -114,7 +114,7 @@ def test_a_circuit_from_a_file_is_certified_as_it_is(solved, found, tmp_path):
     path = tmp_path / "mine.json"
     wrong = found.circuit.replacing(found.circuit.useful_heads[1], Uniform())
     write_json(path, {"heads": wrong.to_json()})
-    given = discover(solved, circuit=read_circuit(path))
+    given = discover(solved, circuit=read_circuit(path), sequences=64)
     assert given.circuit == wrong
     assert not given.faithful
     assert not given.evidence.trials
@@ -137,7 +137,8 @@ def test_a_circuit_of_another_shape_is_refused(solved, found, tmp_path):
 
 @pytest.mark.parametrize("ablation", ["uniform", "own", "mean", "resample"])
 def test_the_search_can_use_another_ablation(solved, ablation):
-    found = discover(solved.model(), solved.task, ablation=ablation, trials=False, seed=1)
+    how = {"ablation": ablation, "trials": False, "sequences": 64, "seed": 1}
+    found = discover(solved.model(), solved.task, **how)
     assert found.ablation == ablation
     assert found.faithful
     assert found.evidence.variants[ablation] == pytest.approx(found.replaced_loss, rel=1e-5)

@@ -15,7 +15,6 @@ from headway.training import (
     Stream,
     TrainingConfig,
     evaluate,
-    fast,
     held_out,
     train,
 )
@@ -239,26 +238,3 @@ def test_what_asks_for_what_there_is_is_allowed():
 def test_hops_that_lead_on_need_a_model_that_sees_both_ways():
     with pytest.raises(HeadwayError, match=r"^model\.causal = True is not allowed: .* later"):
         RunConfig(Composition())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 1])
-def test_the_plateau_stays_without_the_curriculum_and_falls_with_it(tmp_path, seed):
-    """Musat 2024, section 7.2, at smoke scale."""
-    losses = {}
-    for curriculum in (Implicit(), FinalHop()):
-        config = fast(depth=2, seed=seed, n_layers=5)
-        # Both get the same steps at the same rates.
-        training = replace(
-            config.training,
-            curriculum=curriculum,
-            steps=450,
-            cooldown_steps=0,
-            cooldown_below=0.0,
-            stop_below=0.0,
-            checkpoint_every=0,
-        )
-        metrics = train(replace(config, training=training), tmp_path / curriculum.kind).metrics()
-        losses[curriculum.kind] = metrics[-1]["val_loss"]
-    assert losses["final_hop"] > 0.7
-    assert losses["implicit"] < 0.6

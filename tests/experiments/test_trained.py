@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from commands import refusing
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import IGNORE_INDEX, Hops
@@ -145,19 +146,16 @@ def test_embeddings_can_be_orthonormal():
     config = TransformerConfig(2, 22, 1, d_mlp=0, norm="none", init="orthonormal")
     model = Transformer(config, 2, 7, 4, 4, vocabulary=7)
     embedded = torch.cat([model.embed.weight, model.pos_embed.weight])
-    every = torch.cat([embedded, embedded @ model.layers[0].attn.moves()[0].sum(0).T])
+    every = torch.cat([embedded, embedded @ model.layers[0].attn.moves().sum(0).T])
     assert torch.allclose(every @ every.T, torch.eye(22), atol=1e-5)
     read = model.unembed.weight
     assert torch.allclose(read @ read.T, torch.eye(7), atol=1e-5)
     assert not model.layers[1].attn.out.weight.any()
     few = TransformerConfig(2, 22, 1, d_head=8, d_mlp=0, norm="none", init="orthonormal")
-    with pytest.raises(HeadwayError, match=r"model.d_head = 8 is not allowed"):
-        Transformer(few, 2, 7, 4, 4, vocabulary=7)
-    with pytest.raises(HeadwayError, match="which is for tasks of tokens"):
-        Transformer(config, 3, 3, 4, 4)
     narrow = TransformerConfig(2, 21, 1, d_mlp=0, norm="none", init="orthonormal")
-    with pytest.raises(HeadwayError, match="width 21 has no room for 11 embeddings twice"):
-        Transformer(narrow, 2, 7, 4, 4, vocabulary=7)
+    for shape, vocabulary in ((few, 7), (narrow, 7), (config, None)):
+        with pytest.raises(HeadwayError, match=r"model.init = 'orthonormal' .* for tokens"):
+            Transformer(shape, 7, 7, 4, 4, vocabulary=vocabulary)
 
 
 @pytest.mark.parametrize(
@@ -183,9 +181,8 @@ def test_embeddings_can_be_orthonormal():
     ],
 )
 def test_bad_input_is_one_clear_line(fields, complaint):
-    with pytest.raises(HeadwayError) as raised:
+    with refusing(complaint):
         tokens(**fields)
-    assert complaint in str(raised.value)
 
 
 def test_a_weight_that_the_model_lacks_is_told(tmp_path):

@@ -24,7 +24,7 @@ WORDS = (
 )
 BEGINNINGS = (
     "headway.training.loop.Trainer.fit",
-    "headway.sweeps.engines.LocalEngine.submit",
+    "headway.sweeps.engines.Engine.submit",
     "headway.sweeps.on_ray.RayEngine.__enter__",
     "headway_experiments.arena.contest.contest",
     "headway.language.local.located",

@@ -116,7 +116,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
             "validate_json(to_json(data), strict=True)",
             "validate_json(to_json(data))",
         ),
-        Mutant("an unknown setting is passed over", FIELDS, "if name not in hints:", "if False:"),
+        Mutant("an unknown setting is passed over", FIELDS, "if name not in hints):", "if False):"),
     ),
     "tests/test_reading.py": (
         Mutant(
@@ -131,7 +131,12 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
             "data = from_json(",
             "return from_json(content.decode())\n        data = from_json(",
         ),
-        Mutant("numbers need not be finite", READING, "left = [data]", "left = []"),
+        Mutant(
+            "numbers need not be finite",
+            READING,
+            "json.dumps(data, allow_nan=False)",
+            "json.dumps(data)",
+        ),
         Mutant("files may have 2 GiB", READING, "MOST = 256 * 2**20", "MOST = 2 * 2**30"),
         Mutant("large files are refused", READING, "MOST = 256 * 2**20", "MOST = 2**20"),
         Mutant(
@@ -172,21 +177,20 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant(
             "a file that a folder names is executed",
             USERFILE,
-            "    _require_trusted(field, file)\n    source, content = _read(Path(file))\n"
-            '    if (file, f"sha256:{source.sha256}") not in _known():',
-            "    source, content = _read(Path(file))\n    if False:",
+            "known = _named | _lent | listed()",
+            "known = Source.of(Path(file)).entries(builder)",
         ),
         Mutant(
             "a trusted file is executed although it has changed",
             USERFILE,
-            'if (file, f"sha256:{source.sha256}") not in _known():',
+            'if (where, f"sha256:{source.sha256}") not in known:',
             "if False:",
         ),
         Mutant(
             "any function of a trusted file may build a model",
             USERFILE,
-            "if builder is not None and _builder(file, builder) not in known:",
-            "if False:",
+            'where = file if builder is None else f"{file}:{builder}"',
+            "where = file",
         ),
     ),
     "tests/models/test_tapped_kinds.py": (
@@ -268,7 +272,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
     "tests/test_output.py::test_names_do_not_command_the_terminal": (
         Mutant(
             "control characters are printed as they are",
-            "output.py",
+            "terminal/output.py",
             "else plain(text)",
             "else text",
         ),

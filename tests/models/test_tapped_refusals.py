@@ -61,7 +61,8 @@ def test_an_operator_of_another_library(kinds):
 
 def test_heads_that_differ():
     assert refusal(Nano("sdpa", "softmax", n_heads=(2, 3))) == (
-        "heads differ from layer to layer of Nano: 2 in layer 0, 3 in layer 1"
+        "heads and keys beside the positions by layer of Nano = [(2, 0), (3, 0)] is not allowed:"
+        " it must be the same in every layer"
     )
 
 

@@ -24,6 +24,7 @@ def refused(call, match):
     with pytest.raises(HeadwayError, match=match) as error:
         call()
     assert "\n" not in str(error.value)
+    return error.value
 
 
 def is_read(tmp_path, steps, status="done"):
@@ -139,10 +140,11 @@ class Raises(Net):
 def test_what_a_module_raises_is_told_in_a_line(kind, tmp_path):
     model = Raises()
     model.error = kind("first line\nsecond line")
-    with pytest.raises(HeadwayError, match=rf"Raises raises {kind.__name__}") as told:
-        headway.Recorder(tmp_path / "run", model, TASK, sequences=8)
-    assert "\n" not in str(told.value)
-    assert isinstance(told.value.__cause__, kind)
+    told = refused(
+        lambda: headway.Recorder(tmp_path / "run", model, TASK, sequences=8),
+        rf"Raises raises {kind.__name__}",
+    )
+    assert isinstance(told.__cause__, kind)
     assert not any(tmp_path.iterdir())
     model.error = None
     with headway.Recorder(tmp_path / "run", model, TASK, sequences=8) as recorder:

@@ -52,10 +52,8 @@ def test_every_path_is_clamped_and_every_other_measured(asked):
     found, paths = asked.load(Dependence), saved_discovery(asked).circuit.paths
     assert found is not None
     assert [training.clamped for training in found.clamped] == paths == found.circuit
-    assert {(pair.clamped, pair.other) for pair in found.pairs} == {
-        (p, q) for p in paths for q in paths if p != q
-    }
     for training in found.clamped:
+        assert [one.path for one in training.paths] == [p for p in paths if p != training.clamped]
         run = Run.open(asked.folder / "clamped" / str(training.clamped))
         free, config = asked.config, run.config
         assert config.training.clamped == (str(training.clamped),)
@@ -108,8 +106,6 @@ def test_what_stays_in_place_is_not_clamped(mine, capsys):
     assert found is not None
     assert [training.clamped for training in found.clamped] == circuit.paths
     assert set(found.circuit) == {*circuit.paths, stay}
-    assert {pair.kind for pair in found.pairs if pair.other == stay} == {None}
-    assert any(pair.kind is not None for pair in found.pairs)
     mine.remove("emergence.json")
     write_report(mine)
     with pytest.raises(HeadwayError, match="one of the circuit that is no stay: L0"):
@@ -136,10 +132,10 @@ def test_a_clamped_training_has_the_rates_of_the_free_run(tmp_path):
     [
         ({"paths": ["L0.H0 s7←s8"]}, "path = 'L0.H0 s7←s8' .* one of the circuit: L0.H0"),
         ({"paths": ["s0"]}, "must be written as L1.H0 s0←s2"),
-        ({"after": 6}, "after = 6 .* from 0 to 5: trainings take 6 steps"),
-        ({"until": 7}, "until = 7 .* from 1 to 6"),
-        ({"after": 3, "until": 3}, "until = 3 .* from 4 to 6"),
-        ({"steps": 0}, "steps = 0"),
+        ({"after": 6}, "clamped_after = 6 .* below training.steps = 6"),
+        ({"until": 7}, "clamped_until = 7 .* at most training.steps = 6"),
+        ({"after": 3, "until": 3}, "clamped_until = 3 .* above training.clamped_after"),
+        ({"steps": 0}, "training.steps = 0"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_and_nothing_is_written(run, options, complaint):

@@ -36,20 +36,16 @@ def one(request, folder, tmp_path) -> Run:
     return Run.open(shutil.copytree(folder / request.param, tmp_path / request.param))
 
 
-def test_every_task_has_a_page(one):
-    data, name = page_data(report(one)), one.folder.name
+def test_every_task_has_a_page_with_a_curve_and_cells_of_every_path(one):
+    data, name, task = page_data(report(one)), one.folder.name, one.task
     no_circuit = data["missing"].get("circuit", "")
     assert ("A sequence has one position" in no_circuit) == (name == "associations")
     known = "is not known" not in data["minimum"]["sentences"][0]
     assert known == (name in WITH_FLOW) == bool(data["minimum"]["tables"])
     assert data["task"]["loss"] == LOSSES[name not in VECTORS]
-    assert data["task"]["references"] == one.task.references()
-    assert [hop["name"] for hop in data["task"]["hops"]] == list(one.task.hops)
+    assert data["task"]["references"] == task.references()
+    assert [hop["name"] for hop in data["task"]["hops"]] == list(task.hops)
     assert data["losses"]["steps"]
-
-
-def test_every_path_has_its_curve_and_its_cells(one):
-    data, task = page_data(report(one)), one.task
     batch = Findings.of(one).sequences.part(slice(1))
     assert data["steps"] == one.checkpoint_steps()
     if task.length == 1:

@@ -7,7 +7,7 @@ from fuzz.markup import MARKUP, browsed, markup
 from fuzz.runs import with_every_file
 from fuzz.tried import Tried
 from headway.errors import HeadwayError
-from headway.paths import AttentionPath as HeadPath
+from headway.relations.paths import AttentionPath as HeadPath
 from headway.report import Findings
 from headway.training import Run
 

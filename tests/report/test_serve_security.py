@@ -20,20 +20,34 @@ CONFIG = tiny_config(Retrieval(depth=1, n_chains=2))
 SECRET = 0.98765
 
 
+def made(folder, *names, loss=0.5):
+    """Runs of one evaluation in a folder."""
+    for name in names:
+        add_line(Run.create(folder / name, CONFIG), loss)
+    return folder
+
+
 @pytest.fixture
 def outside(tmp_path):
     """A run that is not in the folder that is served."""
-    run = Run.create(tmp_path / "outside" / "secret", CONFIG)
-    add_line(run, SECRET)
-    return run.folder
+    return made(tmp_path / "outside", "secret", loss=SECRET) / "secret"
+
+
+NAMES = ("plain", "sweep/one", "sweep/version")
 
 
 @pytest.fixture
 def site(tmp_path, outside):
-    for name in ("plain", "sweep/one", "sweep/version"):
-        run = Run.create(tmp_path / "runs" / name, CONFIG)
-        add_line(run, 0.5)
-    with serving(tmp_path / "runs") as site:
+    with serving(made(tmp_path / "runs", *NAMES)) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def still(tmp_path_factory):
+    """A site that nobody changes, with a run beside it that is not in its folder."""
+    folder = tmp_path_factory.mktemp("still")
+    made(folder / "outside", "secret", loss=SECRET)
+    with serving(made(folder / "runs", *NAMES)) as site:
         yield site
 
 
@@ -51,18 +65,18 @@ def site(tmp_path, outside):
         *("/run/plain%c0%af/", "/run/%ff%fe/", "/run/plain/version/version", "/version/", "*", "x"),
     ],
 )
-def test_no_path_leads_anywhere_but_to_a_listed_run(site, outside, path):
-    answer = site.ask(path.replace("{outside}", str(outside)))
+def test_no_path_leads_anywhere_but_to_a_listed_run(still, path):
+    answer = still.ask(path.format(outside=still.folder.parent / "outside" / "secret"))
     assert answer.status in (400, 404)
     assert str(SECRET) not in answer.text
     assert "root:" not in answer.text
 
 
-def test_a_run_may_be_called_version(site):
-    assert "one" not in site.ask("/run/sweep/version").headers.get("Location", "")
-    assert site.ask("/run/sweep/version").headers["Location"] == "/run/sweep/version/"
-    assert site.data("/run/sweep/version/")["name"] == "version"
-    assert page_data(site.page("/run/plain/?x=/../../#y"))["losses"]["validation"] == [0.5]
+def test_a_run_may_be_called_version(still):
+    assert "one" not in still.ask("/run/sweep/version").headers.get("Location", "")
+    assert still.ask("/run/sweep/version").headers["Location"] == "/run/sweep/version/"
+    assert still.data("/run/sweep/version/")["name"] == "version"
+    assert page_data(still.page("/run/plain/?x=/../../#y"))["losses"]["validation"] == [0.5]
 
 
 @pytest.mark.parametrize(
@@ -84,8 +98,7 @@ def test_a_run_with_a_file_behind_a_link_out_is_refused(site, outside, part):
         assert str(SECRET) not in text
 
 
-@pytest.mark.parametrize("up", [0, 1, 2])
-@pytest.mark.parametrize("place", ["far", "sweep/far"])
+@pytest.mark.parametrize(("up", "place"), [(0, "far"), (1, "sweep/far"), (2, "far")])
 @pytest.mark.parametrize("how", ["whole", "relative", "through another link"])
 def test_folders_behind_links_out_are_neither_listed_nor_shown(site, outside, up, place, how):
     target = [outside, *outside.parents][up]
@@ -174,9 +187,7 @@ ODD = [
 
 @pytest.mark.parametrize("name", ODD, ids=range(len(ODD)))
 def test_odd_names_are_only_names(tmp_path, name):
-    for place in (tmp_path / "runs" / name, tmp_path / "runs" / "in a #sweep" / name):
-        add_line(Run.create(place, CONFIG), 0.24681)
-    with serving(tmp_path / "runs") as site:
+    with serving(made(tmp_path / "runs", name, f"in a #sweep/{name}", loss=0.24681)) as site:
         links = site.links()
         assert len(links) == 2
         for link in links:
@@ -194,9 +205,9 @@ def test_odd_names_are_only_names(tmp_path, name):
         assert "\u202e" not in said(listed) + said(reason)
 
 
-def test_every_answer_forbids_what_the_pages_do_not_need(site):
+def test_every_answer_forbids_what_the_pages_do_not_need(still):
     for path in ("/", "/version", "/run/plain/", "/run/plain", "/run/plain/data.json", "/no"):
-        headers = site.ask(path).headers
+        headers = still.ask(path).headers
         policy = headers["Content-Security-Policy"].split("; ")
         (scripts,) = {part for part in policy if part.startswith("script-src ")}
         assert all(re.fullmatch(r"'sha256-[\w+/]{43}='", one) for one in scripts.split()[1:])
@@ -220,15 +231,15 @@ def test_every_answer_forbids_what_the_pages_do_not_need(site):
     ],
 )
 @pytest.mark.parametrize("path", ["/", "/run/plain/", "/run/plain/version"])
-def test_a_name_that_was_made_to_lead_here_is_refused(site, hosts, path):
-    answer = site.ask(path, hosts=hosts)
+def test_a_name_that_was_made_to_lead_here_is_refused(still, hosts, path):
+    answer = still.ask(path, hosts=hosts)
     assert answer.status == 403
     assert "plain" not in answer.text
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LocalHost:9", "127.0.0.1:8765"])
-def test_this_machine_and_a_tunnel_to_it_are_answered(site, host):
-    assert site.ask("/", hosts=(host,)).status == 200
+def test_this_machine_and_a_tunnel_to_it_are_answered(still, host):
+    assert still.ask("/", hosts=(host,)).status == 200
 
 
 @pytest.mark.parametrize(
@@ -239,9 +250,9 @@ def test_other_methods_are_refused(site, method):
     assert (answer.status, answer.text) == (501, f"Unsupported method ({method!r})\n")
 
 
-def test_head_is_get_without_the_page(site):
+def test_head_is_get_without_the_page(still):
     for path in ("/", "/version", "/run/plain/", "/no"):
-        head, get = site.ask(path, "HEAD"), site.ask(path)
+        head, get = still.ask(path, "HEAD"), still.ask(path)
         assert (head.status, head.headers) == (get.status, get.headers)
         assert (head.text, int(head.headers["Content-Length"])) == ("", len(get.text.encode()))
 

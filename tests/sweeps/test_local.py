@@ -15,7 +15,7 @@ from watched import Seen, is_alive, put, stamps, until, workers_of
 
 from fuzz.runs import kept, require_same
 from headway.errors import HeadwayError
-from headway.sweeps import LocalEngine, Plan, sweep, table
+from headway.sweeps import Engine, Plan, sweep, table
 from headway.sweeps.sweep import LOST, TRIES
 from headway.tasks import task_in
 from headway.training import Run, train
@@ -167,7 +167,7 @@ def test_a_run_that_kills_its_worker_again_and_again_is_given_up(plan, own_file,
     good = plan(1, batch_size=7).runs["r0"]
     kill = replace(good, task=task_in(str(own_file))())
     runs, events = Plan("p", {"bad": kill, "good": good}), Seen()
-    board = sweep(runs, tmp_path / "s", LocalEngine(1), watch=events)
+    board = sweep(runs, tmp_path / "s", Engine(1), watch=events)
     assert events.became("waiting") == ["bad"] * (TRIES - 1)
     assert events.became("failed") == ["bad"]
     assert events.became("done") == ["good"]
@@ -180,9 +180,9 @@ def test_workers_that_cannot_start_are_one_clear_line(plan, tmp_path, monkeypatc
     def refused(*_):
         raise OSError(errno.EAGAIN, "no more processes")
 
-    monkeypatch.setattr("headway.sweeps.engines.ProcessPoolExecutor", refused)
+    monkeypatch.setattr("headway.sweeps.engines.started_safely", refused)
     with pytest.raises(HeadwayError, match="no worker process can start: no more processes"):
-        sweep(plan(1), tmp_path / "s", LocalEngine(1))
+        sweep(plan(1), tmp_path / "s", Engine(1))
     assert Run.open(tmp_path / "s" / "r0").status == "stopped"
 
 
@@ -229,7 +229,7 @@ def test_ctrl_c_stops_the_workers_and_says_how_to_go_on(plan, tmp_path, sweeping
 def test_a_sweep_killed_at_random_moments_goes_on(plan, tmp_path, sweeping):
     runs = plan(8, steps=1500, save_every=5)
     whole, folder, moments = tmp_path / "whole", put(tmp_path / "s", runs), random.Random(0)
-    sweep(runs, whole, LocalEngine(2))
+    sweep(runs, whole, Engine(2))
     orphans = []
     for kill in range(KILLS):
         before = stamps(folder)

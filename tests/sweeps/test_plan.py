@@ -223,7 +223,7 @@ def test_a_folder_with_other_configs_is_refused_and_left_alone(tiny, tmp_path):
 class Nothing(InThisProcess):
     """An engine on which no run comes to anything."""
 
-    def submit(self, work):
+    def submit(self, folder, config):
         done = Future()
         done.set_result("nothing")
         return done

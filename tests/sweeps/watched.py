@@ -5,7 +5,7 @@ import os
 import time
 from pathlib import Path
 
-from headway.sweeps import Board, LocalEngine, Plan, Standing
+from headway.sweeps import Board, Plan, Standing
 
 
 class Seen(list[tuple[str, Standing]]):
@@ -24,17 +24,6 @@ class Seen(list[tuple[str, Standing]]):
                 found.append(name)
             last[name] = run.state
         return found
-
-
-def noted(monkeypatch, take) -> None:
-    """Lets somebody take note of all work that workers of this process are given."""
-    give = LocalEngine.submit
-
-    def noting(engine, work):
-        take(work)
-        return give(engine, work)
-
-    monkeypatch.setattr(LocalEngine, "submit", noting)
 
 
 def until(holds, seconds: float = 60.0) -> None:

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import sys
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -67,7 +68,7 @@ def test_a_task_that_is_not_known_yet_is_loaded_from_its_file(tmp_path, name, mo
     cls = task_in(str(written(tmp_path / "mine.py", name)))
     data = task_to_json(cls())
     monkeypatch.delitem(KINDS, cls.kind)
-    monkeypatch.setattr(userfile, "_loaded", {})  # as in another process
+    monkeypatch.delitem(sys.modules, cls.__module__)  # as in another process
     assert type(task_from_json(data)).__name__ == name
     assert change_of(data, task_from_json(data)) is None
 

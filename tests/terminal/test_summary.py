@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headway.circuits import THRESHOLD, discover, emergence, every_circuit
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.terminal import print_summary
 from headway.terminal.summary import said_of_every, said_of_minimum, said_of_verdicts
 from headway.training import Run

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
-from headway.paths import AttentionPath, Relation
+from headway.relations.paths import AttentionPath, Relation
 from headway.theory import (
     closed_form,
     conditional_flow,

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.tasks import Conditional, Retrieval
 from headway.theory import closed_form, facts_flow, hop_flow, retrieval_flow
 

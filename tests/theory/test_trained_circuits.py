@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 from headway.circuits import Circuit
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.theory import fewest_paths, retrieval_flow
 
 RESULTS = pathlib.Path(__file__).parents[2] / "results"

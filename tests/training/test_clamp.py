@@ -9,7 +9,7 @@ import torch
 from headway.changes import changed
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig, attention_patterns
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.tasks import Retrieval
 from headway.training import Run, RunConfig, TrainingConfig, fast, train
 from headway.training.clamp import Clamp

@@ -66,8 +66,9 @@ def test_longer_sequences_ask_for_the_hops_that_are_known():
     batches = [stream.batch(step, 2) for step in range(1, 61)]
     assert {batch.targets.shape[2] for batch in batches} == {3}
     assert set(map(depth_of, batches)) == {3, 4, 5, 6, 7}
-    judged = [Deepening().judged(stage, task) for stage in (0, 2, 3, 4)]
-    assert judged == [Ask(3, range(3), 0, 3), Ask(7, range(3), 0, 3), Ask(7, range(7), 0, 4), None]
+    judged = [Deepening(learnt=0.4).judged(stage, task) for stage in (0, 2, 3, 4)]
+    asked = [Ask(3, range(3), 0, 3), Ask(7, range(3), 0, 3), Ask(7, range(7), 0, 4)]
+    assert judged == [*((ask, 0.4) for ask in asked), None]
 
 
 DEEPENING = RunConfig(

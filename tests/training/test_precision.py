@@ -6,7 +6,6 @@ import torch
 from headway.models.transformer import Attention
 from headway.training import environment as precisions
 from headway.training import optimisers, train
-from headway.training.environment import rounding
 from headway.training.files import read_tensors
 
 
@@ -40,17 +39,6 @@ def test_bfloat16_is_close_to_float32_and_weights_stay_float32(
     for ours, theirs in pairs:
         assert ours["val_loss"] == pytest.approx(theirs["val_loss"], rel=0.02)
         assert ours["val_loss"] != theirs["val_loss"]
-
-
-def test_tf32_is_allowed_within_a_step_on_a_cuda_device_and_forbidden_after_it():
-    before = torch.get_float32_matmul_precision()
-    assert before == "highest"
-    with rounding("tf32", torch.device("cuda")):
-        assert torch.get_float32_matmul_precision() == "high"
-    for precision, device in (("float32", "cuda"), ("bfloat16", "cuda"), ("tf32", "cpu")):
-        with rounding(precision, torch.device(device)):
-            assert torch.get_float32_matmul_precision() == before
-    assert torch.get_float32_matmul_precision() == before
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])

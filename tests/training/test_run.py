@@ -2,7 +2,8 @@
 
 import fcntl
 import json
-import multiprocessing
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from headway.errors import HeadwayError
 from headway.training import Run, find_runs, train
 from headway.training.files import write_tensors
 
-EVALUATION = {"train_loss": 1.0, "val_loss": 1.0, "partial": {"x_1": 1.0}, "seconds": 1.0}
+LOSSES = {"x_1": 1.0, "x_2": 1.0}
+EVALUATION = {"train_loss": 1.0, "val_loss": 1.0, "partial": LOSSES, "seconds": 1.0}
 
 
 def test_a_run_says_where_its_numbers_come_from(tiny, tmp_path):
@@ -37,7 +39,7 @@ def test_checkpoints_follow_the_schedule(tiny, with_training, tmp_path):
     [
         (lambda f: (f / "config.json").unlink(), "no config.json"),
         (lambda f: (f / "config.json").write_text('{"format": 1, "ta'), "not valid JSON"),
-        (lambda f: _edit(f, format=99), "format = 99 is not 1, the one that this headway reads"),
+        (lambda f: _edit(f, format=99), "format = 99 is not allowed: it must be 1, the one that"),
         (lambda f: _edit(f, bogus=1), "run/config.json: bogus is not a field"),
         (lambda f: _edit(f, seed="x"), "seed = 'x' is not allowed: it must be a whole number"),
         (lambda f: _edit(f, task={"kind": "chess"}), "task.kind = 'chess' is not allowed"),
@@ -86,19 +88,23 @@ def test_a_metrics_line_cut_off_in_writing_is_left_out(tiny, tmp_path):
 
 def test_a_second_writer_is_refused(tiny, tmp_path):
     run = Run.create(tmp_path / "run", tiny)
-    context = multiprocessing.get_context("spawn")
-    with run.writing(), context.Pool(1) as pool:
+    with run.writing():
         assert run.status == "running"
-        assert "another process is writing" in pool.apply(_try_to_write, (str(run.folder),))
+    holding = (
+        "import fcntl, sys\n"
+        "lock = open(sys.argv[1], 'a')\n"
+        "fcntl.flock(lock, fcntl.LOCK_EX)\n"
+        "print(flush=True)\n"
+        "input()\n"
+    )
+    words, pipe = [sys.executable, "-c", holding, run.folder / ".lock"], subprocess.PIPE
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) as other:
+        assert other.stdout.readline() == "\n"
+        assert run.status == "running"
+        with pytest.raises(HeadwayError, match="another process is writing"), run.writing():
+            pass
+        other.communicate("\n")
     assert run.status == "stopped"
-
-
-def _try_to_write(folder: str) -> str:
-    try:
-        with Run.open(folder).writing():
-            return "written"
-    except HeadwayError as error:
-        return str(error)
 
 
 def test_a_folder_without_permission_is_named(tiny, tmp_path):

@@ -56,15 +56,17 @@ from headway.circuits.yardstick import NoCircuitError as NoCircuitError
 from headway.circuits.yardstick import Yardstick as Yardstick
 from headway.circuits.yardstick import ablated as ablated
 from headway.late import late
-from headway.paths import AttentionPath as AttentionPath
-from headway.paths import Relation as Relation
+from headway.relations.paths import AttentionPath as AttentionPath
+from headway.relations.paths import Relation as Relation
 
 if TYPE_CHECKING:
     from headway.circuits.certificate import Certificate as Certificate
     from headway.circuits.certificate import certify as certify
+    from headway.circuits.dependence import Dependence as Dependence
     from headway.circuits.exhaustive import Exhaustive as Exhaustive
     from headway.circuits.exhaustive import MinimalCircuits as MinimalCircuits
     from headway.circuits.exhaustive import every_circuit as every_circuit
+    from headway.circuits.flows import lost_without as lost_without
     from headway.circuits.flows import trace as trace
     from headway.circuits.patching import Effects as Effects
     from headway.circuits.patching import Residual as Residual

@@ -31,7 +31,7 @@ from headway.circuits.patterns import (
     tap_of,
 )
 from headway.models import Tap, attention_patterns
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 
 AT_ONCE = 8
 """Sequences of one backward pass."""

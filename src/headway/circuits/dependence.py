@@ -15,53 +15,18 @@ from torch import Tensor
 
 from headway.circuits.discovery import Condition, Discovery, Finding
 from headway.circuits.emergence import EMERGES_AT, crossing, hop_steps
-from headway.circuits.flows import NEEDS, Kind, Lost, lost_without
 from headway.circuits.mechanism import WrittenPath
 from headway.circuits.patterns import attention_along
 from headway.errors import HeadwayError
 from headway.models import attention_patterns
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.tasks import Batch
 from headway.text import aligned, counted, wrapped
-from headway.training.clamp import clampable
 from headway.training.data import held_out
 from headway.training.run import Run
 
 Watch = Callable[[int, int], None]
 """Called with how many checkpoints are measured, and of how many."""
-
-
-KINDS: tuple[Kind, ...] = ("finds", "carries", "serves", "apart")
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A path that was clamped and another one of the circuit.
-
-    Attributes:
-        clamped: P.
-        other: Q.
-        kind: what the flow says of them; None if the task's flow is not known, or Q is a stay.
-        formed: whether Q formed in the training with P clamped; None if it does not form in the
-            training without a clamp either, by the same measure.
-    """
-
-    clamped: WrittenPath
-    other: WrittenPath
-    kind: Kind | None
-    formed: bool | None
-
-    @property
-    def needs(self) -> bool | None:
-        """True if Q is predicted to need P; None if nothing is predicted."""
-        return None if self.kind is None else self.kind in NEEDS
-
-    @property
-    def agrees(self) -> bool | None:
-        """True if the prediction came true; None if there is none, or nothing was measured."""
-        if self.needs is None or self.formed is None:
-            return None
-        return self.needs is not self.formed
 
 
 @dataclass(frozen=True)
@@ -109,10 +74,6 @@ class Training:
     hops: dict[str, float | None]
     paths: list[Grown]
 
-    def grown(self, path: AttentionPath) -> Grown:
-        """The fate of a path."""
-        return next(grown for grown in self.paths if grown.path == path)
-
     @property
     def learnt(self) -> list[str]:
         """The hops whose loss is below 0.5 at the end."""
@@ -130,7 +91,6 @@ class Dependence(Finding):
         circuit: the paths of the circuit.
         free: the run itself.
         clamped: one training for every path that was clamped.
-        pairs: every clamped path with every other path, predicted and measured.
         sequences: held-out sequences that attention is averaged over.
     """
 
@@ -142,12 +102,16 @@ class Dependence(Finding):
     circuit: list[WrittenPath]
     free: Training
     clamped: list[Training]
-    pairs: list[Pair]
     sequences: int
 
     def is_of(self, found: Discovery) -> bool:
         """True if it is about the circuit that was discovered."""
         return self.circuit == found.circuit.paths
+
+    def lacks(self, training: Training) -> list[AttentionPath]:
+        """The paths that form in the free training, but not in this one."""
+        formed = {grown.path for grown in self.free.paths if grown.formed}
+        return [one.path for one in training.paths if one.path in formed and not one.formed]
 
     def __str__(self):
         start = "all the way" if not self.after else f"after step {self.after}"
@@ -157,24 +121,13 @@ class Dependence(Finding):
             f" {start}{end} in a training of the same seed; free training took {self.free.steps}"
             f" steps, clamped ones could take {self.most}."
         )
-        lines += ["", *trainings(self)]
-        if not any(pair.kind is not None for pair in self.pairs):
-            lines += wrapped("Nothing is predicted: the flow of this task or circuit is not known.")
-        elif start == "all the way" and not end:  # as the prediction supposes
-            by_kind = (f"{kind} {as_predicted(self.pairs, [kind])}" for kind in KINDS)
-            lines += wrapped(
-                f"As predicted: {as_predicted(self.pairs)} pairs ({', '.join(by_kind)});"
-                f" of the predicted dependences {as_predicted(self.pairs, NEEDS)}."
-            )
-        return "\n".join(lines)
+        return "\n".join([*lines, "", *trainings(self)])
 
     def conditions(self) -> Iterator[Condition]:
         """Conditions beside the types of fields."""
         known, clamped = set(self.circuit), {one.clamped for one in self.clamped}
-        paired = {path for pair in self.pairs for path in (pair.clamped, pair.other)}
         yield "free.clamped", self.free.clamped, self.free.clamped is None, "none"
         yield "clamped", clamped, clamped <= known, "of paths of the circuit"
-        yield "pairs", paired, paired <= known, "of paths of the circuit"
         for one in (self.free, *self.clamped):
             there = {grown.path for grown in one.paths}
             yield "paths", there, there == known - {one.clamped}, "the others of the circuit"
@@ -217,9 +170,6 @@ def dependence(
         found = [grown_in(run, path, circuit, batch, tell) for path, run in runs]
     whole, *others = found
     config = next(iter(clamped.values())).config.training
-    names = clampable(free.task)
-    moving = [path for path in circuit if path.relation in names]
-    lost = lost_without(free.task, moving, free.config.model.causal)
     return Dependence(
         after=config.clamped_after,
         until=config.clamped_until,
@@ -227,7 +177,6 @@ def dependence(
         circuit=list(circuit),
         free=whole,
         clamped=others,
-        pairs=list(_pairs(whole, others, lost or {})),
         sequences=sequences,
     )
 
@@ -276,43 +225,18 @@ def _grown(path: AttentionPath, steps: Sequence[int], along: Sequence[Tensor]) -
     )
 
 
-def _pairs(
-    free: Training, clamped: Sequence[Training], lost: Mapping[AttentionPath, Lost]
-) -> Iterator[Pair]:
-    """Every clamped path with every other path."""
-    for training in clamped:
-        assert training.clamped is not None
-        known = lost.get(training.clamped)
-        for grown in training.paths:
-            formed = grown.formed if free.grown(grown.path).formed else None
-            kind = None if known is None else known.kinds.get(grown.path)
-            yield Pair(training.clamped, grown.path, kind, formed)
-
-
 def trainings(found: Dependence) -> Iterator[str]:
     """A line per training: its loss, the hops that it learnt, and the paths that it lacks."""
     numbers = {path: str(i) for i, path in enumerate(found.circuit, start=1)}
     rows = [["", "clamped", "loss", "learnt", "does not form"]]
     for training in (found.free, *found.clamped):
-        path, lacks = training.clamped, list[str]()
-        for pair in found.pairs:
-            mark = numbers[pair.other] + "!" * (pair.agrees is False)
-            if pair.clamped == path and pair.formed is False:
-                lacks.append(mark)
-            elif pair.clamped == path and pair.formed and pair.agrees is False:
-                lacks.append(f"({mark})")
+        path = training.clamped
+        lacks = [numbers[other] for other in found.lacks(training)]
         name = ("", "nothing") if path is None else (numbers[path], str(path))
         learnt = " ".join(training.learnt) or "–"
         rows.append([*name, f"{training.loss:.3f}", learnt, " ".join(lacks) or "–"])
     for line in aligned(rows, "rlrll", gap=2):
         yield from wrapped(line, rest="    ")
-    yield from wrapped("! not as predicted; in brackets what forms against the prediction")
     clamped = {training.clamped for training in found.clamped}
     if rest := [f"{numbers[path]} {path}" for path in found.circuit if path not in clamped]:
         yield from wrapped("not clamped: " + "; ".join(rest), rest="    ")
-
-
-def as_predicted(pairs: Sequence[Pair], kinds: Sequence[Kind] = KINDS) -> str:
-    """The share of the pairs of some kinds that came out as predicted: `5 of 6`."""
-    judged = [pair.agrees for pair in pairs if pair.kind in kinds and pair.agrees is not None]
-    return f"{sum(judged)} of {len(judged)}"

@@ -23,7 +23,7 @@ from headway.circuits.subject import device_of, opened, require_count, require_t
 from headway.circuits.text import of_timeline
 from headway.errors import HeadwayError, require
 from headway.models import Tappable, attention_patterns
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.tasks import Batch, Task
 from headway.text import command
 from headway.training.data import held_out
@@ -187,7 +187,7 @@ def _dated(
     rows = None
     if task.is_read_blind:
         last = [*models.values()][-1]()
-        rows = row_weights(last, task, batch, attention_patterns(last, batch.inputs).mean(0))
+        rows = row_weights(last, task, batch)
     for done, load in enumerate(models.values(), start=1):
         model = load()
         bench = Bench(model, task, batch)

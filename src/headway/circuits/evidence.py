@@ -32,7 +32,7 @@ from headway.circuits.patterns import ABLATIONS, Attention
 from headway.circuits.search import free_above, losses_twice
 from headway.circuits.subject import fresh
 from headway.circuits.yardstick import Likenesses, Yardstick, likenesses
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 
 DRAWN = 2048
 """Further sequences, for the intervals of losses."""
@@ -92,17 +92,15 @@ class BackUp:
 
 @dataclass(frozen=True)
 class Trial:
-    """The same search once more, with another sample or threshold.
+    """The same search once more, on another sample.
 
     Attributes:
         sample: the name of the held-out sample that was searched on.
-        threshold: the loss to stay below.
         paths: of the circuit that was found.
         jaccard: paths in both circuits / paths in either.
     """
 
     sample: str
-    threshold: float
     paths: list[WrittenPath]
     jaccard: float
 
@@ -122,7 +120,7 @@ class Evidence:
         droppable: the pairs of paths that could be dropped together.
         pairs: how many pairs were tried.
         backups: paths outside the circuit that could stand in for paths in it.
-        trials: the same search on other samples and at other thresholds.
+        trials: the same search on other samples.
         infeasible: paths between positions that share no piece at their layer, whatever the
             layers below did (section 5 of the paper); None if the task has no such theory.
         minimum: the flow minimum, the least number of layers by that theory; None likewise.

@@ -36,7 +36,7 @@ from headway.circuits.mechanism import (
 from headway.circuits.search import candidates_among
 from headway.circuits.subject import Subject, opened, require_count, require_fits, studied
 from headway.errors import HeadwayError, require
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.tasks import Task
 from headway.text import counted, wrapped
 from headway.training.run import Run

@@ -10,12 +10,12 @@ these bring nothing, so what they brought is missing above them, too.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import NamedTuple
 
 from headway.circuits.roles import Cast, joins_roles, places, symbol_order
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.tasks import Task
-from headway.theory import Flow, Holdings, is_code
+from headway.theory import Along, Flow, is_code
 
 
 @dataclass(frozen=True)
@@ -70,39 +70,20 @@ def trace(task: Task | Cast, paths: Sequence[AttentionPath]) -> Routes | None:
     return Routes(brings, needs)
 
 
-Kind = Literal["finds", "carries", "serves", "apart"]
-"""The part of a path P in another path Q:
-
-finds     without P, Q does not find its key: nothing that its two ends still hold singles it out. P
-          brought what Q looks for or is found by, itself or through others.
-carries   Q finds its key, but a symbol that it brought in the whole circuit is not there: P
-          brought something that Q carries, itself or through others.
-serves    Q finds and carries all that it did, but no answer that it served is reached without P.
-apart     none of these.
-
-Codes of positions and pairs that a path brings do not count as carried, as nobody asks for them.
-"""
-
-NEEDS: tuple[Kind, ...] = ("finds", "carries")
-"""The kinds in which Q needs P."""
-
-
 @dataclass(frozen=True)
 class Lost:
     """The loss of a circuit with one of its paths, by the flow of information.
 
     Attributes:
-        kinds: what the path is to every other.
+        unfound: the others that then do not find their key: nothing that their two ends still hold
+            singles it out.
+        lacking: those that find it, but lack a symbol that they carried.
         answers: what the query is asked for and then does not get.
     """
 
-    kinds: dict[AttentionPath, Kind]
+    unfound: tuple[AttentionPath, ...]
+    lacking: tuple[AttentionPath, ...]
     answers: tuple[str, ...]
-
-    @property
-    def paths(self) -> tuple[AttentionPath, ...]:
-        """The others that then do not find their key, or lack something that they carried."""
-        return tuple(path for path, kind in self.kinds.items() if kind in NEEDS)
 
 
 def lost_without(
@@ -110,7 +91,9 @@ def lost_without(
 ) -> dict[AttentionPath, Lost] | None:
     """The loss with every path of a circuit.
 
-    None if the task's flow is not known, or a path leads elsewhere than from role to role.
+    A path that finds its key in the model although the flow does not say how (it is broken in the
+    whole circuit) is taken to find it whatever else is cut. None if the task's flow is not known,
+    or a path leads elsewhere than from role to role.
 
     Args:
         task: whose flow it is.
@@ -121,83 +104,34 @@ def lost_without(
     ends = {end for path in paths for end in path.relation.ends or ("",)}
     if flow is None or not ends <= set(flow.roles):
         return None
-    asked = frozenset({*task.hops, flow.goal} & set(flow.pieces))
-    whole, found = _Rest(flow, paths, causal, asked), dict[AttentionPath, Lost]()
-    for cut in paths:
-        rest = whole.without(cut)
-        kinds: dict[AttentionPath, Kind] = {p: _kind(whole, rest, p) for p in paths if p != cut}
-        found[cut] = Lost(kinds, tuple(sorted(whole.answers - rest.answers)))
-    return found
+    asked, whole = {*task.hops, flow.goal}, flow.along(paths, causal)
+
+    def held(along: Along, path: AttentionPath) -> tuple[frozenset[str], frozenset[str]]:
+        """The pieces that stand before a path's layer where it attends, and where it looks."""
+        query, key = flow.ends(path)
+        stage = along.stages[min(path.layer, len(along.stages) - 1)]
+        return stage[query], stage[key]
+
+    def brought(path: AttentionPath) -> frozenset[str]:
+        there, new = held(whole, path)
+        return frozenset(piece for piece in new - there if not is_code(piece))
+
+    def without(cut: AttentionPath) -> Lost:
+        others = left = [path for path in paths if path != cut]
+        along = flow.along(left, causal)
+        while unfound := {*along.broken} - {*whole.broken}:
+            left = [path for path in left if path not in unfound]
+            along = flow.along(left, causal)
+        return Lost(
+            tuple(path for path in others if path not in left),
+            tuple(path for path in left if brought(path) - held(along, path)[1]),
+            tuple(sorted(asked & (whole.stages[-1][flow.query] - along.stages[-1][flow.query]))),
+        )
+
+    return {path: without(path) for path in paths}
 
 
-def _kind(whole: "_Rest", rest: "_Rest", path: AttentionPath) -> Kind:
-    if path not in rest.paths:
-        return "finds"
-    if whole.brought(path) - rest.offered(path):
-        return "carries"
-    return "serves" if whole.uses(path) and not rest.uses(path) else "apart"
-
-
-class _Rest:
-    """The rest of a circuit: paths that find their keys, and what they bring.
-
-    A path that finds its key in the model although the flow does not say how (it is broken in the
-    whole circuit) is taken to find it whatever else is cut.
-
-    Args:
-        flow: of the task.
-        paths: that are not cut.
-        causal: whether the mask is causal.
-        asked: the pieces that the query is asked for.
-        unexplained: paths that find their keys whatever the flow says.
-    """
-
-    def __init__(
-        self,
-        flow: Flow,
-        paths: Sequence[AttentionPath],
-        causal: bool,
-        asked: frozenset[str],
-        unexplained: Sequence[AttentionPath] | None = None,
-    ):
-        self.flow, self.causal, self.asked = flow, causal, asked
-        self.paths, along = tuple(paths), flow.along(paths, causal)
-        self.unexplained = along.broken if unexplained is None else unexplained
-        while lost := set(along.broken) - set(self.unexplained):
-            self.paths = tuple(path for path in self.paths if path not in lost)
-            along = flow.along(self.paths, causal)
-        self.stages = along.stages
-
-    def without(self, path: AttentionPath) -> "_Rest":
-        """The rest if one more path is cut."""
-        left = [other for other in self.paths if other != path]
-        return _Rest(self.flow, left, self.causal, self.asked, self.unexplained)
-
-    def _before(self, layer: int) -> Holdings:
-        """The pieces that every role holds before a layer."""
-        return self.stages[min(layer, len(self.stages) - 1)]
-
-    def offered(self, path: AttentionPath) -> frozenset[str]:
-        """The pieces at the position that a path reads."""
-        return self._before(path.layer)[self.flow.ends(path)[1]]
-
-    def brought(self, path: AttentionPath) -> frozenset[str]:
-        """The symbols that a path brings and that were not there before."""
-        new = self.offered(path) - self._before(path.layer)[self.flow.ends(path)[0]]
-        return frozenset(piece for piece in new if not is_code(piece))
-
-    @property
-    def answers(self) -> frozenset[str]:
-        """The pieces that the query is asked for and gets."""
-        return self.stages[-1][self.flow.query] & self.asked
-
-    def uses(self, path: AttentionPath) -> bool:
-        """True if an answer is lost without a path."""
-        return self.without(path).answers != self.answers
-
-
-@dataclass(frozen=True)
-class Least:
+class Least(NamedTuple):
     """The least number of layers under the assumptions of `theory.flow`.
 
     Attributes:
@@ -213,15 +147,6 @@ class Least:
         """Of a task, with the causal mask or without."""
         flow = task.flow()
         return cls(False) if flow is None else cls(True, _layers(flow, causal))
-
-    @property
-    def words(self) -> str:
-        """The same in a few words."""
-        if not self.known:
-            return "flow minimum not known"
-        if self.layers is None:
-            return "no number of layers can answer"
-        return f"flow minimum: {self.layers} {'layer' if self.layers == 1 else 'layers'}"
 
     @property
     def cell(self) -> str:

@@ -81,7 +81,7 @@ class _Looking:
     def __init__(self, model: Tappable, task: Task, batch: Batch):
         self.task, self.batch = task, batch
         self.own = attention_patterns(model, batch.inputs)
-        self.weights = row_weights(model, task, batch, self.own.mean(0))
+        self.weights = row_weights(model, task, batch)
         self.paths = Patterns(model, batch, task.edges(batch))
         self.relations = relations_of(task, batch)
 

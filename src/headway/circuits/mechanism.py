@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Annotated, Any
 
+from pydantic import PlainSerializer, PlainValidator
+
 from headway.errors import HeadwayError, require
-from headway.fields import Written
-from headway.paths import AttentionPath, require_name
 from headway.relations.composed import ELSE
 from headway.relations.fitted import Tables
+from headway.relations.paths import AttentionPath, require_name
 
 Head = tuple[int, int]
 """A head's layer and its number in the layer, both from 0."""
@@ -342,11 +343,13 @@ def _mechanism(entry: Any) -> Mechanism:
     )
 
 
-WrittenPath = Annotated[AttentionPath, Written(AttentionPath.parse, str)]
+WrittenPath = Annotated[AttentionPath, PlainValidator(AttentionPath.parse), PlainSerializer(str)]
 """A path that is saved as `L1.H0 s0←s2`."""
 
-WrittenHead = Annotated[Head, Written(head_of, name_of)]
+WrittenHead = Annotated[Head, PlainValidator(head_of), PlainSerializer(name_of)]
 """A head that is saved as `L1.H0`."""
 
-WrittenCircuit = Annotated[Circuit, Written(Circuit.from_json, Circuit.to_json)]
+WrittenCircuit = Annotated[
+    Circuit, PlainValidator(Circuit.from_json), PlainSerializer(Circuit.to_json)
+]
 """A circuit that is saved as `{"L0.H0": "uniform", "L1.H0": ["s0←s2"]}`."""

@@ -22,7 +22,7 @@ from headway.errors import HeadwayError, require
 from headway.models import Tapped, Transformer, tapped
 from headway.models.hooks import Cache, Edit, HookPoint
 from headway.models.interception import Read
-from headway.paths import AttentionPath, Relation
+from headway.relations.paths import AttentionPath, Relation
 from headway.tasks import Batch, Task
 from headway.text import aligned
 

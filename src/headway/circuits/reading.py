@@ -6,8 +6,9 @@ are compared with the model's own, at what is asked, with all that is chosen in 
 there are layers above, also with those attending freely: what a head does for the heads above shows
 only while they look for themselves.
 
-A head is idle if neither its mean pattern nor zeros in its place move the answers. One that the
-mean does for, but zeros do not, attends by place alone, and is read like any other.
+A head is idle if neither its mean pattern nor zeros in its place move the answers. The mean of a
+head that attends by place is what it does. So that is no merit of a relation which leaves rows to
+the mean: of such a head, these rows are even.
 
 Likeness of patterns is a poor judge by itself, as most rows do not matter. It decides among the
 relations whose effects are alike.
@@ -19,7 +20,7 @@ from functools import cached_property
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headway.circuits.ablation import heads_of
@@ -56,17 +57,18 @@ ROUGH = 0.2
 """A table of weights by two tokens is tried if all else moves answers by more than this share of
 what ablating every head does."""
 
+HARDLY = 0.05
+"""A head's mean moves next to nothing if it moves less than this share of what zeros move."""
+
 UNLIKE = 0.1
 """A relation that has less of a head's attention is not what it looks at, whatever it does."""
-
-BY_PLACE_ALONE = 0.05
-"""A head attends by place alone if its mean moves less than this share of what zeros move."""
 
 ENOUGH = 0.95
 """The share of answers that relations must keep; else some heads are put to tables."""
 
 READ = 0.8
-"""A head of whose attention a relation has so much is not put to a table."""
+"""A head of whose attention a relation has so much is not put to a table; one of whose attention
+its mean has so much attends by place."""
 
 ROUNDS = 2
 
@@ -85,8 +87,9 @@ class Answers:
         passes: forward passes so far.
     """
 
-    def __init__(self, model: Tappable, task: Task, batch: Batch, means: Tensor):
+    def __init__(self, model: Tappable, task: Task, batch: Batch, means: Tensor, fills: Tensor):
         self.model, self.task, self.batch, self.means = model, task, batch, means
+        self.fills = fills
         self.tables: Tables | None = None
         self.relations = relations_of(task, batch)
         self.passes = 0
@@ -126,7 +129,7 @@ class Answers:
             return mean
         if what == TABLE:
             return self._tabled[:, *head]
-        return self.laid(what, mean)
+        return self.laid(what, self.fills[head])
 
     def laid(self, name: str, fill: Tensor) -> Float[Tensor, "sequence query key"]:
         """The pattern of a relation, and something else where it gives a query no key."""
@@ -172,15 +175,17 @@ class Reader:
     def __init__(self, model: Tappable, task: Task, batch: Batch):
         own = attention_patterns(model, batch.inputs)
         self.heads, self.own = heads_of(model), own
-        self.all = Answers(model, task, batch, own.mean(0))
-        self.few = Answers(model, task, batch.part(slice(FEW)), own.mean(0))
+        self.weights = row_weights(model, task, batch)
+        self.by_place = are_by_place(own, self.weights)
         seen = what_is_seen(model, batch.inputs)[0].any(0)[:, : batch.inputs.shape[1]]
         even = seen / seen.sum(1, keepdim=True).clamp(min=1)
-        self.even = F.pad(even, (0, own.shape[-1] - even.shape[1])).to(own.dtype)
+        even = F.pad(even, (0, own.shape[-1] - even.shape[1])).to(own.dtype)
+        fills = torch.where(self.by_place[..., None, None], even, own.mean(0))
+        self.all = Answers(model, task, batch, own.mean(0), fills)
+        self.few = Answers(model, task, batch.part(slice(FEW)), own.mean(0), fills)
         ends = {x: self.all.moved(dict.fromkeys(self.heads, x)) for x in (IDLE, ZERO)}
         self.whole = max(ends.values())
         self.slack = SHARE * self.whole
-        self.weights = row_weights(model, task, batch, self.all.means)
         matters = (self.weights.sum((1, 2)) > 0)[..., None]
         relations = self.all.relations
         self.names = [
@@ -216,8 +221,9 @@ class Reader:
     def tabled(self, chosen: Chosen) -> dict[Head, str]:
         """Tables for heads that no relation explains, relations for as many others as possible.
 
-        Heads that are read keep theirs. Those of the rest are chosen anew with the others put to
-        tables; those that then move answers least come first, as long as enough answers stay.
+        Heads that are read keep theirs, if all are or that keeps enough answers. Relations of the
+        rest are chosen anew with the others put to tables; those that then move answers least come
+        first, as long as enough answers stay.
 
         Args:
             chosen: what is kept if tables keep no more answers than that.
@@ -232,9 +238,12 @@ class Reader:
         def is_read(head: Head) -> bool:
             return chosen[head] != IDLE and self.likeness(head, chosen[head]) >= READ
 
-        left = [head for head in self.heads if not is_read(head)]
-        found = {**chosen, **dict.fromkeys(left, TABLE)}
-        kept = self.all.agreement(found)
+        unread = [head for head in self.heads if not is_read(head)]
+        for left in (unread, self.heads if unread else []):
+            found = {**chosen, **dict.fromkeys(left, TABLE)}
+            kept = self.all.agreement(found)
+            if kept >= ENOUGH:
+                break
         if kept <= self.all.agreement(chosen):
             return dict(chosen)
         named = {head: self.choice(head, found, _both_ways(head)) for head in left}
@@ -297,7 +306,9 @@ class Reader:
         if min([*found.values(), idle[0]]) > ROUGH * self.whole:
             names += (tables := [name for name in weighed if BY_TABLE in name])
             found |= tried(tables, self.all)
-        limit = min([*found.values(), idle[0]]) + self.slack
+        least = math.inf if self.by_place[head] else idle[0]
+        limit = min(found.values(), default=math.inf)
+        limit = min(limit, least) + self.slack
         if max(idle) <= limit:
             return IDLE
         serve = [name for name, moved in found.items() if moved <= limit]
@@ -318,15 +329,8 @@ class Reader:
         }
 
     def likeness(self, head: Head, name: str) -> float:
-        """The share of a head's attention that lies where its replacement would have it.
-
-        The mean of a head that attends by place is what it does: rows that a relation leaves to
-        that are no merit of the relation, and count as if they were even.
-        """
-        fill = self.all.pattern(IDLE, head)
-        if self._common(head, fill) >= READ:
-            fill = self.even
-        return self._common(head, self.all.laid(name, fill))
+        """The share of a head's attention that lies where its replacement would have it."""
+        return self._common(head, self.all.pattern(name, head))
 
     def explained(self, head: Head, name: str) -> float:
         """The same without queries that a relation gives no key."""
@@ -343,18 +347,17 @@ class Reader:
 
 
 def row_weights(
-    model: Tappable, task: Task, batch: Batch, means: Float[Tensor, "layer head query key"]
+    model: Tappable, task: Task, batch: Batch
 ) -> Float[Tensor, "sequence layer head query"]:
     """The weight of every row of attention; the rows of a head are 1 together.
 
-    That is what the mean in the place of the row would move, to first order, or zeros, for heads of
-    which the mean would move next to nothing, as they attend by place alone.
+    That is what the head's mean in the place of the row would move, to first order; or what zeros
+    would, where the mean would move next to nothing.
 
     Args:
         model: of any kind that has a tap.
         task: that it was trained on.
         batch: sequences.
-        means: of the heads' patterns.
     """
     asked = task.targets.asked(batch.targets)
 
@@ -362,10 +365,18 @@ def row_weights(
         return task.targets.numbers(outputs, batch.targets)[asked].square().sum()
 
     own, slopes = attention_slopes(model, batch.inputs, batch.targets.shape[1], moved)
-    by_mean, by_zero = (((end - own) * slopes).sum(-1).abs() for end in (means, 0.0))
+    by_mean, by_zero = (((end - own) * slopes).sum(-1).abs() for end in (own.mean(0), 0.0))
     most = (rows.sum((0, 3), keepdim=True) for rows in (by_mean, by_zero))
-    rows = torch.where(next(most) < BY_PLACE_ALONE * next(most), by_zero, by_mean)
+    rows = torch.where(next(most) < HARDLY * next(most), by_zero, by_mean)
     return rows / rows.sum((0, 3), keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny)
+
+
+def are_by_place(
+    own: Float[Tensor, "sequence layer head query key"],
+    rows: Float[Tensor, "sequence layer head query"],
+) -> Bool[Tensor, "layer head"]:
+    """The heads of whose attention their mean has nearly all."""
+    return (own.minimum(own.mean(0)).sum(-1) * rows).sum((0, 3)) >= READ
 
 
 def _order(names: Sequence[str]) -> Callable[[str], list[int]]:

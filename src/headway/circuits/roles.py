@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from headway.circuits.discovery import Discovery, standing_of
 from headway.circuits.emergence import Timeline
 from headway.circuits.mechanism import Circuit
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.tasks import Batch, Task
 from headway.theory import is_code
 

@@ -15,7 +15,7 @@ the useful heads of the layers above it attending freely.
 """
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import combinations, product
 
 import torch
@@ -25,7 +25,7 @@ from headway.circuits.ablation import Bench, First
 from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Paths, Tabled, Uniform
 from headway.circuits.patterns import Attention, Patterns, as_it_is
 from headway.models import Tappable, Transformer
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.tasks import Batch
 
 CANDIDATE_ATTENTION = (0.3, 0.1)
@@ -39,7 +39,10 @@ MARGIN = 0.97
 that it stays below the threshold on others."""
 
 LIKELIEST = 16
-"""Changes that are judged first, those that help most to first order; the others if none helps."""
+"""Changes that are judged together, those first that help most to first order."""
+
+WORTHWHILE = 0.02
+"""A change must close this share of what is left between the loss and the threshold."""
 
 IDLE_BUDGETS = (0.8, 0.0)
 """The share of the allowed loss that heads without use may spend together; tried in order."""
@@ -80,31 +83,33 @@ def search(
     """
     limit = max(MARGIN * threshold, (every.loss() + threshold) / 2)
     draft_limit = max(DRAFT_MARGIN * threshold, (few.loss() + threshold) / 2)
-    draft = drafted(few, candidates, draft_limit, candidate_attention)
-    circuit = mended(every, draft, candidates(min(candidate_attention)), limit)
-    loss = every.loss(circuit)
+    tried: list[tuple[float, int, Circuit]] = []
+    for draft in drafts(few, candidates, draft_limit, candidate_attention):
+        circuit = mended(every, draft, candidates(min(candidate_attention)), limit)
+        tried.append((every.loss(circuit), len(tried), circuit))
+        if tried[-1][0] < limit:
+            break
+    loss, _, circuit = min(tried)
     return simplify(every, circuit, max(limit, math.nextafter(loss, math.inf)))
 
 
-def drafted(
+def drafts(
     bench: Judge, candidates: Candidates, threshold: float, candidate_attention: Sequence[float]
-) -> Circuit:
-    """A first circuit, as `propose` and `mended` find it, without single paths that can go."""
+) -> Iterator[Circuit]:
+    """First circuits without single paths that can go: what `propose` finds if that serves.
+
+    Else what becomes of the best that it finds, and then of the last, if these are mended.
+    """
     tried: list[tuple[float, int, Circuit]] = []
-
-    def serves(circuit: Circuit) -> bool:
-        tried.append((bench.loss(circuit), len(tried), circuit))
-        return tried[-1][0] < threshold
-
     for least, budget in product(candidate_attention, IDLE_BUDGETS):
-        if serves(propose(bench, candidates(least), threshold, budget)):
+        circuit = propose(bench, candidates(least), threshold, budget)
+        tried.append((bench.loss(circuit), len(tried), circuit))
+        if tried[-1][0] < threshold:
             break
-    else:
-        for start in (min(tried)[2], tried[-1][2]):
-            if serves(mended(bench, start, candidates(min(candidate_attention)), threshold)):
-                break
-    loss, _, circuit = min(tried)
-    return simplify(bench, circuit, max(threshold, math.nextafter(loss, math.inf)), pairs=False)
+    for at in dict.fromkeys([min(tried)[1], len(tried) - 1]):
+        circuit = mended(bench, tried[at][2], candidates(min(candidate_attention)), threshold)
+        most = math.nextafter(bench.loss(circuit), math.inf)
+        yield simplify(bench, circuit, max(threshold, most), pairs=False)
 
 
 def mended(
@@ -113,7 +118,8 @@ def mended(
     """A circuit with one head after the other changed as helps most, until it serves.
 
     A head may get one path more, one alone in the place of what it does, or a plain mechanism, so
-    that one that was made idle can come back. What helps most to first order is judged first.
+    that one that was made idle can come back. Changes that help to first order are judged, the best
+    first; it ends where none is `WORTHWHILE`.
     """
     loss = bench.loss(circuit)
     while loss >= threshold:
@@ -123,11 +129,12 @@ def mended(
             for mechanism in changes(circuit.mechanisms[head], names)
         ]
         gains = dict(zip(found, bench.gains(circuit, found), strict=True))
-        found.sort(key=lambda change: -gains[change])
-        for some in (found[:LIKELIEST], found[LIKELIEST:]):
-            changed = [circuit.replacing(*change) for change in some]
-            losses = bench.losses(changed, loss)
-            if min(losses, default=math.inf) < math.inf:
+        found = sorted((one for one in found if gains[one] > 0), key=lambda one: -gains[one])
+        limit = math.nextafter(loss - WORTHWHILE * (loss - threshold), -math.inf)
+        for start in range(0, len(found), LIKELIEST):
+            changed = [circuit.replacing(*one) for one in found[start : start + LIKELIEST]]
+            losses = bench.losses(changed, limit)
+            if min(losses) < math.inf:
                 loss, circuit = min(losses), changed[losses.index(min(losses))]
                 break
         else:

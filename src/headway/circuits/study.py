@@ -47,12 +47,8 @@ DRAFT = 16
 FEW_CANDIDATES = 16
 """Among so many candidate paths all sets are judged if the search finds no circuit."""
 
-OTHER_THRESHOLDS = (0.75, 1.5)
-"""Further thresholds to search at, as parts of the way from the model's loss to the threshold."""
-
 OTHER_SAMPLES = ("stability 1", "stability 2")
-"""Names of samples to search on again, each half as large. (Other thresholds are tried on half of
-the first sample.)"""
+"""Names of samples to search on again, each half as large."""
 
 
 def discover(
@@ -91,8 +87,7 @@ def discover(
         candidate_attention: a head may use the paths along which it sends at least this much of
             its attention on average; tried in order until a circuit stays below the threshold,
             else the one with the least loss is taken.
-        trials: whether to search again on other samples and at other thresholds, to see how
-            stable the circuit is.
+        trials: whether to search again on other samples, to see how stable the circuit is.
         workers: how many searches and measurements to run side by side, each on one core; by
             default as many as the machine has cores. The findings do not depend on it.
         seed: of the held-out sequences; by default the run's, or 0.
@@ -145,39 +140,29 @@ def _study(
 
     def sample(name: str, count: int) -> Sample:
         batch = subject.sequences(count, name)
-        bench = Bench(model, task, batch, ablation, ends=(DRAFT, half))
+        bench = Bench(model, task, batch, ablation, ends=(DRAFT,))
         return kind(bench, count, candidate_attention)
 
     here = sample("circuit", whole)
     yardstick = Yardstick.of(here.bench, threshold)
-    own = here.require_learnt(yardstick.limits(here.bench)[-1])
+    here.require_learnt(yardstick.limits(here.bench)[-1])
     again = trials and circuit is None
-    first = here.part(half) if again else here
     others = {name: sample(name, half) for name in OTHER_SAMPLES} if again else {}
     fresh = Bench(model, task, subject.sequences(whole, "certificate"), ablation)
     if circuit is not None:
         require_fits(circuit, model)
         fresh.loss(circuit)  # a path that there is not is refused here
 
-    benches = list({fresh, *(one.bench for one in (here, first, *others.values()))})
+    benches = list({fresh, *(one.bench for one in (here, *others.values()))})
     with threads(workers, benches) as work:
         searching = work.submit(lambda: circuit or here.circuit(yardstick))
         elsewhere = {name: work.submit(s.circuit, yardstick) for name, s in others.items()}
         chosen = searching.result()
         attention = here.attention_with(chosen)
-        limit = yardstick.met(here.bench, here.all.loss(chosen))
-        at = [own + (limit - own) * part for part in OTHER_THRESHOLDS]
-        at = at if again and kind is Sample else []
         measuring = work.submit(evidence_for, fresh, chosen, attention, yardstick, subject.seed)
-        otherwise = work.submit(lambda: [first.search(limit) for limit in at])
-
-        def trial(name: str, threshold: float, found: Circuit) -> Trial:
-            return Trial(name, threshold, found.paths, jaccard(found.paths, chosen.paths))
-
-        there = zip(at, otherwise.result(), strict=True)
-        others_found = [trial("circuit", limit, found) for limit, found in there]
+        found = {name: there.result().paths for name, there in elsewhere.items()}
         threshold, evidence = measuring.result()
-        others_found += [trial(n, threshold, f.result()) for n, f in elsewhere.items()]
+    again_found = [Trial(n, paths, jaccard(paths, chosen.paths)) for n, paths in found.items()]
     heads = chosen.useful_heads
     if ablation == "corrupted":
         heads = []
@@ -188,7 +173,7 @@ def _study(
         yardstick=yardstick,
         threshold=threshold,
         ablation=ablation,
-        evidence=replace(evidence, trials=others_found),
+        evidence=replace(evidence, trials=again_found),
         attention=attention,
         standing=standing_of(task),
         candidates=sum(b.candidates for b in benches),
@@ -243,10 +228,6 @@ class Sample:
         )
         self.read = ends_read(bench.model, bench.patterns, bench.batch)
 
-    def part(self, count: int) -> "Sample":
-        """The first `count` sequences as a sample of their own."""
-        return type(self)(self.bench, count, self.candidate_attention)
-
     def attention_with(self, circuit: Circuit) -> Attention:
         """Attention along the task's relations, and along those that a circuit composes."""
         names = [path.relation for path in circuit.paths if path.relation not in self.attention]
@@ -254,8 +235,8 @@ class Sample:
         more = relation_attention(self.bench.model, self.bench.task, batch, names=names)
         return self.attention | more
 
-    def require_learnt(self, threshold: float) -> float:
-        """The model's own loss; raises unless it is below the threshold."""
+    def require_learnt(self, threshold: float) -> None:
+        """Makes sure that the model's own loss is below the threshold."""
         losses, names = self.bench.errors([{}])[0].mean(0), self.bench.hops
         if not losses.mean() < threshold:
             hops = ", ".join(f"{h} {x:.3f}" for h, x in zip(names, losses.tolist(), strict=True))
@@ -263,7 +244,6 @@ class Sample:
                 f"there is no circuit to find at threshold {threshold:g}: the model's own loss is"
                 f" {losses.mean():.3f} ({hops})"
             )
-        return losses.mean().item()
 
     def circuit(self, yardstick: Yardstick) -> Circuit:
         """The circuit below the least limit that one is found below, or else the last found."""
@@ -283,7 +263,7 @@ class Sample:
         """
         paths, stays = (relations_for(self.bench.patterns, use) for use in ("path", "stay"))
         tried: list[tuple[float, int, Circuit]] = []
-        for relations in (paths, [*paths, *stays]):
+        for relations in [paths, [*paths, *stays]] if stays else [paths]:
             about = self.bench.heads, self.attention, relations
             known = {"likeness": self.likeness, "read": self.read}
             candidates = partial(candidate_paths, *about, **known)

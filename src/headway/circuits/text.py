@@ -9,7 +9,7 @@ from headway.circuits.mechanism import Circuit, name_of
 from headway.circuits.mlps import MLPs
 from headway.circuits.verdicts import Verdict, to_type, verdicts
 from headway.circuits.yardstick import percent
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.text import aligned, rounded, sparkline, width, wrapped
 
 if TYPE_CHECKING:
@@ -86,9 +86,7 @@ def of_discovery(found: "Discovery", run: object = None) -> str:
         free = "that of the model as it is, with this path alone cut"
     lines += wrapped(f"upper heads free: {free}")
     if found.evidence.trials:
-        lines += wrapped(
-            "again: in how many searches with another sample or threshold it was found"
-        )
+        lines += wrapped("again: in how many searches with another sample it was found")
     lines += wrapped(
         f"{found.candidates} candidates at the cost of {found.forwards:.0f} forward passes,"
         f" {found.seconds:.1f} s"

@@ -5,13 +5,12 @@ suppose a `model`, its `task`, and `found`, what `discover` found.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headway.circuits.mechanism import Head, Paths, name_of
 from headway.circuits.yardstick import AGREES, percent
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.text import counted, enumerated, rounded
 
 if TYPE_CHECKING:
@@ -22,8 +21,7 @@ LAYERWISE = 0.9
 """The least share of its answers with which the model goes on from what its circuit computed."""
 
 EXPLAINED = 0.3
-"""The least share of a useful head's attention that its paths must have, either where they lead or
-on all rows that matter."""
+"""The least share of a useful head's attention that its paths must have, on rows that matter."""
 
 APART = 0.05
 """A rival must lead elsewhere in at least this share of the rows that matter, and have there more
@@ -128,12 +126,12 @@ def _own(found: "Discovery") -> Verdict:
             )
             path = AttentionPath.of(*head, rival.relation)
             return Verdict(name, False, because, _given(found, path, rival.rival))
-    shares = {look.head: max(look.explained, _along(found, look.head)) for look in useful}
+    shares = {look.head: look.explained for look in useful}
     least, explained = min(shares, key=lambda head: shares[head], default=None), ""
     if least is not None:
         explained = (
-            f"; where they lead, its paths have {percent(shares[least])} or more of heads'"
-            f" attention (least: {name_of(least)})"
+            f"; its paths have {percent(shares[least])} or more of heads' attention where it"
+            f" matters (least: {name_of(least)})"
         )
         if shares[least] < EXPLAINED:
             because = f"its paths do not explain {name_of(least)}{explained}"
@@ -209,16 +207,13 @@ def _unique(found: "Discovery", every: "MinimalCircuits | None") -> Verdict:
 
 
 def _stable(found: "Discovery") -> Verdict:
-    trials, at = found.evidence.trials, found.threshold
-    same = [trial.jaccard for trial in trials if trial.threshold == at]
+    same = [trial.jaccard for trial in found.evidence.trials]
     if not same:
         because = "the search was not repeated on other sequences"
         return Verdict("stable", None, because, "headway circuit RUN --trials True")
-    holds = all(jaccard == 1 for jaccard in same)
+    holds, likeness = all(jaccard == 1 for jaccard in same), enumerated(f"{x:.2f}" for x in same)
     because = f"on {counted(len(same), 'other sample')} the search finds "
-    because += "this very circuit" if holds else f"circuits like it to {_jaccards(same)} (Jaccard)"
-    if moved := [trial.jaccard for trial in trials if trial.threshold != at]:
-        because += f"; at other thresholds to {_jaccards(moved)}"
+    because += "this very circuit" if holds else f"circuits like it to {likeness} (Jaccard)"
     return Verdict("stable", holds, because, None if holds else _more(found))
 
 
@@ -255,12 +250,6 @@ def to_type(line: str, run: object = None) -> str:
     return f"headway.discover(model, task, {name}={given})"
 
 
-def _along(found: "Discovery", head: Head) -> float:
-    """The mean attention of a head along its paths, in the rows in which they lead."""
-    along = [n.attention for n in found.evidence.necessity if n.path.at == head]
-    return sum(along) / len(along) if along else 0.0
-
-
 def _rows(found: "Discovery") -> str:
     return f"with {found.ablation} rows"
 
@@ -295,7 +284,3 @@ def _share(part: float | None) -> str:
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
-
-
-def _jaccards(found: Sequence[float]) -> str:
-    return enumerated(f"{one:.2f}" for one in found)

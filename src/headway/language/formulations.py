@@ -8,7 +8,7 @@ from typing import Annotated
 from annotated_types import Ge, Le
 
 from headway.errors import require
-from headway.fields import allows, described
+from headway.fields import require_allowed
 from headway.language import names
 from headway.language.question import Question
 
@@ -387,7 +387,7 @@ def questions(
     kind = formulation(name)
     wanted = kind.default_depth if depth is None else depth
     kind.require(wanted, chains)
-    require(allows(Count, count), "n", count, described(Count))
+    require_allowed("n", count, Count)
     answers, about = kind.answers(chains), f"{name}/{wanted}/{chains}/{seed}"
 
     def numbered(number: int) -> Question:

@@ -8,7 +8,6 @@ import difflib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
@@ -91,7 +90,9 @@ class Hooked(nn.Module):
         with ExitStack() as stack:
             for names, edit in fwd_hooks:
                 for name in chosen(names, points):
-                    handle = points[name].register_forward_hook(partial(_call, edit))
+                    handle = points[name].register_forward_hook(
+                        lambda point, _, value, edit=edit: edit(value, point)
+                    )
                     stack.callback(handle.remove)
             yield
 
@@ -139,10 +140,6 @@ class Hooked(nn.Module):
         wanted: Names = (lambda _: True) if names is None else names
         outputs = self.run_with_hooks(inputs, [(wanted, keep)])
         return outputs, Cache(kept, list(self.hook_points()))
-
-
-def _call(edit: Edit, point: HookPoint, _: tuple[Tensor], value: Tensor) -> Tensor | None:
-    return edit(value, point)
 
 
 def chosen(names: Names, points: Collection[str]) -> list[str]:

@@ -162,6 +162,11 @@ class Interception(TorchFunctionMode):
         self.scores = WeakTensorKeyDictionary()
         """`Scores` that tensors belong to, up to the product with the values."""
 
+    @property
+    def sizes(self) -> list[tuple[int, int]]:
+        """Heads, and keys beside the positions, of every layer seen so far."""
+        return [(heads, max(keys - self.length, 0)) for heads, _, keys in self.shapes]
+
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:

@@ -92,7 +92,7 @@ class Tapped(nn.Module):
 
     @property
     def n_layers(self) -> int:
-        return self._known().n_layers
+        return len(self._known().places)
 
     @property
     def n_heads(self) -> int:
@@ -123,13 +123,11 @@ class Tapped(nn.Module):
             self._shape = _shape_of(self.module, inputs)
         from headway.models.interception import Interception
 
-        batch, length = inputs.shape[:2]
-        seen = Interception(tap, batch, length, self._shape.places, reads)
+        seen = Interception(tap, len(inputs), inputs.shape[1], self._shape.places, reads)
         output = intercepted(self.module, inputs, seen)
-        found = [(heads, max(keys - length, 0)) for heads, _, keys in seen.shapes]
         before = [(self.n_heads, self._shape.beside)] * self.n_layers
         field = "heads and keys beside the positions by layer"
-        require(found == before, field, found, f"{before}, as at first")
+        require(seen.sizes == before, field, seen.sizes, f"{before}, as at first")
         return output
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:

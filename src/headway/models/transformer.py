@@ -75,17 +75,10 @@ class Attention(nn.Module):
         scores = self.hook_attn_scores(scores if mask is None else scores + mask)
         return scores.softmax(-1, dtype=exact)
 
-    def moves(
-        self,
-    ) -> tuple[Float[Tensor, "head d_model d_model"], Float[Tensor, "head d_model"]]:
-        """The map from what a head reads to what it writes: W_O W_V, and the bias W_O b_V.
-
-        The bias of the output map is not in it, as it is there whatever heads do.
-        """
-        shape = (3, self.n_heads, self.d_head)
-        values, bias = self.qkv.weight.view(*shape, -1)[2], self.qkv.bias.view(shape)[2]
-        out = self.out.weight.view(-1, self.n_heads, self.d_head).transpose(0, 1)
-        return out @ values, (out @ bias[..., None])[..., 0]
+    def moves(self) -> Float[Tensor, "head d_model d_model"]:
+        """The maps from what heads read to what they write, W_O W_V, without the biases."""
+        values = self.qkv.weight.view(3, self.n_heads, self.d_head, -1)[2]
+        return self.out.weight.view(-1, self.n_heads, self.d_head).transpose(0, 1) @ values
 
 
 class MLP(nn.Module):
@@ -177,8 +170,6 @@ class Transformer(Hooked):
 
     mask: Tensor | None
     embed: nn.Linear | nn.Embedding
-    d_input: int
-    vocabulary: int | None
 
     def __init__(
         self,
@@ -207,7 +198,7 @@ class Transformer(Hooked):
         self.unembed = nn.Linear(config.d_model, d_target)
         future = torch.full((n_positions, n_positions), -math.inf).triu(1)
         self.register_buffer("mask", future if config.causal else None, persistent=False)
-        initialise(self, config, torch.Generator().manual_seed(seed))
+        initialise(self, torch.Generator().manual_seed(seed))
 
     def forward(
         self, inputs: Inputs, tap: Tap | None = None, layers: int | None = None
@@ -283,8 +274,9 @@ class Transformer(Hooked):
 
 
 @torch.no_grad()
-def initialise(model: nn.Module, config: TransformerConfig, generator: torch.Generator) -> None:
-    """Draws all weights of a `Transformer` afresh; biases 0, norms 1."""
+def initialise(model: Transformer, generator: torch.Generator) -> None:
+    """Draws all weights afresh; biases 0, norms 1."""
+    config = model.config
     for name, weight in model.named_parameters():
         inside = name.startswith("blocks.")
         if weight.ndim < 2:
@@ -305,52 +297,46 @@ def initialise(model: nn.Module, config: TransformerConfig, generator: torch.Gen
     if config.init == "gpt2_blocks":
         _around_blocks(model, generator)
     if config.init == "orthonormal":
-        _orthonormal(model, config, generator)
-    embed = model.get_submodule("embed")
-    if isinstance(embed, nn.Embedding) and config.embed_scale != 1:
-        embed.weight.mul_(config.embed_scale)
+        _orthonormal(model, generator)
+    if isinstance(model.embed, nn.Embedding) and config.embed_scale != 1:
+        model.embed.weight.mul_(config.embed_scale)
     if config.silent_above is not None:
-        for name, weight in model.get_submodule("blocks").named_parameters():
-            layer, part = name.split(".", 1)
-            if int(layer) >= config.silent_above and part in ("attn.out.weight", "mlp.down.weight"):
-                weight.zero_()
+        for block in model.layers[config.silent_above :]:
+            block.attn.out.weight.zero_()
+            if block.mlp is not None:
+                block.mlp.down.weight.zero_()
 
 
-def _around_blocks(model: nn.Module, generator: torch.Generator) -> None:
+def _around_blocks(model: Transformer, generator: torch.Generator) -> None:
     """Draws the linear maps into and out of the residual stream anew, as PyTorch draws them by
     default: weights and biases uniform within ±1/sqrt(fan-in)."""
-    for name in ("embed", "unembed"):
-        linear = model.get_submodule(name)
+    for linear in (model.embed, model.unembed):
         if isinstance(linear, nn.Linear):
             bound = linear.in_features**-0.5
             for weight in linear.parameters():
                 weight.uniform_(-bound, bound, generator=generator)
 
 
-def _orthonormal(model: nn.Module, config: TransformerConfig, generator: torch.Generator) -> None:
+def _orthonormal(model: Transformer, generator: torch.Generator) -> None:
     """Draws the embeddings of tokens and places anew, and the rows of the read-out: orthonormal.
     Every W_O that is not zero becomes such that what W_OV makes of embeddings is orthonormal to
     them all."""
-    named = dict(model.named_parameters())
-    tokens = not isinstance(model.get_submodule("embed"), nn.Linear)
-    allowed = "one other than orthonormal, which is for tasks of tokens by number"
-    require(tokens, "model.init", "orthonormal", allowed)
-    inner = config.n_heads * config.head_width
-    allowed = "model.d_model / model.n_heads, or none, with model.init = orthonormal"
-    require(inner == config.d_model, "model.d_head", config.d_head, allowed)
-    weights = [named[name] for name in ("embed.weight", "pos_embed.weight") if name in named]
-    count, width = sum(map(len, weights)), config.d_model
-    allowed = f"one other than orthonormal: width {width} has no room for {count} embeddings twice"
-    require(2 * count <= width, "model.init", "orthonormal", allowed)
+    config, width = model.config, model.config.d_model
+    places = () if model.pos_embed is None else (model.pos_embed.weight,)
+    weights = [model.embed.weight, *places]
+    count, inner = sum(map(len, weights)), config.n_heads * config.head_width
+    fits = isinstance(model.embed, nn.Embedding) and inner == width >= 2 * count
+    allowed = "one other than orthonormal, which is for tokens by number, heads together as wide as"
+    allowed += f" the model, and a width of at least twice the {count} embeddings"
+    require(fits, "model.init", "orthonormal", allowed)
     basis = nn.init.orthogonal_(torch.empty(width, width), generator=generator)
     drawn = basis[:count].split([len(weight) for weight in weights])
     for weight, rows in zip(weights, drawn, strict=True):
         weight.copy_(rows)
-    for layer in range(config.n_layers - 1):
-        value = named[f"blocks.{layer}.attn.qkv.weight"].chunk(3)[2]
-        out = named[f"blocks.{layer}.attn.out.weight"]
-        out.copy_(basis.roll(-count, 0).T @ basis @ value.T)
-    nn.init.orthogonal_(named["unembed.weight"], generator=generator)
+    for block in model.layers[:-1]:
+        value = block.attn.qkv.weight.chunk(3)[2]
+        block.attn.out.weight.copy_(basis.roll(-count, 0).T @ basis @ value.T)
+    nn.init.orthogonal_(model.unembed.weight, generator=generator)
 
 
 def _orthogonal(weight: Tensor, generator: torch.Generator) -> None:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -35,6 +36,8 @@ from headway.models.tapped import Tap, intercepted, output_of
 
 BITS, DRAWN = 5, 3
 """Bits of a position's number that make sets of positions; sets that are drawn if it has more."""
+SMALL = 1e-3
+"""The size below which what a weight multiplies is lost in rounding."""
 TAKES = {torch.Tensor.__getitem__, torch.index_select, torch.Tensor.index_select}
 """Operations that may take rows in another order."""
 
@@ -44,14 +47,12 @@ class Shape:
     """The attention of a module as a tap sees it.
 
     Attributes:
-        n_layers: attention calls in a pass.
-        n_heads: heads in each.
+        n_heads: heads in every attention call.
         beside: keys that are no position.
-        places: where the positions stand in the pattern of every layer.
+        places: where the positions stand in the pattern of every call.
         mixers: operations that mix positions beside attention.
     """
 
-    n_layers: int
     n_heads: int
     beside: int
     places: tuple[Place, ...]
@@ -74,11 +75,28 @@ def tried(module: nn.Module, inputs: Tensor) -> Shape:
     pair = inputs[:2] if len(inputs) > 1 else torch.cat([inputs, inputs.roll(1, 1)])
     output, seen, patterns = _recorded(module, pair)
     precision = max(torch.finfo(dtype).eps for dtype in {output.dtype, *seen.dtypes})
+
+    def repeats(count: int) -> bool:
+        try:
+            again, _, others = _recorded(module, pair[:count])
+        except HeadwayError:
+            return False
+        expected = [x[:count] for x in (output, *patterns)]
+        return _agree([x[:count] for x in (again, *others)], expected, precision)
+
     try:
-        return _shape_seen(module, pair, output, seen.shapes, precision)
+        return _shape_seen(module, pair, output, seen, precision)
     except HeadwayError:
-        _require_repeats(module, pair, [output, *patterns], precision)
-        raise
+        if repeats(1):
+            raise
+        why = (
+            "heads of {} cannot be told from sequences: the pattern of a sequence changes with the"
+            " rest of its batch"
+            if repeats(2)
+            else "{} keeps state between calls or draws at random: two calls with the same inputs"
+            " differ"
+        )
+        raise HeadwayError(why.format(type(module).__name__)) from None
 
 
 def _recorded(module: nn.Module, inputs: Tensor) -> tuple[Tensor, Interception, list[Tensor]]:
@@ -88,16 +106,12 @@ def _recorded(module: nn.Module, inputs: Tensor) -> tuple[Tensor, Interception, 
         patterns.append(pattern)
         return pattern
 
-    seen = Interception(record, inputs.shape[0], inputs.shape[1])
+    seen = Interception(record, len(inputs), inputs.shape[1])
     return intercepted(module, inputs, seen), seen, patterns
 
 
 def _shape_seen(
-    module: nn.Module,
-    pair: Tensor,
-    output: Tensor,
-    shapes: list[tuple[int, int, int]],
-    precision: float,
+    module: nn.Module, pair: Tensor, output: Tensor, seen: Interception, precision: float
 ) -> Shape:
     """The shape of a module that gave an output while the attention of its layers was seen."""
     name = type(module).__name__
@@ -107,8 +121,8 @@ def _shape_seen(
         plain = output_of(module, pair[:1])
     if not _agree([output[:1]], [plain], precision):
         raise HeadwayError(f"the output of {name} changes when its attention is computed openly")
-    trial = _Trial(module, pair[:1], precision, shapes)
-    if not shapes:
+    trial = _Trial(module, pair[:1], precision, seen.shapes)
+    if not seen.shapes:
         with _drawn(trial.zero):
             mixers = trial.others(())
         instead = f"; its positions reach one another by {', '.join(mixers)}" if mixers else ""
@@ -116,44 +130,10 @@ def _shape_seen(
             f"no attention was seen: {name} calls neither scaled_dot_product_attention nor a "
             f"softmax over keys{instead}"
         )
-    n_heads, length = shapes[0][0], pair.shape[1]
-    beside = max(shapes[0][2] - length, 0)
-    for layer, (heads, _, n_keys) in enumerate(shapes):
-        if heads != n_heads:
-            raise HeadwayError(
-                f"heads differ from layer to layer of {name}: {n_heads} in layer 0, {heads} in "
-                f"layer {layer}"
-            )
-        extra = max(n_keys - length, 0)
-        require(extra == beside, f"keys beside the positions in layer {layer}", extra, f"{beside}")
+    field = f"heads and keys beside the positions by layer of {name}"
+    require(len({*seen.sizes}) == 1, field, seen.sizes, "the same in every layer")
     with _drawn(trial.zero):
-        return Shape(len(shapes), n_heads, beside, *trial.placed())
-
-
-def _require_repeats(
-    module: nn.Module, pair: Tensor, found: list[Tensor], precision: float
-) -> None:
-    """Makes sure that a module gives an output and patterns again, and for a sequence alone."""
-    name = type(module).__name__
-    if not _repeats(module, pair[:1], [x[:1] for x in found], precision):
-        if not _repeats(module, pair, found, precision):
-            raise HeadwayError(
-                f"{name} keeps state between calls or draws at random: two calls with the same "
-                "inputs differ"
-            )
-        raise HeadwayError(
-            f"heads of {name} cannot be told from sequences: the pattern of a sequence changes "
-            "with the rest of its batch"
-        )
-
-
-def _repeats(module: nn.Module, inputs: Tensor, expected: list[Tensor], precision: float) -> bool:
-    """Tell whether a module gives an output and patterns again."""
-    try:
-        output, _, patterns = _recorded(module, inputs)
-    except HeadwayError:
-        return False
-    return _agree([output, *patterns], expected, precision)
+        return Shape(*seen.sizes[0], *trial.placed())
 
 
 class _Trial:
@@ -175,7 +155,7 @@ class _Trial:
     ):
         self.module, self.name = module, type(module).__name__
         self.length, self.shapes = one.shape[1], shapes
-        self.tolerance = precision ** (2 / 3)
+        self.same = partial(_same, tolerance=precision ** (2 / 3))
         self.is_partial = any(min(shape[1:]) < self.length for shape in shapes)
         self.is_blind = True
         """True until an output was seen that depends on the inputs."""
@@ -197,7 +177,8 @@ class _Trial:
         all, and the others to all but these."""
         self.alone[-2:] = ~(~sets[0][:, None] & sets[0])
         # Weights that are zero before training would hide what they are going to let through.
-        self.zero = [w for w in weights if w.is_floating_point() and w.numel() and _is_zero(w)]
+        numbers = [weight for weight in weights if weight.is_floating_point() and weight.numel()]
+        self.zero = [weight for weight in numbers if weight.abs().max() < SMALL]
 
     def placed(self) -> tuple[tuple[Place, ...], tuple[str, ...]]:
         """The places of positions in the patterns, and the operations that mix them otherwise."""
@@ -283,13 +264,6 @@ class _Trial:
             return torch.equal(exchanged, self.exchanged[self.sets, :, None] & differs)
         both = exchanged.any(-1) & (differs & ~exchanged).any(-1)
         return not ((has_all or self.is_partial) and bool(both.any()))
-
-    def same(self, found: Tensor, expected: Tensor) -> Tensor:
-        """Tell which numbers are equal, compared with the largest of their column."""
-        sizes = expected.abs().nan_to_num(0.0, 0.0, 0.0)
-        close = self.tolerance * (sizes.flatten(0, -2).amax(0) if sizes.ndim > 1 else sizes)
-        apart = (found - expected).abs().nan_to_num(torch.inf, torch.inf) > close
-        return ~apart | (found == expected) | (found.isnan() & expected.isnan())
 
     def mixed(self, found: Tensor, one: Tensor, other: Tensor) -> Tensor:
         """Tell which numbers belong to neither of two sequences."""
@@ -418,12 +392,10 @@ class _Trace(Interception):
 @contextmanager
 def _drawn(weights: Sequence[Tensor]) -> Iterator[None]:
     """Within it, weights have small random values in the place of their own."""
-    own = [weight.data for weight in weights]
-    sizes = [weight.numel() for weight in weights]
-    noise = 0.1 * torch.randn(sum(sizes), generator=torch.Generator().manual_seed(0))
+    own, generator = [weight.data for weight in weights], torch.Generator().manual_seed(0)
     try:
-        for weight, drawn in zip(weights, noise.split(sizes), strict=True):
-            weight.data = drawn.reshape(weight.shape).to(weight)
+        for weight in weights:
+            weight.data = 0.1 * torch.randn(weight.shape, generator=generator).to(weight)
         yield
     finally:
         for weight, data in zip(weights, own, strict=True):
@@ -436,11 +408,9 @@ def _fixed(allowed: Bool[Tensor, "case position position"]) -> Tap:
     even = (allowed / allowed.sum(-1, keepdim=True).clamp(min=1))[:, None]
 
     def tap(_: int, own: Tensor) -> Tensor:
-        pattern = even
-        if count := own.shape[-1] - even.shape[-1]:
-            beside = even.amax(-1, keepdim=True).expand(*even.shape[:-1], count)
-            pattern = torch.cat([even, beside], -1)
-        return pattern.to(own.dtype).expand_as(own)
+        count = own.shape[-1] - even.shape[-1]
+        beside = even.amax(-1, keepdim=True).expand(*even.shape[:-1], count)
+        return torch.cat([even, beside], -1).to(own.dtype).expand_as(own)
 
     return tap
 
@@ -514,21 +484,18 @@ def _starts(count: int, length: int) -> list[int]:
     return [0] if count == length else [0, LAST, *between]
 
 
-def _is_zero(weight: Tensor) -> bool:
-    """Tell whether all of a weight is so small that what it multiplies is lost in rounding."""
-    small = 1e-3
-    return abs(weight.reshape(-1)[0].item()) < small and weight.abs().max().item() < small
-
-
 def _agree(found: list[Tensor], expected: list[Tensor], precision: float) -> bool:
     """Tell whether results are the same to half of the digits that a precision has."""
     return len(found) == len(expected) and all(
         one.shape == other.shape
-        and torch.allclose(one, other, rtol=0.0, atol=_size(other) * precision**0.5, equal_nan=True)
+        and _same(one.reshape(-1, 1), other.reshape(-1, 1), precision**0.5).all()
         for one, other in zip(found, expected, strict=True)
     )
 
 
-def _size(x: Tensor) -> float:
-    """The largest of all finite numbers."""
-    return x.abs().nan_to_num(0.0, 0.0, 0.0).max().item() if x.numel() else 0.0
+def _same(found: Tensor, expected: Tensor, tolerance: float) -> Tensor:
+    """Tell which numbers are equal, compared with the largest of their column."""
+    sizes = expected.abs().nan_to_num(0.0, 0.0, 0.0)
+    close = tolerance * (sizes.flatten(0, -2).amax(0) if sizes.ndim > 1 else sizes)
+    apart = (found - expected).abs().nan_to_num(torch.inf, torch.inf) > close
+    return ~apart | (found == expected) | (found.isnan() & expected.isnan())

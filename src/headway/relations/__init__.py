@@ -1,22 +1,17 @@
 """Relations, which heads may look along: roles of a task, and relations composed of few words."""
 
-from headway.relations.composed import Composed, Related
-from headway.relations.edges import (
-    NO_KEY,
-    Edges,
-    between_roles,
-    general_relations,
-    own_position,
-    previous_token,
-)
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "NO_KEY",
-    "Composed",
-    "Edges",
-    "Related",
-    "between_roles",
-    "general_relations",
-    "own_position",
-    "previous_token",
-]
+from headway.late import late
+
+if TYPE_CHECKING:
+    from headway.relations.composed import Composed as Composed
+    from headway.relations.composed import Related as Related
+    from headway.relations.edges import NO_KEY as NO_KEY
+    from headway.relations.edges import Edges as Edges
+    from headway.relations.edges import between_roles as between_roles
+    from headway.relations.edges import general_relations as general_relations
+    from headway.relations.edges import own_position as own_position
+    from headway.relations.edges import previous_token as previous_token
+
+__all__, __getattr__, __dir__ = late(__name__)

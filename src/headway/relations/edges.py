@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headway.paths import OTHERS, Relation
+from headway.relations.paths import OTHERS, Relation
 
 NO_KEY = -1
 """In `Edges`, a row that a sequence does not have, or a key that a row does not have."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from headway.circuits import ABLATIONS
 from headway.circuits.flows import lost_without
 from headway.circuits.roles import joins_roles, places, symbol_order
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.report import schema
 from headway.report.findings import Findings
 from headway.report.labels import typeset
@@ -66,7 +66,7 @@ def circuit_data(
             without=[] if history is None else at_steps(findings, history.loss_without, steps),
             emerged=history and history.emerged,
             needed=history and history.needed,
-            lost=[] if rest is None else list(map(path_key, rest.paths)),
+            lost=[] if rest is None else list(map(path_key, rest.unfound + rest.lacking)),
             answers=[] if rest is None else list(map(typeset, rest.answers)),
         )
 

@@ -16,7 +16,7 @@ from headway.circuits.mechanism import KnockOut
 from headway.circuits.roles import chain_letter, places, position_labels
 from headway.circuits.subject import with_tap
 from headway.models import attention_patterns
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.report import schema
 from headway.report.findings import EXAMPLES, Findings
 from headway.report.labels import typeset

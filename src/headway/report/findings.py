@@ -20,7 +20,7 @@ from headway.circuits.discovery import standing_of
 from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.circuits.flows import Least
 from headway.errors import HeadwayError, require
-from headway.paths import AttentionPath as AttentionPath
+from headway.relations.paths import AttentionPath as AttentionPath
 from headway.report.labels import typeset
 from headway.tasks import Batch, Task
 from headway.text import command

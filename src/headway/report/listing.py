@@ -20,7 +20,8 @@ from headway.report.schema import ListedGroup, ListedRun, ListPage
 from headway.text import counted
 from headway.training import Run
 from headway.training.config import Elsewhere
-from headway.training.files import clear_content_errors, first_line
+from headway.training.files import clear_content_errors
+from headway.userfile import described
 
 POINTS, DRAWN = 48, 60
 """The most evaluations in a small curve, and runs in a list that shows their circuits."""
@@ -124,7 +125,7 @@ def listed(entry: Entry, drawn: bool) -> ListedRun:
     except HeadwayError as error:
         why = str(error)
     except Exception as error:
-        why = f"{entry.folder}: {type(error).__name__}: {first_line(error)}"
+        why = f"{entry.folder}: {described(error)}"
     return replace(unread, message=plain(why))
 
 

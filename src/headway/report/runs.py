@@ -141,7 +141,7 @@ def _headline(found: Runs) -> Iterator[str]:
         faithful, least = sum(d.faithful for d in circuits), {m.least for m in members}
         heads = _between(len(d.circuit.useful_heads) for d in circuits)
         layers = _between(len(d.circuit.useful_layers) for d in circuits)
-        against = f" ({least.pop().words})" if len(least) == 1 else ""
+        against = f" (flow minimum: {least.pop().cell})" if len(least) == 1 else ""
         yield (
             f"Of {counted(len(circuits), 'circuit')} {faithful} {'is' if faithful == 1 else 'are'}"
             f" faithful; they take {heads} heads in {layers} layers{against}."

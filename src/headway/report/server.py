@@ -15,7 +15,7 @@ from headway.report.listing import link
 from headway.report.page import app, html, policy
 from headway.report.schema import to_json
 from headway.report.watch import NOUNS, Kind, Watch, decoded
-from headway.training.files import first_line
+from headway.userfile import described
 
 ADDRESS = "127.0.0.1"
 
@@ -100,8 +100,7 @@ class Handler(BaseHTTPRequestHandler):
         except HeadwayError as error:
             reply = _line(HTTPStatus.NOT_FOUND, str(error))
         except Exception as error:
-            why = f"{type(error).__name__}: {first_line(error)}"
-            reply = _line(HTTPStatus.INTERNAL_SERVER_ERROR, why)
+            reply = _line(HTTPStatus.INTERNAL_SERVER_ERROR, described(error))
         self._answer(reply)
 
     do_HEAD = do_GET  # noqa: N815

@@ -23,8 +23,9 @@ from headway.report.run import run_page
 from headway.report.runs import runs_page
 from headway.report.schema import Page
 from headway.training import Run
-from headway.training.files import clear_io_errors, first_line, is_held, is_there
+from headway.training.files import clear_io_errors, is_held, is_there
 from headway.training.finding import PLAN, leads_out, run_folders
+from headway.userfile import described
 
 KEPT, LISTED = 32, 10_000
 """The most pages, and lines of the list, that are kept for the next request."""
@@ -104,10 +105,8 @@ class Watch:
         try:
             with self._list_lock if shown.kind == "list" else self._lock:
                 return True, self._kept(shown)
-        except HeadwayError as error:
-            known, why = True, str(error)
         except Exception as error:
-            known, why = False, f"{type(error).__name__}: {first_line(error)}"
+            known, why = isinstance(error, HeadwayError), described(error)
         return known, nothing("/".join(shown.name), why, shown.version)
 
     def close(self, seconds: float = 5.0) -> None:

@@ -6,7 +6,7 @@ import anywidget
 import traitlets
 
 from headway.errors import require
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.report.cells import picture
 from headway.report.circuit import path_key
 from headway.report.findings import Findings

@@ -4,8 +4,6 @@ from headway.late import late
 from headway.sweeps.depend import clamped_plan as clamped_plan
 from headway.sweeps.depend import depend as depend
 from headway.sweeps.engines import Engine as Engine
-from headway.sweeps.engines import LocalEngine as LocalEngine
-from headway.sweeps.engines import Work as Work
 from headway.sweeps.engines import carry_out as carry_out
 from headway.sweeps.on_ray import RayEngine as RayEngine
 from headway.sweeps.plan import Plan as Plan

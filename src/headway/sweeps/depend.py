@@ -7,7 +7,7 @@ from pathlib import Path
 from headway.circuits import saved_discovery
 from headway.circuits.dependence import Dependence, Watch, dependence
 from headway.errors import HeadwayError, require
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.sweeps.engines import Engine
 from headway.sweeps.plan import Plan
 from headway.sweeps.sweep import SweepWatch, sweep
@@ -90,11 +90,6 @@ def clamped_plan(
         allowed = f"one of the circuit{kept}: {', '.join(map(str, circuit))}"
         require(path in circuit, "path", str(path), allowed)
     most = schedule(run) if steps is None else steps
-    require(most >= 1, "steps", most, "a whole number of at least 1")
-    require(0 <= after < most, "after", after, f"from 0 to {most - 1}: trainings take {most} steps")
-    if until is not None:
-        allowed = f"from {after + 1} to {most}: trainings take {most} steps"
-        require(after < until <= most, "until", until, allowed)
     cooldown = min(free.cooldown_steps, most)
     training = replace(free, steps=most, cooldown_steps=cooldown, patience=0)
     training = replace(training, clamped_after=after, clamped_until=until)

@@ -5,20 +5,23 @@ import os
 import socket
 import sys
 from collections.abc import Sequence
-from concurrent.futures import BrokenExecutor, Future
+from concurrent.futures import Future
+from pathlib import Path
 from typing import Any, Self
 
 from headway.errors import HeadwayError, require
-from headway.sweeps.engines import Engine, Work, carry_out, cores
-from headway.training.files import first_line, is_there
-from headway.userfile import described
+from headway.sweeps.engines import Engine, carry_out, cores
+from headway.tasks.registry import own_source
+from headway.training import RunConfig
+from headway.training.files import is_there
+from headway.userfile import Source, described
 
 REACH = 5.0
 """Seconds that a cluster's address may take to answer."""
 
 
 class RayEngine(Engine):
-    """Work as tasks of a Ray cluster, each with as many CPUs as its runs have threads.
+    """Runs as tasks of a Ray cluster, each with as many CPUs as its runs have threads.
 
     Tasks write to the sweep's folder, which the nodes must share.
 
@@ -39,8 +42,7 @@ class RayEngine(Engine):
         share = 0 if gpus_per_run is None else gpus_per_run
         fits = 0 <= share <= 1 or (share > 1 and share % 1 == 0)
         require(fits, "gpus_per_run", gpus_per_run, "from 0 to 1, or a whole number")
-        self.address, self.gpus_per_run = address, gpus_per_run
-        self._tasks: list[Any] = []
+        self.address, self.gpus_per_run, self._tasks = address, gpus_per_run, list[Any]()
 
     def __enter__(self) -> Self:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -62,7 +64,7 @@ class RayEngine(Engine):
             if self._ours:
                 ray.init(address=address, **options)
         except (ConnectionError, RuntimeError, ValueError, TimeoutError, OSError) as error:
-            raise HeadwayError(f"cannot use Ray at {address}: {first_line(error)}") from None
+            raise HeadwayError(f"cannot use Ray at {address}: {described(error)}") from None
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -73,9 +75,9 @@ class RayEngine(Engine):
         if self._ours:
             self._ray.shutdown()
 
-    def places(self, work: Work) -> int:
-        """The number of such works that may be carried out side by side (see `Engine`)."""
-        asked = self._resources(work)
+    def places(self, config: RunConfig) -> int:
+        """The number of such runs that may go on side by side (see `Engine`)."""
+        asked = self._resources(config)
         nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         each = [
             min(int(node.get(kind, 0.0) / count) for kind, count in asked.items() if count)
@@ -83,52 +85,48 @@ class RayEngine(Engine):
         ]
         if not any(each):
             raise HeadwayError(
-                f"{work.folder.name} asks for {asked['CPU']:g} CPUs and {asked['GPU']:g} GPUs"
-                " (threads, --gpus-per-run): no node of the cluster has both"
+                f"a run asks for {asked['CPU']:g} CPUs and {asked['GPU']:g} GPUs (threads,"
+                " --gpus-per-run): no node of the cluster has both"
             )
         return self.workers or sum(each)
 
-    def submit(self, work: Work) -> Future[str | None]:
-        """Lets a process carry out work (see `Engine`)."""
+    def submit(self, folder: Path, config: RunConfig) -> Future[str | None]:
+        """Lets a process carry out a run (see `Engine`)."""
+        asked, trusted = self._resources(config), own_source(type(config.task))
         # Ray would try a task that is killed for its memory without end.
-        asked = self._resources(work)
         options = {"num_cpus": asked["CPU"], "num_gpus": asked["GPU"], "max_retries": 0}
-        self._tasks.append(self._ray.remote(**options)(on_node).remote(work, sys.argv))
-        future = Future[str | None]()
-        self._tasks[-1].future().add_done_callback(lambda done: self._pass_on(done, future))
-        return future
+        self._tasks.append(self._ray.remote(**options)(on_node).remote(folder, trusted, sys.argv))
+        return self._answers.submit(self._answer, self._tasks[-1])
 
-    def _pass_on(self, done: Future[str | None], future: Future[str | None]) -> None:
-        error = done.exception()
-        if error is None:
-            future.set_result(done.result())
-        elif isinstance(error, self._ray.exceptions.RayTaskError):
+    def _answer(self, task: Any) -> str | None:
+        try:
+            return self._ray.get(task)
+        except self._ray.exceptions.RayTaskError as error:
             cause = getattr(error, "cause", None) or error
             why = f"the cluster cannot run headway: {described(cause)}"
-            future.set_exception(HeadwayError(cause if type(cause) is HeadwayError else why))
-        else:
-            future.set_exception(BrokenExecutor(type(error).__name__))
+            raise HeadwayError(cause if type(cause) is HeadwayError else why) from None
+        except self._ray.exceptions.RayError:
+            raise EOFError from None
 
-    def _resources(self, work: Work) -> dict[str, float]:
-        gpus = self.gpus_per_run
-        if gpus is None:
-            gpus = 1.0 if work.device.startswith("cuda") else 0.0
-        return {"CPU": float(work.threads), "GPU": gpus}
+    def _resources(self, config: RunConfig) -> dict[str, float]:
+        share = 1.0 if config.device.startswith("cuda") else 0.0
+        gpus = share if self.gpus_per_run is None else self.gpus_per_run
+        return {"CPU": float(config.threads), "GPU": gpus}
 
 
-def on_node(work: Work, command: Sequence[str]) -> str | None:
-    """Carries out work on a node, as if it were the process with this command line.
+def on_node(folder: Path, trusted: Source | None, command: Sequence[str]) -> str | None:
+    """Carries out a run on a node, as if it were the process with this command line.
 
     Raises:
         HeadwayError: if the sweep's folder is not to be seen there.
     """
-    if not is_there(work.folder):
+    if not is_there(folder):
         raise HeadwayError(
-            f"{work.folder.parent} is not the same folder on all nodes of the cluster: put the"
-            " sweep into one that they share"
+            f"{folder.parent} is not the same folder on all nodes of the cluster: put the sweep"
+            " into one that they share"
         )
     sys.argv = [*command]
-    return carry_out(work)
+    return carry_out(folder, trusted)
 
 
 def require_reachable(address: str) -> None:

@@ -7,25 +7,31 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import PlainSerializer, PlainValidator
 
 from headway import userfile
-from headway.changes import (
-    Base,
-    Carried,
-    base_of,
-    configured,
-    hints_in,
-    is_file,
-    whole_names,
-)
+from headway.changes import Base, Carried, base_of, configured, hints_in, is_file, whole_names
 from headway.errors import HeadwayError, require, shown
-from headway.fields import MOST, said, short_names, texts_of, values_of, varied
+from headway.fields import (
+    MOST,
+    found_in,
+    said,
+    short_names,
+    texts_of,
+    to_json,
+    values_of,
+    varied,
+)
 from headway.reading import is_folder
 from headway.training import RECIPES, RunConfig, from_dict, to_dict
-from headway.training.config import FORMAT, flat
+from headway.training.config import flat
 from headway.training.files import is_there, read_json
 from headway.training.finding import PLAN
+
+NAME = re.compile(rf"(?!\.|{PLAN}$)[^/\\]{{1,200}}")
+"""Names that a run's folder can have."""
 
 LONGEST = 120
 """The most characters in a name that is made here."""
@@ -57,8 +63,16 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """The plan as plain JSON data."""
-        runs = {name: to_dict(config) for name, config in self.runs.items()}
-        return {"format": FORMAT, "name": self.name, "runs": runs}
+        return to_json(PlanFile(1, self.name, self.runs))
+
+
+@dataclass(frozen=True)
+class PlanFile:
+    """The content of `plan.json`."""
+
+    format: Literal[1]
+    name: str
+    runs: dict[str, Annotated[RunConfig, PlainValidator(from_dict), PlainSerializer(to_dict)]]
 
 
 def grid(base: str | RunConfig | Callable[..., RunConfig], axes: Axes) -> Plan:
@@ -137,17 +151,9 @@ def file_name(text: str) -> str:
 
 def require_name(name: Any) -> None:
     """Raises `HeadwayError` unless a run's folder can have a name."""
-    require(
-        isinstance(name, str)
-        and 0 < len(name.encode(errors="replace")) <= 200
-        and name.isprintable()
-        and not re.search(r"[/\\]", name)
-        and not name.startswith(".")
-        and name != PLAN,
-        "a run's name",
-        name,
-        "a folder's name: no slash, no dot in front, at most 200 bytes",
-    )
+    fits = isinstance(name, str) and name.isprintable() and NAME.fullmatch(name) is not None
+    allowed = "a folder's name: no slash, no dot in front, at most 200 characters"
+    require(fits, "a run's name", name, allowed)
 
 
 def load_plan(source: str | Path, texts: Sequence[str] = ()) -> Plan:
@@ -215,16 +221,8 @@ def read_plan(folder: Path) -> Plan:
             not trust.
     """
     file = folder / PLAN
-    data = read_json(file)
-    require(isinstance(data, dict), str(file), data, "an object of fields")
-    version, name, runs = (data.get(field) for field in ("format", "name", "runs"))
-    require(version == FORMAT, f"{file}: format", version, str(FORMAT))
-    require(isinstance(name, str), f"{file}: name", name, "text")
-    require(isinstance(runs, dict), f"{file}: runs", runs, "an object of configs")
-    try:
-        return Plan(name, {run: from_dict(config) for run, config in runs.items()})
-    except HeadwayError as error:
-        raise HeadwayError(f"{file}: {error}") from None
+    found = found_in(PlanFile, read_json(file), str(file))
+    return Plan(found.name, found.runs)
 
 
 def default_folder(source: str | Path, plan: Plan, texts: Sequence[str] = ()) -> Path:

@@ -4,8 +4,9 @@ import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -14,16 +15,16 @@ from filelock import FileLock
 from headway.errors import HeadwayError
 from headway.fields import found_in, said
 from headway.reading import parsed
-from headway.sweeps.engines import Engine, LocalEngine, Work
+from headway.sweeps.engines import Engine
 from headway.sweeps.plan import Plan, default_folder, load_plan, read_plan
 from headway.tasks.checking import require_sound
 from headway.tasks.registry import change_of, keep
 from headway.training import Run, RunConfig
 from headway.training.config import flat
-from headway.training.data import n_weights
 from headway.training.files import clear_io_errors, is_there, read_json, whole_lines, write_json
 from headway.training.finding import PLAN
 from headway.training.folder import Evaluation, RunFolder
+from headway.training.size import n_weights
 
 State = Literal["waiting", "running", "elsewhere", "done", "failed"]
 
@@ -161,60 +162,60 @@ def sweep(
     for config in plan.runs.values():
         require_sound(config.task)
     place = Path(folder) if folder is not None else default_folder(source, plan)
-    with engine if engine is not None else LocalEngine() as engine:
+    with engine if engine is not None else Engine() as engine:
         begin(place, plan)
-        return Carrier(place.absolute(), plan, engine, retry_failed, watch).carry_out()
+        watch = watch if watch is not None else lambda board, name: None
+        return Carrier(place.absolute(), plan.runs, engine, retry_failed, watch).carry_out()
 
 
+@dataclass(frozen=True)
 class Carrier:
-    """Gives an engine what is not done of a plan, and follows it in the run folders.
+    """Gives an engine what is not done of a plan, and follows it in the run folders."""
 
-    Args:
-        folder: of the sweep.
-        plan: that is carried out.
-        engine: that computes.
-        retry_failed: whether runs that have failed are tried again.
-        watch: called with every change.
-    """
-
-    def __init__(
-        self,
-        folder: Path,
-        plan: Plan,
-        engine: Engine,
-        retry_failed: bool,
-        watch: SweepWatch | None,
-    ):
-        self.configs, self.engine, self.retry_failed = plan.runs, engine, retry_failed
-        self.folders = {name: folder / name for name in plan.runs}
-        there = {name: standing(path) for name, path in self.folders.items() if is_there(path)}
-        begun = {name: Standing(step=one.step) for name, one in there.items() if self.is_open(one)}
-        self.board = Board(plan.runs, there | begun)
-        self.watch = watch if watch is not None else lambda board, name: None
-        self.running: dict[Future[str | None], str] = {}
-        self.losses = Counter[str]()
+    folder: Path
+    configs: Mapping[str, RunConfig]
+    engine: Engine
+    retry_failed: bool
+    watch: SweepWatch
 
     def carry_out(self) -> Board:
         """Carries out all that is to be done; how every run has ended."""
-        self.watch(self.board, None)
-        while self.running or self.board.ended < len(self.board.runs):
-            for name in [*self.board.named("waiting"), *self.board.named("elsewhere")]:
-                work = Work.of(self.folders[name], self.configs[name])
-                if len(self.running) >= self.engine.places(work):
+        board, running, losses = self.board, dict[Future[str | None], str](), Counter[str]()
+        self.watch(board, None)
+        while running or board.ended < len(board.runs):
+            for name in [*board.named("waiting"), *board.named("elsewhere")]:
+                if len(running) >= self.engine.places(self.configs[name]):
                     break
                 if self.is_free(name):
-                    self.running[self.engine.submit(work)] = name
-            if not self.running:
+                    work = self.engine.submit(self.folder / name, self.configs[name])
+                    running[work] = name
+            if not running:
                 time.sleep(TICK)
-            for future in wait(self.running, TICK, FIRST_COMPLETED).done:
-                self.settle(self.running.pop(future), future)
-            for name in self.running.values():
+            for work in wait(running, TICK, FIRST_COMPLETED).done:
+                name = running.pop(work)
+                try:
+                    self.settle(name, work.result())
+                except (EOFError, OSError):
+                    losses[name] += 1
+                    if losses[name] == TRIES:
+                        self.settle(name, f"{LOST}, {TRIES} times")
+                    else:
+                        self.tell(name, Standing(step=board.runs[name].step, message=LOST))
+            for name in running.values():
                 with contextlib.suppress(HeadwayError):  # which its process meets too, and tells
-                    there = standing(self.folders[name])
+                    there = standing(self.folder / name)
                     if there.state == "done" or (there.state == "running" and there.step):
                         self.tell(name, there)
-            self.watch(self.board, None)
-        return self.board
+            self.watch(board, None)
+        return board
+
+    @cached_property
+    def board(self) -> Board:
+        """How all runs stand; at first, as their folders say."""
+        folders = {name: self.folder / name for name in self.configs}
+        there = {name: standing(path) for name, path in folders.items() if is_there(path)}
+        begun = {name: Standing(step=one.step) for name, one in there.items() if self.is_open(one)}
+        return Board(self.configs, there | begun)
 
     def is_open(self, there: Standing) -> bool:
         """Tell whether a run in this state is still to be done, or to be tried again."""
@@ -222,7 +223,7 @@ class Carrier:
 
     def is_free(self, name: str) -> bool:
         """Tell whether a run, whose folder is made if it is not there, can be gone on with now."""
-        folder = self.folders[name]
+        folder = self.folder / name
         try:
             if not is_there(folder):
                 Run.create(folder, self.configs[name])
@@ -238,28 +239,14 @@ class Carrier:
         self.tell(name, there)
         return is_free
 
-    def settle(self, name: str, future: Future[str | None]) -> None:
-        """Takes note of what became of a run: done, failed, lost, or another process has it.
-
-        One whose process has ended is resumed, or given up.
-        """
+    def settle(self, name: str, failure: str | None) -> None:
+        """Takes note of what became of a run: done, failed, or another process has it."""
         try:
-            failure = future.result()
-        except BrokenExecutor:
-            self.losses[name] += 1
-            if self.losses[name] < TRIES:
-                self.tell(name, Standing(step=self.board.runs[name].step, message=LOST))
-                return
-            failure = f"{LOST}, {TRIES} times"
-        if failure is not None:
-            with contextlib.suppress(HeadwayError):  # the board tells it all the same
-                RunFolder(self.folders[name]).fail(failure)
-            self.tell(name, Standing("failed", message=failure))
-            return
-        try:
-            there = standing(self.folders[name])
-        except HeadwayError as error:
-            there = Standing("failed", message=str(error))
+            if failure is not None:
+                RunFolder(self.folder / name).fail(failure)
+            there = standing(self.folder / name)
+        except HeadwayError as error:  # which the board tells alone
+            there = Standing("failed", message=failure or str(error))
         self.tell(name, there if there.has_ended else Standing("elsewhere", there.step))
 
     def tell(self, name: str, now: Standing) -> None:

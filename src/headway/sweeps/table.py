@@ -11,7 +11,7 @@ from headway.changes import annotations
 from headway.errors import HeadwayError, require
 from headway.fields import hints_of, named, said, split, values_of
 from headway.tasks import KINDS
-from headway.tasks.registry import offered
+from headway.tasks.registry import OFFERED
 from headway.training import Run, fast
 from headway.training.config import flat
 from headway.training.files import clear_content_errors, write_whole
@@ -19,6 +19,7 @@ from headway.training.finding import run_folders
 
 Row = dict[str, Any]
 STATUSES = ("done", "failed", "running", "stopped", "unreadable")
+FIGURES = ("step", "val_loss", "test_loss", "seconds")
 FORMATS = (".csv", ".json")
 
 
@@ -58,27 +59,23 @@ def row_of(folder: Path) -> Row:
     row: Row = {"name": folder.name, "folder": str(folder)}
     try:
         run = Run.open(folder)
-        outcome, metrics, status = run.outcome() or {}, run.metrics(), run.status
-        given_up, found = outcome.get("given_up") or [], run.read("circuit.json")
-        last = metrics[-1] if metrics else {}
+        outcome, metrics, found = run.outcome() or {}, run.metrics(), run.read("circuit.json")
+        last = {name: value for name, value in outcome.items() if value is not None}
+        last = {"step": 0, **(metrics[-1] if metrics else {}), **last}
         with clear_content_errors(folder / "circuit.json"):
             heads = None if found is None else int(found["useful_heads"])
         with clear_content_errors(folder / "outcome.json"):
-            spent = sum(attempt["step"] for attempt in given_up)
-            partial = outcome.get("partial") or last.get("partial") or {}
+            given_up = last.get("given_up", [])
             return {
                 **row,
-                "status": status,
-                "message": outcome.get("message"),
+                "status": run.status,
+                "message": last.get("message"),
                 **flat(run.config),
-                "step": outcome.get("step", last.get("step", 0)),
-                "val_loss": outcome.get("val_loss", last.get("val_loss")),
-                "test_loss": outcome.get("test_loss"),
-                "seconds": outcome.get("seconds", last.get("seconds")),
-                "given_up_steps": spent,
+                **{name: last.get(name) for name in FIGURES},
+                "given_up_steps": sum(attempt["step"] for attempt in given_up),
                 "attempts": len(given_up) + 1,
                 "useful_heads": heads,
-                **{f"partial.{hop}": loss for hop, loss in partial.items()},
+                **{f"partial.{hop}": loss for hop, loss in last.get("partial", {}).items()},
             }
     except HeadwayError as error:
         return {**row, "status": "unreadable", "message": str(error)}
@@ -111,7 +108,7 @@ def write_table(file: str | Path, rows: Sequence[Row]) -> None:
 
 def _annotations() -> dict[str, Any]:
     """The annotation of every field by which rows are chosen: those of all tasks known."""
-    found = {"task.kind": Literal[*offered()], **annotations(fast())}
+    found = {"task.kind": Literal[*OFFERED], **annotations(fast())}
     for task in KINDS.values():
         for name, hint in hints_of(task).items():
             found[f"task.{name}"] = hint | found.get(f"task.{name}", hint)

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from headway.errors import HeadwayError
-from headway.paths import NAME, Relation
 from headway.relations.edges import NO_KEY, Edges
+from headway.relations.paths import NAME, Relation
 from headway.tasks.base import Batch, Task
 from headway.tasks.registry import KINDS, task_from_json, task_to_json
 from headway.tasks.targets import IGNORE_INDEX, Tokens, Vectors

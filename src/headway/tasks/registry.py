@@ -4,9 +4,10 @@ import dataclasses
 import inspect
 import re
 import typing
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from headway import userfile
@@ -17,11 +18,44 @@ from headway.userfile import Source
 if TYPE_CHECKING:
     from headway.tasks.base import Task
 
-GROUP = "headway.tasks"
-"""The entry points by which an installed package offers tasks."""
+T = TypeVar("T")
+
+
+class Offered(Mapping[str, T]):
+    """Things by name: those that are known, and those that packages offer by entry points, which
+    are imported when they are asked for.
+
+    Args:
+        group: of the entry points.
+        field: that names one in a config, for errors.
+        known: those that are known from the start; more may be put in.
+    """
+
+    def __init__(self, group: str, field: str, known: dict[str, T] | None = None):
+        self.group, self.field, self.known = group, field, {} if known is None else known
+
+    def __getitem__(self, name: str) -> T:
+        if name in self.known:
+            return self.known[name]
+        point = userfile.installed(self.group)[name]
+        try:
+            return self.known.setdefault(name, point.load())
+        except Exception as error:  # whatever a package may raise
+            where = f"{self.field} = {name!r}: the entry point {point.value}"
+            raise HeadwayError(f"{where} fails: {userfile.described(error)}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self.known, **userfile.installed(self.group)})
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
 
 KINDS: dict[str, type["Task"]] = {}
 """Every task that is known so far, by its kind; of files that define one kind, the last loaded."""
+
+OFFERED = Offered("headway.tasks", "task.kind", KINDS)
+"""Every task that can be named: those known so far, and those of packages."""
 
 _registered: WeakSet[type["Task"]] = WeakSet()
 
@@ -35,8 +69,7 @@ def register(cls: type["Task"]) -> None:
     """
     for name, hint in inspect.get_annotations(cls).items():
         if name not in cls.__dict__ and typing.get_origin(hint) is not typing.ClassVar:
-            where = f"{cls.__name__}.{name}"
-            raise HeadwayError(f"{where} has no default: every field of a task needs one")
+            raise HeadwayError(f"{cls.__name__}.{name} has no default: every field needs one")
     known = KINDS.get(cls.kind)
     own = known is None or _home(known) == _home(cls)
     if known is not None and not own and None in (_file_of(known), _file_of(cls)):
@@ -105,9 +138,8 @@ def task_in(where: str) -> type["Task"]:
     there = _defined_in(module)
     found = {cls.__name__: cls for cls in there if not inspect.isabstract(cls)}
     if name:
-        require(
-            name in found, f"{file}: task", name, "one of " + (", ".join(found) or "those in it")
-        )
+        allowed = "one of " + (", ".join(found) or "those in it")
+        require(name in found, f"{file}: task", name, allowed)
         return found[name]
     if not found:
         for cls in there:
@@ -120,29 +152,6 @@ def task_in(where: str) -> type["Task"]:
         said = " or ".join(f"{file}:{one}" for one in found)
         raise HeadwayError(f"{file} defines {len(found)} tasks: name one of them, {said}")
     return next(iter(found.values()))
-
-
-def _import_from_package(kind: str) -> None:
-    """Imports the task that an installed package offers under its kind, if one does.
-
-    Raises:
-        HeadwayError: if that fails.
-    """
-    if point := userfile.installed(GROUP).get(kind):
-        try:
-            cls = point.load()
-        except Exception as error:  # whatever a package may raise
-            told = userfile.described(error)
-            raise HeadwayError(
-                f"task.kind = {kind!r}: the entry point {point.value} fails: {told}"
-            ) from None
-        if cls in _registered:
-            KINDS.setdefault(kind, cls)
-
-
-def offered() -> list[str]:
-    """The kinds of all tasks that can be named: those known so far, and those of packages."""
-    return list(dict.fromkeys([*KINDS, *userfile.installed(GROUP)]))
 
 
 def find(kind: Any, source: Source | None = None) -> type["Task"]:
@@ -159,35 +168,34 @@ def find(kind: Any, source: Source | None = None) -> type["Task"]:
         HeadwayError: if there is none, or its file is gone, not trusted or no longer defines it.
     """
     if isinstance(kind, str):
-        if kind not in KINDS:
-            _import_from_package(kind)
-        known = KINDS.get(kind)
+        known = OFFERED.get(kind)
         if source and (known is None or _file_of(known) not in (None, source.file)):
             for cls in _defined_in(userfile.load_named("task.defined.file", source.file)):
                 if cls.kind == kind:
                     return cls
         if known is not None:
             return known
-    allowed = f"one of {', '.join(offered())}, or defined in a file of yours"
+    allowed = f"one of {', '.join(OFFERED)}, or defined in a file of yours"
     raise HeadwayError(f"task.kind = {shown(kind)} is not allowed: it must be {allowed}")
 
 
 def task_to_json(task: "Task") -> dict[str, Any]:
     """A task as plain JSON data: its kind, its fields, and for a user's own where it is defined."""
     data = {"kind": task.kind, **to_json(task)}
-    source = _own_source(type(task))
+    source = own_source(type(task))
     return data if source is None else {**data, "defined": dataclasses.asdict(source)}
 
 
 def keep(task: "Task") -> None:
     """Puts the file of a task that the user works with on the user's list (see `userfile.keep`)."""
-    if (source := _own_source(type(task))) is not None:
+    if (source := own_source(type(task))) is not None:
         userfile.keep(source)
 
 
-def _own_source(cls: type["Task"]) -> Source | None:
+def own_source(cls: type["Task"]) -> Source | None:
     """The file of a task of a user's own; None for headway's, and those of packages."""
-    package, point = cls.__module__.partition(".")[0], userfile.installed(GROUP).get(cls.kind)
+    package = cls.__module__.partition(".")[0]
+    point = userfile.installed(OFFERED.group).get(cls.kind)
     if package == "headway" or (point and point.module.partition(".")[0] == package):
         return None
     source = userfile.source_of(cls)

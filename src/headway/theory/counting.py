@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headway.errors import require
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.theory.flow import Flow
 from headway.theory.formulas import closed_form, fewest_paths
 from headway.theory.problems import PairOrder, pair_order

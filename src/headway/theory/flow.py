@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from headway.errors import HeadwayError, require
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 
 Holdings = dict[str, frozenset[str]]
 """Role by role, the names of the pieces held."""

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from headway.errors import require
-from headway.paths import AttentionPath, Relation
+from headway.relations.paths import AttentionPath, Relation
 from headway.theory.counting import solves
 from headway.theory.flow import Flow
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from headway.errors import require
 from headway.models import Tap
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.tasks import Batch, Task
 
 
@@ -67,10 +67,7 @@ class Clamp:
                 return pattern
             off = torch.zeros_like(pattern, dtype=torch.bool)
             for path in here:
-                edges = relations[path.relation]
-                sequence, row, key = edges.there.nonzero(as_tuple=True)
-                query = edges.queries[sequence, row]
-                off[sequence, path.head, query, edges.keys[sequence, row, key]] = True
+                off[:, path.head] |= relations[path.relation].mask(pattern.shape[-1])
             return pattern.masked_fill(off, 0.0)
 
         return block

@@ -20,15 +20,10 @@ from headway.fields import (
     to_json,
 )
 from headway.models import TransformerConfig
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.tasks import Task, task_from_json, task_to_json
 from headway.training.clamp import Clamp
-from headway.training.curriculum import (
-    CURRICULUM,
-    Chosen,
-    Implicit,
-    curriculum_from_json,
-)
+from headway.training.curriculum import CURRICULUM, Chosen, Implicit, curriculum_from_json
 from headway.training.modules import Module
 
 FORMAT = 1
@@ -79,9 +74,9 @@ class TrainingConfig:
         checkpoint_every: steps between checkpoints, if linear; 0 keeps only the first and the last.
         save_every: steps between saves of the state from which a killed run resumes.
         precision: of the matrix products in a step, Muon's too; weights, the optimisers' state and
-            evaluations are float32 in any case. `tf32` matters on a CUDA device only; `bfloat16`
-            casts the factors automatically, wherever it runs; `auto` is bfloat16 where the device
-            is quicker with it and float32 elsewhere (`environment.json` tells).
+            evaluations are float32 in any case. `bfloat16` casts the factors automatically; `auto`
+            is bfloat16 where the device is quicker with it and float32 elsewhere
+            (`environment.json` tells).
     """
 
     steps: AtLeastOne = 24_000
@@ -107,7 +102,7 @@ class TrainingConfig:
     checkpoints: Literal["linear", "log"] = "linear"
     checkpoint_every: NotNegative = 400
     save_every: AtLeastOne = 200
-    precision: Literal["float32", "tf32", "bfloat16", "auto"] = "float32"
+    precision: Literal["float32", "bfloat16", "auto"] = "float32"
 
     def __post_init__(self):
         object.__setattr__(self, "curriculum", curriculum_from_json(self.curriculum))
@@ -165,18 +160,10 @@ class RunConfig:
 
     def __post_init__(self):
         check(self)
-        require(
-            DEVICES.fullmatch(self.device) is not None,
-            "device",
-            self.device,
-            "cpu, cuda, cuda:N or mps",
-        )
-        require(
-            not (self.task.looks_ahead and self.model.causal),
-            "model.causal",
-            self.model.causal,
-            "false: hops of this task lead on to later positions",
-        )
+        known = DEVICES.fullmatch(self.device) is not None
+        require(known, "device", self.device, "cpu, cuda, cuda:N or mps")
+        causal, allowed = self.model.causal, "false: hops of this task lead on to later positions"
+        require(not (self.task.looks_ahead and causal), "model.causal", causal, allowed)
         if isinstance(self.model, TransformerConfig):
             self.training.curriculum.require(self.task, self.model, self.training)
             self.training.clamp.require(self.task, self.model.n_layers, self.model.n_heads)

@@ -9,24 +9,25 @@ that derives from `Task`; an installed package offers it under its kind, by an e
 group `headway.curricula`. Evaluations are always of sequences of the full depth.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, NoReturn
 
 from jaxtyping import Float
+from pydantic import PlainSerializer, PlainValidator
 from torch import Tensor
 
 from headway import theory
 from headway.errors import HeadwayError, require
-from headway.fields import Positive, Written, check, from_json, to_json
+from headway.fields import Positive, check, from_json, to_json
 from headway.models import Tap, Transformer, TransformerConfig
 from headway.tasks import Batch, Targets, Task
+from headway.tasks.registry import Offered
 from headway.training.environment import seed_of
 from headway.training.losses import Reader
-from headway.userfile import described, installed
 
 if TYPE_CHECKING:
     from headway.training.config import TrainingConfig
@@ -35,40 +36,6 @@ CURRICULUM = "training.curriculum"
 
 LEAP = 2
 """If the next depth has more than so many hops more, sequences get deeper before more is asked."""
-
-T = TypeVar("T")
-
-
-class Offered(Mapping[str, T]):
-    """Things by name: those that are known, and those that packages offer by entry points.
-
-    One of a package is imported when it is asked for.
-
-    Args:
-        group: of the entry points.
-        field: that names one in a config, for errors.
-        known: those that are known from the start; more may be put in.
-    """
-
-    def __init__(self, group: str, field: str, known: dict[str, T] | None = None):
-        self.group, self.field, self.known = group, field, known or {}
-
-    def __getitem__(self, name: str) -> T:
-        if name in self.known:
-            return self.known[name]
-        point = installed(self.group)[name]
-        try:
-            return self.known.setdefault(name, point.load())
-        except Exception as error:  # whatever a package may raise
-            where = f"{self.field} = {name!r}: the entry point {point.value}"
-            raise HeadwayError(f"{where} fails: {described(error)}") from None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter({**self.known, **installed(self.group)})
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
 
 CURRICULA: "Offered[type[Curriculum]]" = Offered("headway.curricula", CURRICULUM)
 """Every curriculum by its kind."""
@@ -145,13 +112,10 @@ class Curriculum:
         """
         return Ask()
 
-    def judged(self, stage: int, task: Task) -> Ask | None:
-        """The sequences by which it is found whether a stage is over; None of the last stage."""
+    def judged(self, stage: int, task: Task) -> tuple[Ask, float] | None:
+        """The sequences by which a stage is judged, and the loss below which each of their hops is
+        when it is over; None of the last stage."""
         return None
-
-    def is_over(self, losses: Sequence[float]) -> bool:
-        """Tell whether a stage is over, by the losses of the hops that it is judged by."""
-        return False
 
     def full_from(self, task: Task) -> int:
         """The last step before the first that may ask for the whole task, in the last stage."""
@@ -261,14 +225,11 @@ class Deepening(Curriculum):
         self.require_depths(task)
         flow = task.flow()
         least = flow and flow.minimum_layers(model.causal)
-        if least != theory.closed_form(task.n_depths) or task.hop_order != list(
-            pairwise(task.hops)
-        ):
+        is_chain = task.hop_order == list(pairwise(task.hops))
+        if not is_chain or least != theory.closed_form(task.n_depths):
             self.refuse("it is for a chain under the causal mask, as in the retrieval problem")
-        allowed = f"{least}, the fewest, with training.curriculum = deepening at depth"
-        require(
-            model.n_layers == least, "model.n_layers", model.n_layers, f"{allowed} {task.n_depths}"
-        )
+        allowed = f"{least}, the fewest, with {CURRICULUM} = deepening at depth {task.n_depths}"
+        require(model.n_layers == least, "model.n_layers", model.n_layers, allowed)
 
     def ask(self, step: int, stage: int, task: Task, seed: object) -> Ask:
         """The stage's hops, in sequences of one of its depths, at a place that is drawn."""
@@ -279,17 +240,14 @@ class Deepening(Curriculum):
         shift = seed_of(seed, "place", step) % (room + 1)
         return Ask(depth, range(hops), shift, theory.closed_form(hops))
 
-    def judged(self, stage: int, task: Task) -> Ask | None:
+    def judged(self, stage: int, task: Task) -> tuple[Ask, float] | None:
         """Every hop that the stage asks for, in the deepest of its sequences."""
         *before, _ = self.stages(task)
         if stage == len(before):
             return None
         one = before[stage]
-        return Ask(max(one.depths), range(one.hops), layers=theory.closed_form(one.hops))
-
-    def is_over(self, losses: Sequence[float]) -> bool:
-        """Tell whether every hop is learnt."""
-        return max(losses) < self.learnt
+        layers = theory.closed_form(one.hops)
+        return Ask(max(one.depths), range(one.hops), layers=layers), self.learnt
 
 
 def curriculum_from_json(data: Any) -> Curriculum:
@@ -307,7 +265,9 @@ def curriculum_from_json(data: Any) -> Curriculum:
 
 
 Chosen = Annotated[
-    Curriculum, Written(curriculum_from_json, lambda one: {"kind": one.kind, **to_json(one)})
+    Curriculum,
+    PlainValidator(curriculum_from_json),
+    PlainSerializer(lambda one: {"kind": one.kind, **to_json(one)}),
 ]
 """The field of a config that holds a curriculum; in JSON, its kind beside its fields."""
 

@@ -11,8 +11,7 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -95,20 +94,3 @@ def casting(precision: str, device: torch.device) -> AbstractContextManager[obje
     if precision != "bfloat16":
         return nullcontext()
     return torch.autocast(device.type, torch.bfloat16)
-
-
-@contextmanager
-def rounding(precision: str, device: torch.device) -> Iterator[None]:
-    """Rounds the factors of float32 products to TF32 if the precision says so, on a CUDA device.
-
-    The backward pass has to be in it too.
-    """
-    if precision != "tf32" or device.type != "cuda":
-        yield
-        return
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)

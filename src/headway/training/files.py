@@ -65,11 +65,6 @@ def clear_errors(doing: str) -> Iterator[None]:
         raise HeadwayError(f"{doing} {described(error)}") from error
 
 
-def first_line(error: Exception) -> str:
-    """An error's message without its further lines."""
-    return str(error).strip().partition("\n")[0]
-
-
 def is_there(path: Path) -> bool:
     """Tell whether there is a file or folder.
 

@@ -14,7 +14,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -124,6 +124,11 @@ class RunFolder:
 
     folder: Path
 
+    @property
+    def hops(self) -> Collection[str] | None:
+        """The hops that evaluations have a loss of; None if the folder alone does not say."""
+        return None
+
     def checkpoint_steps(self) -> list[int]:
         """The steps at which the weights were kept, in order."""
         folder = self.folder / "checkpoints"
@@ -183,6 +188,11 @@ class RunFolder:
             if step > until:
                 break
             require(step > last, f"{where}: step", step, f"above that of the line before, {last}")
+            hops, known = [*evaluation["partial"]], self.hops
+            if known is not None:
+                require(
+                    {*hops} == {*known}, f"{where}: the hops in partial", hops, ", ".join(known)
+                )
             found.append(evaluation)
             last = step
         return found

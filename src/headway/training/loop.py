@@ -17,12 +17,14 @@ from headway.tasks import Batch, Task
 from headway.text import command
 from headway.training.config import RunConfig
 from headway.training.curriculum import Ask
-from headway.training.data import Stream, batch_of, held_out, require_size
-from headway.training.environment import describe_environment, generator_for, resolved, rounding
+from headway.training.data import Stream, batch_of, held_out
+from headway.training.environment import casting, describe_environment, generator_for, resolved
 from headway.training.files import clear_content_errors
+from headway.training.graphs import Passes, Recorded
 from headway.training.losses import Reader, scores
-from headway.training.optimisers import Gradients, Optimisers
+from headway.training.optimisers import Optimisers
 from headway.training.run import Run, require_device
+from headway.training.size import require_size
 from headway.training.state import DivergedError, State
 
 T = TypeVar("T", bound="Trainer")
@@ -133,6 +135,7 @@ class Trainer:
         model: that learns.
         optimisers: that move its weights.
         batches: that it learns from.
+        passes: that give a batch's loss and its gradients; recorded on a CUDA device.
     """
 
     def __init__(self, run: Run, state: State):
@@ -148,9 +151,10 @@ class Trainer:
         self.state = state
         self.model = self.run.new_model(self.run.config.device, state.attempt)
         self._learning = self.config.curriculum.learning(self.model)
-        self.optimisers = Optimisers(self.model, self.config)
-        may_record = not self.config.clamped  # what is clamped differs from batch to batch
-        self._gradients = Gradients(self.model, self._loss, self.precision, may_record)
+        self.optimisers = Optimisers(self.model, self.config, self.precision)
+        self.passes: Passes = self.computed
+        if self.device.type == "cuda" and not self.config.clamped:  # which differs by the batch
+            self.passes = Recorded(self.computed, self.model)
         self.batches = Stream(self.run.config, state.attempt)
 
     @classmethod
@@ -211,21 +215,26 @@ class Trainer:
         """
         state = self.state
         scale = state.rate_scale(self.config, state.step + 1)
-        loss = self._gradients(ask, batch)
-        with rounding(self.precision, self.device), self._learning(state.step) as factor:
+        loss = self.passes(ask, batch)
+        with self._learning(state.step) as factor:
             self.optimisers.step(scale * factor)
         state.step += 1
         return loss
 
-    def _loss(self, ask: Ask, batch: Batch) -> Tensor:
+    def computed(self, ask: Ask, batch: Batch) -> Tensor:
+        """The loss of a batch; its gradients are left on the weights."""
+        self.model.zero_grad()
         tap = self.config.clamp.tap(self.run.task, batch, self.state.step + 1)
-        return self.config.curriculum.loss(self.model, self.run.task.targets, batch, ask, tap)
+        with casting(self.precision, self.device):
+            loss = self.config.curriculum.loss(self.model, self.run.task.targets, batch, ask, tap)
+        loss.backward()
+        return loss.detach()
 
     def begin(self) -> None:
         """Lets the run go on from here; what was written later is forgotten."""
         config, state = self.run.config, self.state
         environment = describe_environment(config.device, config.threads)
-        environment |= {"precision": self.precision}
+        environment["precision"] = self.precision
         environment |= {"task_changed": self.run.changed} if self.run.changed else {}
         sessions = [environment]
         if state.step > 0 or state.given_up:
@@ -242,16 +251,13 @@ class Trainer:
         """
         run, state, config = self.run, self.state, self.config
         self._unread.append(loss)
-        is_read = state.is_checkpoint(config) or any(
-            map(state.is_due, (config.eval_every, config.save_every))
-        )
-        known = torch.stack(self._unread).tolist() if is_read else []
+        every, metrics = (config.eval_every, config.save_every), None
+        known = list[float]()
+        if state.is_checkpoint(config) or any(map(state.is_due, every)):
+            known, self._unread = torch.stack(self._unread).tolist(), []
         before, self._clock = self._clock, time.perf_counter()
         state.seconds += self._clock - before
-        metrics = None
-        if is_read:
-            self._unread.clear()
-            state.add_losses(known)
+        state.add_losses(known)
         if state.is_due(config.eval_every):
             found = self.scores(self.model, run.task, self.validation)
             metrics = state.add_evaluation(config, found)
@@ -282,14 +288,14 @@ class Trainer:
 
     def is_stage_over(self) -> bool:
         """Tell whether the model has learnt what the present stage of its curriculum is about."""
-        config, curriculum, task = self.run.config, self.config.curriculum, self.batches.task
-        ask = curriculum.judged(self.state.stage, task)
-        if ask is None:
+        config, task = self.run.config, self.batches.task
+        judged = self.config.curriculum.judged(self.state.stage, task)
+        if judged is None:
             return False
-        generator = generator_for(config.device, config.seed, "stage")
-        batch = batch_of(task, task.draw(STAGE_EXAMPLES, generator), ask)
-        losses = self.scores(ask.reader(self.model), task, batch)["partial"]
-        return curriculum.is_over([*losses.values()])
+        ask, below = judged
+        draws = task.draw(STAGE_EXAMPLES, generator_for(config.device, config.seed, "stage"))
+        losses = self.scores(ask.reader(self.model), task, batch_of(task, draws, ask))["partial"]
+        return max(losses.values()) < below
 
     def scores(self, model: Reader, task: Task, batch: Batch) -> dict[str, Any]:
         """The scores of a batch (see `scores`), with what is clamped after so many steps."""

@@ -25,10 +25,10 @@ CHUNK = 512
 
 @torch.no_grad()
 def evaluate(
-    model: Reader, task: Task, batch: Batch, chunk: int = CHUNK, tap: TapOf | None = None
+    model: Reader, task: Task, batch: Batch, tap: TapOf | None = None
 ) -> Float[Tensor, " hop"]:
-    """The loss of every hop of a batch, computed `chunk` sequences at a time."""
-    predicted = task.targets.at_queries(predictions(model, batch, chunk, tap), batch.targets)
+    """The loss of every hop of a batch."""
+    predicted = task.targets.at_queries(predictions(model, batch, tap), batch.targets)
     return task.targets.partial_losses(predicted, batch.targets)
 
 
@@ -39,12 +39,10 @@ def scores(model: Reader, task: Task, batch: Batch, tap: TapOf | None = None) ->
     They are the mean loss `val_loss`, the loss of every hop that the batch has, `partial`, and, of
     tokens, the share of right answers by hop, `accuracy`; a hop that no query asks for has none.
     """
-    predicted = task.targets.at_queries(predictions(model, batch, CHUNK, tap), batch.targets)
+    predicted = task.targets.at_queries(predictions(model, batch, tap), batch.targets)
     losses = task.targets.partial_losses(predicted, batch.targets).tolist()
-    found = {
-        "val_loss": sum(losses) / len(losses),
-        "partial": dict(zip(task.hops, losses, strict=False)),
-    }
+    partial = dict(zip(task.hops, losses, strict=False))
+    found = {"val_loss": sum(losses) / len(losses), "partial": partial}
     if isinstance(task.targets, Tokens):
         right = task.targets.accuracies(predicted, batch.targets).tolist()
         named = zip(task.hops, right, strict=False)
@@ -60,19 +58,18 @@ def accuracy_text(evaluation: dict[str, Any]) -> str:
 
 @torch.no_grad()
 def predictions(
-    model: Reader, batch: Batch, chunk: int = CHUNK, tap: TapOf | None = None
+    model: Reader, batch: Batch, tap: TapOf | None = None
 ) -> Float[Tensor, "batch query output"]:
-    """The outputs of a model at the queries, computed `chunk` sequences at a time.
+    """The outputs of a model at the queries, computed a few sequences at a time.
 
     Args:
         model: that predicts.
         batch: that it reads.
-        chunk: sequences at a time.
         tap: that attention passes through.
     """
     n_read = batch.targets.shape[1]
-    starts = range(0, len(batch.inputs), chunk)
-    parts = [batch.part(slice(start, start + chunk)) for start in starts]
+    starts = range(0, len(batch.inputs), CHUNK)
+    parts = [batch.part(slice(start, start + CHUNK)) for start in starts]
     said = [model(part.inputs, None if tap is None else tap(part)) for part in parts]
     return torch.cat([outputs[:, -n_read:] for outputs in said])
 
@@ -87,15 +84,12 @@ def require_answers(model: Tappable, task: Task, batch: Batch) -> None:
     try:
         said = model(batch.inputs[:1])
     except Exception as error:  # whatever a model of somebody's may raise
-        told = isinstance(error, HeadwayError)
         raise HeadwayError(
             f"task = {task.kind!r}: the model does not read its sequences,"
-            f" {list(batch.inputs.shape[1:])} each: {error if told else described(error)}"
+            f" {list(batch.inputs.shape[1:])} each: {described(error)}"
         ) from (error.__cause__ or error)
     fits = said.ndim == 3 and said.shape[1] >= task.n_read and said.shape[2] == task.d_target
-    require(
-        fits,
-        "model: its outputs' shape",
-        list(said.shape),
-        f"[batch, at least {task.n_read} queries, {task.d_target}], as task {task.kind!r} demands",
+    allowed = (
+        f"[batch, at least {task.n_read} queries, {task.d_target}], as task {task.kind!r} demands"
     )
+    require(fits, "model: its outputs' shape", list(said.shape), allowed)

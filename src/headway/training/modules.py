@@ -1,6 +1,5 @@
 """Modules that are not headway's: how a run tells of one, what it keeps, how it looks at one."""
 
-import dataclasses
 import random
 import sys
 from collections import OrderedDict, defaultdict, deque
@@ -69,17 +68,15 @@ class Module:
             HeadwayError: if `build` does not build such a module, or is in no file.
         """
         count = sum(weight.numel() for weight in model.parameters())
-        described = cls(model.n_layers, model.n_heads, count, causal)
+        size = model.n_layers, model.n_heads, count, causal
         own = parametrize.type_before_parametrizations(model.module)
         maker = own if build is None else build
         if problem := _why_not(maker, model.module):
             require(build is None, "build", getattr(build, "__name__", build), problem)
-            return described
+            return cls(*size)
         source = userfile.source_of(maker)
         assert source is not None
-        return dataclasses.replace(
-            described, builder=maker.__name__, file=source.file, sha256=source.sha256
-        )
+        return cls(*size, maker.__name__, source.file, source.sha256)
 
     def build(self) -> nn.Module:
         """Builds the module, with any weights.
@@ -93,7 +90,7 @@ class Module:
                 "the model of this run was recorded without a way to build it: open the run in"
                 " Python, headway.Run.open(folder, build=…), or record it with build=…"
             )
-        made = userfile.builder_named("model.file", self.file, self.builder)
+        made = userfile.load_named("model.file", self.file, self.builder)
         built = userfile.called(Path(self.file), made)
         if not isinstance(built, nn.Module):
             told = f"{self.builder} returned {type(built).__name__}"
@@ -124,14 +121,13 @@ def _why_not(build: Any, like: nn.Module) -> str | None:
             made = build()
         if not isinstance(made, nn.Module):
             return f"{allowed} and builds a module, not a {type(made).__name__}"
-        wanted, found = (_shapes(module) for module in (like, plain(made)))
+        wanted, found = (
+            {name: weight.shape for name, weight in weights_of(module).items()}
+            for module in (like, plain(made))
+        )
     except Exception as error:  # whatever a constructor of somebody's may raise
         return f"{allowed} ({userfile.described(error)})"
     return None if wanted == found else "one that builds a module with weights of the same shapes"
-
-
-def _shapes(module: nn.Module) -> dict[str, torch.Size]:
-    return {name: weight.shape for name, weight in weights_of(module).items()}
 
 
 def plain(model: nn.Module) -> nn.Module:

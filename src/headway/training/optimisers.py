@@ -1,119 +1,32 @@
-"""A step: its gradients, and the optimisers that move weights by them.
+"""Optimisers: Adam with decoupled decay, Muon for the matrices inside blocks, gradient descent."""
 
-They are Adam with decoupled decay, Muon for the matrices inside blocks, and gradient descent.
-"""
-
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
 from inspect import unwrap
 from typing import Any
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from headway.models import Transformer
-from headway.tasks import Batch
 from headway.training.config import TrainingConfig
-from headway.training.curriculum import Ask
-from headway.training.environment import casting, resolved, rounding
 
 foreach: Any = torch
 """Operations on lists of tensors, as PyTorch's own optimisers use them: one launch on a GPU."""
 
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 
-WARM = 3
-"""Passes before a recording: libraries choose their kernels in the first ones."""
-
-Loss = Callable[[Ask, Batch], Float[Tensor, ""]]
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """The work of a step for batches of one kind, as a CUDA graph.
-
-    Attributes:
-        graph: the work.
-        batch: where it reads sequences.
-        loss: where it puts the loss.
-        gradients: where it puts each weight's gradient; None of a weight that has none.
-    """
-
-    graph: torch.cuda.CUDAGraph
-    batch: Batch
-    loss: Float[Tensor, ""]
-    gradients: list[Tensor | None]
-
-
-class Gradients:
-    """Puts the gradients of a batch's loss on a model's weights.
-
-    A small model's step is hundreds of kernels of microseconds each, and to launch them takes
-    several times as long as to run them. So on a CUDA device the forward and the backward pass are
-    recorded for every kind of batch (its shapes and what is asked), and launched at once from then
-    on. Arithmetic is the same.
-
-    Args:
-        model: that learns.
-        loss: of a batch.
-        precision: of its matrix products.
-        recorded: whether work may be recorded; it must not depend on values in a batch then.
-    """
-
-    def __init__(self, model: nn.Module, loss: Loss, precision: str, recorded: bool):
-        self._weights = [weight for weight in model.parameters() if weight.requires_grad]
-        self._device = next(model.parameters()).device
-        self._loss, self._precision = loss, precision
-        self._may_record = recorded and self._device.type == "cuda"
-        self._known: dict[Hashable, Recorded] = {}
-
-    def __call__(self, ask: Ask, batch: Batch) -> Float[Tensor, ""]:
-        """The loss of a batch, its gradients being those of the weights now."""
-        if not self._may_record:
-            return self._computed(ask, batch)
-        kind = (ask.depth, ask.hops and (*ask.hops,), ask.layers, batch.inputs.shape)
-        if kind not in self._known:
-            self._known[kind] = self._record(ask, batch)
-        known = self._known[kind]
-        known.batch.inputs.copy_(batch.inputs)
-        known.batch.targets.copy_(batch.targets)
-        known.graph.replay()
-        for weight, gradient in zip(self._weights, known.gradients, strict=True):
-            weight.grad = gradient
-        return known.loss.clone()
-
-    def _computed(self, ask: Ask, batch: Batch) -> Float[Tensor, ""]:
-        for weight in self._weights:
-            weight.grad = None
-        with rounding(self._precision, self._device):
-            with casting(self._precision, self._device):
-                loss = self._loss(ask, batch)
-            loss.backward()
-        return loss.detach()
-
-    def _record(self, ask: Ask, batch: Batch) -> Recorded:
-        own = replace(batch, inputs=batch.inputs.clone(), targets=batch.targets.clone())
-        aside = torch.cuda.Stream(self._device)
-        aside.wait_stream(torch.cuda.current_stream(self._device))
-        with torch.cuda.stream(aside):
-            for _ in range(WARM):
-                self._computed(ask, own)
-        torch.cuda.current_stream(self._device).wait_stream(aside)
-        for weight in self._weights:
-            weight.grad = None
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            loss = self._computed(ask, own)
-        return Recorded(graph, own, loss, [weight.grad for weight in self._weights])
-
 
 class Uncompiled(torch.optim.Optimizer):
     """An optimiser that does not load PyTorch's compiler, as nothing here is compiled.
 
     PyTorch's own optimisers load it on their first call: more than a second in every process.
+
+    Attributes:
+        keeps: the names of what it remembers of every weight.
     """
 
+    keeps: tuple[str, ...] = ()
     add_param_group = unwrap(torch.optim.Optimizer.add_param_group)
     state_dict = unwrap(torch.optim.Optimizer.state_dict)
     load_state_dict = unwrap(torch.optim.Optimizer.load_state_dict)
@@ -122,6 +35,7 @@ class Uncompiled(torch.optim.Optimizer):
 class AdamW(Uncompiled, torch.optim.AdamW):
     """Adam with decoupled decay."""
 
+    keeps = ("step", "exp_avg", "exp_avg_sq")
     step = torch.no_grad()(unwrap(torch.optim.AdamW.step))
 
 
@@ -156,7 +70,7 @@ class Muon(Uncompiled):
     ):
         defaults = {"lr": lr, "momentum": momentum, "weight_decay": weight_decay, "parts": 1}
         super().__init__(groups, defaults)
-        self.products = products
+        self.products, self.keeps = products, ("momentum",)
 
     @torch.no_grad()
     def step(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -233,12 +147,17 @@ class Optimisers:
     With Muon, the matrices inside the blocks are its own; embedding, read-out, norms and biases
     are Adam's. Biases and norms do not decay.
 
+    Args:
+        model: whose weights they move.
+        config: how.
+        precision: that Muon multiplies matrices in.
+
     Attributes:
         each: the optimisers.
     """
 
-    def __init__(self, model: Transformer, config: TrainingConfig):
-        self.each = list(_made(model, config))
+    def __init__(self, model: Transformer, config: TrainingConfig, precision: str = "float32"):
+        self.each = list(_made(model, config, precision))
         self._rates = [(group["lr"], group["weight_decay"]) for group in self._groups()]
 
     def _groups(self) -> list[dict[str, Any]]:
@@ -256,37 +175,30 @@ class Optimisers:
 
     def state(self) -> dict[str, Tensor]:
         """Their memory, as named tensors."""
-        return {
-            f"optimizer.{i}.{index}.{key}": value
-            for i, optimiser in enumerate(self.each)
-            for index, state in optimiser.state_dict()["state"].items()
-            for key, value in state.items()
-        }
+        return {name: own[key] for name, _, own, key in self._memory() if key in own}
 
     def load(self, tensors: dict[str, Tensor]) -> None:
         """Puts back what `state` gave.
 
         Raises:
-            ValueError: if a weight's state is missing or of another shape.
+            LookupError: if something of a weight's is missing.
+            ValueError: if it is of another shape.
         """
+        for name, weight, own, key in self._memory():
+            if tensors[name].ndim and tensors[name].shape != weight.shape:
+                raise ValueError("the optimisers' state does not have this model's shapes")
+            own[key] = tensors[name].to(weight.device)
+
+    def _memory(self) -> Iterator[tuple[str, Tensor, dict[str, Tensor], str]]:
+        """What is remembered of every weight: its name, the weight, and where it is kept."""
         for i, optimiser in enumerate(self.each):
-            saved: dict[int, dict[str, Tensor]] = {}
-            for name, value in tensors.items():
-                if name.startswith(f"optimizer.{i}."):
-                    _, _, index, key = name.split(".")
-                    saved.setdefault(int(index), {})[key] = value
-            weights = [w for group in optimiser.param_groups for w in group["params"]]
-            if saved.keys() != set(range(len(weights)) if _remembers(optimiser) else ()):
-                raise ValueError("the optimisers' state is not that of this model's weights")
+            weights = [weight for group in optimiser.param_groups for weight in group["params"]]
             for index, weight in enumerate(weights):
-                own = saved.get(index, {}).values()
-                if any(value.ndim and value.shape != weight.shape for value in own):
-                    raise ValueError("the optimisers' state does not have this model's shapes")
-            groups = optimiser.state_dict()["param_groups"]
-            optimiser.load_state_dict({"state": saved, "param_groups": groups})
+                for key in optimiser.keeps:
+                    yield f"optimizer.{i}.{index}.{key}", weight, optimiser.state[weight], key
 
 
-def _made(model: Transformer, config: TrainingConfig) -> Iterator[torch.optim.Optimizer]:
+def _made(model: Transformer, config: TrainingConfig, precision: str) -> Iterator[Uncompiled]:
     """The optimisers that a config asks for."""
     named = {name: w for name, w in model.named_parameters() if w.requires_grad}
     decay = config.weight_decay
@@ -295,8 +207,7 @@ def _made(model: Transformer, config: TrainingConfig) -> Iterator[torch.optim.Op
         stacked = [w for n, w in inner.items() if n.endswith("attn.qkv.weight")]
         single = [w for n, w in inner.items() if not n.endswith("attn.qkv.weight")]
         groups = [{"params": stacked, "parts": 3}, {"params": single, "parts": 1}]
-        half = resolved(config.precision, next(model.parameters()).device) == "bfloat16"
-        products = torch.bfloat16 if half else torch.float32
+        products = getattr(torch, precision)
         yield Muon(groups, config.matrix_learning_rate, config.momentum, decay, products)
         named = {n: w for n, w in named.items() if n not in inner}
     groups = [
@@ -304,11 +215,8 @@ def _made(model: Transformer, config: TrainingConfig) -> Iterator[torch.optim.Op
         {"params": [w for w in named.values() if w.ndim != 2], "weight_decay": 0.0},
     ]
     if config.optimizer == "sgd":
-        yield SGD(groups, lr=config.learning_rate, momentum=config.momentum)
+        plain = SGD(groups, lr=config.learning_rate, momentum=config.momentum)
+        plain.keeps = ("momentum_buffer",) if config.momentum else ()
+        yield plain
     else:
         yield AdamW(groups, lr=config.learning_rate, betas=config.betas, fused=True)
-
-
-def _remembers(optimiser: torch.optim.Optimizer) -> bool:
-    """Tell whether an optimiser has a state: gradient descent without momentum has none."""
-    return not isinstance(optimiser, torch.optim.SGD) or optimiser.defaults["momentum"] > 0

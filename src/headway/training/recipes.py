@@ -8,8 +8,9 @@ from headway import theory
 from headway.models import TransformerConfig
 from headway.tasks import Conditional, Hops, Retrieval, Task
 from headway.tasks.checking import require_sound
+from headway.tasks.registry import Offered
 from headway.training.config import RunConfig, TrainingConfig
-from headway.training.curriculum import Deepening, Implicit, Mixture, Offered
+from headway.training.curriculum import Deepening, Implicit, Mixture
 
 QUICK = TrainingConfig(
     train_examples=None,

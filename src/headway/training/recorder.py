@@ -85,7 +85,7 @@ class Recorder:
         require(isinstance(model, nn.Module), "model", model, "a torch.nn.Module")
         require(isinstance(task, Task), "task", task, "a task, such as headway.tasks.Hops()")
         hint = fields.AtLeastOne
-        require(fields.allows(hint, sequences), "sequences", sequences, fields.described(hint))
+        fields.require_allowed("sequences", sequences, hint)
         self.model, self.task, self._plain = model, task, plain(model)
         self._raises = f"model: {type(self._plain).__name__} raises"
         weight = next(iter(model.parameters()), None)
@@ -94,8 +94,8 @@ class Recorder:
         with drawing_nothing(self._plain), clear_errors(f"task = {task.kind!r} raises"):
             self._held_out = held_out(task, sequences, seed, device)
         with unchanged(self._plain), clear_errors(self._raises):
-            require_answers(tapped(self._plain), task, self._held_out)
-            self._tapped = tapped(self._plain, self._held_out.inputs[:2])
+            self._tapped = tapped(self._plain)
+            require_answers(self._tapped, task, self._held_out)
             causal = is_causal(self._tapped, self._held_out.inputs[:2])
             described = Module.of(self._tapped, build, causal)
         threads = min(256, torch.get_num_threads())  # the most that a config may ask for

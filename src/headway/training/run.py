@@ -2,7 +2,7 @@
 
 import glob
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,13 +18,11 @@ from headway.tasks import Task
 from headway.tasks.registry import change_of, keep
 from headway.text import command, duration, wrapped
 from headway.training.config import FORMAT, Elsewhere, RunConfig, from_dict, to_dict
-from headway.training.data import FLOAT, n_weights, require_bytes
 from headway.training.environment import describe_environment, seed_of
 from headway.training.files import (
     clear_errors,
     clear_io_errors,
     draft_of,
-    first_line,
     is_there,
     read_json,
     read_tensors,
@@ -35,6 +33,8 @@ from headway.training.files import (
 from headway.training.folder import RunFolder
 from headway.training.losses import accuracy_text
 from headway.training.modules import Module, drawing_nothing, load_weights, plain
+from headway.training.size import n_weights, require_room
+from headway.userfile import described
 
 M = TypeVar("M", bound=nn.Module)
 INDENT = "      "
@@ -123,12 +123,9 @@ class Run(RunFolder):
             raise HeadwayError(f"{folder}: not a run folder, or a half-written one: no config.json")
         data = read_json(folder / "config.json")
         require(isinstance(data, dict), f"{folder}/config.json", data, "an object of fields")
-        version = data.pop("format", None)
-        if type(version) is not int or version != FORMAT:
-            raise HeadwayError(
-                f"{folder}: format = {version!r} is not {FORMAT}, the one that this headway reads:"
-                " it was written by another version"
-            )
+        version, allowed = data.pop("format", None), f"{FORMAT}, the one that this headway reads"
+        fits = type(version) is int and version == FORMAT
+        require(fits, f"{folder}: format", version, allowed)
         try:
             config = from_dict(data)
         except HeadwayError as error:
@@ -138,18 +135,10 @@ class Run(RunFolder):
             changed = changed or config.model.changed
         return cls(folder, config, changed, build)
 
-    def metrics(self) -> list[dict[str, Any]]:
-        """The evaluations so far (see `RunFolder.metrics`), each with a loss of every hop.
-
-        Raises:
-            HeadwayError: if the files of the run do not agree.
-        """
-        metrics, hops = super().metrics(), set(self.task.hops)
-        for i, line in enumerate(metrics, start=1):
-            if line["partial"].keys() != hops:
-                where = f"{self._metrics_path}, line {i}: the hops in partial"
-                require(False, where, [*line["partial"]], ", ".join(hops))
-        return metrics
+    @property
+    def hops(self) -> Collection[str]:
+        """The hops of its task."""
+        return self.task.hops
 
     @cached_property
     def device(self) -> str:
@@ -189,13 +178,9 @@ class Run(RunFolder):
         Raises:
             HeadwayError: if it is none of headway's.
         """
-        task, shape = self.task, self.config.model
-        if isinstance(shape, Module):
-            raise HeadwayError(
-                f"{self.folder}: its model is a module of your own, trained elsewhere"
-            )
+        task, shape = self.task, self.config.transformer
         place = device or self.device
-        require_bytes(FLOAT * n_weights(shape, task), "the model (model.*)", place)
+        require_room(n_weights(shape, task), "the model (model.*)", place)
         return Transformer(
             shape,
             d_input=task.d_input,
@@ -271,7 +256,7 @@ def require_device(device: str) -> None:
     try:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError, ValueError) as error:
-        reason = first_line(error).split(". ")[0]
+        reason = described(error).split(". ")[0]
         require(False, "device", device, f"one that is available here ({reason})")
 
 

@@ -62,7 +62,7 @@ def circuit(
             share disagree.
         ablation: what stands in rows without a path, of heads that have paths; by default zero, or
             mean for a task that names neither roles nor relations.
-        trials: whether to search again on other samples and at other thresholds; by default true.
+        trials: whether to search again on other samples; by default true.
         step: the checkpoint to study; by default the last.
         circuit: a file with a circuit to measure, instead of searching for one; or to certify,
             instead of the run's own.
@@ -199,7 +199,7 @@ def depend(
     those = [opened(run) for run in runs]
     for run in those:  # all are looked at before any is trained
         sweeps.clamped_plan(run, path, after, until, steps)
-    engine, found = sweeps.LocalEngine(workers), []
+    engine, found = sweeps.Engine(workers), []
     how: dict[str, Any] = {"after": after, "until": until, "steps": steps, "engine": engine}
     for run in those:
         terminal.say(f"{run.folder}: training with each path clamped …")

@@ -43,7 +43,7 @@ def sweep(
     if engine == "ray":
         chosen = sweeps.RayEngine(address, workers, gpus_per_run)
     elif address is None and gpus_per_run is None:
-        chosen = sweeps.LocalEngine(workers)
+        chosen = sweeps.Engine(workers)
     else:
         raise HeadwayError("--address and --gpus-per-run are options of --engine ray")
     with terminal.following() as watch:

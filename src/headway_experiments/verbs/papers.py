@@ -96,7 +96,7 @@ def _gather(
     from headway_experiments import groups
     from headway_experiments.paper.language_models import askable
 
-    with sweeps.LocalEngine(workers) as engine:
+    with sweeps.Engine(workers) as engine:
         for group in groups.groups_of(experiments):
             if not judge_only:
                 terminal.say(f"{group.name}: {group.about}")

@@ -5,6 +5,7 @@ import json
 import pytest
 from filelock import FileLock
 
+from commands import refused
 from headway import cli
 from headway.circuits import AttentionPath
 from headway.errors import HeadwayError
@@ -19,6 +20,7 @@ from headway_experiments.arena.trained import only_circuit
 QUICK = ("attention", "random")
 COMPILED = {"compiled": families()["compiled"]}
 PLANTED = {"planted": families()["planted"]}
+ONE = ("arena", "--families", "planted", "--methods", "random", "--first", "1")
 
 
 def test_what_is_there_is_not_done_again_and_half_a_line_is(tmp_path, monkeypatch):
@@ -47,25 +49,18 @@ def test_a_folder_has_one_writer(tmp_path):
 @pytest.mark.parametrize(
     "line", ["{}", "[1]", "7", '{"family": [], "model": {}, "method": 1, "budget": 2}']
 )
-def test_scores_that_are_none_are_one_clear_line(line, tmp_path, capsys):
+def test_scores_that_are_none_are_one_clear_line(line, tmp_path):
     (tmp_path / FILE).write_text(f"{line}\n")
-    words = ["arena", "--families", "planted", "--methods", "random", "--first", "1"]
-    with pytest.raises(SystemExit) as stop:
-        cli.main([*words, "--out", str(tmp_path)])
-    assert stop.value.code == 2
-    assert str(tmp_path / FILE) in capsys.readouterr().err
+    assert str(tmp_path / FILE) in refused(*ONE, "--out", tmp_path)
     assert (tmp_path / FILE).read_text() == f"{line}\n"
 
 
-def test_rows_that_lack_scores_are_one_clear_line(tmp_path, capsys):
+def test_rows_that_lack_scores_are_one_clear_line(tmp_path):
     (row,) = contest(tmp_path, PLANTED, ["random"], first=1)
     del row["paths"]
     (tmp_path / FILE).write_text(f"{json.dumps(row)}\n")
-    words = ["arena", "--families", "planted", "--methods", "random", "--first", "1"]
-    with pytest.raises(SystemExit) as stop:
-        cli.main([*words, "--out", str(tmp_path)])
-    assert stop.value.code == 2
-    assert "scores.jsonl is corrupted or of another version" in capsys.readouterr().err
+    told = refused(*ONE, "--out", tmp_path)
+    assert "scores.jsonl is corrupted or of another version" in told
 
 
 def test_a_method_that_is_named_twice_competes_once(tmp_path):
@@ -131,7 +126,7 @@ def test_of_alternatives_the_nearest_is_right():
 
 @pytest.mark.parametrize(
     ("seeds", "depth"),
-    [((404, 405, 407), 3), pytest.param(tuple(range(400, 405)), 8, marks=pytest.mark.slow)],
+    [((404, 405), 2), pytest.param(tuple(range(400, 405)), 8, marks=pytest.mark.slow)],
     ids=["small", "some"],
 )
 def test_known_circuits_are_found(seeds, depth, tmp_path):

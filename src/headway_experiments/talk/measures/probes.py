@@ -35,7 +35,7 @@ def recalled(scores: Float[Tensor, "item candidate"], answers: Int[Tensor, " ite
 def output_recall(model: Transformer, task: Bigrams) -> float:
     """The share of possible outputs that the second layer reads out when it sees them."""
     tokens = _outputs(task)
-    moved = model.layers[1].attn.moves()[0].sum(0)
+    moved = model.layers[1].attn.moves().sum(0)
     scores = model.embed.weight[tokens] @ moved.T @ model.unembed.weight.T
     return recalled(scores, tokens)
 
@@ -49,7 +49,7 @@ def trigger_recall(model: Transformer, task: Bigrams) -> float:
     """
     tokens = task.frequent()
     triggers = model.embed.weight[tokens]
-    told = triggers @ model.layers[0].attn.moves()[0].sum(0).T
+    told = triggers @ model.layers[0].attn.moves().sum(0).T
     return recalled(_scores(model, 1, triggers, told), torch.arange(len(tokens)))
 
 

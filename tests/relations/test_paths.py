@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
-from headway.paths import AttentionPath, Relation
+from headway.relations.paths import AttentionPath, Relation
 
 numbers = st.integers(0, 99)
 roles = st.sampled_from(["s0", "s12", "ax.a", "EOS", "subject", "last place"])
