@@ -1,8 +1,7 @@
 import { prepared } from "./run";
 import type { View } from "./view.svelte";
 
-const EVERY = 1000;
-const PATIENCE = 20_000;
+const [EVERY, PATIENCE] = [1000, 20_000];
 
 const get = (address: string) =>
   fetch(address, { cache: "no-store", signal: AbortSignal.timeout(PATIENCE) });

@@ -2,8 +2,7 @@ import { wayTo } from "./circuit";
 import { ink } from "./text";
 import type { View } from "./view.svelte";
 
-const COLUMN = 0.55;
-const LAYER = 1.5;
+const [COLUMN, LAYER] = [0.55, 1.5];
 
 const oneLine = (text: string) => text.replace(/\s+/g, " ");
 
