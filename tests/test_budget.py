@@ -23,7 +23,7 @@ CAPS = {
     "src/headway_experiments": 10990,
     "benchmarks": 1500,
     "tests": 25290,
-    "web/src": 2330,
+    "web/src": 2340,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
 
