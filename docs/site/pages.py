@@ -30,6 +30,7 @@ LIVE = "images/demo.html"
 
 ROOMS = {
     "tasks": "Tasks",
+    "relations": "Relations",
     "models": "Models",
     "training": "Training",
     "circuits": "Circuits",
@@ -115,9 +116,9 @@ def api() -> str:
 def offered(room: str) -> list[str]:
     """The names that a module offers, but for what it only passes on from other packages."""
     found = import_module(f"headway.{room}")
-    names = sorted(getattr(found, "__all__", ())) or [x for x, _ in named(Path(found.__file__))]
-    homes = {name: getattr(getattr(found, name), "__module__", "headway") for name in names}
-    return [name for name in names if homes[name].startswith("headway")]
+    homes = dict(named(Path(str(found.__file__))))
+    names = sorted(getattr(found, "__all__", homes))
+    return [name for name in names if homes.get(name, "headway").startswith("headway")]
 
 
 def of_notebook(path: Path) -> str:
