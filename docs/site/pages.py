@@ -113,12 +113,16 @@ def api() -> str:
     return "\n".join(parts)
 
 
+ALIASES = ("typing", "types", "collections.abc", "builtins")
+"""Modules of types that are given another name."""
+
+
 def offered(room: str) -> list[str]:
     """The names that a module offers, but for what it only passes on from other packages."""
     found = import_module(f"headway.{room}")
-    homes = dict(named(Path(str(found.__file__))))
-    names = sorted(getattr(found, "__all__", homes))
-    return [name for name in names if homes.get(name, "headway").startswith("headway")]
+    names = sorted(getattr(found, "__all__", ())) or [x for x, _ in named(Path(found.__file__))]
+    homes = {name: getattr(getattr(found, name), "__module__", "headway") for name in names}
+    return [name for name in names if homes[name].startswith(("headway", *ALIASES))]
 
 
 def of_notebook(path: Path) -> str:

@@ -76,7 +76,7 @@ def test_what_is_shown_is_of_the_moment(visit, learnt):
         for _ in path["cells"][0]
     ]
     along = unpacked(data["sequences"][0]["along"], -1).tolist()
-    for index, step in enumerate(data["steps"]):
+    for index, step in [*enumerate(data["steps"])][::-4]:
         shown = seen.go_to(index)
         assert shown["step"] == f"step {step:,}"
         assert shown["answers"] == answers(data, index)
