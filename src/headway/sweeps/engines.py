@@ -99,7 +99,7 @@ class Engine:
         Raises:
             HeadwayError: if there can be no process.
         """
-        there = ((one, end) for one, (end, last) in self._processes.items() if last.done())
+        there = ((one, end) for one, (end, last) in self._processes.items() if _has_answered(last))
         process, end = next((one for one in there if one[0].is_alive()), None) or _worker()
         future = self._answers.submit(_answer, end, folder, own_source(type(config.task)))
         self._processes[process] = end, future
@@ -118,6 +118,11 @@ def _worker() -> tuple[BaseProcess, Connection]:
         raise HeadwayError(f"no worker process can start: {error.strerror}") from None
     theirs.close()
     return process, ours
+
+
+def _has_answered(last: Future[str | None]) -> bool:
+    """True if a worker is free; its pipe ends before the process is known to be dead."""
+    return last.done() and last.exception() is None
 
 
 def _answer(end: Connection, *work: Any) -> str | None:
