@@ -30,7 +30,7 @@ from headway.training.config import flat
 from headway.training.files import is_there, read_json
 from headway.training.finding import PLAN
 
-NAME = re.compile(rf"(?!\.|{PLAN}$)[^/\\]{{1,200}}")
+NAME = re.compile(rf"(?!\.|{re.escape(PLAN)}$)[^/\\]+")
 """Names that a run's folder can have."""
 
 LONGEST = 120
@@ -151,9 +151,9 @@ def file_name(text: str) -> str:
 
 def require_name(name: Any) -> None:
     """Raises `HeadwayError` unless a run's folder can have a name."""
-    fits = isinstance(name, str) and name.isprintable() and NAME.fullmatch(name) is not None
-    allowed = "a folder's name: no slash, no dot in front, at most 200 characters"
-    require(fits, "a run's name", name, allowed)
+    is_name = isinstance(name, str) and name.isprintable() and NAME.fullmatch(name) is not None
+    allowed = "a folder's name: no slash, no dot in front, at most 200 bytes"
+    require(is_name and len(name.encode()) <= 200, "a run's name", name, allowed)
 
 
 def load_plan(source: str | Path, texts: Sequence[str] = ()) -> Plan:
