@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import torch
@@ -23,6 +24,7 @@ from headway.circuits.mechanism import (
 )
 from headway.errors import HeadwayError, require
 from headway.models import Tap, Tappable, Transformer, attention_patterns
+from headway.relations.edges import NO_KEY
 from headway.relations.fitted import Tables
 from headway.relations.shares import attention_along
 from headway.tasks import Batch, Edges, Task
@@ -73,19 +75,26 @@ class Patterns:
         return not bool(self.visible.any(0).triu(1).any())
 
     def relation(self, name: str) -> Edges:
-        """A relation by its name; a composed one is made when it is first asked for."""
+        """A relation by its name; a composed one is made when it is first asked for.
+
+        Keys that masks hide are no keys of a composed one.
+        """
         if name not in self.relations and name not in self._given:
             with contextlib.suppress(HeadwayError, KeyError):
                 made = self._given[name]
-                self.relations |= {name: made} if self._is_visible(made) else {}
+                seen = replace(made, keys=made.keys.where(self._seen(made), NO_KEY))
+                self.relations |= {name: seen} if seen.there.any() else {}
         allowed = "a relation of the task that the model's mask lets it see, such as "
         require(name in self.relations, "path", name, allowed + ", ".join([*self.relations][:3]))
         return self.relations[name]
 
     def _is_visible(self, edges: Edges) -> bool:
         """True if some layer's mask hides none of a relation's keys."""
-        seen = self.visible.any(0)[edges.queries[..., None], edges.keys]
-        return bool((seen | ~edges.there).all())
+        return bool((self._seen(edges) | ~edges.there).all())
+
+    def _seen(self, edges: Edges) -> Bool[Tensor, "batch row key"]:
+        """True for the keys of a relation that some layer's mask does not hide."""
+        return self.visible.any(0)[edges.queries[..., None], edges.keys]
 
     def alone(self, name: str) -> Float[Tensor, "sequence query key"]:
         """The rows of one path, each shared evenly among its keys, or by their weights."""

@@ -8,10 +8,10 @@ from headway_experiments.arena.contest import Row
 
 COLUMNS: dict[str, Callable[[Row], float | None]] = {
     "heads AUROC": lambda row: row["heads"]["auroc"],
-    "heads AP": lambda row: row["heads"]["precision"],
+    "heads F1": lambda row: row["heads_f1"],
+    "pairs F1": lambda row: row["pairs_f1"],
     "paths AUROC": lambda row: row["paths"]["auroc"],
     "paths AP": lambda row: row["paths"]["precision"],
-    "F1, true size": lambda row: row["paths"]["f1"],
     "F1, own": lambda row: row["own_f1"],
     "exact": lambda row: float(row["exact"]),
     "faithfulness": lambda row: row["faithfulness"],
