@@ -32,7 +32,7 @@ def test_a_file_is_run_again_when_what_it_imports_has_changed(tmp_path):
     for number in (1, 2):
         (tmp_path / "deeper.py").write_text(f"import helper\nNUMBER = {number}\n")
         module = load(tmp_path / "mine.py")
-        assert module.NUMBER == number
+        assert (number,) == (module.NUMBER,)
         assert load(tmp_path / "mine.py") is module
     (tmp_path / "deeper.py").unlink()
     with pytest.raises(HeadwayError, match=r"mine\.py, line 1: ModuleNotFoundError"):
