@@ -7,7 +7,7 @@ import typing
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakSet
 
 from headway import userfile
@@ -43,7 +43,7 @@ class Offered(Mapping[str, T]):
         except Exception as error:  # whatever a package may raise
             raise HeadwayError(f"{where} fails: {userfile.described(error)}") from None
         if callable(found) and not self.classes:
-            self.known[name] = found
+            self.known[name] = cast(T, found)
         if name not in self.known:
             raise HeadwayError(f"{where} is none")
         return self.known[name]
