@@ -33,8 +33,8 @@ SAFE = "PYTHONSAFEPATH"
 T = TypeVar("T")
 
 Entry = tuple[str, str]
-"""What may be executed, a file by its whole path or `FILE:NAME`, a function or class there that
-builds a model; and the digest of the file's content then."""
+"""A place that may be executed, a file by its whole path or `FILE:NAME`, a function or class there
+that builds a model; and the digest of the file's content then."""
 
 
 @dataclass(frozen=True)
