@@ -125,7 +125,7 @@ ALIASES = ("typing", "types", "collections.abc", "builtins")
 def offered(room: str) -> list[str]:
     """The names that a module offers, but for what it only passes on from other packages."""
     found = import_module(f"headway.{room}")
-    names = sorted(getattr(found, "__all__", ())) or [x for x, _ in named(Path(found.__file__))]
+    names = sorted(getattr(found, "__all__", ())) or [x for x, _ in named(found)]
     homes = {name: getattr(getattr(found, name), "__module__", "headway") for name in names}
     return [name for name in names if homes[name].startswith(("headway", *ALIASES))]
 
