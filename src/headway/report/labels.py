@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from headway.tasks import Task
 from headway.text import counted
 from headway.training import RunConfig
+from headway.training.config import Elsewhere
 
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
