@@ -60,7 +60,7 @@ def answers(data, index, variant=0, sequence=0):
 @pytest.mark.parametrize("address", ["", f"#cut={FIRST}"])
 def test_the_first_screen_is_whole_also_of_a_link_to_a_cut(visit, learnt, width, height, address):
     seen = visit(learnt, address=address, viewport={"width": width, "height": height})
-    assert ("click it again to heal" in seen.words(".says")) == bool(address)
+    assert ("Click it again to heal" in seen.words(".says")) == bool(address)
     for part in ("h1", ".answers", ".stage svg", ".says", ".choices", ".time"):
         box = seen.page.locator(part).first.bounding_box()
         assert 0 <= box["y"] <= height - box["height"], part
