@@ -69,9 +69,8 @@ def made(root: Path) -> dict[str, str]:
     """The made pages by their place in docs/."""
     notebooks = sorted((root / "docs/notebooks").glob("*.ipynb"))
     pages = {f"notebooks/{path.stem}.md": of_notebook(path) for path in notebooks}
-    for document in ("paper", "talk"):
-        table = (root / f"results/claims/{document}.md").read_text(encoding="utf-8")
-        pages[f"experiments/claims-{document}.md"] = f"# Every claim of the {document}\n\n{table}"
+    for path in (root / "results/claims").glob("*.md"):
+        pages[f"experiments/claims-{path.name}"] = path.read_text(encoding="utf-8")
     reference = {"reference/verbs.md": verbs(root), "reference/api.md": api()}
     return pages | reference | {"index.md": first(root)}
 
