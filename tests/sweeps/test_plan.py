@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from commands import refusing
-from headway.changes import carried_lines, changed
+from headway.changes import changed
 from headway.errors import HeadwayError
 from headway.sweeps import Plan, default_folder, grid, load_plan, sweep
 from headway.training import RECIPES, fast, own
@@ -46,19 +46,15 @@ def test_a_field_of_one_section_may_be_named_alone():
     assert plan.runs["every=60"].training.curriculum == Growing(60)
 
 
-def test_what_a_grid_carries_along_is_told():
+def test_what_a_grid_changes_besides_is_noted():
     plan = load_plan("fast", ["training.steps=350,9000", "seed=0,1"])
     cooldowns = {name: run.training.cooldown_steps for name, run in plan.runs.items()}
     assert cooldowns["steps=350,seed=1"] == 70
     assert cooldowns["steps=9000,seed=1"] == 1400
-    line = "changed along: training.cooldown_steps = 70 (was 1400)"
-    assert carried_lines(plan.carried) == [line]
-    several = load_plan("fast", ["training.steps=300,400"])
-    assert carried_lines(several.carried) == ["changed along: training.cooldown_steps"]
+    assert plan.notes == ("training.cooldown_steps is shortened, to fit into training.steps",)
     deeper = load_plan("fast", ["task.depth=2,4"])
     assert list(deeper.runs.values()) == [fast(2), fast(4)]
-    assert len(carried_lines(deeper.carried)) == 1
-    assert carried_lines(load_plan("fast", ["depth=2,4"]).carried) == []
+    assert deeper.notes == ()
 
 
 def test_names_are_safe_short_and_told_apart():
