@@ -20,7 +20,6 @@ from headway.fields import (
     said,
     short_names,
     split,
-    to_json,
     values_of,
     varied,
     whole_names,
@@ -49,11 +48,13 @@ class Plan:
         name: of the whole; the sweep's folder is called after it unless another is given.
         runs: the config of every run, by the name of its folder.
         notes: what else the grid's changes changed.
+        format: of its file.
     """
 
     name: str
-    runs: dict[str, RunConfig]
+    runs: dict[str, Annotated[RunConfig, PlainValidator(from_dict), PlainSerializer(to_dict)]]
     notes: tuple[str, ...] = field(default=(), compare=False)
+    format: Literal[1] = 1
 
     def __post_init__(self):
         if not self.runs:
@@ -61,19 +62,6 @@ class Plan:
         for name, config in self.runs.items():
             require_name(name)
             require(isinstance(config, RunConfig), f"run {name!r}", config, "a RunConfig")
-
-    def to_json(self) -> dict[str, Any]:
-        """The plan as plain JSON data."""
-        return to_json(PlanFile(1, self.name, self.runs))
-
-
-@dataclass(frozen=True)
-class PlanFile:
-    """The content of `plan.json`."""
-
-    format: Literal[1]
-    name: str
-    runs: dict[str, Annotated[RunConfig, PlainValidator(from_dict), PlainSerializer(to_dict)]]
 
 
 def grid(base: str | RunConfig | Callable[..., RunConfig], axes: Mapping[str, Any]) -> Plan:
@@ -221,9 +209,7 @@ def read_plan(folder: Path) -> Plan:
         HeadwayError: if it cannot be read, is of another format, or names a file that the user does
             not trust.
     """
-    file = folder / PLAN
-    found = found_in(PlanFile, read_json(file), str(file))
-    return Plan(found.name, found.runs)
+    return found_in(Plan, read_json(folder / PLAN), str(folder / PLAN))
 
 
 def default_folder(source: str | Path, plan: Plan, texts: Sequence[str] = ()) -> Path:
