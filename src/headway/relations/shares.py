@@ -121,7 +121,7 @@ def largest(masks: Masks, left: Attention, rows: Rows) -> dict[str, float]:
     length, found = next(iter(masks.values())).shape[2], dict[str, float]()
     beside = (left[..., length:].sum(2) * rows).sum().item()
     left = left[..., :length]
-    for _ in range(PARTS):
+    while len(found) < PARTS and (left.sum(2) * rows).sum() >= LEAST:
         total = left.sum(2, keepdim=True)
 
         def like(name: str, left: Tensor = left, total: Tensor = total) -> float:
