@@ -147,12 +147,6 @@ class Composed:
             found = torch.where(rows.any(2, keepdim=True), rows, found)
         return found
 
-    def even(self, name: str, dtype: torch.dtype) -> Float[Tensor, "batch query key"]:
-        """The attention of a path along a relation; zero where it gives a query no key."""
-        rows = self.weights(name).to(dtype)
-        total = rows.sum(2, keepdim=True)
-        return rows / total.where(total > 0, 1.0)
-
     def _counts(self, name: str) -> Float[Tensor, "batch #query key"]:
         """The weight of every position by its token, and by the query's."""
         base, _, listed = name.partition(BY_WEIGHT)

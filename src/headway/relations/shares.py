@@ -97,9 +97,8 @@ def rivals_of(name: str, named: Tensor, masks: Masks, own: Attention, rows: Rows
     rows = rows * named.any(2)
     rows = rows / rows.sum().clamp(min=torch.finfo(rows.dtype).tiny)
     own, found = own[..., : named.shape[2]], list[Rival]()
-    for rival, mask in masks.items():
-        apart = (mask != named).any(2) * rows
-        share = apart.sum()
+    every = (torch.stack([*masks.values()]) != named).any(3) * rows
+    for (rival, mask), apart, share in zip(masks.items(), every, every.sum((1, 2)), strict=True):
         if not (0 < share <= 1 - RIVAL):
             continue
         ours, theirs = (
