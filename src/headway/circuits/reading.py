@@ -52,6 +52,10 @@ PRICE = 0.1
 ALIKE = 0.03
 """Of relations that serve and differ by less in likeness, the simplest is named."""
 
+GOES_ON = 0.5
+"""A condition is no part of a relation that the head follows without it, too: at least so much of
+what it follows it with the condition."""
+
 ROUGH = 0.2
 """A table of weights by two tokens is tried if all else moves answers by more than this share of
 what ablating every head does."""
@@ -252,7 +256,30 @@ class Reader:
             return IDLE
         worth = {n: self.likeness(head, n) - PRICE * (complexity(n) - 1) for n in serve}
         alike = [name for name in serve if worth[name] >= max(worth.values()) - ALIKE]
-        return min(alike, key=_order(names))
+        name = min(alike, key=_order(names))
+        return min(self._wider(head, name, serve) or [name], key=_order(names))
+
+    def _wider(self, head: Head, name: str, among: Sequence[str]) -> list[str]:
+        """Relations as simple with the same keys and more rows, where the head follows them, too.
+
+        What the mean does in rows that a relation leaves out is no merit of the condition.
+        """
+        keys, own = self.patterns.one_hot(frozenset({name})), self.own[:, *head]
+        rows = keys.any(2)
+
+        def along(pattern: Tensor, rows: Tensor) -> float:
+            weights = self.weights[:, *head] * rows
+            return ((own.minimum(pattern).sum(2) * weights).sum() / weights.sum()).item()
+
+        found = list[str]()
+        for other in (one for one in among if complexity(one) <= complexity(name)):
+            wide = self.patterns.one_hot(frozenset({other}))
+            more = wide.any(2) & ~rows
+            if torch.equal(wide[rows], keys[rows]) and along(wide, more) > GOES_ON * along(
+                keys, rows
+            ):
+                found.append(other)
+        return found
 
     @cached_property
     def weighed(self) -> dict[Head, list[str]]:
