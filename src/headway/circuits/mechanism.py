@@ -3,7 +3,7 @@
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Annotated, Any
 
@@ -70,11 +70,15 @@ class Paths:
     """The head attends along these relations and nowhere else.
 
     A position's row is one-hot at the position its relation points to, or shared evenly by several.
-    What stands in rows without a relation is up to the ablation (`patterns.ABLATIONS`); by default
-    they are zero, so that nothing is moved there.
+
+    Attributes:
+        relations: by name.
+        rows: what stands in rows without a relation (`patterns.ABLATIONS`); by default what the
+            ablation says.
     """
 
     relations: frozenset[str]
+    rows: str | None = None
 
     def __str__(self):
         return "  ".join(sorted(self.relations)) or "nothing"
@@ -93,8 +97,8 @@ class Paths:
         return " or ".join(calls)
 
     def without(self, relation: str) -> "Paths":
-        """The same mechanism with one path cut."""
-        return Paths(self.relations - {relation})
+        """This mechanism with one path cut."""
+        return replace(self, relations=self.relations - {relation})
 
 
 @dataclass(frozen=True)
@@ -151,7 +155,7 @@ class Circuit:
 
     @property
     def idle_names(self) -> dict[str, str]:
-        """The same in words; many heads are counted."""
+        """The idle heads in words; many are counted."""
         return {
             kind: " ".join(map(name_of, heads)) if len(heads) <= LISTED else f"{len(heads)} heads"
             for kind, heads in self.idle_heads.items()
@@ -176,15 +180,24 @@ class Circuit:
         return {head: one for head, one in self.mechanisms.items() if head[0] < layer}
 
     def replacing(self, head: Head, mechanism: Mechanism) -> "Circuit":
-        """The same circuit with another mechanism for one head."""
+        """This circuit with another mechanism for one head."""
         return Circuit({**self.mechanisms, head: mechanism})
 
     def without(self, path: AttentionPath) -> "Circuit":
-        """The same circuit with one path cut."""
+        """This circuit with one path cut."""
         mechanism = self.mechanisms[path.at]
         if not isinstance(mechanism, Paths) or path.relation not in mechanism.relations:
             raise HeadwayError(f"the circuit has no path {path}")
         return self.replacing(path.at, mechanism.without(path.relation))
+
+    def filled(self, rows: str) -> "Circuit":
+        """This circuit with something else in rows without a path."""
+        return Circuit(
+            {
+                head: replace(one, rows=rows) if isinstance(one, Paths) else one
+                for head, one in self.mechanisms.items()
+            }
+        )
 
     @property
     def program(self) -> str:
