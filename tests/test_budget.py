@@ -8,15 +8,15 @@ ROOT = Path(__file__).parent.parent
 SOURCES = {".py", ".ts", ".js", ".svelte", ".css", ".html", ".toml", ".jinja"}
 
 CAPS = {
-    "src/headway/*": 1820,
+    "src/headway/*": 1790,
     "src/headway/theory": 840,
     "src/headway/tasks": 1990,
     "src/headway/relations": 1090,
     "src/headway/models": 2000,
-    "src/headway/training": 3430,
+    "src/headway/training": 3420,
     "src/headway/circuits": 6020,
-    "src/headway/sweeps": 1120,
-    "src/headway/language": 1730,
+    "src/headway/sweeps": 1110,
+    "src/headway/language": 1720,
     "src/headway/report": 3470,
     "src/headway/terminal": 890,
     "src/headway/verbs": 780,

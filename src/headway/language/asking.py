@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
+import torch
 from annotated_types import Ge, Le
 
 from headway.errors import HeadwayError, require
@@ -108,7 +109,7 @@ def ask_local(
 def reply_of(asked: Asked, model: LocalModel, number: int, question: Question) -> Reply:
     """A model's answer to a question, by exact probabilities, and by the protocol if asked for."""
     start = time.perf_counter()
-    answers, sampled, draws = model.answers(question), None, None
+    (said, ended), sampled, draws = model.answers(question), None, None
     if number < asked.sampled:
         about = asked.seed, question.formulation, question.depth, number
         drawn = model.sample(question, asked.draws, generator_for("cpu", "ask", *about))
@@ -123,14 +124,20 @@ def reply_of(asked: Asked, model: LocalModel, number: int, question: Question) -
         rank=question.rank,
         acceptable=len(question.acceptable),
         nearer=len(question.nearer),
-        argmax=question.acceptable[answers.said.index(max(answers.said))],
-        expectation=answers.expected[question.rank],
-        said=[round(log_p, 5) for log_p in answers.said],
-        ended=[round(log_p, 5) for log_p in answers.ended],
+        argmax=question.acceptable[said.index(max(said))],
+        expectation=expected(ended)[question.rank],
+        said=[round(log_p, 5) for log_p in said],
+        ended=[round(log_p, 5) for log_p in ended],
         sampled=sampled,
         draws=draws,
         seconds=round(time.perf_counter() - start, 3),
     )
+
+
+def expected(ended: list[float]) -> list[float]:
+    """The probability that the paper's protocol, asking until an answer is acceptable, ends with
+    each, by the log-probabilities that it is given and ends there."""
+    return torch.tensor(ended, dtype=torch.float64).softmax(0).tolist()
 
 
 def answered(asked: Asked, folder: Path) -> list[Reply]:

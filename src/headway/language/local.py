@@ -4,7 +4,6 @@ import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Literal
 
@@ -20,26 +19,6 @@ Form = Literal["chat", "completion"]
 
 PROBE = "a is 1. b is a. What is b? " * 8
 """A text on which is tried whether a model can go on from what it keeps of one."""
-
-
-@dataclass(frozen=True)
-class Answers:
-    """Log-probabilities of the acceptable answers.
-
-    Attributes:
-        said: the log-probability of the tokens of each, in the order of `Question.acceptable`.
-        ended: the same, and that the answer ends there: with the end of the turn or of the text,
-            a line break or a full stop.
-    """
-
-    said: list[float]
-    ended: list[float]
-
-    @property
-    def expected(self) -> list[float]:
-        """The probability that the paper's protocol, asking until an answer is acceptable, ends
-        with it, for each."""
-        return torch.tensor(self.ended, dtype=torch.float64).softmax(0).tolist()
 
 
 class LocalModel:
@@ -215,8 +194,12 @@ class LocalModel:
             )
         return torch.tensor(ways[0][:start], device=self.device), options
 
-    def answers(self, question: Question) -> Answers:
-        """The probabilities of all acceptable answers: one pass over the prompt, one over them.
+    def answers(self, question: Question) -> tuple[list[float], list[float]]:
+        """The log-probabilities of all acceptable answers: one pass over the prompt, one over them.
+
+        Returns:
+            Those of the tokens of each; and that the answer ends there, too: with the end of the
+            turn or of the text, a line break or a full stop.
 
         Raises:
             HeadwayError: if the model puts out what is not a number, or rules an answer out: JSON
@@ -234,7 +217,7 @@ class LocalModel:
                 ended.append((log_p + row[len(option) - 1, self.stops].logsumexp(0)).item())
         if not all(map(math.isfinite, said + ended)):
             raise HeadwayError("the model answers with values that are not finite")
-        return Answers(said, ended)
+        return said, ended
 
     def sample(self, question: Question, count: int, generator: torch.Generator) -> list[str]:
         """`count` independent answers at temperature 1, each up to where it ends.

@@ -27,14 +27,13 @@ class TransformerConfig:
             by 1/sqrt(2 · n_layers)), `gpt2_blocks` (the same, but the linear maps into and out of
             the residual stream, which GPT-2 lacks where vectors are read and written, are drawn as
             PyTorch does by default: uniform within ±1/sqrt(fan-in), biases too), `fan_in`
-            (N(0, 1/fan-in), nothing scaled, and of embeddings by
-            number N(0, 1/d_model)), `orthogonal` (every map an orthogonal matrix, as large as with
-            `fan_in`) or `associative`, for weights that are to learn as memories from nothing
-            (Bietti et al. 2023, section 4): embeddings and read-out N(0, 1/d_model), W_Q the
-            identity, W_V and W_O orthogonal; W_K, W_out and the last layer's W_O zero; or
-            `orthonormal`, the same with the orthonormal vectors that random ones become with
-            width: the embeddings of tokens and places, and what W_OV makes of them below the last
-            layer (so d_model must be at least twice their number).
+            (N(0, 1/fan-in), nothing scaled, and of embeddings by number N(0, 1/d_model)),
+            `orthogonal` (every map an orthogonal matrix, as large as with `fan_in`), `associative`,
+            for weights that are to learn as memories from nothing (Bietti et al. 2023, section 4):
+            embeddings and read-out N(0, 1/d_model), W_Q the identity, W_V and W_O orthogonal; W_K,
+            W_out and the last layer's W_O zero; or `orthonormal`, the same with the orthonormal
+            vectors that random ones become with width: the embeddings of tokens and places, and
+            what W_OV makes of them below the last layer (d_model at least twice their number).
         silent_above: layers above the first so many write nothing at first: their W_O and the
             W_out of their MLPs start at zero. By default all write.
         init_scale: a factor on all weights within the blocks.
@@ -61,12 +60,9 @@ class TransformerConfig:
 
     def __post_init__(self):
         check(self, "model.")
-        require(
-            self.d_head is not None or self.d_model % self.n_heads == 0,
-            "model.n_heads",
-            self.n_heads,
-            f"a divisor of model.d_model = {self.d_model}, unless model.d_head is given",
-        )
+        fits = self.d_head is not None or self.d_model % self.n_heads == 0
+        allowed = f"a divisor of model.d_model = {self.d_model}, unless model.d_head is given"
+        require(fits, "model.n_heads", self.n_heads, allowed)
 
     @property
     def head_width(self) -> int:

@@ -71,9 +71,7 @@ class Attention(nn.Module):
         return self.out(z.flatten(2))
 
     def weigh(
-        self,
-        scores: Float[Tensor, "*batch query key"],
-        mask: Float[Tensor, "query key"] | None,
+        self, scores: Float[Tensor, "*batch query key"], mask: Float[Tensor, "query key"] | None
     ) -> Float[Tensor, "*batch query key"]:
         """The pattern that scores give, in single precision at least."""
         exact = torch.promote_types(scores.dtype, torch.float32)
@@ -230,10 +228,9 @@ class Transformer(Hooked):
         Unless there is a tap, or a hook in it, the last layer is computed at the read-out positions
         only: nothing else of it can reach the output.
         """
-        length, longest = inputs.shape[1], self.longest
-        if longest is not None and length > longest:
-            require(False, "positions in a sequence", length, f"at most {longest}")
-        mask = None if self.mask is None else self.mask[:length, :length]
+        size, most = inputs.shape[1], self.longest
+        require(most is None or size <= most, "positions in a sequence", size, f"at most {most}")
+        mask = None if self.mask is None else self.mask[:size, :size]
         x = self.embedded(inputs)
         last = self.layers[-1]
         whole = tap is not None or is_watched(last) or is_watched(self.ln_final)
@@ -286,7 +283,6 @@ def initialise(model: Transformer, generator: torch.Generator) -> None:
     """Draws all weights afresh; biases 0, norms 1."""
     config = model.config
     for name, weight in model.named_parameters():
-        inside = name.startswith("blocks.")
         if weight.ndim < 2:
             weight.fill_(1.0 if ".ln" in f".{name}" and name.endswith("weight") else 0.0)
         elif config.init in ("associative", "orthonormal"):
@@ -300,7 +296,7 @@ def initialise(model: Transformer, generator: torch.Generator) -> None:
             if like_gpt2 and name.endswith(("attn.out.weight", "mlp.down.weight")):
                 std /= math.sqrt(2 * config.n_layers)
             weight.normal_(0.0, std, generator=generator)
-        if inside and weight.ndim == 2 and config.init_scale != 1:
+        if name.startswith("blocks.") and weight.ndim == 2 and config.init_scale != 1:
             weight.mul_(config.init_scale)
     if config.init == "gpt2_blocks":
         _around_blocks(model, generator)

@@ -64,19 +64,18 @@ def row_of(folder: Path) -> Row:
         last = {"step": 0, **(metrics[-1] if metrics else {}), **last}
         with clear_content_errors(folder / "circuit.json"):
             heads = None if found is None else int(found["useful_heads"])
-        with clear_content_errors(folder / "outcome.json"):
-            given_up = last.get("given_up", [])
-            return {
-                **row,
-                "status": run.status,
-                "message": last.get("message"),
-                **flat(run.config),
-                **{name: last.get(name) for name in FIGURES},
-                "given_up_steps": sum(attempt["step"] for attempt in given_up),
-                "attempts": len(given_up) + 1,
-                "useful_heads": heads,
-                **{f"partial.{hop}": loss for hop, loss in last.get("partial", {}).items()},
-            }
+        given_up = last.get("given_up", [])
+        return {
+            **row,
+            "status": run.status,
+            "message": last.get("message"),
+            **flat(run.config),
+            **{name: last.get(name) for name in FIGURES},
+            "given_up_steps": sum(attempt["step"] for attempt in given_up),
+            "attempts": len(given_up) + 1,
+            "useful_heads": heads,
+            **{f"partial.{hop}": loss for hop, loss in last.get("partial", {}).items()},
+        }
     except HeadwayError as error:
         return {**row, "status": "unreadable", "message": str(error)}
 

@@ -10,7 +10,7 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,6 @@ from headway.errors import HeadwayError
 from headway.reading import opened, parsed, read_bytes
 from headway.userfile import described
 
-UNEXPECTED = AttributeError, LookupError, OverflowError, RuntimeError, TypeError, ValueError
-
 
 @contextmanager
 def clear_io_errors(path: Path, doing: str) -> Iterator[None]:
@@ -34,20 +32,6 @@ def clear_io_errors(path: Path, doing: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise HeadwayError(f"cannot {doing} {path}: {error.strerror or error}") from error
-
-
-@contextmanager
-def clear_content_errors(what: object) -> Iterator[None]:
-    """Turns what goes wrong in using a file's unexpected content into one clear line.
-
-    Args:
-        what: the file, or whatever else the content came from.
-    """
-    try:
-        yield
-    except UNEXPECTED as error:
-        reason = described(error)
-        raise HeadwayError(f"{what} is corrupted or of another version ({reason})") from None
 
 
 @contextmanager
@@ -63,6 +47,11 @@ def clear_errors(doing: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise HeadwayError(f"{doing} {described(error)}") from error
+
+
+def clear_content_errors(what: object) -> AbstractContextManager[None]:
+    """Makes one clear line of what goes wrong in using the content of a file, or the like."""
+    return clear_errors(f"{what} is corrupted or of another version:")
 
 
 def is_there(path: Path) -> bool:
