@@ -150,6 +150,12 @@ def with_training():
 
 
 @pytest.fixture
+def undrawn(monkeypatch):
+    """Verbs draw no figures for papers, as where matplotlib is missing: these take seconds."""
+    monkeypatch.setattr("headway.report.find_spec", lambda name: None)
+
+
+@pytest.fixture
 def kinds():
     """The tasks that are known; a test meets those of its own files for the first time."""
     before = dict(KINDS)

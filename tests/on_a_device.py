@@ -21,10 +21,11 @@ SHORT = {
     "training.eval_every": 3,
 }
 TASKS = {
-    "retrieval": {"task": Retrieval(depth=2, n_chains=2)},
-    "turned": {"task": Retrieval(depth=2, n_chains=2, copies="rotated")},
-    "set": {"task": Retrieval(depth=2, n_chains=2), "training.train_examples": 24},
-    "clamped": {"task": Retrieval(depth=2, n_chains=2), "training.clamped": ("L0.H0 s0←s2",)},
+    "retrieval": {
+        "task": Retrieval(depth=2, n_chains=2, copies="rotated"),
+        "training.train_examples": 24,
+        "training.clamped": ("L0.H0 s0←s2",),
+    },
     "conditional": {"task": Conditional(n_values=2, n_chains=2)},
     "hops": {"task": Hops(asked=(1, 2), n_places=12), "training.precision": "float32"},
 }

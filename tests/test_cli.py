@@ -1,13 +1,17 @@
 """The command line as a user meets it: verbs, and one clear line for bad input."""
 
+import compileall
 import inspect
+import os
 import re
-from importlib import import_module
+import shutil
 from pathlib import Path
 
 import pytest
 
-from commands import headway, python, refused
+import headway
+from commands import headway as program
+from commands import python, refused, refusing
 from headway import cli
 from headway.changes import annotations, changed, config_asked_for
 from headway.cli import Parser, uses
@@ -59,7 +63,7 @@ EVERY = (*cli.VERBS, *cli.added_verbs())
 
 
 def test_help_lists_the_verbs(tmp_path):
-    shown = headway(cwd=tmp_path)
+    shown = program(cwd=tmp_path)
     assert shown.returncode == 0
     for verb in cli.VERBS:
         assert f"\n  {verb}" in shown.stdout
@@ -68,6 +72,15 @@ def test_help_lists_the_verbs(tmp_path):
     for recipe in RECIPES:
         assert re.search(rf"\b{recipe}[,;)]", shown.stdout)
     assert max(map(len, shown.stdout.splitlines())) <= 80
+
+
+def test_help_needs_no_source_files(tmp_path):
+    place = shutil.copytree(Path(cli.__file__).parent, tmp_path / "headway")
+    compileall.compile_dir(place, quiet=1, legacy=True)
+    for source in place.rglob("*.py"):
+        source.unlink()
+    shown = headway(cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert (shown.stdout, shown.stderr) == (f"{cli.usage()}\n", "")
 
 
 def test_nothing_waits_for_torch_that_does_not_need_it():
@@ -92,7 +105,7 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
     cli.main([verb, "--help"])
     said = capsys.readouterr().out
     assert said.startswith("usage: headway " + verb)
-    function = getattr(import_module(cli.module_of(verb)), verb)
+    function = cli.function_of(verb)
     for name, one in inspect.signature(function).parameters.items():
         if one.kind is not one.POSITIONAL_ONLY:
             assert f"\n  --{name.replace('_', '-')}" in said
@@ -177,21 +190,16 @@ def test_a_folder_is_no_file_to_write(tmp_path, monkeypatch):
 
 
 def test_bad_input_ends_the_program_too(tmp_path):
-    shown = headway("dance", cwd=tmp_path)
+    shown = program("dance", cwd=tmp_path)
     assert (shown.returncode, shown.stdout) == (2, "")
     assert shown.stderr.startswith("headway: verb = 'dance'")
 
 
 def test_what_python_is_given_is_looked_at_without_a_type_checker_too():
-    code = (
-        "import headway\n"
-        "for call in (lambda: headway.tapped(3), lambda: headway.emergence('x', None)):\n"
-        "    try: call()\n"
-        "    except headway.HeadwayError as error: print(error)\n"
-    )
-    module, circuit = python(code).splitlines()
-    assert module.startswith("module = 3 is not allowed: it must be a torch.nn.Module")
-    assert circuit.startswith("circuit = None is not allowed: it must be a Circuit, or what")
+    with refusing("module = 3 is not allowed: it must be a torch.nn.Module"):
+        inspect.unwrap(headway.tapped)(3)
+    with refusing("circuit = None is not allowed: it must be a Circuit, or what"):
+        inspect.unwrap(headway.emergence)("x", None)
 
 
 def test_the_fields_of_a_recipe_are_listed(capsys, monkeypatch):

@@ -11,6 +11,7 @@ import pytest
 
 import headway
 from headway import cli
+from in_process import swept_here
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "examples"
@@ -33,6 +34,8 @@ SMALLER = {
     "n_symbols: int = 12": "n_symbols: int = 5",
     "steps=400, cooldown_steps=200": "steps=40, cooldown_steps=20",
     '"n_pairs": "2,4"': '"n_pairs": "1,2"',
+    "range(1, 201)": "range(1, 101)",
+    "n_heads=1))": "n_heads=1), training=replace(config.training, steps=250, cooldown_steps=99))",
 }
 """Of their sizes, what goes as well in less time."""
 
@@ -66,7 +69,8 @@ def test_an_example_runs(name, sizes, tmp_path, monkeypatch, capsys, kinds):
         monkeypatch.setattr(headway, "discover", partial(headway.discover, trials=False))
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(folder)
-    runpy.run_path(str(folder / f"{name}.py"), run_name="__main__")
+    with swept_here():
+        runpy.run_path(str(folder / f"{name}.py"), run_name="__main__")
     told = capsys.readouterr().out
     for words in SHOWN[name]:
         assert words in told

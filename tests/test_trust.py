@@ -84,7 +84,7 @@ def test_what_comes_with_a_downloaded_tree_is_not_executed(tmp_path, tiny, monke
     assert not Path("executed").exists()
 
 
-def test_ones_own_work_needs_no_word(tmp_path, monkeypatch, capsys):
+def test_ones_own_work_needs_no_word(tmp_path, monkeypatch, capsys, undrawn):
     monkeypatch.chdir(tmp_path)
     Path("runs").mkdir()
     Path("mine.py").write_text(TASK.read_text().replace("Assignments", "Mine"))

@@ -315,6 +315,16 @@ def test_an_average_in_which_some_tokens_count_less_is_read():
     assert torch.allclose(patterns.dense(circuit.mechanisms[0, 0], (0, 0)), own, atol=0.01)
 
 
+def test_keys_that_a_mask_hides_are_no_keys_of_a_composed_relation():
+    batch = Rarely().sample(2, torch.Generator().manual_seed(0))
+    band = torch.ones(9, 9).tril().triu(-2)
+    model = Line(lambda _: band.log()[None])
+    patterns = Patterns(model, batch, Related({}, Composed(batch.inputs, ahead=True)))
+    assert torch.equal(patterns.alone("all so far")[0] > 0, band > 0)
+    with pytest.raises(HeadwayError, match="lets it see"):
+        patterns.relation("3 back")
+
+
 @pytest.mark.parametrize("weights", ["token 0", "token x 1", "token 0 -1", "0 1"])
 def test_weights_that_cannot_be_read_are_refused(weights):
     with pytest.raises(HeadwayError, match="weights are written as in"):

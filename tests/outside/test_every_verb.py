@@ -23,7 +23,7 @@ TASKS = {"assignments": "depth=1", "reassigned": "n_keys=2", "sums": "terms=2"}
 @pytest.mark.parametrize(
     "name", ["assignments", "reassigned", pytest.param("sums", marks=pytest.mark.slow)]
 )
-def test_every_verb_takes_them(name, tmp_path, monkeypatch, capsys):
+def test_every_verb_takes_them(name, tmp_path, monkeypatch, capsys, undrawn):
     monkeypatch.chdir(tmp_path)
     file, field = str(HERE / f"{name}.py"), TASKS[name]
 

@@ -64,7 +64,7 @@ def test_the_induction_circuit_is_found_and_dated(tmp_path, monkeypatch, capsys)
     assert timeline.hops["hop 1"] < 600
 
 
-def test_every_verb_takes_what_was_recorded(tmp_path, monkeypatch):
+def test_every_verb_takes_what_was_recorded(tmp_path, monkeypatch, undrawn):
     monkeypatch.chdir(tmp_path)
     recorded("runs/nano", seed=0, steps=50)
     main(["circuit", "runs/nano", "--threshold", "100", "--sequences", "16", "--trials", "False"])

@@ -92,9 +92,9 @@ class Visit:
         """Waits until what was asked of the page is drawn."""
         self.page.evaluate(SETTLED)
 
-    def look(self, width: int, scheme: Literal["light", "dark"]) -> None:
-        """Makes the window so wide, and its system so light."""
-        self.page.set_viewport_size({"width": width, "height": 844})
+    def look(self, width: int, scheme: Literal["light", "dark"], height: int = 844) -> None:
+        """Makes the window so large, and its system so light."""
+        self.page.set_viewport_size({"width": width, "height": height})
         self.page.emulate_media(color_scheme=scheme)
         self.settle()
 
@@ -145,11 +145,15 @@ class Visit:
 
 
 def faults(seen: Visit) -> list[tuple[str, list[str], str]]:
-    """What keeps some from reading or using the page: rule, element and what is wrong with it."""
+    """What keeps some from reading or using the page on a telephone or a screen: rule, element and
+    what is wrong with it."""
     rules = {"target-size": {"enabled": True}}
     options = {"rules": rules, "resultTypes": ["violations"]}  # the others take as long again
-    return [
-        (fault["id"], node["target"], node["failureSummary"])
-        for fault in Axe().run(seen.page, options=options).response["violations"]
-        for node in fault["nodes"]
-    ]
+    found = []
+    for width, scheme in ((1920, None), (390, "dark"), (1280, "light")):
+        seen.look(width, scheme or "light")
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+        violations = Axe().run(seen.page, options=options).response["violations"] if scheme else ()
+        for fault in violations:
+            found += [(fault["id"], one["target"], one["failureSummary"]) for one in fault["nodes"]]
+    return found

@@ -17,7 +17,7 @@ def everything(run) -> Run:
     return with_every_file(run)
 
 
-@pytest.mark.parametrize("share", [12, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("share", [24, pytest.param(1, marks=pytest.mark.slow)])
 def test_leaves_of_every_file(everything, browser, tmp_path, share):
     """Of so many places, one is tried alone."""
     tried = Tried()

@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from commands import python
 from headway.models import Transformer, TransformerConfig
 from headway.training import TrainingConfig
 from headway.training.optimisers import NEWTON_SCHULZ, Muon, Optimisers, orthogonalised
@@ -73,17 +72,3 @@ def test_every_weight_has_one_optimiser_and_matrices_decay(optimizer):
         assert sorted(inside) == sorted(
             n for n, w in model.named_parameters() if n.startswith("blocks.") and w.ndim == 2
         )
-
-
-def test_no_optimiser_loads_the_compiler():
-    code = (
-        "import sys; from headway.models import Transformer, TransformerConfig\n"
-        "from headway.training import TrainingConfig\n"
-        "from headway.training.optimisers import Optimisers\n"
-        "model = Transformer(TransformerConfig(n_layers=1, d_model=8), 8, 12, 20, 4)\n"
-        "for name in ('muon', 'adam', 'sgd'):\n"
-        "    optimisers = Optimisers(model, TrainingConfig(optimizer=name, weight_decay=0.0))\n"
-        "    optimisers.step(1.0); optimisers.load(optimisers.state())\n"
-        "print('torch._dynamo' in sys.modules)"
-    )
-    assert python(code) == "False\n"

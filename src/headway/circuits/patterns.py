@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import torch
@@ -23,6 +24,7 @@ from headway.circuits.mechanism import (
 )
 from headway.errors import HeadwayError, require
 from headway.models import Tap, Tappable, Transformer, attention_patterns
+from headway.relations.edges import NO_KEY
 from headway.relations.fitted import Tables
 from headway.relations.shares import attention_along
 from headway.tasks import Batch, Edges, Task
@@ -59,7 +61,7 @@ class Patterns:
         size, n = batch.inputs.shape[:2]
         self._shape = (size, n, self.visible.shape[2])
         self.visible[..., n:] = False  # keys that are no position, such as a sink
-        self._given = relations
+        self._given, self._names = relations, [*relations]
         self._used: dict[str, Edges] = {}
         self._alone: dict[str, Tensor] = {}
         self._laid: dict[frozenset[str], tuple[Tensor, Tensor]] = {}
@@ -73,7 +75,7 @@ class Patterns:
     @cached_property
     def relations(self) -> dict[str, Edges]:
         """The relations given whose keys some layer's mask never hides, by name."""
-        return {name: one for name, one in self._given.items() if self._is_visible(one)}
+        return {name: self._given[name] for name in self._names if self.has(name)}
 
     def relation(self, name: str) -> Edges:
         """A relation by its name; a composed one is made when it is first asked for."""
@@ -83,17 +85,26 @@ class Patterns:
         return self._used[name]
 
     def has(self, name: str) -> bool:
-        """True if there is a relation of this name, or one can be composed, and it is visible."""
+        """True if a relation of this name is given and visible, or can be composed.
+
+        Keys that masks hide are no keys of a composed one; some must be left.
+        """
         if name not in self._used:
             with contextlib.suppress(HeadwayError, KeyError):
-                made = self._given[name]
-                self._used |= {name: made} if self._is_visible(made) else {}
+                made, is_given = self._given[name], name in self._names
+                seen = replace(made, keys=made.keys.where(self._seen(made), NO_KEY))
+                hides_all = bool(made.there.any()) and not seen.there.any()
+                if self._is_visible(made) if is_given else not hides_all:
+                    self._used[name] = made if is_given else seen
         return name in self._used
 
     def _is_visible(self, edges: Edges) -> bool:
         """True if some layer's mask hides none of a relation's keys."""
-        seen = self.visible.any(0)[edges.queries[..., None], edges.keys]
-        return bool((seen | ~edges.there).all())
+        return bool((self._seen(edges) | ~edges.there).all())
+
+    def _seen(self, edges: Edges) -> Bool[Tensor, "batch row key"]:
+        """True for the keys of a relation that some layer's mask does not hide."""
+        return self.visible.any(0)[edges.queries[..., None], edges.keys]
 
     def alone(self, name: str) -> Float[Tensor, "sequence query key"]:
         """The rows of one path, each shared evenly among its keys, or by their weights."""

@@ -180,12 +180,20 @@ def test_claims_that_cannot_be_read_name_their_file(tmp_path):
         claims_beside(str(module), "own")
 
 
-@pytest.mark.parametrize(("document", "there"), [("paper", FIGURES), ("mechanisms", MECHANISMS)])
-def test_the_table_in_the_docs_is_that_of_the_results(document, there):
+@pytest.mark.parametrize(
+    ("document", "page", "there"),
+    [("paper", "paper", FIGURES), ("talk", "mechanisms", MECHANISMS)],
+)
+def test_the_tables_of_claims_are_those_of_the_results(document, page, there):
     rows = judged(there.values(), SIDE_BY_SIDE, ROOT / "results")
-    page = (ROOT / f"docs/experiments/{document}.md").read_text(encoding="utf-8")
-    table = page.partition("<!-- claims -->\n")[2].partition("<!-- end -->")[0]
-    assert table == markdown(rows)
+    whole = (ROOT / f"results/claims/{document}.md").read_text(encoding="utf-8")
+    assert whole.partition("\n\n")[2] == markdown(rows)
+    counts = (ROOT / f"docs/experiments/{page}.md").read_text(encoding="utf-8")
+    _, _, lines = counts.partition(f"| of {len(rows)} claims |")
+    for line in lines.partition("\n\n")[0].splitlines()[2:]:
+        said, *told = (cell.strip() for cell in line.strip("|").split("|"))
+        found = [sum(row[scale].said == said for row in rows) for scale in SIDE_BY_SIDE]
+        assert list(map(int, told)) == found[: len(told)]
 
 
 def test_the_table_of_curricula_in_the_docs_is_that_of_the_results():

@@ -3,7 +3,7 @@
 import pytest
 
 from headway_experiments.paper import identifiability as module
-from headway_experiments.paper.identifiability import ABLATIONS, by_hand, measured, shares
+from headway_experiments.paper.identifiability import ABLATIONS, built, measured, shares
 
 ONE, OTHER = ["L0.H0 s2←s1", "L1.H0 s0←s2"], ["L0.H0 s0←s1", "L1.H0 s0←s2"]
 
@@ -21,7 +21,7 @@ class Kept:
 
 @pytest.fixture
 def found(monkeypatch):
-    monkeypatch.setattr(module, "BY_HAND", ())
+    monkeypatch.setattr(module, "BUILT", {})
     several = {"circuits": [ONE, OTHER], "complete": False}
     heads = {"circuits": [ONE, ONE[:1]], "complete": True}
     none, cut = {"circuits": [], "complete": True}, {"circuits": [ONE], "complete": False}
@@ -54,5 +54,5 @@ def test_shares_are_of_models_that_have_a_circuit(found):
 
 
 def test_a_model_set_by_hand_has_one_circuit_of_one_hop():
-    for found in by_hand("doubling D=1").values():
+    for found in built("by hand,doubling D=1").values():
         assert found == {"circuits": [["L0.H0 s2←s1", "L1.H0 s0←s2"]], "complete": True}

@@ -48,7 +48,7 @@ def test_the_page_of_the_docs_shows_parts_of_these_files():
         assert all(part in text for part in shown)
 
 
-def test_its_runs_have_pages(folder):
+def test_its_runs_have_pages(folder, undrawn):
     run = folder / "own" / "chains=2,seed=1"
     cli.main(["report", str(run)])
     assert "chains" in (run / "report.html").read_text(encoding="utf-8")
