@@ -17,13 +17,13 @@ CAPS = {
     "src/headway/circuits": 6020,
     "src/headway/sweeps": 1120,
     "src/headway/language": 1730,
-    "src/headway/report": 3510,
+    "src/headway/report": 3470,
     "src/headway/terminal": 890,
     "src/headway/verbs": 780,
     "src/headway_experiments": 10990,
     "benchmarks": 1500,
     "tests": 25290,
-    "web/src": 2340,
+    "web/src": 2300,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
 
