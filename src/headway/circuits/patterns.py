@@ -12,6 +12,7 @@ from torch import Tensor
 
 from headway.circuits.mechanism import (
     AN_MLP,
+    WITHOUT_PATHS,
     Corrupted,
     Head,
     Identity,
@@ -160,19 +161,14 @@ class Patterns:
             even = visible / visible.sum(-1, keepdim=True).clamp(min=1)
             return even.expand(self._shape)[part]
         assert isinstance(mechanism, Paths), "a knock-out has no pattern of its own"
-        rows = self.one_hot(mechanism.relations)[part]
-        match self.fill(mechanism):
-            case "zero":
-                return rows
-            case "uniform":
-                fill = self.dense(Uniform(), head, part)
-            case "mean":
-                fill = self.means[head]
-            case "resample":
-                fill = self.own[:, *head].roll(1, 0)[part]
-            case _:
-                fill = self.corrupted[part, *head]
-        return torch.where(self.has_path(mechanism.relations)[part], rows, fill)
+        rows, fill = self.one_hot(mechanism.relations)[part], self.fill(mechanism)
+        if fill == "zero":
+            return rows
+        if fill == "resample":
+            others = self.own[:, *head].roll(1, 0)[part]
+        else:
+            others = self.dense(WITHOUT_PATHS[fill], head, part)
+        return torch.where(self.has_path(mechanism.relations)[part], rows, others)
 
     def _by_table(self, tables: Tables) -> Float[Tensor, "sequence layer head query key"]:
         if tables not in self._told:

@@ -64,8 +64,7 @@ class Attention(nn.Module):
             scores = (q * self.d_head**-0.5).transpose(1, 2) @ k.permute(0, 2, 3, 1)
             pattern = self.weigh(scores, None if mask is None else mask[at])
             pattern = pattern if tap is None else tap(pattern)
-        pattern = self.hook_pattern(pattern)
-        z = self.hook_z((pattern @ v.transpose(1, 2)).transpose(1, 2))
+        z = self.hook_z((self.hook_pattern(pattern) @ v.transpose(1, 2)).transpose(1, 2))
         return self.out(z.flatten(2))
 
     def weigh(
