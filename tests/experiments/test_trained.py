@@ -11,6 +11,7 @@ from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import IGNORE_INDEX, Hops
 from headway.training import Run, RunConfig, Stream, TrainingConfig, resume, train
+from headway_experiments.talk.measures.probes import moves
 from headway_experiments.trained import Trained
 
 SGD = TrainingConfig(
@@ -146,7 +147,7 @@ def test_embeddings_can_be_orthonormal():
     config = TransformerConfig(2, 22, 1, d_mlp=0, norm="none", init="orthonormal")
     model = Transformer(config, 2, 7, 4, 4, vocabulary=7)
     embedded = torch.cat([model.embed.weight, model.pos_embed.weight])
-    every = torch.cat([embedded, embedded @ model.layers[0].attn.moves().sum(0).T])
+    every = torch.cat([embedded, embedded @ moves(model, 0).T])
     assert torch.allclose(every @ every.T, torch.eye(22), atol=1e-5)
     read = model.unembed.weight
     assert torch.allclose(read @ read.T, torch.eye(7), atol=1e-5)

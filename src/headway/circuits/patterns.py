@@ -12,6 +12,7 @@ from torch import Tensor
 
 from headway.circuits.mechanism import (
     AN_MLP,
+    WITHOUT_PATHS,
     Corrupted,
     Head,
     Identity,
@@ -61,7 +62,7 @@ class Patterns:
         size, n = batch.inputs.shape[:2]
         self._shape = (size, n, self.visible.shape[2])
         self.visible[..., n:] = False  # keys that are no position, such as a sink
-        self._given = relations
+        self._given, self._names = relations, [*relations]
         self._used: dict[str, Edges] = {}
         self._alone: dict[str, Tensor] = {}
         self._laid: dict[frozenset[str], tuple[Tensor, Tensor]] = {}
@@ -75,7 +76,7 @@ class Patterns:
     @cached_property
     def relations(self) -> dict[str, Edges]:
         """The relations given whose keys some layer's mask never hides, by name."""
-        return {name: one for name, one in self._given.items() if self._is_visible(one)}
+        return {name: self._given[name] for name in self._names if self.has(name)}
 
     def relation(self, name: str) -> Edges:
         """A relation by its name; a composed one is made when it is first asked for."""
@@ -85,15 +86,17 @@ class Patterns:
         return self._used[name]
 
     def has(self, name: str) -> bool:
-        """True if there is a relation of this name, or one can be composed, with visible keys.
+        """True if a relation of this name is given and visible, or can be composed.
 
-        Keys that masks hide are none of it.
+        Keys that masks hide are no keys of a composed one; some must be left.
         """
         if name not in self._used:
             with contextlib.suppress(HeadwayError, KeyError):
-                made = self._given[name]
+                made, is_given = self._given[name], name in self._names
                 seen = replace(made, keys=made.keys.where(self._seen(made), NO_KEY))
-                self._used |= {name: seen} if seen.there.any() else {}
+                hides_all = bool(made.there.any()) and not seen.there.any()
+                if self._is_visible(made) if is_given else not hides_all:
+                    self._used[name] = made if is_given else seen
         return name in self._used
 
     def _is_visible(self, edges: Edges) -> bool:
@@ -158,19 +161,14 @@ class Patterns:
             even = visible / visible.sum(-1, keepdim=True).clamp(min=1)
             return even.expand(self._shape)[part]
         assert isinstance(mechanism, Paths), "a knock-out has no pattern of its own"
-        rows = self.one_hot(mechanism.relations)[part]
-        match self.fill(mechanism):
-            case "zero":
-                return rows
-            case "uniform":
-                fill = self.dense(Uniform(), head, part)
-            case "mean":
-                fill = self.means[head]
-            case "resample":
-                fill = self.own[:, *head].roll(1, 0)[part]
-            case _:
-                fill = self.corrupted[part, *head]
-        return torch.where(self.has_path(mechanism.relations)[part], rows, fill)
+        rows, fill = self.one_hot(mechanism.relations)[part], self.fill(mechanism)
+        if fill == "zero":
+            return rows
+        if fill == "resample":
+            others = self.own[:, *head].roll(1, 0)[part]
+        else:
+            others = self.dense(WITHOUT_PATHS[fill], head, part)
+        return torch.where(self.has_path(mechanism.relations)[part], rows, others)
 
     def _by_table(self, tables: Tables) -> Float[Tensor, "sequence layer head query key"]:
         if tables not in self._told:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from headway.circuits.ablation import Bench
@@ -98,7 +98,8 @@ class Reader:
         self.answers = bench.outputs([{}], self.whole)[0]
         self.own, self.tables = self.patterns.own, self.patterns.tables
         self.weights = row_weights(model, task, batch)
-        self.by_place = are_by_place(self.own, self.weights)
+        by_mean = self.own.minimum(self.own.mean(0)).sum(-1)
+        self.by_place = (by_mean * self.weights).sum((0, 3)) >= READ
         ends = self.moved([dict.fromkeys(self.heads, x) for x in (IDLE, ZERO)])
         self.most = max(ends)
         self.slack = SHARE * self.most
@@ -240,8 +241,9 @@ class Reader:
         likely = likest(pairs, 4 * KEPT)
         kept = {*best(tried(likely, few=True), KEPT), *likely[:KEPT]}
         both = tried(sorted(kept))
-        both_idle = [_with({**chosen, head: IDLE}, way) for way in (IDLE, ZERO)]
-        idle = self.moved(both_idle, above=above)
+        without = {**chosen, head: IDLE}
+        zero = {at: ZERO if what == IDLE else what for at, what in without.items()}
+        idle = self.moved([without, zero], above=above)
         found = {n: x for n, x in {**simple, **both}.items() if self.explained(head, n) >= UNLIKE}
         if min([*found.values(), idle[0]]) > ROUGH * self.most:
             names += (tables := [name for name in weighed if BY_TABLE in name])
@@ -333,14 +335,6 @@ def row_weights(
     return rows / rows.sum((0, 3), keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny)
 
 
-def are_by_place(
-    own: Float[Tensor, "sequence layer head query key"],
-    rows: Float[Tensor, "sequence layer head query"],
-) -> Bool[Tensor, "layer head"]:
-    """The heads of whose attention their mean has nearly all."""
-    return (own.minimum(own.mean(0)).sum(-1) * rows).sum((0, 3)) >= READ
-
-
 def _order(names: Sequence[str]) -> Callable[[str], list[int]]:
     """A key that sorts relations by how simple they are, those of fewest parts first."""
 
@@ -348,8 +342,3 @@ def _order(names: Sequence[str]) -> Callable[[str], list[int]]:
         return [complexity(name), *(names.index(part) for part in name.split(ELSE))]
 
     return place
-
-
-def _with(chosen: Chosen, way: str) -> Chosen:
-    """A choice with idle heads replaced in some way."""
-    return {head: way if what == IDLE else what for head, what in chosen.items()}

@@ -53,21 +53,18 @@ class Attention(nn.Module):
         With `n_read`, only the last so many positions attend; all positions can be attended to.
         Where a pattern is given in the place of a tap, queries and keys are not computed.
         """
-        batch, length, _ = x.shape
         if isinstance(tap, Tensor):
-            maps = (one[-self.n_heads * self.d_head :] for one in (self.qkv.weight, self.qkv.bias))
-            v = self.hook_v(F.linear(x, *maps).view(batch, length, self.n_heads, self.d_head))
-            pattern = tap
+            size = self.n_heads * self.d_head
+            v = F.linear(x, self.qkv.weight[-size:], self.qkv.bias[-size:])
+            v, pattern = self.hook_v(v.unflatten(2, (self.n_heads, self.d_head))), tap
         else:
-            q, k, v = self.qkv(x).view(batch, length, 3, self.n_heads, self.d_head).unbind(2)
-            if n_read is not None:
-                q, mask = q[:, -n_read:], None if mask is None else mask[-n_read:]
-            q, k, v = self.hook_q(q), self.hook_k(k), self.hook_v(v)
+            q, k, v = self.qkv(x).unflatten(2, (3, self.n_heads, self.d_head)).unbind(2)
+            at = slice(None if n_read is None else -n_read, None)
+            q, k, v = self.hook_q(q[:, at]), self.hook_k(k), self.hook_v(v)
             scores = (q * self.d_head**-0.5).transpose(1, 2) @ k.permute(0, 2, 3, 1)
-            pattern = self.weigh(scores, mask)
+            pattern = self.weigh(scores, None if mask is None else mask[at])
             pattern = pattern if tap is None else tap(pattern)
-        pattern = self.hook_pattern(pattern)
-        z = self.hook_z((pattern @ v.transpose(1, 2)).transpose(1, 2))
+        z = self.hook_z((self.hook_pattern(pattern) @ v.transpose(1, 2)).transpose(1, 2))
         return self.out(z.flatten(2))
 
     def weigh(
@@ -80,11 +77,6 @@ class Attention(nn.Module):
             return self.hook_attn_scores(scores)
         scores = self.hook_attn_scores(scores if mask is None else scores + mask)
         return scores.softmax(-1, dtype=exact)
-
-    def moves(self) -> Float[Tensor, "head d_model d_model"]:
-        """The maps from what heads read to what they write, W_O W_V, without the biases."""
-        values = self.qkv.weight.view(3, self.n_heads, self.d_head, -1)[2]
-        return self.out.weight.view(-1, self.n_heads, self.d_head).transpose(0, 1) @ values
 
 
 class MLP(nn.Module):

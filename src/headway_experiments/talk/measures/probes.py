@@ -31,11 +31,17 @@ def recalled(scores: Float[Tensor, "item candidate"], answers: Int[Tensor, " ite
     return scores.argmax(1).eq(answers).double().mean().item()
 
 
+def moves(model: Transformer, layer: int) -> Float[Tensor, "d_model d_model"]:
+    """The map from what a layer's heads read to what they write, W_O W_V, without the biases."""
+    attention = model.layers[layer].attn
+    return attention.out.weight @ attention.qkv.weight.chunk(3)[2]
+
+
 @torch.no_grad()
 def output_recall(model: Transformer, task: Bigrams) -> float:
     """The share of possible outputs that the second layer reads out when it sees them."""
     tokens = _outputs(task)
-    moved = model.layers[1].attn.moves().sum(0)
+    moved = moves(model, 1)
     scores = model.embed.weight[tokens] @ moved.T @ model.unembed.weight.T
     return recalled(scores, tokens)
 
@@ -49,7 +55,7 @@ def trigger_recall(model: Transformer, task: Bigrams) -> float:
     """
     tokens = task.frequent()
     triggers = model.embed.weight[tokens]
-    told = triggers @ model.layers[0].attn.moves().sum(0).T
+    told = triggers @ moves(model, 0).T
     return recalled(_scores(model, 1, triggers, told), torch.arange(len(tokens)))
 
 
