@@ -158,7 +158,8 @@ def drawn(runs: Runs) -> Drawn:
     found, panels = measured(runs), []
     for of, title in (("circuits", "one minimal circuit"), ("heads", "one set of heads")):
         series = []
-        for i, (family, counts) in enumerate(shares(found, of).items()):
+        families = {f: counts for f, counts in shares(found, of).items() if f != "all"}
+        for i, (family, counts) in enumerate(families.items()):
             known = {a: counts[a] for a in ABLATIONS if counts.get(a, (0, 0))[1]}
             places = [ABLATIONS.index(ablation) + 0.12 * (i - 2) for ablation in known]
             values = [one / total for one, total in known.values()]
