@@ -111,7 +111,9 @@ def test_a_residual_stream_is_put_where_its_role_stands():
     torch.testing.assert_close(patch(model, task, clean, corrupted, Residual("s2", 0)), expected)
 
 
-@pytest.mark.parametrize("construction", ["doubling", "sequential"])
+@pytest.mark.parametrize(
+    "construction", ["doubling", pytest.param("sequential", marks=pytest.mark.slow)]
+)
 def test_of_all_paths_those_of_the_compiled_circuit_have_an_effect(construction):
     known = compiled(3, construction)
     clean, corrupted = pair(known.task, 16)

@@ -12,9 +12,11 @@ def held(found):
     return [one.holds for one in verdicts(found)]
 
 
-@pytest.mark.parametrize("make", [lambda: compiled(2), lambda: planted(3)])
-def test_a_foreign_model_is_discovered_and_certified_alike(make):
-    known = make()
+@pytest.mark.parametrize(
+    ("make", "seed"), [(compiled, 2), pytest.param(planted, 3, marks=pytest.mark.slow)]
+)
+def test_a_foreign_model_is_discovered_and_certified_alike(make, seed):
+    known = make(seed)
     foreign = Foreign(known.model)
     assert isinstance(foreign, Tappable)
     how = {"sequences": 32, "trials": False}

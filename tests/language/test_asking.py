@@ -49,23 +49,23 @@ def test_the_probabilities_are_those_of_whole_texts(folder, form, name):
 
 
 def test_exact_expectation_is_what_the_protocol_comes_to(model):
-    """5 000 draws of each of four questions: of those that are acceptable, as many are right as
+    """2 500 draws of each of four questions: of those that are acceptable, as many are right as
     expected, and as many are acceptable as are expected to be."""
     kept = right = expected_right = expected_kept = 0.0
     for seed in range(4):
         (question,) = questions("equations", 2, count=1, seed=seed)
         answers = model.answers(question)
-        drawn = model.sample(question, 5_000, torch.Generator().manual_seed(seed))
+        drawn = model.sample(question, 2_500, torch.Generator().manual_seed(seed))
         acceptable = [text for text in drawn if text in question.acceptable]
         kept += len(acceptable)
         right += acceptable.count(question.correct)
         expected_right += len(acceptable) * answers.expected[question.rank]
-        expected_kept += 5_000 * math.exp(torch.tensor(answers.ended).logsumexp(0).item())
+        expected_kept += 2_500 * math.exp(torch.tensor(answers.ended).logsumexp(0).item())
     low, high = wilson(right, int(kept))
     assert low <= expected_right / kept <= high
     assert high - low < 0.05
-    low, high = wilson(kept, 20_000)
-    assert low <= expected_kept / 20_000 <= high
+    low, high = wilson(kept, 10_000)
+    assert low <= expected_kept / 10_000 <= high
 
 
 def asked(folder, **more):

@@ -56,8 +56,13 @@ def test_margins_add_up_to_the_logits(noisy):
     assert none == pytest.approx(0, abs=1e-6)
 
 
-def test_a_fraction_of_nothing_is_a_model_without_its_last_mlp(noisy):
-    found = measures.by_fraction(noisy)
+@pytest.fixture(scope="module")
+def fractions(noisy):
+    return measures.by_fraction(noisy)
+
+
+def test_a_fraction_of_nothing_is_a_model_without_its_last_mlp(noisy, fractions):
+    found = fractions
     model, batch = noisy.model(), bigrams.unseen(noisy)
     intact = measures.said(model, noisy.task, batch)
     assert torch.equal(found[1.0].outputs, intact.outputs)
@@ -85,9 +90,8 @@ def test_the_interval_of_a_gain_is_that_of_its_sequences():
     assert high - low == pytest.approx(2 * 1.96 * 0.25 / 20, rel=0.15)
 
 
-def test_noise_is_measured_of_every_run(noisy):
+def test_noise_is_measured_of_every_run(noisy, fractions):
     measured = by_run({"seed=0": noisy}, measures.learning)
-    fractions = measures.by_fraction(noisy)
     gain = fractions[0.1].output - fractions[1.0].output
     assert measured["noisy_gain_0.1"] == {"seed=0": gain}
     one = "seed=0 fraction=0.1"
@@ -108,9 +112,10 @@ def test_noise_is_measured_of_every_run(noisy):
     ],
 )
 def test_the_mlp_is_first_if_it_learns_and_keeps_the_noise(
-    noisy, monkeypatch, mlp, attention, expected
+    noisy, fractions, monkeypatch, mlp, attention, expected
 ):
     monkeypatch.setattr(measures, "histories", lambda _: ([0, 10, 20], mlp, attention))
+    monkeypatch.setattr(measures, "by_fraction", lambda _: fractions)
     measured = by_run({"seed=0": noisy}, measures.learning)
     assert measured["noisy_mlp_first"] == {"seed=0": expected}
 
