@@ -1,28 +1,16 @@
 import pytest
-import random_models
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from random_models import D_TARGET, LENGTH, N_READ
 
+import random_models
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig, accuracy_lens, logit_lens, loss_lens
 from headway.tasks import Hops
+from random_models import D_TARGET, LENGTH, N_READ, configs, quick, seeds
 
-quick = settings(max_examples=25, deadline=None)
-seeds = st.integers(0, 2**31)
-configs = st.builds(
-    TransformerConfig,
-    n_layers=st.integers(1, 3),
-    d_model=st.sampled_from([4, 8]),
-    n_heads=st.sampled_from([1, 2]),
-    d_head=st.sampled_from([None, 3]),
-    d_mlp=st.sampled_from([None, 0, 5]),
-    act_fn=st.sampled_from(["gelu", "relu"]),
-    causal=st.booleans(),
-    norm=st.sampled_from(["pre", "none"]),
-    attention=st.sampled_from(["softmax", "linear"]),
-    positions=st.sampled_from(["learned", "none"]),
+shapes = configs(
+    norm=st.sampled_from(["pre", "none"]), attention=st.sampled_from(["softmax", "linear"])
 )
 two = TransformerConfig(n_layers=2, d_model=8, n_heads=2, d_mlp=10)
 
@@ -60,7 +48,7 @@ def test_names_and_shapes_are_those_of_transformer_lens():
     assert outputs.shape == (2, N_READ, D_TARGET)
 
 
-@given(config=configs, tokens=st.booleans(), seed=seeds)
+@given(config=shapes, tokens=st.booleans(), seed=seeds)
 @quick
 def test_what_is_kept_adds_up_to_the_outputs(config, tokens, seed):
     model, inputs = build(config, tokens, seed), draw(tokens, seed)
@@ -169,7 +157,7 @@ def test_an_unknown_name_is_told_what_is_near(key, told):
     assert cache.get(key) is None
 
 
-@given(config=configs, seed=seeds, data=st.data())
+@given(config=shapes, seed=seeds, data=st.data())
 @quick
 def test_an_edited_pattern_does_what_the_tap_does(config, seed, data):
     model, inputs = build(config, seed=seed), draw(seed=seed)
