@@ -1,8 +1,10 @@
 """The command line as a user meets it: verbs, and one clear line for bad input."""
 
+import compileall
 import inspect
+import os
 import re
-from importlib import import_module
+import shutil
 from pathlib import Path
 
 import pytest
@@ -72,6 +74,15 @@ def test_help_lists_the_verbs(tmp_path):
     assert max(map(len, shown.stdout.splitlines())) <= 80
 
 
+def test_help_needs_no_source_files(tmp_path):
+    place = shutil.copytree(Path(cli.__file__).parent, tmp_path / "headway")
+    compileall.compile_dir(place, quiet=1, legacy=True)
+    for source in place.rglob("*.py"):
+        source.unlink()
+    shown = headway(cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert (shown.stdout, shown.stderr) == (f"{cli.usage()}\n", "")
+
+
 def test_nothing_waits_for_torch_that_does_not_need_it():
     code = (
         "import contextlib, io, sys, headway\n"
@@ -94,7 +105,7 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
     cli.main([verb, "--help"])
     said = capsys.readouterr().out
     assert said.startswith("usage: headway " + verb)
-    function = getattr(import_module(cli.module_of(verb)), verb)
+    function = cli.function_of(verb)
     for name, one in inspect.signature(function).parameters.items():
         if one.kind is not one.POSITIONAL_ONLY:
             assert f"\n  --{name.replace('_', '-')}" in said

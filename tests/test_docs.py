@@ -13,7 +13,7 @@ import pytest
 
 import headway
 from headway.changes import FIELD, base_of, config_asked_for, hints_in, sources_in
-from headway.cli import Parser, module_of
+from headway.cli import Parser, function_of
 from headway.errors import HeadwayError
 from headway.fields import named, texts_of, values_of
 from headway_experiments import curricula, tasks
@@ -49,7 +49,7 @@ def named_in_text():
 
 
 def parameters(verb):
-    function = getattr(import_module(module_of(verb)), verb)
+    function = function_of(verb)
     return function, inspect.signature(function).parameters
 
 

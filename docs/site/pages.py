@@ -69,9 +69,8 @@ def made(root: Path) -> dict[str, str]:
     """The made pages by their place in docs/."""
     notebooks = sorted((root / "docs/notebooks").glob("*.ipynb"))
     pages = {f"notebooks/{path.stem}.md": of_notebook(path) for path in notebooks}
-    for document in ("paper", "talk"):
-        table = (root / f"results/claims/{document}.md").read_text(encoding="utf-8")
-        pages[f"experiments/claims-{document}.md"] = f"# Every claim of the {document}\n\n{table}"
+    for path in (root / "results/claims").glob("*.md"):
+        pages[f"experiments/claims-{path.name}"] = path.read_text(encoding="utf-8")
     reference = {"reference/verbs.md": verbs(root), "reference/api.md": api()}
     return pages | reference | {"index.md": first(root)}
 
@@ -125,7 +124,7 @@ ALIASES = ("typing", "types", "collections.abc", "builtins")
 def offered(room: str) -> list[str]:
     """The names that a module offers, but for what it only passes on from other packages."""
     found = import_module(f"headway.{room}")
-    names = sorted(getattr(found, "__all__", ())) or [x for x, _ in named(Path(found.__file__))]
+    names = sorted(getattr(found, "__all__", ())) or [x for x, _ in named(found)]
     homes = {name: getattr(getattr(found, name), "__module__", "headway") for name in names}
     return [name for name in names if homes[name].startswith(("headway", *ALIASES))]
 

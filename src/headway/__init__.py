@@ -51,6 +51,6 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = late(__name__)
 
 if "IPython" in sys.modules:
-    from headway.notebook import show_in_notebooks
+    from headway import notebook
 
-    show_in_notebooks()
+    notebook.show_in_notebooks()

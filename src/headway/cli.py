@@ -5,7 +5,6 @@ words that stand alone; all others are options. Their values are read as fields'
 """
 
 import argparse
-import ast
 import difflib
 import inspect
 import os
@@ -17,7 +16,6 @@ import textwrap
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from types import FrameType, NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -66,8 +64,8 @@ def added_verbs() -> dict[str, str]:
     return {name: point.module for name, point in installed(GROUP).items() if name not in VERBS}
 
 
-def module_of(verb: str) -> str:
-    """The module whose function of that name does what a verb says.
+def function_of(verb: str) -> Callable[..., None]:
+    """The function that does what a verb says.
 
     Raises:
         HeadwayError: if there is no such verb.
@@ -77,7 +75,7 @@ def module_of(verb: str) -> str:
         near = difflib.get_close_matches(verb, every, n=1)
         meant = f" (did you mean {near[0]}?)" if near else ""
         require(False, "verb", verb, f"one of {', '.join(every)}{meant}")
-    return every[verb]
+    return getattr(import_module(every[verb]), verb)
 
 
 def usage() -> str:
@@ -85,11 +83,8 @@ def usage() -> str:
     lines, packages = list[str](), dict[str, list[str]]()
     for title, verbs in GROUPS.items():
         lines += ["", title]
-        for verb, file in verbs.items():
-            tree = ast.parse((Path(__file__).parent / "verbs" / f"{file}.py").read_text("utf-8"))
-            functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
-            function = next(node for node in functions if node.name == verb)
-            about = re.split(r"[:;.](?=\s|$)", ast.get_docstring(function) or "")[0]
+        for verb in verbs:
+            about = re.split(r"[:;.](?=\s|$)", function_of(verb).__doc__ or "")[0]
             lines += textwrap.wrap(f"  {verb:<11}{about}", 79, subsequent_indent=" " * 13)
     for verb, module in added_verbs().items():
         packages.setdefault(module.partition(".")[0], []).append(verb)
@@ -180,7 +175,7 @@ def dispatch(args: list[str]) -> None:
 
         print(metadata.version("headway"))
         return
-    function = getattr(import_module(module_of(verb)), verb)
+    function = function_of(verb)
     from headway.verbs import print_fields
 
     parser = Parser(function, verb)

@@ -1,29 +1,30 @@
 """Names that a package offers, imported when they are asked for, so that importing it is quick."""
 
-import ast
+import dis
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 
-def offered(file: Path) -> Iterator[tuple[str, str]]:
-    """Every name that a module imports as itself, `from MODULE import NAME as NAME`, and MODULE."""
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-        if isinstance(node, ast.ImportFrom):
-            same = (alias.name for alias in node.names if alias.asname == alias.name)
-            yield from ((name, str(node.module)) for name in same)
+def offered(module: Any) -> Iterator[tuple[str, str]]:
+    """Every name that a module imports from another one of headway, and that module's name."""
+    home = ""
+    for one in dis.get_instructions(module.__spec__.loader.get_code(module.__name__)):
+        if one.opname == "IMPORT_NAME":
+            home = one.argval
+        elif one.opname == "IMPORT_FROM" and home.startswith("headway.") and home != __name__:
+            yield one.argval, home
 
 
 def late(package: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """`__all__`, `__getattr__` and `__dir__` of a package that imports names as themselves.
+    """`__all__`, `__getattr__` and `__dir__` of a package that imports names from its modules.
 
     Those below `if TYPE_CHECKING:` are imported when they are asked for, so is a module.
     """
     module = sys.modules[package]
-    homes = dict(offered(Path(str(module.__file__))))
+    homes = dict(offered(module))
 
     def find(name: str) -> Any:
         if name in homes:

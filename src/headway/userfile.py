@@ -33,8 +33,8 @@ SAFE = "PYTHONSAFEPATH"
 T = TypeVar("T")
 
 Entry = tuple[str, str]
-"""What may be executed, a file by its whole path or `FILE:NAME`, a function or class there that
-builds a model; and the digest of the file's content then."""
+"""A place that may be executed, a file by its whole path or `FILE:NAME`, a function or class there
+that builds a model; and the digest of the file's content then."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,22 @@ class Source:
 
 
 class UserModule(ModuleType):
-    """The module of a user's file."""
+    """The module of a user's file, which knows the neighbours that it imported."""
 
     def __init__(self, name: str, source: Source):
         super().__init__(name)
         self.__source__, self.__file__ = source, source.file
-        self.__builtins__ = {**vars(builtins), "__import__": partial(_import, source)}
+        self.__neighbours__: set[UserModule] = set()
+        self.__builtins__ = {**vars(builtins), "__import__": partial(_import, self)}
+
+    def is_current(self) -> bool:
+        """Tell whether its file and all that it imported, through others too, are unchanged."""
+        every, new = {self}, {self}
+        while new:
+            new = {one for module in new for one in module.__neighbours__} - every
+            every |= new
+        sources = [module.__source__ for module in every]
+        return all(is_file(one.file) and Source.of(Path(one.file)) == one for one in sources)
 
 
 _named: set[Entry] = set()
@@ -266,7 +276,7 @@ def _module(source: Source, content: bytes) -> UserModule:
     if path.suffix != ".py":
         raise HeadwayError("it must be a Python file, NAME.py")
     name = f"{path.stem}_{hashlib.sha256(repr(source).encode()).hexdigest()[:8]}"
-    if isinstance(known := sys.modules.get(name), UserModule):
+    if isinstance(known := sys.modules.get(name), UserModule) and known.is_current():
         return known
     module = sys.modules[name] = UserModule(name, source)
     if path.name == "__init__.py":
@@ -279,12 +289,14 @@ def _module(source: Source, content: bytes) -> UserModule:
     return module
 
 
-def _import(importer: Source, name: str, *given: Any, **named: Any) -> Any:
+def _import(importer: UserModule, name: str, *given: Any, **named: Any) -> Any:
     """The import statement of a user's file: what stands beside the file comes first."""
     first, dot, rest = name.partition(".")
     level = given[3] if len(given) == 4 else named.get("level", 0)
-    if level == 0 and (file := _neighbour(importer, first)) is not None:
-        name = _module(*_read(Path(file))).__name__ + dot + rest
+    if level == 0 and (file := _neighbour(importer.__source__, first)) is not None:
+        module = _module(*_read(Path(file)))
+        importer.__neighbours__.add(module)
+        name = module.__name__ + dot + rest
     return builtins.__import__(name, *given, **named)
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from headway import Batch, HeadwayError, Task, discover, emergence
-from headway.circuits import Circuit, Discovery, Mean, Paths
+from headway.circuits import Bench, Circuit, Discovery, Mean, Paths
 from headway.circuits.looks import looks
 from headway.circuits.patterns import Patterns
 from headway.circuits.reading import Reader, read
@@ -69,7 +69,7 @@ def by_value(inputs):
 def test_a_head_is_read(scores, name):
     batch = Symbols().sample(64, torch.Generator().manual_seed(0))
     model = Line(lambda inputs: scores(inputs).expand(len(inputs), 9, 9).float())
-    circuit, _ = read(model, Symbols(), batch)
+    circuit = read(Bench(model, Symbols(), batch))
     (mechanism,) = circuit.mechanisms.values()
     assert isinstance(mechanism, Paths)
     (found,) = mechanism.relations
@@ -100,7 +100,7 @@ class Induction(torch.nn.Module):
 @pytest.mark.parametrize("scores", [(40.0, 0.0), (5.0, 1.0)])
 def test_a_head_that_only_heads_above_need_is_read_however_noisy(scores):
     sample = Symbols().sample(64, torch.Generator().manual_seed(0))
-    circuit, _ = read(Induction(*scores), Symbols(), sample)
+    circuit = read(Bench(Induction(*scores), Symbols(), sample))
     below, above = (str(circuit.mechanisms[at, 0]) for at in (0, 1))
     assert below == "previous token"
     assert above.split(", else ")[0] in {"after same token", "after latest same token"}
@@ -112,7 +112,7 @@ def test_where_a_relation_gives_no_key_the_else_is_read():
         return 60.0 * alike + 30.0 * (torch.arange(9) == 0)
 
     sample = Symbols().sample(64, torch.Generator().manual_seed(0))
-    circuit, _ = read(Line(scores), Symbols(), sample)
+    circuit = read(Bench(Line(scores), Symbols(), sample))
     assert str(circuit.mechanisms[0, 0]) == "same token, else first position"
 
 
@@ -122,7 +122,8 @@ def test_a_head_that_changes_no_answer_is_idle():
             heard = super().forward(inputs, tap)
             return 9 * torch.nn.functional.one_hot(inputs, 8).float() + 0 * heard
 
-    circuit, _ = read(Deaf(by_value), Symbols(), Symbols().sample(32, torch.Generator()))
+    sample = Symbols().sample(32, torch.Generator())
+    circuit = read(Bench(Deaf(by_value), Symbols(), sample))
     assert circuit.mechanisms == {(0, 0): Mean()}
     with pytest.raises(HeadwayError, match=r"there is no circuit to find|has not learnt the task"):
         discover(Deaf(by_value), Symbols(), threshold=None)
@@ -162,7 +163,7 @@ def test_what_is_published_of_others_models_is_read(strangers, name):
     build, task = strangers.MODELS[name]
     batch = task.sample(128, torch.Generator().manual_seed(5))
     model = tapped(build(), batch.inputs[:2])
-    reader = Reader(model, task, batch)
+    reader = Reader(Bench(model, task, batch))
     chosen = {f"L{at}.H{head}": what for (at, head), what in reader.read().items()}
     for head, relation in PUBLISHED[name].items():
         firsts = [chosen[head]] if head else list(chosen.values())
@@ -306,12 +307,22 @@ def test_an_average_in_which_some_tokens_count_less_is_read():
         return (0.7 * inputs)[:, None].expand(-1, 9, -1)
 
     batch = Rarely().sample(64, torch.Generator().manual_seed(0))
-    circuit, _ = read(Line(scores), Rarely(), batch)
+    circuit = read(Bench(Line(scores), Rarely(), batch))
     (name,) = circuit.mechanisms[0, 0].relations
     assert name.startswith("all so far by weight (token 0 0.4")  # exp(-0.7) = 0.497
     own = attention_patterns(Line(scores), batch.inputs)[:, 0, 0]
     patterns = Patterns(Line(scores), batch, Related({}, Composed(batch.inputs)))
     assert torch.allclose(patterns.dense(circuit.mechanisms[0, 0], (0, 0)), own, atol=0.01)
+
+
+def test_keys_that_a_mask_hides_are_no_keys_of_a_composed_relation():
+    batch = Rarely().sample(2, torch.Generator().manual_seed(0))
+    band = torch.ones(9, 9).tril().triu(-2)
+    model = Line(lambda _: band.log()[None])
+    patterns = Patterns(model, batch, Related({}, Composed(batch.inputs, ahead=True)))
+    assert torch.equal(patterns.alone("all so far")[0] > 0, band > 0)
+    with pytest.raises(HeadwayError, match="lets it see"):
+        patterns.relation("3 back")
 
 
 @pytest.mark.parametrize("weights", ["token 0", "token x 1", "token 0 -1", "0 1"])

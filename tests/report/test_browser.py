@@ -59,7 +59,7 @@ def answers(data, index, variant=0, sequence=0):
 @pytest.mark.parametrize("address", ["", f"#cut={FIRST}"])
 def test_the_first_screen_is_whole_also_of_a_link_to_a_cut(visit, learnt, address):
     seen = visit(learnt, address=address)
-    assert ("click it again to heal" in seen.words(".says")) == bool(address)
+    assert ("Click it again to heal" in seen.words(".says")) == bool(address)
     for width, height in ((1920, 1080), (1280, 720), (390, 844)):
         seen.look(width, "light", height)
         for part in ("h1", ".answers", ".stage svg", ".says", ".choices", ".time"):

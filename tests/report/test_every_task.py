@@ -126,6 +126,7 @@ def test_a_recorded_run_has_a_page(tmp_path, can_build):
     run = Run.open(tmp_path / "run")
     data = page_data(report(run))
     assert "1 layer × 2 heads" in data["summary"][-1]
+    assert "seed" not in data["summary"][-1] + data["again"]  # none is known
     assert data["steps"] == [0, 1, 2]
     assert "train(" not in data["again"]
     why = data["missing"].get("attention", "")

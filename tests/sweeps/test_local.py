@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from watched import Seen, is_alive, put, stamps, until, workers_of
+from watched import Seen, is_alive, put, servers_of, stamps, until, workers_of
 
 from fuzz.runs import kept, require_same
 from headway.errors import HeadwayError
@@ -161,9 +161,13 @@ def test_a_worker_that_is_killed_is_replaced_and_its_run_resumed(plan, tmp_path,
     require_same(kept(Run.open(folder / "r0")), kept(train(runs.runs["r0"], tmp_path / "alone")))
 
 
-def test_a_run_that_kills_its_worker_again_and_again_is_given_up(plan, own_file, tmp_path):
-    dies = "import os, signal; count == 7 and os.kill(os.getpid(), signal.SIGSEGV)"
-    own_file.write_text(own_file.read_text().replace("return (torch", f"{dies}; return (torch"))
+@pytest.mark.parametrize(
+    "dies", ["os.kill(os.getpid(), 11)", "(os.closerange(3, 99), time.sleep(1), os._exit(1))"]
+)
+def test_a_run_that_kills_its_worker_again_and_again_is_given_up(plan, own_file, tmp_path, dies):
+    """At once, or some time after its pipe has ended."""
+    dies = f"import os, time; count == 7 and {dies}; return (torch"
+    own_file.write_text(own_file.read_text().replace("return (torch", dies))
     good = plan(1, batch_size=7).runs["r0"]
     kill = replace(good, task=task_in(str(own_file))())
     runs, events = Plan("p", {"bad": kill, "good": good}), Seen()
@@ -210,12 +214,17 @@ def test_what_is_cut_short_ends_and_the_engine_is_of_use(plan, tmp_path, engine)
     assert sweep(plan(1), tmp_path / "t", engine).count("done") == 1
 
 
-def test_ctrl_c_stops_the_workers_and_says_how_to_go_on(plan, tmp_path, sweeping):
+@pytest.mark.parametrize("training", [False, True])
+def test_ctrl_c_stops_the_workers_and_says_how_to_go_on(plan, tmp_path, sweeping, training):
+    """While a worker trains, and while the first is being started."""
     folder = put(tmp_path / "s", plan(2, steps=100_000))
     process = sweeping(folder, start_new_session=True)
-    until(lambda: (folder / "r0" / "state.safetensors").exists())
+    (server,) = until(lambda: servers_of(process.pid))
+    until(lambda: b"libtorch" in Path(f"/proc/{server}/maps").read_bytes())
+    if training:
+        until(lambda: (folder / "r0" / "state.safetensors").exists())
     workers = workers_of(process.pid)
-    assert len(workers) == 1
+    assert len(workers) == training
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes
     out, complaint = process.communicate(timeout=20)
     assert process.returncode == 130

@@ -26,12 +26,13 @@ class Seen(list[tuple[str, Standing]]):
         return found
 
 
-def until(holds, seconds: float = 60.0) -> None:
-    """Waits until something holds."""
+def until(holds, seconds: float = 60.0):
+    """Waits until something holds, which is returned."""
     deadline = time.monotonic() + seconds
-    while not holds():
+    while not (held := holds()):
         assert time.monotonic() < deadline, "it took too long"
         time.sleep(0.01)
+    return held
 
 
 def put(folder: Path, plan: Plan) -> Path:
@@ -43,8 +44,12 @@ def put(folder: Path, plan: Plan) -> Path:
 
 def workers_of(process: int) -> list[int]:
     """The processes in which a process lets runs be trained: those that its server forks."""
-    servers = [one for one in children_of(process) if b"forkserver" in command_of(one)]
-    return [worker for server in servers for worker in children_of(server)]
+    return [worker for server in servers_of(process) for worker in children_of(server)]
+
+
+def servers_of(process: int) -> list[int]:
+    """The processes from which a process lets workers be forked."""
+    return [one for one in children_of(process) if b"forkserver" in command_of(one)]
 
 
 def children_of(process: int) -> list[int]:

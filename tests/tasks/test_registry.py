@@ -4,6 +4,7 @@ import importlib
 import json
 import sys
 from dataclasses import dataclass, replace
+from importlib.metadata import EntryPoint
 from itertools import count
 
 import pytest
@@ -14,7 +15,7 @@ from headway import userfile
 from headway.cli import added_verbs, main
 from headway.errors import HeadwayError
 from headway.tasks import KINDS, Batch, Retrieval, Task, task_from_json, task_in, task_to_json
-from headway.tasks.registry import change_of, find, keep
+from headway.tasks.registry import OFFERED, change_of, find, keep
 from headway.training.recipes import RECIPES
 
 NUMBERS = count()
@@ -212,6 +213,16 @@ def test_what_lies_in_the_current_folder_is_no_installed_package(tmp_path, monke
         with pytest.raises(SystemExit):
             main(["evil"])
     assert not (tmp_path / "executed").exists()
+
+
+@pytest.mark.parametrize("value", ["math:pi", "math:sqrt", "collections:OrderedDict", "math:no"])
+def test_an_entry_point_that_is_no_task_is_refused_again_and_again(value, kinds, monkeypatch):
+    odd = EntryPoint("odd", value, OFFERED.group)
+    monkeypatch.setattr(userfile, "installed", lambda group: {"odd": odd})
+    for _ in range(2):
+        with refusing(f"task.kind = 'odd': the entry point {value} "):
+            find("odd")
+    assert "odd" not in KINDS
 
 
 @pytest.mark.parametrize("kind", ["../../x", "a\nb", "a\0b", "k" * 300, ""])

@@ -50,7 +50,7 @@ export function level(rows: Row[], layer: number): number {
   return row ? row.bottom : (rows.at(-1)?.top ?? 26);
 }
 
-/** Where columns stand; those on the way are given room for their names first. */
+/** Columns with their middles and widths; those on the way are given room for their names first. */
 export function columnsOf(count: number, wide: Set<number>, left: number, right: number) {
   const room = right - left;
   const even = room / count;
@@ -74,7 +74,7 @@ export interface Upright {
   lane: number;
 }
 
-/** What arrows on the way leave standing, from where each arrives to where it is last used; in
+/** The upright pieces of arrows on the way, from where each arrives to where it is last used; in
  * every column a lane for each colour. */
 export function uprights(way: Edge[], position: number, layers: number, colours: number[]) {
   const found: Upright[] = [];

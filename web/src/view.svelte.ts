@@ -5,14 +5,14 @@ import type { Example, Prepared } from "./run";
 export const TABS = ["attention", "residual", "heads"] as const;
 export type Tab = (typeof TABS)[number];
 
-/** What a notebook's widget and the page tell each other. */
+/** The state that a notebook's widget and the page share. */
 export interface Traits {
   step: number | null;
   path: string | null;
   cut: boolean;
 }
 
-/** What is shown of a page, and what the reader chose. */
+/** The state of a page: its data, and the choices of the reader. */
 export class View {
   prepared = $state.raw<Prepared>({} as Prepared);
   at = $state(0);

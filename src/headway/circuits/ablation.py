@@ -7,11 +7,11 @@ is computed once.
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property, partial
-from itertools import chain, islice, pairwise, product
+from itertools import chain, islice, pairwise
 from typing import TypeVar
 
 import torch
@@ -19,7 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway.circuits.mechanism import AN_MLP, Circuit, Head, Mean, Mechanism
-from headway.circuits.patterns import Patterns, attention_slopes, tap_of
+from headway.circuits.patterns import Patterns, attention_slopes, known_patterns, tap_of
 from headway.errors import require
 from headway.models import Tap, Tappable, Transformer
 from headway.tasks import Batch, Task
@@ -56,6 +56,9 @@ AT_ONCE = 16_384
 
 MOST_NUMBERS = 2**28
 """Numbers that a model may put out at once."""
+
+Measured = Callable[[slice, Tensor, Sequence[Tensor]], Tensor]
+"""A number about some sequences, the outputs at their queries, and the patterns of all layers."""
 
 Candidate = Mapping[Head, Mechanism]
 Named = frozenset[tuple[Head, Mechanism]]
@@ -197,7 +200,7 @@ class Bench(Judging):
 
         Args:
             candidates: mechanisms for all heads, or for some.
-            part: one of the `parts` of the sequences; by default all.
+            part: some of the sequences, one after the other; by default all, in `parts`.
 
         Raises:
             HeadwayError: as `errors`.
@@ -224,7 +227,7 @@ class Bench(Judging):
         assert isinstance(model, Transformer)
         while self._held > MOST_VECTORS:
             self._held -= known.pop(next(iter(known))).shape[:2].numel()
-        missing = [dict[Stream, tuple[Candidate, Stream]]() for _ in range(depth)]
+        missing = dict[tuple[int, bool, bool], dict[Stream, tuple[Candidate, Stream]]]()
         last = list[Stream]()
         for one in chosen:
             names = [
@@ -236,14 +239,14 @@ class Bench(Judging):
                 if (name := names[layer + 1]) in known:
                     known[name] = known.pop(name)  # the last to be forgotten
                     break
-                missing[layer][name] = one, names[layer]
+                kind = layer, (layer, AN_MLP) in one, self.patterns.are_known(one, layer)
+                missing.setdefault(kind, {})[name] = one, names[layer]
         size, length = self.batch.inputs[part].shape[:2]
         together = max(1, AT_ONCE // (size * length))
-        for layer, at_mean in product(range(depth), (False, True)):
-            found = missing[layer].items()
-            left = (unit for unit in found if ((layer, AN_MLP) in unit[1][0]) is at_mean)
+        for layer, at_mean, are_known in sorted(missing):
+            left = iter(missing[layer, at_mean, are_known].items())
             while some := dict(islice(left, together)):
-                self._compute(layer, some, part, at_mean)
+                self._compute(layer, some, part, at_mean, are_known)
         return model.read(torch.cat([known[name] for name in last])).unflatten(0, (len(last), -1))
 
     def _compute(
@@ -252,10 +255,12 @@ class Bench(Judging):
         units: Mapping[Stream, tuple[Candidate, Stream]],
         part: slice,
         at_mean: bool,
+        are_known: bool,
     ) -> None:
         """Computes streams after a layer from those before it; after the last, where it is read.
 
-        With `at_mean`, what its MLP writes is what it writes on average.
+        With `at_mean`, what its MLP writes is what it writes on average. With `are_known`, the
+        patterns of its heads do not depend on what stands in the stream.
         """
         model, inputs, length = self.model, self.batch.inputs[part], self.batch.inputs.shape[1]
         assert isinstance(model, Transformer)
@@ -265,8 +270,9 @@ class Bench(Judging):
             x = model.embedded(inputs).repeat(len(units), 1, 1)
         else:
             x = torch.cat([self._known[below] for _, below in units.values()])
-        tap = tap_of(self.patterns, [one for one, _ in units.values()], part, length - count)
-        block, own = model.layers[layer], partial(tap, layer)
+        about = self.patterns, [one for one, _ in units.values()], part, length - count
+        own = known_patterns(*about, layer) if are_known else partial(tap_of(*about), layer)
+        block = model.layers[layer]
         if at_mean:
             attended = x[:, -count:] + block.attn(block.ln1(x), mask, own, count)
             new = attended + self._mlp_means[layer][-count:]
@@ -340,25 +346,39 @@ class Bench(Judging):
             losses[at] = max(self._sums[name][len(parts) - 1][0] for name in group) / count
         return list(losses.values())
 
-    def gains(self, circuit: Circuit, changes: Sequence[tuple[Head, Mechanism]]) -> list[float]:
-        """By how much changes of single heads lower a circuit's loss, to first order.
+    def gains(
+        self,
+        replaced: Replaced,
+        changes: Sequence[tuple[Head, Mechanism]],
+        measured: Measured | None = None,
+        sequences: int = FEW,
+    ) -> list[float]:
+        """By how much changes of single heads lower something, to first order.
 
-        One backward pass over the first few sequences (attribution patching: Nanda 2023).
+        By backward passes over the first sequences (attribution patching: Nanda 2023).
+
+        Args:
+            replaced: mechanisms that are in place before.
+            changes: heads, and what replaces each of them alone.
+            measured: what is lowered; by default the loss.
+            sequences: how many, at most.
         """
-        part = slice(min(FEW, self.sequences))
+        chosen, count = self._checked(replaced), min(sequences, self.sequences)
+        found = [0.0] * len(changes)
 
-        def loss(outputs: Tensor, _: Sequence[Tensor]) -> Tensor:
-            return self.judged(outputs, part).mean()
+        def loss(part: slice, outputs: Tensor, _: Sequence[Tensor]) -> Tensor:
+            return self.judged(outputs, part).mean(1).sum() / count
 
-        tap = tap_of(self.patterns, [circuit.mechanisms], part)
-        about = self.model, self.batch.inputs[part], self.batch.targets.shape[1]
-        patterns, slopes = attention_slopes(*about, loss, tap)
-        self._computed += 3 * self._vectors(len(patterns))
-        found = list[float]()
-        for head, mechanism in changes:
-            now = patterns[:, *head]
-            change = self.patterns.edit(head, mechanism, now, part=part) - now
-            found.append(-(slopes[:, *head] * change).sum().item())
+        for start in range(0, count, FEW):
+            part = slice(start, min(start + FEW, count))
+            about = self.model, self.batch.inputs[part], self.batch.targets.shape[1]
+            tap = tap_of(self.patterns, [chosen], part)
+            patterns, slopes = attention_slopes(*about, partial(measured or loss, part), tap)
+            for i, (head, mechanism) in enumerate(changes):
+                now = patterns[:, *head]
+                change = self.patterns.edit(head, mechanism, now, part=part) - now
+                found[i] -= (slopes[:, *head] * change).sum().item()
+        self._computed += 3 * self._vectors(count)
         return found
 
     def _groups(self, things: Sequence[T], part: slice) -> list[Sequence[T]]:

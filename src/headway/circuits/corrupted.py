@@ -13,28 +13,17 @@ circuit, too.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from itertools import product
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
-from headway.circuits.ablation import Bench
+from headway.circuits.ablation import Bench, Measured
 from headway.circuits.mechanism import Circuit, Corrupted, Head, KnockOut, Mechanism, Paths
-from headway.circuits.patterns import (
-    Attention,
-    along_all,
-    as_it_is,
-    attention_slopes,
-    tap_of,
-)
-from headway.models import Tap, attention_patterns
+from headway.circuits.patterns import Attention, along_all
+from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
-
-AT_ONCE = 8
-"""Sequences of one backward pass."""
 
 BRINGS = 0.1
 """The least share of the attention along paths that must be lost with a path below them."""
@@ -47,9 +36,6 @@ MOST = 20
 
 Effects = Mapping[AttentionPath, float]
 """To first order, by path."""
-
-Measured = Callable[[slice, Tensor, Sequence[Tensor]], Tensor]
-"""A number about some sequences, the outputs at their queries, and the patterns of all layers."""
 
 
 def without(bench: Bench) -> dict[Head, Mechanism]:
@@ -76,7 +62,8 @@ def found(bench: Bench, threshold: float, candidate_attention: Sequence[float]) 
             sequences, tried in order until the loss is below the threshold; else the circuit with
             the least loss is taken.
     """
-    gains, more = _gains(bench), attention_of(bench, less_corrupted=True)
+    gains = _effects(bench, without(bench), Paths)
+    more = attention_of(bench, less_corrupted=True)
     tried: list[tuple[float, int, list[AttentionPath]]] = []
     for least, count in product(candidate_attention, COUNTS):
         chosen = _best(gains, more, least)[:count]
@@ -109,19 +96,18 @@ def _best(effects: Effects, attention: Attention, least: float) -> list[Attentio
     return list(best.values())
 
 
-def _gains(bench: Bench) -> Effects:
-    """By how much every path lowers the loss if it is put into the corrupted model."""
-    patterns, ablated = bench.patterns, without(bench)
-
-    def loss(part: slice, outputs: Tensor, _: Sequence[Tensor]) -> Tensor:
-        return bench.judged(outputs, part).mean(1).sum() / bench.sequences
-
-    def change(name: str, part: slice) -> Tensor:
-        paths = Paths(frozenset({name}))
-        rows = patterns.has_path(paths)[part, None, None, :, None]
-        return rows * (patterns.one_hot(paths)[part, None, None] - patterns.corrupted[part])
-
-    return _effects(bench, loss, change, lambda part: tap_of(patterns, [ablated], part))
+def _effects(
+    bench: Bench,
+    replaced: Mapping[Head, Mechanism],
+    kind: type[Paths] | type[KnockOut],
+    measured: Measured | None = None,
+) -> Effects:
+    """By how much every path, put in or knocked out, lowers the loss or what is measured."""
+    names = [n for n, one in bench.patterns.relations.items() if one.use == "path"]
+    paths = [AttentionPath.of(*head, name) for head in bench.heads for name in names]
+    changes = [(path.at, kind(frozenset({path.relation}))) for path in paths]
+    found = bench.gains(replaced, changes, measured, bench.sequences)
+    return dict(zip(paths, found, strict=True))
 
 
 def _needs(
@@ -136,19 +122,15 @@ def _needs(
     patterns = bench.patterns
 
     def along(seen: Tensor, path: AttentionPath, part: slice) -> Tensor:
-        there = patterns.one_hot(Paths(frozenset({path.relation})))[part] > 0
+        there = patterns.one_hot(frozenset({path.relation}))[part] > 0
         return (seen * there).sum() / there.any(2).sum().clamp(min=1)
 
     def looked(part: slice, _: Tensor, seen: Sequence[Tensor]) -> Tensor:
         found = [along(seen[path.layer][:, path.head], path, part) for path in paths]
         return torch.stack(found).logit(1e-6).sum()
 
-    def change(name: str, part: slice) -> Tensor:
-        there = patterns.one_hot(Paths(frozenset({name})))[part, None, None] > 0
-        return -(patterns.own[part] * there)
-
     def tells_apart(path: AttentionPath) -> bool:
-        there = patterns.one_hot(Paths(frozenset({path.relation}))) > 0
+        there = patterns.one_hot(frozenset({path.relation})) > 0
         queries, keys = there.any(2).sum(1), there.any(1).sum(1)
         return bool(((queries < 2) | (keys > 1)).any())
 
@@ -161,39 +143,8 @@ def _needs(
 
     if not paths:
         return []
-    lost = _effects(bench, looked, change, lambda _: as_it_is)
+    lost = _effects(bench, {}, KnockOut, looked)
     below = _best({p: x for p, x in lost.items() if tells_apart(p)}, attention, least)
     below = [path for path in below if path not in paths][:MOST]
     shares = {path: share_lost(path) for path in below}
     return sorted((p for p in below if shares[p] >= BRINGS), key=lambda path: -shares[path])
-
-
-def _effects(
-    bench: Bench,
-    measured: Measured,
-    change: Callable[[str, slice], Float[Tensor, "sequence layer head query key"]],
-    through: Callable[[slice], Tap],
-) -> Effects:
-    """By how much changes of single patterns lower what is measured, to first order.
-
-    Args:
-        bench: the model, and sequences.
-        measured: see `Measured`.
-        change: of the patterns of all heads, for a relation.
-        through: the tap that patterns pass through before they are changed.
-    """
-    names = [n for n, one in bench.patterns.relations.items() if one.use == "path"]
-    n_read = bench.batch.targets.shape[1]
-    sums = dict.fromkeys(names, torch.zeros(bench.model.n_layers, bench.model.n_heads))
-    for start in range(0, bench.sequences, AT_ONCE):
-        part = slice(start, min(start + AT_ONCE, bench.sequences))
-        inputs, about = bench.batch.inputs[part], partial(measured, part)
-        _, slopes = attention_slopes(bench.model, inputs, n_read, about, through(part))
-        for name in names:
-            sums[name] = sums[name] - (slopes * change(name, part)).sum((0, 3, 4)).cpu()
-    bench.add_forwards(3.0)
-    return {
-        AttentionPath.of(*head, name): sums[name][head].item()
-        for name in names
-        for head in bench.heads
-    }

@@ -216,15 +216,11 @@ def bootstrap_t(losses: Float[Tensor, " sequence"]) -> tuple[float, float]:
 
 def variants(bench: Bench, circuit: Circuit) -> dict[str, float]:
     """The loss with every head replaced, for every way to fill rows that have no path."""
-    losses = {bench.patterns.rows: bench.loss(circuit)}
-    if bench.patterns.rows == "corrupted":
-        return losses
-    known = [rows for rows in ABLATIONS if rows != "corrupted" or bench.task.is_corrupted]
-    for rows in known:
-        if rows not in losses:
-            other = Bench(bench.model, bench.task, bench.batch, rows)
-            losses[rows] = other.loss(circuit)
-    return {rows: losses[rows] for rows in known}
+    own, corrupted = bench.patterns.rows, bench.task.is_corrupted
+    known = [rows for rows in ABLATIONS if rows != "corrupted" or corrupted]
+    known = [own] if own == "corrupted" else known
+    filled = [circuit if rows == own else circuit.filled(rows) for rows in known]
+    return dict(zip(known, bench.losses(filled), strict=True))
 
 
 def necessity(bench: Bench, circuit: Circuit, attention: Attention) -> list[Necessity]:

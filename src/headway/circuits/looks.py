@@ -15,8 +15,9 @@ from torch import Tensor
 
 from headway.circuits.mechanism import Circuit, Head, Mechanism, Paths, Tabled, WrittenHead, name_of
 from headway.circuits.patterns import Patterns
-from headway.circuits.reading import relations_of, row_weights
+from headway.circuits.reading import row_weights
 from headway.models import Tappable, attention_patterns
+from headway.relations import Composed
 from headway.relations.shares import Rival, by_token, largest, rivals_of, split_of
 from headway.tasks import Batch, Task
 from headway.text import wrapped
@@ -83,7 +84,13 @@ class _Looking:
         self.own = attention_patterns(model, batch.inputs)
         self.weights = row_weights(model, task, batch)
         self.paths = Patterns(model, batch, task.edges(batch))
-        self.relations = relations_of(task, batch)
+        given = dict[str, Tensor]()
+        if not task.is_read_blind:
+            edges = task.edges(batch).items()
+            given = {n: one.mask(task.length) for n, one in edges if one.use == "path"}
+        self.relations = Composed(
+            batch.inputs, task.vocabulary is not None, task.looks_ahead, given
+        )
 
     def look(self, head: Head, mechanism: Mechanism) -> Look:
         """A head under its mechanism."""

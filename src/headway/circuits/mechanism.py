@@ -3,7 +3,7 @@
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Annotated, Any
 
@@ -70,11 +70,15 @@ class Paths:
     """The head attends along these relations and nowhere else.
 
     A position's row is one-hot at the position its relation points to, or shared evenly by several.
-    What stands in rows without a relation is up to the ablation (`patterns.ABLATIONS`); by default
-    they are zero, so that nothing is moved there.
+
+    Attributes:
+        relations: by name.
+        rows: what stands in rows without a relation (`patterns.ABLATIONS`); by default what the
+            ablation says.
     """
 
     relations: frozenset[str]
+    rows: str | None = None
 
     def __str__(self):
         return "  ".join(sorted(self.relations)) or "nothing"
@@ -94,7 +98,7 @@ class Paths:
 
     def without(self, relation: str) -> "Paths":
         """The same mechanism with one path cut."""
-        return Paths(self.relations - {relation})
+        return replace(self, relations=self.relations - {relation})
 
 
 @dataclass(frozen=True)
@@ -185,6 +189,15 @@ class Circuit:
         if not isinstance(mechanism, Paths) or path.relation not in mechanism.relations:
             raise HeadwayError(f"the circuit has no path {path}")
         return self.replacing(path.at, mechanism.without(path.relation))
+
+    def filled(self, rows: str) -> "Circuit":
+        """The same circuit with something else in rows without a path."""
+        return Circuit(
+            {
+                head: replace(one, rows=rows) if isinstance(one, Paths) else one
+                for head, one in self.mechanisms.items()
+            }
+        )
 
     @property
     def program(self) -> str:

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import torch
@@ -23,6 +24,7 @@ from headway.circuits.mechanism import (
 )
 from headway.errors import HeadwayError, require
 from headway.models import Tap, Tappable, Transformer, attention_patterns
+from headway.relations.edges import NO_KEY
 from headway.relations.fitted import Tables
 from headway.relations.shares import attention_along
 from headway.tasks import Batch, Edges, Task
@@ -46,9 +48,7 @@ class Patterns:
     """The patterns of all mechanisms on a batch.
 
     Attributes:
-        relations: the relations that mechanisms may use, by name: those given whose keys some
-            layer's mask never hides.
-        rows: what stands in rows without a path.
+        rows: what stands in rows without a path, of mechanisms that do not say it.
         visible: which key every query may see, [layer, query, key].
     """
 
@@ -62,30 +62,47 @@ class Patterns:
         self._shape = (size, n, self.visible.shape[2])
         self.visible[..., n:] = False  # keys that are no position, such as a sink
         self._given = relations
-        self.relations = {name: one for name, one in relations.items() if self._is_visible(one)}
+        self._used: dict[str, Edges] = {}
         self._alone: dict[str, Tensor] = {}
-        self._one_hot: dict[Paths, Tensor] = {}
-        self._dense: dict[tuple[Mechanism, Head], Tensor] = {}
+        self._laid: dict[frozenset[str], tuple[Tensor, Tensor]] = {}
+        self._told: dict[Tables, Tensor] = {}
 
     @property
     def causal(self) -> bool:
         """True if no position sees any that comes after it."""
         return not bool(self.visible.any(0).triu(1).any())
 
+    @cached_property
+    def relations(self) -> dict[str, Edges]:
+        """The relations given whose keys some layer's mask never hides, by name."""
+        return {name: one for name, one in self._given.items() if self._is_visible(one)}
+
     def relation(self, name: str) -> Edges:
         """A relation by its name; a composed one is made when it is first asked for."""
-        if name not in self.relations and name not in self._given:
+        if not self.has(name):
+            allowed = "a relation of the task that the model's mask lets it see, such as "
+            require(False, "path", name, allowed + ", ".join([*self.relations][:3]))
+        return self._used[name]
+
+    def has(self, name: str) -> bool:
+        """True if there is a relation of this name, or one can be composed, with visible keys.
+
+        Keys that masks hide are none of it.
+        """
+        if name not in self._used:
             with contextlib.suppress(HeadwayError, KeyError):
                 made = self._given[name]
-                self.relations |= {name: made} if self._is_visible(made) else {}
-        allowed = "a relation of the task that the model's mask lets it see, such as "
-        require(name in self.relations, "path", name, allowed + ", ".join([*self.relations][:3]))
-        return self.relations[name]
+                seen = replace(made, keys=made.keys.where(self._seen(made), NO_KEY))
+                self._used |= {name: seen} if seen.there.any() else {}
+        return name in self._used
 
     def _is_visible(self, edges: Edges) -> bool:
         """True if some layer's mask hides none of a relation's keys."""
-        seen = self.visible.any(0)[edges.queries[..., None], edges.keys]
-        return bool((seen | ~edges.there).all())
+        return bool((self._seen(edges) | ~edges.there).all())
+
+    def _seen(self, edges: Edges) -> Bool[Tensor, "batch row key"]:
+        """True for the keys of a relation that some layer's mask does not hide."""
+        return self.visible.any(0)[edges.queries[..., None], edges.keys]
 
     def alone(self, name: str) -> Float[Tensor, "sequence query key"]:
         """The rows of one path, each shared evenly among its keys, or by their weights."""
@@ -102,54 +119,74 @@ class Patterns:
             self._alone[name] = found / total.where(total > 0, 1.0)
         return self._alone[name]
 
-    def one_hot(self, mechanism: Paths) -> Float[Tensor, "sequence query key"]:
+    def one_hot(self, relations: frozenset[str]) -> Float[Tensor, "sequence query key"]:
         """The rows of paths, shared evenly among those that leave from a query; others are zero."""
-        if mechanism not in self._one_hot:
-            found = [self.alone(name) for name in sorted(mechanism.relations)]
+        return self._rows(relations)[0]
+
+    def has_path(self, relations: frozenset[str]) -> Bool[Tensor, "sequence query one"]:
+        """The positions of every sequence that a path leaves from."""
+        return self._rows(relations)[1]
+
+    def _rows(self, relations: frozenset[str]) -> tuple[Tensor, Tensor]:
+        if relations not in self._laid:
+            found = [self.alone(name) for name in sorted(relations)]
             none = torch.zeros(self._shape, dtype=self.dtype, device=self.batch.inputs.device)
             leaving = sum(((one > 0).any(2, keepdim=True).to(self.dtype) for one in found), none)
-            self._one_hot[mechanism] = sum(found, none) / leaving.clamp(min=1)
-        return self._one_hot[mechanism]
+            rows = sum(found, none) / leaving.clamp(min=1)
+            self._laid[relations] = rows, (rows > 0).any(2, keepdim=True)
+        return self._laid[relations]
 
     def fill(self, mechanism: Paths) -> str:
         """The fill of rows that have no path; zeros if no row has one."""
-        return self.rows if mechanism.relations else "zero"
+        return (mechanism.rows or self.rows) if mechanism.relations else "zero"
 
-    def dense(self, mechanism: Mechanism, head: Head) -> Float[Tensor, "sequence query key"]:
-        """The whole pattern of a mechanism that does not depend on the head's own attention."""
-        if isinstance(mechanism, Paths) and self.fill(mechanism) == "zero":
-            return self.one_hot(mechanism)
-        if (mechanism, head) not in self._dense:
-            self._dense[mechanism, head] = self._make(mechanism, head)
-        return self._dense[mechanism, head]
-
-    def _make(self, mechanism: Mechanism, head: Head) -> Tensor:
+    def dense(
+        self, mechanism: Mechanism, head: Head, part: slice = slice(None)
+    ) -> Float[Tensor, "sequence query key"]:
+        """The pattern of a mechanism that does not depend on the head's own, in some sequences."""
         if isinstance(mechanism, Identity):
             own = torch.eye(*self._shape[1:], dtype=self.dtype, device=self.visible.device)
-            return own.expand(self._shape)
+            return own.expand(self._shape)[part]
         if isinstance(mechanism, Mean):
-            return self.means[head].expand(self._shape)
+            return self.means[head].expand(self._shape)[part]
         if isinstance(mechanism, Corrupted):
-            return self.corrupted[:, *head]
+            return self.corrupted[part, *head]
         if isinstance(mechanism, Tabled):
-            told = (mechanism.tables or self.tables).patterns(self.batch.inputs)[:, *head]
-            return F.pad(told, (0, self._shape[2] - told.shape[2])).to(self.dtype)
-        visible = self.visible[head[0]].to(self.dtype)
-        uniform = (visible / visible.sum(-1, keepdim=True).clamp(min=1)).expand(self._shape)
+            return self._by_table(mechanism.tables or self.tables)[part, *head]
         if isinstance(mechanism, Uniform):
-            return uniform
+            visible = self.visible[head[0]].to(self.dtype)
+            even = visible / visible.sum(-1, keepdim=True).clamp(min=1)
+            return even.expand(self._shape)[part]
         assert isinstance(mechanism, Paths), "a knock-out has no pattern of its own"
-        fill = {
-            "uniform": lambda: uniform,
-            "mean": lambda: self.means[head],
-            "resample": lambda: self.own[:, *head].roll(1, 0),
-            "corrupted": lambda: self.corrupted[:, *head],
-        }[self.rows]()
-        return torch.where(self.has_path(mechanism)[..., None], self.one_hot(mechanism), fill)
+        rows = self.one_hot(mechanism.relations)[part]
+        match self.fill(mechanism):
+            case "zero":
+                return rows
+            case "uniform":
+                fill = self.dense(Uniform(), head, part)
+            case "mean":
+                fill = self.means[head]
+            case "resample":
+                fill = self.own[:, *head].roll(1, 0)[part]
+            case _:
+                fill = self.corrupted[part, *head]
+        return torch.where(self.has_path(mechanism.relations)[part], rows, fill)
 
-    def has_path(self, mechanism: Paths) -> Tensor:
-        """The positions of every sequence that a path leaves from, [sequence, position]."""
-        return (self.one_hot(mechanism) > 0).any(2)
+    def _by_table(self, tables: Tables) -> Float[Tensor, "sequence layer head query key"]:
+        if tables not in self._told:
+            told = tables.patterns(self.batch.inputs).to(self.dtype)
+            self._told[tables] = F.pad(told, (0, self._shape[2] - told.shape[-1]))
+        return self._told[tables]
+
+    def are_known(self, candidate: Mapping[Head, Mechanism], layer: int) -> bool:
+        """True if the patterns of a layer's heads do not depend on what they attend to."""
+        heads = [candidate.get((layer, head)) for head in range(self.model.n_heads)]
+        return not any(
+            one is None
+            or isinstance(one, KnockOut)
+            or (isinstance(one, Paths) and self.fill(one) == "own")
+            for one in heads
+        )
 
     @cached_property
     def means(self) -> Float[Tensor, "layer head query key"]:
@@ -184,7 +221,7 @@ class Patterns:
         head: Head,
         mechanism: Mechanism,
         own: Float[Tensor, "sequence query key"],
-        window: tuple[int, int] | None = None,
+        start: int = 0,
         part: slice = slice(None),
     ) -> Float[Tensor, "sequence query key"]:
         """The pattern that a head has under a mechanism, given the one it would have on its own.
@@ -196,19 +233,16 @@ class Patterns:
             head: layer and head.
             mechanism: what replaces it.
             own: what it does without.
-            window: the first query of `own` and the one after its last; by default all.
+            start: the first query of `own`.
             part: the sequences of `own`.
         """
-        start, end = window or (0, self._shape[1])
-        width = own.shape[-1]
+        of = part, slice(start, start + own.shape[1]), slice(own.shape[2])
         if isinstance(mechanism, KnockOut):
-            along = self.one_hot(Paths(mechanism.relations))[part, start:end, :width]
-            return own.masked_fill(along > 0, 0.0)
+            return own.masked_fill(self.one_hot(mechanism.relations)[of] > 0, 0.0)
         if isinstance(mechanism, Paths) and self.fill(mechanism) == "own":
-            pattern = self.one_hot(mechanism)[part, start:end, :width]
-            leaves = self.has_path(mechanism)[part, start:end, None]
-            return torch.where(leaves, pattern, own)
-        return self.dense(mechanism, head)[part, start:end, :width]
+            leaves = self.has_path(mechanism.relations)[of[:2]]
+            return torch.where(leaves, self.one_hot(mechanism.relations)[of], own)
+        return self.dense(mechanism, head, part)[:, *of[1:]]
 
 
 @torch.no_grad()
@@ -257,11 +291,27 @@ def tap_of(
             own = pattern[i * size : (i + 1) * size]
             for (at, head), mechanism in candidate.items():
                 if at == layer and head != AN_MLP:
-                    rows = start, start + pattern.shape[2]
-                    own[:, head] = patterns.edit((at, head), mechanism, own[:, head], rows, part)
+                    own[:, head] = patterns.edit((at, head), mechanism, own[:, head], start, part)
         return pattern
 
     return tap
+
+
+def known_patterns(
+    patterns: Patterns,
+    candidates: Sequence[Mapping[Head, Mechanism]],
+    part: slice,
+    start: int,
+    layer: int,
+) -> Float[Tensor, "sequence head query key"]:
+    """The patterns of a layer's heads that mechanisms put in their place (see `tap_of`)."""
+    heads = [(layer, head) for head in range(patterns.model.n_heads)]
+    return torch.cat(
+        [
+            torch.stack([patterns.dense(one[head], head, part)[:, start:] for head in heads], 1)
+            for one in candidates
+        ]
+    )
 
 
 @torch.no_grad()

@@ -19,13 +19,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headway.circuits.ablation import heads_of
+from headway.circuits.ablation import Bench
 from headway.circuits.mechanism import Circuit, Head, Mean, Mechanism, Paths, Tabled
-from headway.circuits.patterns import attention_slopes, what_is_seen
+from headway.circuits.patterns import attention_slopes
 from headway.circuits.search import longest
 from headway.models import Tappable, attention_patterns
 from headway.relations import Composed
@@ -77,146 +76,82 @@ IDLE, ZERO, TABLE = "idle", "zero", "by table"
 Chosen = Mapping[Head, str]
 """A relation, `IDLE`, `ZERO` or `TABLE`, by head; the others attend as they do."""
 
-Effect = Callable[["Answers", Chosen], float]
-
-
-class Answers:
-    """Answers of a model on some sequences, with mechanisms in the place of heads.
-
-    Attributes:
-        passes: forward passes so far.
-    """
-
-    def __init__(self, model: Tappable, task: Task, batch: Batch, means: Tensor, fills: Tensor):
-        self.model, self.task, self.batch, self.means = model, task, batch, means
-        self.fills = fills
-        self.tables: Tables | None = None
-        self.relations = relations_of(task, batch)
-        self.passes = 0
-        self._own = self._outputs({})
-
-    def moved(self, chosen: Chosen) -> float:
-        """The `Targets.divergence` of the answers from the model's own under mechanisms."""
-        outputs = self._outputs(chosen)
-        found = self.task.targets.divergence(self._own, outputs, self.batch.targets).item()
-        return found if math.isfinite(found) else math.inf
-
-    def agreement(self, chosen: Chosen) -> float:
-        """The share of answers that are the model's own under mechanisms."""
-        targets, wanted = self.task.targets, self.batch.targets
-        same, asked = targets.same(self._outputs(chosen), self._own, wanted), targets.asked(wanted)
-        return ((same & asked).sum() / asked.sum()).item()
-
-    def _outputs(self, chosen: Chosen) -> Tensor:
-        self.passes += 1
-
-        def tap(layer: int, pattern: Tensor) -> Tensor:
-            heads = {head: what for (at, head), what in chosen.items() if at == layer}
-            if heads:
-                pattern = pattern.clone()
-                for head, what in heads.items():
-                    pattern[:, head] = self.pattern(what, (layer, head))
-            return pattern
-
-        return self.model(self.batch.inputs, tap)[:, -self.batch.targets.shape[1] :]
-
-    def pattern(self, what: str, head: Head) -> Float[Tensor, "sequence query key"]:
-        """The pattern in the place of a head."""
-        mean = self.means[head].expand(len(self.batch.inputs), -1, -1)
-        if what == ZERO:
-            return torch.zeros_like(mean)
-        if what == IDLE:
-            return mean
-        if what == TABLE:
-            return self._tabled[:, *head]
-        return self.laid(what, self.fills[head])
-
-    def laid(self, name: str, fill: Tensor) -> Float[Tensor, "sequence query key"]:
-        """The pattern of a relation, and something else where it gives a query no key."""
-        even = self.relations.even(name, self.means.dtype)
-        even = F.pad(even, (0, self.means.shape[-1] - even.shape[-1]))
-        return torch.where(even.any(2, keepdim=True), even, fill)
-
-    @cached_property
-    def _tabled(self) -> Float[Tensor, "sequence layer head query key"]:
-        assert self.tables is not None, "heads are put to tables once these are known"
-        found = self.tables.patterns(self.batch.inputs).to(self.means.dtype)
-        return F.pad(found, (0, self.means.shape[-1] - found.shape[-1]))
-
-
-def relations_of(task: Task, batch: Batch) -> Composed:
-    """The relations that heads may follow: those that a task names, and composed ones."""
-    length, given = batch.inputs.shape[1], dict[str, Tensor]()
-    if not task.is_read_blind:
-        edges = task.edges(batch).items()
-        given = {name: one.mask(length) for name, one in edges if one.use == "path"}
-    return Composed(batch.inputs, task.vocabulary is not None, task.looks_ahead, given)
-
 
 @torch.no_grad()
-def read(model: Tappable, task: Task, batch: Batch) -> tuple[Circuit, int]:
-    """A mechanism for every head of a model, and how many forward passes it took.
-
-    Args:
-        model: of any kind that has a tap.
-        task: that it was trained on.
-        batch: sequences to read it on.
-    """
-    reader = Reader(model, task, batch)
-    chosen = reader.read()
-    plain: dict[str, Mechanism] = {IDLE: Mean(), TABLE: Tabled(reader.all.tables)}
-    mechanisms = {head: plain.get(x, Paths(frozenset({x}))) for head, x in chosen.items()}
-    return Circuit(mechanisms), reader.passes
+def read(bench: Bench) -> Circuit:
+    """A mechanism for every head of the model on a bench."""
+    reader = Reader(bench)
+    return Circuit({head: reader.mechanism(what) for head, what in reader.read().items()})
 
 
 class Reader:
     """A search for the relation that every head follows, by effect."""
 
-    def __init__(self, model: Tappable, task: Task, batch: Batch):
-        own = attention_patterns(model, batch.inputs)
-        self.heads, self.own = heads_of(model), own
+    def __init__(self, bench: Bench):
+        self.bench, self.patterns, self.heads = bench, bench.patterns, bench.heads
+        model, task, batch = bench.model, bench.task, bench.batch
+        self.whole, self.few = slice(0, bench.sequences), slice(0, min(FEW, bench.sequences))
+        self.answers = bench.outputs([{}], self.whole)[0]
+        self.own, self.tables = self.patterns.own, self.patterns.tables
         self.weights = row_weights(model, task, batch)
-        self.by_place = are_by_place(own, self.weights)
-        seen = what_is_seen(model, batch.inputs)[0].any(0)[:, : batch.inputs.shape[1]]
-        even = seen / seen.sum(1, keepdim=True).clamp(min=1)
-        even = F.pad(even, (0, own.shape[-1] - even.shape[1])).to(own.dtype)
-        fills = torch.where(self.by_place[..., None, None], even, own.mean(0))
-        self.all = Answers(model, task, batch, own.mean(0), fills)
-        self.few = Answers(model, task, batch.part(slice(FEW)), own.mean(0), fills)
-        ends = {x: self.all.moved(dict.fromkeys(self.heads, x)) for x in (IDLE, ZERO)}
-        self.whole = max(ends.values())
-        self.slack = SHARE * self.whole
+        self.by_place = are_by_place(self.own, self.weights)
+        ends = self.moved([dict.fromkeys(self.heads, x) for x in (IDLE, ZERO)])
+        self.most = max(ends)
+        self.slack = SHARE * self.most
         matters = (self.weights.sum((1, 2)) > 0)[..., None]
-        relations = self.all.relations
-        self.names = [
-            [
-                n
-                for n in relations.vocabulary(at, matters)
-                if bool((seen | ~relations.part(n)).all())
-            ]
-            for at in range(model.n_layers)
-        ]
+        self.relations = Composed(batch.inputs, task.vocabulary is not None, task.looks_ahead)
+        tried = [self.relations.vocabulary(at, matters) for at in range(model.n_layers)]
+        self.names = [[name for name in names if self.patterns.has(name)] for names in tried]
 
-    @property
-    def passes(self) -> int:
-        """Forward passes so far, of all sequences."""
-        share = len(self.few.batch.inputs) / len(self.all.batch.inputs)
-        return round(self.all.passes + share * self.few.passes)
+    def mechanism(self, what: str, head: Head | None = None) -> Mechanism:
+        """What a choice stands for; in rows without a path of a head is what its mean is worth."""
+        if what in (IDLE, ZERO, TABLE):
+            return {IDLE: Mean(), ZERO: Paths(frozenset()), TABLE: Tabled(self.tables)}[what]
+        rows = None if head is None else "uniform" if self.by_place[head] else "mean"
+        return Paths(frozenset({what}), rows)
+
+    def outputs(self, chosen: Sequence[Chosen], part: slice) -> Tensor:
+        """What the model puts out under some choices, in some of the sequences."""
+        found = [{at: self.mechanism(x, at) for at, x in one.items()} for one in chosen]
+        return self.bench.outputs(found, part)
+
+    def moved(
+        self, chosen: Sequence[Chosen], few: bool = False, above: int | None = None
+    ) -> list[float]:
+        """The `Targets.divergence` of the answers from the model's own under choices.
+
+        With `few`, in the first sequences. With `above` that with the layers above one free is
+        added, if any choice is made there.
+        """
+        part = self.few if few else self.whole
+        wanted, own = self.bench.batch.targets[part], self.answers[part]
+        divergence = self.bench.task.targets.divergence
+        found = [divergence(own, one, wanted).item() for one in self.outputs(chosen, part)]
+        found = [x if math.isfinite(x) else math.inf for x in found]
+        if above is None or all(at[0] <= above for one in chosen for at in one):
+            return found
+        below = [{at: x for at, x in one.items() if at[0] <= above} for one in chosen]
+        return [x + y for x, y in zip(found, self.moved(below, few), strict=True)]
+
+    def agreement(self, chosen: Chosen) -> float:
+        """The share of answers that are the model's own under a choice."""
+        targets, wanted = self.bench.task.targets, self.bench.batch.targets
+        same = targets.same(self.outputs([chosen], self.whole)[0], self.answers, wanted)
+        return (same.sum() / targets.asked(wanted).sum()).item()
 
     def read(self) -> dict[Head, str]:
         """The relation that every head follows, or that it is idle."""
-        idle = self.idle()
-        chosen = dict.fromkeys(idle, IDLE)
+        chosen = dict.fromkeys(self.idle(), IDLE)
         useful = [head for head in self.heads if head not in chosen]
         for head in useful:
-            chosen[head] = self.choice(head, chosen, Answers.moved)
+            chosen[head] = self.choice(head, chosen)
         for _ in range(ROUNDS):
             before = dict(chosen)
             for head in useful:
-                chosen[head] = self.choice(head, chosen, _both_ways(head))
+                chosen[head] = self.choice(head, chosen, head[0])
             if chosen == before or len(useful) < 2:
                 break
-        return chosen if self.all.agreement(chosen) >= ENOUGH else self.tabled(chosen)
+        return chosen if self.agreement(chosen) >= ENOUGH else self.tabled(chosen)
 
     def tabled(self, chosen: Chosen) -> dict[Head, str]:
         """Tables for heads that no relation explains, relations for as many others as possible.
@@ -228,12 +163,11 @@ class Reader:
         Args:
             chosen: what is kept if tables keep no more answers than that.
         """
-        device, model = str(self.all.batch.inputs.device), self.all.model
-        more = held_out(self.all.task, SEQUENCES, 0, device, "tables").inputs
-        known = Tables(more, lambda: attention_patterns(model, more))
-        if not known.are_possible:
+        model, device = self.bench.model, str(self.answers.device)
+        more = held_out(self.bench.task, SEQUENCES, 0, device, "tables").inputs
+        self.tables = Tables(more, lambda: attention_patterns(model, more))
+        if not self.tables.are_possible:
             return dict(chosen)
-        self.all.tables = self.few.tables = known
 
         def is_read(head: Head) -> bool:
             return chosen[head] != IDLE and self.likeness(head, chosen[head]) >= READ
@@ -241,17 +175,17 @@ class Reader:
         unread = [head for head in self.heads if not is_read(head)]
         for left in (unread, self.heads if unread else []):
             found = {**chosen, **dict.fromkeys(left, TABLE)}
-            kept = self.all.agreement(found)
+            kept = self.agreement(found)
             if kept >= ENOUGH:
                 break
-        if kept <= self.all.agreement(chosen):
+        if kept <= self.agreement(chosen):
             return dict(chosen)
-        named = {head: self.choice(head, found, _both_ways(head)) for head in left}
-        moved = {head: self.all.moved({**found, head: what}) for head, what in named.items()}
+        named = {head: self.choice(head, found, head[0]) for head in left}
+        moved = self.moved([{**found, head: what} for head, what in named.items()])
         least = min(ENOUGH, kept - SHARE)
-        for head in sorted(named, key=lambda head: moved[head]):
+        for _, head in sorted(zip(moved, named, strict=True)):
             for what in (named[head], chosen[head]):
-                if self.all.agreement(fewer := {**found, head: what}) >= least:
+                if self.agreement(fewer := {**found, head: what}) >= least:
                     found = fewer
                     break
         return found
@@ -259,26 +193,27 @@ class Reader:
     def idle(self) -> list[Head]:
         """As many heads as can be idle together, those first that alone move answers least."""
         ways = (IDLE, ZERO)
-        alone = {head: max(self.all.moved({head: x}) for x in ways) for head in self.heads}
+        alone = {head: max(self.moved([{head: x} for x in ways])) for head in self.heads}
         order = sorted(self.heads, key=lambda head: alone[head])
 
         def possible(count: int) -> bool:
-            together = (self.all.moved(dict.fromkeys(order[:count], x)) for x in ways)
+            together = self.moved([dict.fromkeys(order[:count], x) for x in ways])
             return max(together) <= self.slack
 
         return order[: longest(len(order), possible)]
 
-    def choice(self, head: Head, chosen: Chosen, effect: Effect) -> str:
+    def choice(self, head: Head, chosen: Chosen, above: int | None = None) -> str:
         """The simplest mechanism of a head that moves answers about as little as the best.
 
         Args:
             head: to choose for.
             chosen: by other heads.
-            effect: of a choice, on some sequences.
+            above: see `moved`.
         """
 
-        def tried(names: Sequence[str], answers: Answers) -> dict[str, float]:
-            return {name: effect(answers, {**chosen, head: name}) for name in names}
+        def tried(names: Sequence[str], few: bool = False) -> dict[str, float]:
+            moved = self.moved([{**chosen, head: name} for name in names], few, above)
+            return dict(zip(names, moved, strict=True))
 
         def best(found: Mapping[str, float], count: int) -> list[str]:
             return sorted(found, key=lambda name: found[name])[:count]
@@ -290,8 +225,8 @@ class Reader:
         def likest(names: Sequence[str], count: int) -> list[str]:
             return sorted(names, key=lambda name: -self.likeness(head, name))[:count]
 
-        kept = {*best(tried(looked, self.few), KEPT), *likest(looked, BEFORE_ELSE)}
-        simple = tried(sorted(kept), self.all)
+        kept = {*best(tried(looked, few=True), KEPT), *likest(looked, BEFORE_ELSE)}
+        simple = tried(sorted(kept))
         plain = [name for name in looked if complexity(name) == 1]
         tried_plain = {name: moved for name, moved in simple.items() if name in plain}
         firsts = {*best(tried_plain, BEFORE_ELSE), *likest(plain, BEFORE_ELSE)}
@@ -299,13 +234,14 @@ class Reader:
         pairs = [f"{first}{ELSE}{other}" for first in firsts for other in others]
         pairs = [pair for pair in pairs if self._adds(*pair.split(ELSE))]
         likely = likest(pairs, 4 * KEPT)
-        kept = {*best(tried(likely, self.few), KEPT), *likely[:KEPT]}
-        both = tried(sorted(kept), self.all)
-        idle = [effect(self.all, _with({**chosen, head: IDLE}, way)) for way in (IDLE, ZERO)]
+        kept = {*best(tried(likely, few=True), KEPT), *likely[:KEPT]}
+        both = tried(sorted(kept))
+        both_idle = [_with({**chosen, head: IDLE}, way) for way in (IDLE, ZERO)]
+        idle = self.moved(both_idle, above=above)
         found = {n: x for n, x in {**simple, **both}.items() if self.explained(head, n) >= UNLIKE}
-        if min([*found.values(), idle[0]]) > ROUGH * self.whole:
+        if min([*found.values(), idle[0]]) > ROUGH * self.most:
             names += (tables := [name for name in weighed if BY_TABLE in name])
-            found |= tried(tables, self.all)
+            found |= tried(tables)
         least = math.inf if self.by_place[head] else idle[0]
         limit = min(found.values(), default=math.inf)
         limit = min(limit, least) + self.slack
@@ -321,29 +257,28 @@ class Reader:
     @cached_property
     def weighed(self) -> dict[Head, list[str]]:
         """Averages over all so far in which some tokens count less than others, by head."""
-        relations, n = self.all.relations, self.all.batch.inputs.shape[1]
+        n = self.relations.length
         own, rows = self.own[..., :n, :n], self.weights[..., :n]
         return {
-            head: weighed("all so far", relations, own[:, *head], rows[:, *head])
+            head: weighed("all so far", self.relations, own[:, *head], rows[:, *head])
             for head in self.heads
         }
 
     def likeness(self, head: Head, name: str) -> float:
         """The share of a head's attention that lies where its replacement would have it."""
-        return self._common(head, self.all.pattern(name, head))
+        return self._common(head, self.patterns.dense(self.mechanism(name, head), head))
 
     def explained(self, head: Head, name: str) -> float:
         """The same without queries that a relation gives no key."""
-        return self._common(head, self.all.laid(name, torch.zeros_like(self.own[:, 0, 0])))
+        return self._common(head, self.patterns.one_hot(frozenset({name})))
 
     def _common(self, head: Head, pattern: Tensor) -> float:
         common = self.own[:, *head].minimum(pattern).sum(2)
         return (common * self.weights[:, *head]).sum().item()
 
     def _adds(self, first: str, other: str) -> bool:
-        relations = self.few.relations
-        left = ~relations.part(first).any(2)
-        return first != other and bool((left & relations.part(other).any(2)).any())
+        first_rows, other_rows = (self.relations.part(x)[self.few].any(2) for x in (first, other))
+        return first != other and bool((~first_rows & other_rows).any())
 
 
 def row_weights(
@@ -391,14 +326,3 @@ def _order(names: Sequence[str]) -> Callable[[str], list[int]]:
 def _with(chosen: Chosen, way: str) -> Chosen:
     """The same with idle heads replaced in some way."""
     return {head: way if what == IDLE else what for head, what in chosen.items()}
-
-
-def _both_ways(head: Head) -> Effect:
-    """The change of answers with every head replaced, and with the layers above this head free."""
-
-    def effect(answers: Answers, chosen: Chosen) -> float:
-        below = {at: what for at, what in chosen.items() if at[0] <= head[0]}
-        whole = answers.moved(chosen)
-        return whole if len(below) == len(chosen) else whole + answers.moved(below)
-
-    return effect

@@ -301,9 +301,7 @@ class BlindSample(Sample):
         the place of all idle heads, since one whose mean pattern does can do the work of another.
         """
         bench, own = self.bench, self.all.loss()
-        batch = bench.batch.part(slice(self.all.sequences))
-        circuit, passes = read(bench.model, bench.task, batch)
-        bench.add_forwards(passes * len(batch.inputs) / bench.sequences)
+        circuit = read(bench)
         nothing = Paths(frozenset())
         bare = Circuit({h: nothing if m == Mean() else m for h, m in circuit.mechanisms.items()})
         near = max(own + min(HARDLY * (threshold - own), THRESHOLD), self.all.loss(bare))

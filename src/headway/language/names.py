@@ -50,7 +50,7 @@ BELIEFS = words(
     "aetherism celestianism elysianism gaianism harmonianism luminism mysticism oraclism "
     "serenism solarism umbralism zenithism"
 )
-"""Who believes in luminism is a luminist."""
+"""A believer in luminism is a luminist."""
 
 FOODS = words("beef chicken cod duck goat lamb pork rabbit salmon trout turkey venison")
 

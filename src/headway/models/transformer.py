@@ -45,20 +45,28 @@ class Attention(nn.Module):
         self,
         x: Float[Tensor, "batch key d_model"],
         mask: Float[Tensor, "position key"] | None = None,
-        tap: Callable[[Pattern], Tensor] | None = None,
+        tap: Callable[[Pattern], Tensor] | Pattern | None = None,
         n_read: int | None = None,
     ) -> Float[Tensor, "batch query d_model"]:
         """The sum that the heads write to the residual stream.
 
         With `n_read`, only the last so many positions attend; all positions can be attended to.
+        Where a pattern is given in the place of a tap, queries and keys are not computed.
         """
         batch, length, _ = x.shape
-        q, k, v = self.qkv(x).view(batch, length, 3, self.n_heads, self.d_head).unbind(2)
-        if n_read is not None:
-            q, mask = q[:, -n_read:], None if mask is None else mask[-n_read:]
-        q, k, v = self.hook_q(q), self.hook_k(k), self.hook_v(v)
-        pattern = self.weigh((q * self.d_head**-0.5).transpose(1, 2) @ k.permute(0, 2, 3, 1), mask)
-        pattern = self.hook_pattern(pattern if tap is None else tap(pattern))
+        if isinstance(tap, Tensor):
+            maps = (one[-self.n_heads * self.d_head :] for one in (self.qkv.weight, self.qkv.bias))
+            v = self.hook_v(F.linear(x, *maps).view(batch, length, self.n_heads, self.d_head))
+            pattern = tap
+        else:
+            q, k, v = self.qkv(x).view(batch, length, 3, self.n_heads, self.d_head).unbind(2)
+            if n_read is not None:
+                q, mask = q[:, -n_read:], None if mask is None else mask[-n_read:]
+            q, k, v = self.hook_q(q), self.hook_k(k), self.hook_v(v)
+            scores = (q * self.d_head**-0.5).transpose(1, 2) @ k.permute(0, 2, 3, 1)
+            pattern = self.weigh(scores, mask)
+            pattern = pattern if tap is None else tap(pattern)
+        pattern = self.hook_pattern(pattern)
         z = self.hook_z((pattern @ v.transpose(1, 2)).transpose(1, 2))
         return self.out(z.flatten(2))
 
@@ -132,7 +140,7 @@ class Block(nn.Module):
         self,
         x: Float[Tensor, "batch key d_model"],
         mask: Float[Tensor, "position key"] | None = None,
-        tap: Callable[[Pattern], Tensor] | None = None,
+        tap: Callable[[Pattern], Tensor] | Pattern | None = None,
         n_read: int | None = None,
     ) -> Float[Tensor, "batch query d_model"]:
         """The residual stream after the layer; with `n_read`, at the last so many positions."""

@@ -7,7 +7,7 @@ moved (`headway.report.widget`).
 import base64
 from html import escape
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from headway.circuits import Circuit, Discovery, Timeline
 from headway.circuits.roles import cast_of
@@ -28,8 +28,7 @@ def cell(shown: Shown) -> str:
     """The fragment that shows a thing, or says why it cannot: a run's folder may have gone."""
     try:
         parts = [f"<p>{escape(line)}</p>" for line in _lines(shown)]
-        if (svg := picture(shown)) is not None:
-            data = base64.b64encode(svg.encode()).decode()
+        if (data := picture(shown, "svg")) is not None:
             source = f"data:image/svg+xml;base64,{data}"
             about = escape(_lines(shown)[0])
             parts.append(f'<img alt="{about}" style="max-width:100%" src="{source}">')
@@ -40,13 +39,14 @@ def cell(shown: Shown) -> str:
     return f'<div class="headway">{"".join(parts)}</div>'
 
 
-def picture(shown: Shown) -> str | None:
-    """The picture of a thing as SVG; None without matplotlib, or if there is nothing to draw."""
+def picture(shown: Shown, form: Literal["svg", "png"]) -> str | None:
+    """The picture of a thing in base64; None without matplotlib, or if there is nothing to draw."""
     if find_spec("matplotlib") is None or (figure := _figure(shown)) is None:
         return None
-    from headway.report.figures.style import svg_bytes
+    from headway.report.figures.style import png_bytes, svg_bytes
 
-    return svg_bytes(figure, "headway").decode()
+    drawn = svg_bytes(figure, "headway") if form == "svg" else png_bytes(figure)
+    return base64.b64encode(drawn).decode()
 
 
 def _lines(shown: Shown) -> list[str]:

@@ -128,7 +128,7 @@ class Findings:
 
     @property
     def judged_loss(self) -> float | None:
-        """The same over the hops that can be predicted without error."""
+        """That loss over the hops that can be predicted without error."""
         return judged_loss(self.task, self.metrics[-1]) if self.metrics else None
 
     @property
@@ -165,7 +165,7 @@ class Findings:
 
     @property
     def message(self) -> str:
-        """Why it failed; empty if it did not."""
+        """The reason why it failed; empty if it did not."""
         return str((self.outcome or {}).get("message") or "")
 
     @property
@@ -184,7 +184,7 @@ class Findings:
 
     @property
     def no_maps(self) -> str | None:
-        """Why there is no attention to show, as a sentence; None if there is."""
+        """The reason why there is no attention to show, as a sentence; None if there is some."""
         if (why := no_circuit(self.run)) is not None:
             return why
         if not self.checkpoints:
@@ -197,7 +197,7 @@ class Findings:
 
     @property
     def missing(self) -> dict[str, str]:
-        """Why parts of a page are not there, each with the command that would help."""
+        """Reasons why parts of a page are not there, each with the command that would help."""
         lacks = {} if self.metrics else {"evaluations": "There is no evaluation yet."}
         if self.no_maps is not None:
             lacks["attention"] = self.no_maps
@@ -260,7 +260,7 @@ class Findings:
 
 
 def no_circuit(run: Run) -> str | None:
-    """Why a run has no circuit to look for, as a sentence; None if there may be one."""
+    """The reason why a run has no circuit to look for; None if there may be one."""
     if run.task.length == 1:
         return "A sequence has one position, so attention has no choice: there is no circuit."
     if getattr(run.config.model, "attention", "softmax") != "softmax":
@@ -272,7 +272,7 @@ def no_circuit(run: Run) -> str | None:
 
 
 def refusal(run: Run) -> str | None:
-    """Why a search for the run's circuit is or was refused, as a sentence; None if it is not."""
+    """The reason why a search for the run's circuit is or was refused; None if it is not."""
     if (why := no_circuit(run)) is not None or (found := run.load(Refusal)) is None:
         return why
     return f"The search was refused: {typeset(found.why)}."

@@ -37,7 +37,7 @@ def headline(findings: Findings) -> str:
 
 
 def summary(findings: Findings) -> Iterator[str]:
-    """The same in more sentences, for a page without scripts and for the first screen."""
+    """The outcome in more sentences, for a page without scripts and for the first screen."""
     task, outcome = findings.task, findings.outcome
     if not findings.metrics or (outcome or {}).get("status", "done") != "done":
         return

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from headway.tasks import Task
 from headway.text import counted
 from headway.training import RunConfig
+from headway.training.config import Elsewhere
 
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -34,14 +35,14 @@ def task_words(task: Task) -> str:
 
 
 def setting_of(config: RunConfig) -> list[str]:
-    """The settings of a run: its task, its model's size and mask, and the seed, in parts."""
+    """The settings of a run: its task, its model's size and mask, and the seed if one is known."""
     model = config.model
     return [
         task_words(config.task),
         f"{counted(model.n_layers, 'layer')} × {counted(model.n_heads, 'head')}",
         model.size,
         "causal mask" if model.causal else "no mask",
-        f"seed {config.seed}",
+        "trained elsewhere" if isinstance(config.training, Elsewhere) else f"seed {config.seed}",
     ]
 
 

@@ -149,4 +149,4 @@ def _again(findings: Findings, versions: dict[str, str]) -> Iterator[str]:
     if not isinstance(config.training, Elsewhere):
         yield "\n# in Python, in the run's folder, to train it again:"
         yield 'from headway.training import Run, train\n\ntrain(Run.open(".").config, "again")'
-    yield f"\n# seed {config.seed}; {', '.join(map(' '.join, versions.items()))}"
+    yield f"\n# {setting_of(config)[-1]}; {', '.join(map(' '.join, versions.items()))}"

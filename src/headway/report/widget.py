@@ -24,7 +24,8 @@ class View(anywidget.AnyWidget):
         path: the chosen path, or None; an `AttentionPath` or text, `view.path = "L1.H0 s0←s2"`.
         cut: whether the chosen path is cut out of the circuit.
         paths: of the circuit, by what the page calls them.
-        still: the picture for places where no script runs, as SVG; None without matplotlib.
+        still: the picture for places where no script runs, as PNG in base64, which all of them
+            show; None without matplotlib.
     """
 
     _esm = app()
@@ -43,7 +44,7 @@ class View(anywidget.AnyWidget):
             page = run_page(findings, "widget")
         self._name, self._steps = run.folder.name, page.steps
         self.paths = {path_key(path): path for path in findings.paths}
-        self.still = picture(run)
+        self.still = picture(run, "png")
         super().__init__(_data=to_json(page), step=max(self._steps, default=0))
 
     @traitlets.validate("step")
@@ -72,7 +73,7 @@ class View(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **options: Any) -> Any:
         shown = super()._repr_mimebundle_(**options)
         if shown is not None and self.still is not None:
-            shown[0]["image/svg+xml"] = self.still
+            shown[0]["image/png"] = self.still
         return shown
 
     def __repr__(self) -> str:

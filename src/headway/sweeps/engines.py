@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from multiprocessing import Pipe, get_context, parent_process
+from multiprocessing import Pipe, get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -51,9 +51,8 @@ def carry_out(folder: Path, trusted: Source | None) -> str | None:
 
 def cores() -> int:
     """The number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    known = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
 
 
 class Engine:
@@ -133,19 +132,20 @@ def _answer(end: Connection, *work: Any) -> str | None:
 
 @contextmanager
 def _aside() -> Iterator[None]:
-    """Within it, processes are started that do not run this one's script again."""
+    """Within it, processes start that neither run this one's script again nor heed interrupts."""
+    resource_tracker.ensure_running()  # which lets interrupts through once it runs
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     script, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
     try:
         with started_safely():
             yield
     finally:
         sys.modules["__main__"] = script
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 def _work(end: Connection) -> None:
-    """Carries out runs; prints to standard error alone, and leaves interrupts to the process that
-    started this one, with which it ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Carries out runs; prints to standard error alone."""
     os.dup2(2, 1)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with suppress(EOFError):

@@ -211,7 +211,7 @@ class Carrier:
 
     @cached_property
     def board(self) -> Board:
-        """How all runs stand; at first, as their folders say."""
+        """The state of all runs; at first, as their folders say."""
         folders = {name: self.folder / name for name in self.configs}
         there = {name: standing(path) for name, path in folders.items() if is_there(path)}
         begun = {name: Standing(step=one.step) for name, one in there.items() if self.is_open(one)}

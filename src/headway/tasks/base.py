@@ -199,7 +199,7 @@ class Task(ABC):
         return {}
 
     def references(self) -> dict[str, float]:
-        """The same as means over the hops."""
+        """Means over the hops of the reference losses."""
         means = {}
         for name, losses in self.reference_losses().items():
             asked = [losses[hop] for hop in self.hops if hop in losses]

@@ -7,7 +7,7 @@ import typing
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakSet
 
 from headway import userfile
@@ -22,27 +22,31 @@ T = TypeVar("T")
 
 
 class Offered(Mapping[str, T]):
-    """Things by name: those that are known, and those that packages offer by entry points, which
-    are imported when they are asked for.
+    """Things by name: those that are known, and those of entry points, imported when asked for.
 
     Args:
         group: of the entry points.
         field: that names one in a config, for errors.
-        known: those that are known from the start; more may be put in.
+        known: those that are known from the start; where they are `classes`, each puts itself in.
     """
 
-    def __init__(self, group: str, field: str, known: dict[str, T] | None = None):
-        self.group, self.field, self.known = group, field, {} if known is None else known
+    def __init__(self, group: str, field: str, known: dict[str, T], classes: bool = True):
+        self.group, self.field, self.known, self.classes = group, field, known, classes
 
     def __getitem__(self, name: str) -> T:
         if name in self.known:
             return self.known[name]
         point = userfile.installed(self.group)[name]
+        where = f"{self.field} = {name!r}: the entry point {point.value}"
         try:
-            return self.known.setdefault(name, point.load())
+            found = point.load()
         except Exception as error:  # whatever a package may raise
-            where = f"{self.field} = {name!r}: the entry point {point.value}"
             raise HeadwayError(f"{where} fails: {userfile.described(error)}") from None
+        if callable(found) and not self.classes:
+            self.known[name] = cast(T, found)
+        if name not in self.known:
+            raise HeadwayError(f"{where} is none")
+        return self.known[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter({**self.known, **userfile.installed(self.group)})
@@ -71,15 +75,11 @@ def register(cls: type["Task"]) -> None:
         if name not in cls.__dict__ and typing.get_origin(hint) is not typing.ClassVar:
             raise HeadwayError(f"{cls.__name__}.{name} has no default: every field needs one")
     known = KINDS.get(cls.kind)
-    own = known is None or _home(known) == _home(cls)
-    if known is not None and not own and None in (_file_of(known), _file_of(cls)):
-        raise HeadwayError(
-            f"{cls.__name__}.kind = {cls.kind!r} is not allowed: it must be another name than that"
-            f" of {known.__module__}.{known.__name__}"
-        )
-    if not re.fullmatch(r"[\w-]{1,64}", str(cls.kind)):  # it is in names of folders
-        where, allowed = f"{cls.__name__}.kind", "at most 64 letters, digits, _ and -"
-        require(False, where, cls.kind, allowed)
+    if known and _home(known) != _home(cls) and None in (_file_of(known), _file_of(cls)):
+        other = f"another name than that of {known.__module__}.{known.__name__}"
+        require(False, f"{cls.__name__}.kind", cls.kind, other)
+    fits = re.fullmatch(r"[\w-]{1,64}", str(cls.kind)) is not None  # it is in names of folders
+    require(fits, f"{cls.__name__}.kind", cls.kind, "at most 64 letters, digits, _ and -")
     KINDS[cls.kind] = cls
     _registered.add(cls)
 
@@ -134,12 +134,12 @@ def task_in(where: str) -> type["Task"]:
     """
     file, _, name = where.partition(".py:")
     file = file if not name else f"{file}.py"
-    module = userfile.load(file)
-    there = _defined_in(module)
+    there = _defined_in(userfile.load(file))
     found = {cls.__name__: cls for cls in there if not inspect.isabstract(cls)}
     if name:
-        allowed = "one of " + (", ".join(found) or "those in it")
-        require(name in found, f"{file}: task", name, allowed)
+        require(
+            name in found, f"{file}: task", name, "one of " + (", ".join(found) or "those in it")
+        )
         return found[name]
     if not found:
         for cls in there:
@@ -222,5 +222,5 @@ def change_of(data: Any, task: "Task") -> str | None:
     now = userfile.source_of(type(task))
     if defined is None or now is None or defined.get("sha256") == now.sha256:
         return None
-    before = str(defined.get("sha256"))
-    return f"{now.file} has changed since (it was {before[:16]}, it is {now.sha256[:16]})"
+    before = str(defined.get("sha256"))[:16]
+    return f"{now.file} has changed since (it was {before}, it is {now.sha256[:16]})"

@@ -66,7 +66,7 @@ class Targets(ABC):
         return alike.all(-1) & self.asked(targets)
 
     def leaving_out(self, targets: Tensor, hops: list[int]) -> Tensor:
-        """The same targets without some hops, by index."""
+        """These targets without some hops, by index."""
         targets = targets.clone()
         targets[:, :, hops] = self.nothing
         return targets

@@ -40,7 +40,7 @@ class Screen:
         self._tried(self.stream.flush)
 
     def for_drawing(self) -> "Screen":
-        """The same stream, for displays that are drawn."""
+        """This stream, for displays that are drawn."""
         return Screen(self.stream, self.losses, drawing=True)
 
     def _tried(self, action: Any, *given: str) -> None:

@@ -37,7 +37,7 @@ CURRICULUM = "training.curriculum"
 LEAP = 2
 """If the next depth has more than so many hops more, sequences get deeper before more is asked."""
 
-CURRICULA: "Offered[type[Curriculum]]" = Offered("headway.curricula", CURRICULUM)
+CURRICULA: "Offered[type[Curriculum]]" = Offered("headway.curricula", CURRICULUM, {})
 """Every curriculum by its kind."""
 
 

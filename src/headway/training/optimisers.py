@@ -190,7 +190,7 @@ class Optimisers:
             own[key] = tensors[name].to(weight.device)
 
     def _memory(self) -> Iterator[tuple[str, Tensor, dict[str, Tensor], str]]:
-        """What is remembered of every weight: its name, the weight, and where it is kept."""
+        """The memory of every weight: its name, the weight, and where it is kept."""
         for i, optimiser in enumerate(self.each):
             weights = [weight for group in optimiser.param_groups for weight in group["params"]]
             for index, weight in enumerate(weights):

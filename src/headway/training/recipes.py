@@ -196,6 +196,6 @@ def own(task: Task, seed: int = 0, layers: int | None = None) -> RunConfig:
 
 
 RECIPES: Offered[Callable[..., RunConfig]] = Offered(
-    "headway.recipes", "recipe", {"fast": fast, "conditional": conditional, "hops": hops}
+    "headway.recipes", "recipe", {"fast": fast, "conditional": conditional, "hops": hops}, False
 )
 """Headway's own recipes, and those that installed packages offer."""

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Literal
 
 from headway.errors import require
-from headway.theory import Order
 from headway.verbs import opened, require_goes_with
 
 GOES_WITH = {
@@ -54,7 +53,7 @@ def theory(
     options = {name: value for name, value in locals().items() if name != "run"}
     from headway.fields import read, values_of
     from headway.terminal import theory as terminal
-    from headway.theory import conditional_flow, facts_flow, retrieval_flow
+    from headway.theory import Order, conditional_flow, facts_flow, retrieval_flow
 
     depths = values_of("depth", depth or ("1..8" if count else "1..64"), int)
     single = len(depths) == 1 and depths[0] <= terminal.TOLD

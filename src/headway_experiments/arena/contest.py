@@ -24,7 +24,7 @@ FILE = "scores.jsonl"
 """The file of a contest's folder that keeps its scores."""
 
 BUDGET = 2_000
-"""Forward and backward passes that EAP-IG, ACDC and edge pruning may make on a model."""
+"""Forward and backward passes that EAP-IG and ACDC may make on a model."""
 
 Row = dict[str, Any]
 """One method on one model, or a model that was left out, as JSON data."""
@@ -56,7 +56,7 @@ def contest(
         folder: of the scores, and of the models that are trained.
         known: families by name.
         methods: by name; by default all.
-        budget: passes that EAP-IG, ACDC and edge pruning may make on a model.
+        budget: passes that EAP-IG and ACDC may make on a model.
         first: so many models of every family alone.
         workers: processes, each on one core.
         watch: called with every new row.

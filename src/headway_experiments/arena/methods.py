@@ -6,6 +6,7 @@ to zero there. Methods of the literature are written after their papers, for suc
 
 import random
 from collections.abc import Callable
+from dataclasses import fields
 
 import torch
 from torch import Tensor
@@ -15,18 +16,23 @@ from headway.circuits import (
     THRESHOLD,
     AttentionPath,
     Bench,
+    Paths,
     Sample,
+    discover,
     necessity,
     relation_attention,
 )
+from headway.tasks import Task
 from headway.training import held_out
 from headway_experiments.arena.acdc import acdc
-from headway_experiments.arena.pruning import edge_pruning
 from headway_experiments.arena.subject import Answer, Subject
 
 Method = Callable[[Subject, int], Answer]
-"""Given a subject and how many passes may be made; only EAP-IG, ACDC and edge pruning, which can do
-with fewer, heed that."""
+"""Given a subject and how many passes may be made; only EAP-IG and ACDC, which can do with fewer,
+heed that."""
+
+SEEN = 0.05
+"""The share of a table's row from which on a key counts as looked at."""
 
 STEPS = 5
 """Points that gradients are integrated over, as in Hanna et al."""
@@ -51,6 +57,34 @@ def headway(subject: Subject, budget: int) -> Answer:
             paths[one.path] = 1 + one.worst / (1 + one.worst)
     passes = bench.forwards + fresh.forwards
     return Answer(subject.best_of(paths), paths, frozenset(circuit.paths), passes)
+
+
+def blind(subject: Subject, budget: int) -> Answer:
+    """`headway.discover`, told no relation of the task but its roles.
+
+    Its paths get the names of the relations that share most pairs of positions with them (F1). Of a
+    head that is read by a table, pairs are those with a share of `SEEN` or more.
+    """
+    cls = type(subject.task)
+    own = {"relations": Task.relations, "__module__": cls.__module__}
+    untold = type(cls.__name__, (cls,), own, registered=False)
+    task = untold(**{one.name: getattr(subject.task, one.name) for one in fields(cls)})
+    found = discover(subject.model, task, seed=0, trials=False, workers=1)
+    circuit = found.circuit
+    patterns = Bench(subject.model, task, subject.batch).patterns
+    pairs, chosen = torch.zeros_like(subject.pairs([])), set[AttentionPath]()
+    for layer, head in circuit.useful_heads:
+        mechanism = circuit.mechanisms[layer, head]
+        names = mechanism.relations if isinstance(mechanism, Paths) else ()
+        looks = [patterns.alone(name) > 0 for name in names]
+        for look in looks or [patterns.dense(mechanism, (layer, head)) >= SEEN]:
+            pairs[:, layer, head] += look
+            alike = (look * subject.cells).sum((1, 2, 3)) / (look + subject.cells).sum((1, 2, 3))
+            nearest = list(subject.relations)[int(alike.argmax())]
+            chosen.add(AttentionPath.of(layer, head, nearest))
+    heads = {head: float(head in circuit.useful_heads) for head in subject.heads}
+    paths = {path: float(path in chosen) for path in subject.paths}
+    return Answer(heads, paths, frozenset(chosen), found.forwards, pairs.clamp(max=1))
 
 
 def eap(subject: Subject, budget: int) -> Answer:
@@ -132,10 +166,10 @@ def chance(subject: Subject, budget: int) -> Answer:
 
 METHODS: dict[str, Method] = {
     "headway": headway,
+    "blind": blind,
     "EAP": eap,
     "EAP-IG": eap_ig,
     "ACDC": acdc,
-    "edge pruning": edge_pruning,
     "head ablation": head_ablation,
     "naming": naming,
     "attention": attention,

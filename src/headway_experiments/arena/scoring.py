@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TypeVar
 
+from torch import Tensor
+
 from headway.circuits import AttentionPath, Circuit, Uniform, ablated
+from headway.models import attention_patterns
 from headway_experiments.arena.subject import Answer, Subject
 
 T = TypeVar("T")
@@ -22,12 +25,10 @@ class Ranked:
     Attributes:
         auroc: the chance that a true one is above a false one, ties counting half.
         precision: average precision: the mean over true ones of the precision at their scores.
-        f1: at as many as there are true ones: an oracle tells how many.
     """
 
     auroc: float | None
     precision: float | None
-    f1: float | None
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,9 @@ class Result:
         exact: whether the method's own choice is the circuit; of one that only ranks, whether its
             first paths are, at the circuit's size.
         own_f1: of the method's own choice of paths; None if it only ranks.
+        heads_f1: of the heads of its choice, or of its first paths.
+        pairs_f1: of the pairs of positions of these, each counted as the head attends there; of the
+            circuit's heads only queries that one of its paths leaves from.
         faithfulness: of its first paths, at the circuit's size, every head replaced: 1 is as good
             as the model, 0 as bad as with every head even.
         true_faithfulness: of the circuit itself, likewise.
@@ -55,6 +59,8 @@ class Result:
     paths: Ranked
     exact: bool
     own_f1: float | None
+    heads_f1: float
+    pairs_f1: float
     faithfulness: float
     true_faithfulness: float
     missing: tuple[str, ...]
@@ -74,7 +80,6 @@ def score(subject: Subject, answer: Answer, seconds: float) -> Result:
     order = sorted((p for p in ranking if p not in spare), key=lambda path: -ranking[path])
     first = frozenset(order[: len(truth)])
     said = first if answer.chosen is None else answer.chosen
-    right = len(said & truth)
     intact, nothing = subject.bench.losses([{}, ablated(subject.bench)])
     loss = [subject.bench.loss(_replaced(subject, paths)) for paths in (first, truth)]
     faithful = [(nothing - one) / (nothing - intact) for one in loss]
@@ -83,7 +88,9 @@ def score(subject: Subject, answer: Answer, seconds: float) -> Result:
         heads=ranked(tied(answer.heads, {}), heads),
         paths=ranked({p: s for p, s in ranking.items() if p not in spare}, truth),
         exact=said == truth,
-        own_f1=None if answer.chosen is None else 2 * right / (len(said) + len(truth)),
+        own_f1=None if answer.chosen is None else f1(said, truth),
+        heads_f1=f1({path.at for path in said}, heads),
+        pairs_f1=_pairs_f1(subject, answer.pairs, said, truth),
         faithfulness=faithful[0],
         true_faithfulness=faithful[1],
         missing=tuple(str(path) for path in sorted(truth - said)),
@@ -93,6 +100,22 @@ def score(subject: Subject, answer: Answer, seconds: float) -> Result:
         passes=round(answer.passes or subject.passes, 1),
         seconds=round(seconds, 3),
     )
+
+
+def f1(said: Collection[T], true: Collection[T]) -> float:
+    """The harmonic mean of precision and recall; 1 if both are empty."""
+    both = len(said) + len(true)
+    return 2 * len({*said} & {*true}) / both if both else 1.0
+
+
+def _pairs_f1(subject: Subject, said: Tensor | None, *paths: Collection[AttentionPath]) -> float:
+    """Of the pairs of an answer, else those of its paths, against those of the circuit's."""
+    first, truth = map(subject.pairs, paths)
+    said = first if said is None else said
+    asked = truth.any(-1, keepdim=True) | ~truth.any((0, 3, 4), keepdim=True)
+    weights = attention_patterns(subject.model, subject.batch.inputs) * asked
+    both = ((said + truth) * weights).sum()
+    return float(2 * (said * truth * weights).sum() / both) if both > 0 else 1.0
 
 
 def tied(scores: Mapping[T, float], sizes: Mapping[T, float]) -> dict[T, float]:
@@ -114,23 +137,14 @@ def ranked(ranking: Mapping[T, float], true: Collection[T]) -> Ranked:
     right = [rank for thing, rank in ranking.items() if thing in true]
     wrong = [rank for thing, rank in ranking.items() if thing not in true]
     if not right or not wrong:
-        return Ranked(None, None, None)
+        return Ranked(None, None)
     wins = sum((one > other) + 0.5 * (one == other) for one, other in product(right, wrong))
     at = [_count(right, one) / (_count(right, one) + _count(wrong, one)) for one in right]
-    return Ranked(wins / len(right) / len(wrong), sum(at) / len(at), _first_f1(right, wrong))
+    return Ranked(wins / len(right) / len(wrong), sum(at) / len(at))
 
 
 def _count(ranks: Sequence[float], least: float) -> int:
     return sum(one >= least for one in ranks)
-
-
-def _first_f1(right: Sequence[float], wrong: Sequence[float]) -> float:
-    """F1 of the first n, of n true ones; where the last place is tied, on average."""
-    limit = sorted([*right, *wrong], reverse=True)[len(right) - 1]
-    above = sum(one > limit for one in right)
-    places = len(right) - above - sum(one > limit for one in wrong)
-    tied_right, tied_wrong = right.count(limit), wrong.count(limit)
-    return (above + places * tied_right / (tied_right + tied_wrong)) / len(right)
 
 
 def _replaced(subject: Subject, paths: Collection[AttentionPath]) -> Circuit:

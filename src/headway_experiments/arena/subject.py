@@ -1,6 +1,6 @@
 """A model as methods of the arena see it: attention, losses, gradients, and a count of passes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -32,12 +32,15 @@ class Answer:
         paths: how much it believes in every path.
         chosen: the paths that it picks itself; None if it only ranks.
         passes: forward and backward passes over all sequences, if it counted them itself.
+        pairs: the pairs of positions that each head is said to attend along, [sequence, layer,
+            head, query, key]; None if they are those of its paths.
     """
 
     heads: dict[Head, float]
     paths: Scores
     chosen: frozenset[AttentionPath] | None = None
     passes: float | None = None
+    pairs: Tensor | None = None
 
 
 class Subject:
@@ -92,6 +95,14 @@ class Subject:
         """
         sums = torch.einsum("blhqk,rbqk->lhr", values, self.cells).flatten().tolist()
         return dict(zip(self.paths, sums, strict=True))
+
+    def pairs(self, paths: Iterable[AttentionPath]) -> Tensor:
+        """The pairs of positions of paths, [sequence, layer, head, query, key]."""
+        names, n = list(self.relations), self.batch.inputs.shape[1]
+        found = torch.zeros(self.cells.shape[1], self.model.n_layers, self.model.n_heads, n, n)
+        for path in paths:
+            found[:, path.layer, path.head] += self.cells[names.index(str(path.relation))]
+        return found.clamp(max=1)
 
     def outputs(self, keep: Keep | None = None, part: slice = slice(None)) -> Tensor:
         """The model's outputs at queries, of all sequences or a part of them.

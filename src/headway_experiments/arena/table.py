@@ -1,55 +1,21 @@
 """The table of a contest in Markdown: means over the models of a family."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from statistics import mean, median, stdev
 
 from headway_experiments.arena.contest import Row
 
 COLUMNS: dict[str, Callable[[Row], float | None]] = {
     "heads AUROC": lambda row: row["heads"]["auroc"],
-    "heads AP": lambda row: row["heads"]["precision"],
+    "heads F1": lambda row: row["heads_f1"],
+    "pairs F1": lambda row: row["pairs_f1"],
     "paths AUROC": lambda row: row["paths"]["auroc"],
     "paths AP": lambda row: row["paths"]["precision"],
-    "F1, true size": lambda row: row["paths"]["f1"],
     "F1, own": lambda row: row["own_f1"],
     "exact": lambda row: float(row["exact"]),
     "faithfulness": lambda row: row["faithfulness"],
 }
 """The numbers that are averaged over models; None where a model or a method has nothing to tell."""
-
-
-@dataclass(frozen=True)
-class Line:
-    """One method in one family.
-
-    Attributes:
-        values: by column, mean, standard deviation and count; None if there are none.
-        passes: median.
-        seconds: of processor time, median.
-    """
-
-    family: str
-    method: str
-    values: dict[str, tuple[float, float, int] | None]
-    passes: float
-    seconds: float
-
-
-def lines(rows: Sequence[Row]) -> list[Line]:
-    """The table, family by family, the best average precision of paths first."""
-    found: list[Line] = []
-    scored = [row for row in rows if row["method"] is not None]
-    for family in dict.fromkeys(row["family"] for row in scored):
-        here = [row for row in scored if row["family"] == family]
-        of_family: list[Line] = []
-        for method in dict.fromkeys(row["method"] for row in here):
-            some = [row for row in here if row["method"] == method]
-            values = {name: _spread([of(row) for row in some]) for name, of in COLUMNS.items()}
-            passes, seconds = (median(row[name] for row in some) for name in ("passes", "seconds"))
-            of_family.append(Line(family, method, values, passes, seconds))
-        found += sorted(of_family, key=lambda one: -(one.values["paths AP"] or (0,))[0])
-    return found
 
 
 def _spread(values: Sequence[float | None]) -> tuple[float, float, int] | None:
@@ -60,19 +26,30 @@ def _spread(values: Sequence[float | None]) -> tuple[float, float, int] | None:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """The table as Markdown, with the models that were left out and what the search missed."""
+    """The table as Markdown, with the models that were left out and what the search missed.
+
+    Cells are mean, standard deviation, and the count where it is not that of all models; passes and
+    seconds of processor time are medians. The best average precision of paths is first.
+    """
     head = ["method", *COLUMNS, "passes", "seconds"]
     parts: list[str] = []
-    table = lines(rows)
-    for family in dict.fromkeys(line.family for line in table):
-        here = [line for line in table if line.family == family]
-        most = max(one[2] for line in here for one in line.values.values() if one)
+    scored = [row for row in rows if row["method"] is not None]
+    for family in dict.fromkeys(row["family"] for row in scored):
+        by_method: dict[str, list[Row]] = {}
+        for row in (row for row in scored if row["family"] == family):
+            by_method.setdefault(row["method"], []).append(row)
+        most = max(map(len, by_method.values()))
         parts += [f"## {family}: {most} models", ""]
         parts += [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-        for line in here:
-            cells = [_cell(name, one, most) for name, one in line.values.items()]
-            cells += [f"{line.passes:.0f}", f"{line.seconds:.1f}"]
-            parts.append(f"| {line.method} | {' | '.join(cells)} |")
+        found = {
+            method: {name: _spread([of(row) for row in some]) for name, of in COLUMNS.items()}
+            for method, some in by_method.items()
+        }
+        for method in sorted(found, key=lambda one: -(found[one]["paths AP"] or (0,))[0]):
+            cells = [_cell(name, value, most) for name, value in found[method].items()]
+            passes, seconds = (median(r[x] for r in by_method[method]) for x in head[-2:])
+            cells += [f"{passes:.0f}", f"{seconds:.1f}"]
+            parts.append(f"| {method} | {' | '.join(cells)} |")
         parts.append("")
     parts += ["## What the search missed", ""]
     for row in rows:

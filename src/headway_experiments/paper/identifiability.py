@@ -1,7 +1,7 @@
 """The number of minimal circuits of small models, by what stands in rows without a path."""
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from headway.circuits import (
 from headway.intervals import wilson
 from headway.tasks import Task
 from headway.training import Run, RunConfig, fast, held_out
-from headway_experiments.arena.families import build_compiled
+from headway_experiments.arena.families import build_compiled, build_planted
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.recipes import smoke
@@ -30,8 +30,12 @@ FIRST = 7_000
 SEEDS = {"D=1": 16, "D=2": 10, "D=3": 6, "bigrams": 6}
 """The number of seeds of each family of trained models."""
 
-BY_HAND = ("doubling D=1", "doubling D=2", "doubling D=3", "sequential D=3", "passing D=2")
-"""Models whose weights are set by hand."""
+HOW = ("doubling D=1", "doubling D=2", "doubling D=3", "sequential D=3", "passing D=2")
+BUILT = {f"by hand,{how}": partial(build_compiled, how, Path()) for how in HOW} | {
+    f"planted,{seed}": partial(build_planted, f"planted {seed}", Path())
+    for seed in range(FIRST, FIRST + 10)
+}
+"""Models whose weights are set by hand, and such that are built at random around a circuit."""
 
 ABLATIONS = ("zero", "uniform", "own", "mean", "resample")
 """The contents of rows without a path, of a head that has paths."""
@@ -77,9 +81,9 @@ def circuits_of(run: Run) -> Found:
 
 
 @cache
-def by_hand(name: str) -> Found:
-    """The minimal circuits of a model whose weights are set by hand."""
-    known = build_compiled(name, Path())
+def built(name: str) -> Found:
+    """The minimal circuits of one of the models that are `BUILT`."""
+    known = BUILT[name]()
     return {ablation: minimal(known.model, known.task, ablation) for ablation in ABLATIONS}
 
 
@@ -106,8 +110,8 @@ def measured(runs: Runs) -> Measures:
     A number is unknown if there is nothing to look for, or if not all sets were judged and fewer
     than two circuits were found.
     """
-    names = BY_HAND if len(runs) > 1 else BY_HAND[:1]
-    found = {f"{name} by hand": by_hand(name) for name in names}
+    names = [*BUILT] if len(runs) > 1 else [*BUILT][:1]
+    found = {name: built(name) for name in names}
     found |= {name: circuits_of(run) for name, run in runs.items()}
     kinds = "circuits", "heads", "unknown", "own_most", "heads_first", "by_hand"
     measures: Measures = {f"identifiability_{kind}": {} for kind in kinds}
@@ -126,7 +130,7 @@ def measured(runs: Runs) -> Measures:
             own[name] = float(counts["own"] == max(counts.values()))
             more = [(heads[f"{name},{a}"] == 1) - (n == 1) for a, n in counts.items()]
             first[name] = sum(more) / len(more)
-            if name.endswith("by hand"):
+            if name.startswith("by hand"):
                 hand[name] = float(set(counts.values()) == {1.0})
     return measures
 
@@ -141,7 +145,7 @@ def shares(found: Measures, of: str) -> dict[str, dict[str, tuple[int, int]]]:
     counts: dict[str, dict[str, tuple[int, int]]] = {}
     for name, number in found[f"identifiability_{of}"].items():
         model, _, ablation = name.rpartition(",")
-        for family in ("all", "by hand" if "by hand" in model else model.partition(",")[0]):
+        for family in ("all", model.partition(",")[0]):
             one, any_ = counts.setdefault(family, {}).get(ablation, (0, 0))
             counts[family][ablation] = one + (number == 1), any_ + (number > 0)
     return counts

@@ -23,10 +23,10 @@ def arena(
     Args:
         families: of models: tracr (compiled by Tracr, if it is installed), trained, compiled,
             planted. By default all.
-        methods: headway, EAP, EAP-IG, ACDC, "edge pruning", "head ablation", naming, attention,
-            random. By default all.
-        budget: forward and backward passes that EAP-IG, ACDC and edge pruning may make on a model
-            (at least 2 are made); the other methods make the passes that they need.
+        methods: headway, blind, EAP, EAP-IG, ACDC, "head ablation", naming, attention, random. By
+            default all.
+        budget: forward and backward passes that EAP-IG and ACDC may make on a model (at least 2 are
+            made); the other methods make the passes that they need.
         first: how many models of every family; by default all.
         planted: seeds of the models that are built at random.
         depth: the depth up to which models are built by hand.

@@ -187,7 +187,7 @@ def test_claims_that_cannot_be_read_name_their_file(tmp_path):
 def test_the_tables_of_claims_are_those_of_the_results(document, page, there):
     rows = judged(there.values(), SIDE_BY_SIDE, ROOT / "results")
     whole = (ROOT / f"results/claims/{document}.md").read_text(encoding="utf-8")
-    assert whole == markdown(rows)
+    assert whole.partition("\n\n")[2] == markdown(rows)
     counts = (ROOT / f"docs/experiments/{page}.md").read_text(encoding="utf-8")
     _, _, lines = counts.partition(f"| of {len(rows)} claims |")
     for line in lines.partition("\n\n")[0].splitlines()[2:]:

@@ -97,8 +97,13 @@ def svg_bytes(figure: Figure, title: str) -> bytes:
 
 
 @styled
+def png_bytes(figure: Figure) -> bytes:
+    """The figure as PNG, with 150 dots an inch; the same figure gives the same bytes."""
+    return _bytes(figure, format="png", dpi=150, metadata={"Software": None})
+
+
 def save_both(figure: Figure, stem: Path, title: str) -> Path:
-    """Saves a figure as SVG and as PNG, with 150 dots an inch.
+    """Saves a figure as SVG and as PNG.
 
     Args:
         figure: that is drawn.
@@ -112,8 +117,7 @@ def save_both(figure: Figure, stem: Path, title: str) -> Path:
         HeadwayError: if the disk does not take it.
     """
     svg = stem.with_name(f"{stem.name}.svg")
-    pixels = _bytes(figure, format="png", dpi=150, metadata={"Software": None})
-    write_whole(svg.with_suffix(".png"), pixels)
+    write_whole(svg.with_suffix(".png"), png_bytes(figure))
     write_whole(svg, svg_bytes(figure, title))
     return svg
 
