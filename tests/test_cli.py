@@ -53,7 +53,7 @@ def test_what_follows_a_change_is_told_beside_the_results(capsys):
     config_asked_for(["training.steps=400"])
     told, noted = capsys.readouterr()
     assert told == ""
-    assert noted == "headway: changed along: training.cooldown_steps = 80 (was 1400)\n"
+    assert noted == "headway: training.cooldown_steps is shortened, to fit into training.steps\n"
 
 
 EVERY = (*cli.VERBS, *cli.added_verbs())
@@ -136,7 +136,7 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
         (["train", "fast", "--resume", "nowhere"], "--resume continues a run as it was begun"),
         (["check"], "Missing from headway check: FILE"),
         (["check", "no.py"], "no.py: No such file or directory"),
-        (["check", str(TASK), "dept=1"], "dept is not a field: did you mean depth?"),
+        (["check", str(TASK), "dept=1"], "dept is not a field: did you mean task.depth?"),
         (["check", str(TASK), "depth=x"], "depth = 'x' is not allowed: it must be a whole number"),
         (["train", "--resume", "nowhere"], "nowhere: there is no run folder here"),
         (["train", "--changed-task=true"], "argument --changed-task: ignored explicit argument"),

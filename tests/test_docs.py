@@ -15,7 +15,7 @@ import headway
 from headway.changes import FIELD, base_of, config_asked_for, hints_in, sources_in
 from headway.cli import Parser, function_of
 from headway.errors import HeadwayError
-from headway.fields import named, texts_of, values_of
+from headway.fields import named, split, values_of
 from headway_experiments import curricula, tasks
 
 ROOT = Path(__file__).parent.parent
@@ -61,7 +61,7 @@ def check_fields(verb, asked):
     source, *_ = [*sources_in(words), "fast"]
     if verb == "sweep" and not re.search(r"\.py|/", source):
         hints = hints_in(base_of(source))
-        for field, text in texts_of([*filter(FIELD.match, words)]).items():
+        for field, text in map(split, filter(FIELD.match, words)):
             assert values_of(field, text, hints[named(field, hints)])
 
 

@@ -21,7 +21,7 @@ from headway.circuits.whole import faults_of
 from headway.errors import HeadwayError
 from headway.relations.paths import Relation
 from headway.report import write_report
-from headway.report.figures import save_figures
+from headway.report.figures.saving import save_figures
 from headway.training import Run, environment, train
 from headway.training.config import FORMAT, from_dict, to_dict
 from headway.training.files import read_json, read_tensors, write_json, write_tensors

@@ -53,11 +53,8 @@ def loaded():
 
 def test_the_widget_is_stored_as_a_picture():
     notebook = nbformat.read(FOLDER / "a-circuit-emerges.ipynb", as_version=4)
-    (shown,) = [
-        output.data
-        for output in outputs(notebook)
-        if output.get("data", {}).get("text/plain", "").startswith("View of")
-    ]
+    data = [output.get("data", {}) for output in outputs(notebook)]
+    (shown,) = [one for one in data if one.get("text/plain", "").startswith("View of")]
     assert shown.keys() == {"image/png", "text/plain"}
     assert base64.b64decode(shown["image/png"]).startswith(b"\x89PNG")
 

@@ -1,9 +1,9 @@
 """Recipes, users' files and configs that runs are made from, and changes to them.
 
-    made, carried = configured(base_of("fast"), {"task.depth": 4, "training.steps": 300})
+    config, notes = configured(base_of("fast"), {"task.depth": 4, "training.steps": 300})
 
 A field that a recipe takes as an argument is passed to it, so that what the recipe makes of it
-follows. Fewer steps than the cool-down shorten the cool-down. What followed is reported.
+follows. Fewer steps than the cool-down shorten the cool-down, which is noted.
 """
 
 import inspect
@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal
 
 from headway import userfile
 from headway.errors import HeadwayError, require
-from headway.fields import hints_of, named, read, said, texts_of
+from headway.fields import hints_of, values_in
 from headway.tasks import task_in
 from headway.text import command
 from headway.training.config import SECTIONS, RunConfig, flat
@@ -28,7 +28,6 @@ from headway.training.files import is_there
 from headway.training.recipes import RECIPES, own
 from headway.training.size import require_size
 
-T = TypeVar("T")
 COOLDOWN = "training.cooldown_steps"
 
 FIELD = re.compile(r"[^\W\d][\w.\- ]*=")
@@ -165,47 +164,13 @@ def _changed(part: Any, fields: Mapping[str, Any], where: str) -> Any:
     return replace(part, **values)
 
 
-class Carried(NamedTuple):
-    """A field that changed because others did: its whole name, its value, and that before."""
-
-    field: str
-    value: Any
-    was: Any
-
-
-def whole_names(base: Base, said_of: Mapping[str, T]) -> dict[str, T]:
-    """Values of fields and arguments by their whole names; an argument's name comes first.
-
-    Raises:
-        HeadwayError: if there is no such field, or one is named twice.
-    """
-    known = hints_in(base)
-    found: dict[str, T] = {}
-    for name, value in said_of.items():
-        whole = named(name, known)
-        if whole in found:
-            raise HeadwayError(f"{whole} is named twice")
-        found[whole] = value
-    return found
-
-
-def changes_in(base: Base, words: Iterable[str]) -> dict[str, Any]:
-    """The changes that are written as `FIELD=VALUE`, by whole name.
-
-    Raises:
-        HeadwayError: if a word is none, there is no such field, or the value is not allowed.
-    """
-    hints, texts = hints_in(base), whole_names(base, texts_of(words))
-    return {name: read(name, text, hints[name]) for name, text in texts.items()}
-
-
 def hints_in(base: Base) -> dict[str, Any]:
     """The annotation of every argument and field, by whole name; the arguments come first."""
     return {**base.arguments, **annotations(base.make()), **base.arguments}
 
 
-def configured(base: Base, changes: Mapping[str, Any]) -> tuple[RunConfig, list[Carried]]:
-    """A config with changes, and what they carried along.
+def configured(base: Base, changes: Mapping[str, Any]) -> tuple[RunConfig, list[str]]:
+    """A config with changes, and notes about what else they change.
 
     Args:
         base: what it is made from.
@@ -214,58 +179,40 @@ def configured(base: Base, changes: Mapping[str, Any]) -> tuple[RunConfig, list[
     Raises:
         HeadwayError: if a value is not allowed, or values do not go together.
     """
-    arguments = {name: value for name, value in changes.items() if name in base.arguments}
     taken = base.arguments.keys() - hints_of(RunConfig)
-    passed = [name for name in changes if "." in name and _last(name) in taken]
-    for name in passed:
-        if _last(name) in changes:
-            raise HeadwayError(f"{name} and {_last(name)} are the same here: name one of them")
-    before = flat(base.make(**arguments))
-    config = base.make(**arguments, **{_last(name): changes[name] for name in passed})
-    now = flat(config)
+    lasts = {name: name.rpartition(".")[2] for name in changes if "." in name}
+    passed = {name: last for name, last in lasts.items() if last in taken}
+    for name, last in passed.items():
+        if last in changes:
+            raise HeadwayError(f"{name} and {last} are the same here: name one of them")
+    given = {passed.get(name, name): value for name, value in changes.items()}
+    config = base.make(**{name: given[name] for name in given if name in base.arguments})
+    now, notes = flat(config), list[str]()
     rest = {
         name: value
         for name, value in changes.items()
-        if name not in arguments and (name not in passed or now.get(name) != value)
+        if name not in base.arguments and now.get(name, ...) != value
     }
-    steps = rest.get("training.steps", now["training.steps"])
-    if COOLDOWN not in rest and steps < now[COOLDOWN]:
-        rest[COOLDOWN] = now[COOLDOWN] * steps // now["training.steps"]
-    now |= {COOLDOWN: rest.get(COOLDOWN, now[COOLDOWN])}
-    carried = [
-        Carried(name, value, before.get(name))
-        for name, value in now.items()
-        if before.get(name) != value and name not in changes
-    ]
-    return changed(config, rest), carried
-
-
-def carried_lines(carried: Sequence[Carried]) -> list[str]:
-    """A line about all that was carried along; only the fields where values differ by run."""
-    ones = list(dict.fromkeys(carried))
-    names = list(dict.fromkeys(one.field for one in ones))
-    if len(names) == len(ones):
-        names = [f"{one.field} = {said(one.value)} (was {said(one.was)})" for one in ones]
-    return [f"changed along: {', '.join(names)}"] if names else []
-
-
-def _last(name: str) -> str:
-    return name.rpartition(".")[2]
+    steps, cooldown = rest.get("training.steps", now["training.steps"]), now[COOLDOWN]
+    if COOLDOWN not in changes and steps < cooldown:
+        rest[COOLDOWN] = cooldown * steps // now["training.steps"]
+        notes = [f"{COOLDOWN} is shortened, to fit into training.steps"]
+    return changed(config, rest), notes
 
 
 def config_asked_for(words: Sequence[str]) -> RunConfig:
     """The config that words ask for: a recipe or a file, and changes to it.
 
-    Fields that changed along are reported on standard error.
+    Notes go to standard error.
 
     Raises:
         HeadwayError: if there is no such recipe, the changes do not fit, or the machine cannot hold
             the run.
     """
     base = base_of(next(iter(sources_in(words)), "fast"))
-    config, carried = configured(base, changes_in(base, filter(FIELD.match, words)))
+    config, notes = configured(base, values_in(filter(FIELD.match, words), hints_in(base)))
     require_size(config)
-    for line in carried_lines(carried):
+    for line in notes:
         print(f"headway: {line}", file=sys.stderr)
     return config
 

@@ -221,18 +221,28 @@ def split(text: str) -> tuple[str, str]:
     return field.strip(), value.strip()
 
 
-def texts_of(words: Iterable[str]) -> dict[str, str]:
-    """The text of every field in words, each `FIELD=VALUE`.
+def whole_names(given: Iterable[tuple[str, T]], known: Iterable[str]) -> dict[str, T]:
+    """Values of fields by their whole names.
 
     Raises:
-        HeadwayError: if one is none, or a field is named twice.
+        HeadwayError: if there is no such field, or one is named twice.
     """
-    texts: dict[str, str] = {}
-    for field, text in map(split, words):
-        if field in texts:
-            raise HeadwayError(f"{field} is named twice: several values are written 1,2,4 or 1..8")
-        texts[field] = text
-    return texts
+    found: dict[str, T] = {}
+    for name, value in given:
+        if (whole := named(name, known)) in found:
+            raise HeadwayError(f"{whole} is named twice: several values are written 1,2,4 or 1..8")
+        found[whole] = value
+    return found
+
+
+def values_in(words: Iterable[str], hints: Mapping[str, Any]) -> dict[str, Any]:
+    """The values in words, each `FIELD=VALUE`, by the whole names of the fields.
+
+    Raises:
+        HeadwayError: if a word is none, there is no such field, or the value is not allowed.
+    """
+    texts = whole_names(map(split, words), hints)
+    return {name: read(name, text, hints[name]) for name, text in texts.items()}
 
 
 def named(name: str, fields: Iterable[str]) -> str:

@@ -156,7 +156,6 @@ def test_a_compiled_model_has_exactly_one_circuit(depth):
     assert [set(circuit) for circuit in both.circuits] == [set(known.required)]
     assert both.core == both.union == both.circuits[0]
     assert both.smallest == len(known.required)
-    assert both.flow_minimal == 1
 
 
 @pytest.fixture

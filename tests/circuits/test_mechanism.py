@@ -127,7 +127,8 @@ def test_a_discovery_shows_its_circuit_its_verdicts_and_its_paths(found, columns
     for one in verdicts(found[1]):
         word = {True: "yes", False: "NO", None: "?"}[one.holds]
         assert f"{one.name} {word} {one.because}" in text
-        assert one.next is None or f"next: {to_type(one.next)}" in text
+        line = one.next and to_type(one.next)
+        assert not line or f"next: {line}" in text
     (head,) = (line for line in lines if line.startswith("path "))
     assert head.split() == ["path", "attention", "cut", "upper", "heads", "free", "again"]
     rows = [line.split() for line in lines if line.startswith(("L0.H0 s2←s1", "L1.H0 s0←s2"))]
@@ -135,6 +136,20 @@ def test_a_discovery_shows_its_circuit_its_verdicts_and_its_paths(found, columns
         ["L0.H0", "s2←s1", "1.00", "2", "of", "2"],
         ["L1.H0", "s0←s2", "1.00", "2", "of", "2"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "written"),
+    [
+        ("headway circuit RUN --all", "headway.every_circuit(model, task, found)"),
+        ("headway circuit RUN --all --most 9", "headway.every_circuit(model, task, found, most=9)"),
+        ("headway circuit RUN --ablation own", "headway.discover(model, task, ablation='own')"),
+        ("headway theory RUN", None),
+    ],
+)
+def test_lines_to_type_are_python_where_there_is_no_run(line, written):
+    assert to_type(line) == written
+    assert to_type(line, "runs/a") == line.replace("RUN", "runs/a")
 
 
 def test_a_timeline_says_when_paths_were_born_and_hops_learnt(found, columns):

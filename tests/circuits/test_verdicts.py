@@ -45,7 +45,7 @@ def test_a_right_circuit_has_all_but_what_nobody_asked(found, known):
     assert tuple(one.name for one in given) == NAMES
     assert held(found) == {**dict.fromkeys(NAMES, True), "unique": None}
     assert [one.next for one in given if one.next] == ["headway circuit RUN --all"]
-    assert "next: headway.circuits.every_circuit(model, task)" in str(found)
+    assert "next: headway.every_circuit(model, task, found)" in str(found)
     assert "headway circuit runs/a --all" in of_discovery(found, "runs/a")
     every = every_circuit(known.model, known.task, found, sequences=16, workers=1)
     assert held(found, every) == dict.fromkeys(NAMES, True)
@@ -102,7 +102,7 @@ def test_a_circuit_is_unique_if_exhaustion_finds_no_other(found, others, searche
     circuits = (own, *((own[i],) for i in others))
     every = MinimalCircuits(
         *(0.05, 16, own, found.circuit, circuits, (0.0,) * len(circuits)),
-        *(3, searched, own, None, 0.1),
+        *(3, searched, own, 0.1),
     )
     assert held(found, every)["unique"] is holds
 

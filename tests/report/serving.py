@@ -80,8 +80,10 @@ class Site:
 
     def row(self, name: str) -> dict[str, Any]:
         """A run in the list."""
-        runs = [run for group in self.data()["groups"] for run in group["runs"]]
-        (found,) = [run for run in runs if run["name"] == name]
+        data = self.data()
+        runs = [run for group in data["groups"] for run in group["runs"]]
+        rows = [dict(zip(data["head"], run["cells"], strict=True)) | run for run in runs]
+        (found,) = [row for row in rows if row["run"] == name]
         return found
 
 

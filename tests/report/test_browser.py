@@ -284,7 +284,7 @@ def test_it_prints_on_five_pages_with_the_circuit(visit, learnt):
     pages = seen.page.pdf().count(b"/Type /Page\n") or seen.page.pdf().count(b"/Type /Page")
     assert 1 <= pages <= 5
     seen.page.emulate_media(media="print")
-    assert seen.page.locator(".proof svg.circuit").is_visible()
+    assert seen.page.locator(".stage svg.circuit").is_visible()
     assert seen.page.evaluate(NARROWED) <= 500
     assert not seen.page.get_by_role("button", name="circuit as SVG").is_visible()
 

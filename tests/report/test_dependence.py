@@ -70,6 +70,8 @@ def test_the_free_run_is_measured_as_emergence_does(asked):
     batch = held_out(asked.task, timeline.sequences, asked.config.seed, "cpu", "emergence")
     with asked.computing():
         free = grown_in(asked, None, circuit, batch, lambda: None)
+        composed = [AttentionPath.of(0, 0, "mirror position")]
+        assert grown_in(asked, None, composed, batch, lambda: None).paths[0].path == composed[0]
     assert [(h.path, h.emerged) for h in timeline.paths] == [
         (g.path, g.emerged) for g in free.paths
     ]

@@ -6,7 +6,7 @@ import pytest
 
 from headway import HeadwayError, figure
 from headway.circuits import Discovery
-from headway.report.figures import draw_circuit, save_figures
+from headway.figures import draw_circuit, save_figures
 from headway.report.figures.drawing import arrow_name
 from headway.report.figures.style import svg_bytes
 from headway.training import Run

@@ -20,7 +20,7 @@ from headway.relations.paths import AttentionPath as HeadPath
 from headway.report import Findings
 from headway.report.cells import cell
 from headway.report.circuit import path_key
-from headway.report.figures import save_figures
+from headway.report.figures.saving import save_figures
 from headway.report.runs import write_comparison, write_sweep
 from headway.tasks import Batch, Task, previous_token
 from headway.tasks.registry import KINDS

@@ -71,7 +71,6 @@ def test_the_numbers_are_those_of_the_folder(run):
     } <= numbers(data)
     lines = run.metrics()
     assert data["losses"]["steps"] == [line["step"] for line in lines]
-    assert data["losses"]["validation"] == [short(line["val_loss"]) for line in lines]
     assert data["losses"]["hops"]["x_1"] == [short(line["partial"]["x_1"]) for line in lines]
     assert data["steps"] == run.checkpoint_steps()
     paths = data["circuit"]["paths"]
@@ -206,7 +205,7 @@ def ended_with(run, loss):
 
 
 def test_the_headline_says_what_came_out(run):
-    assert "did not solve the task" in page_data(report(run))["headline"]
+    assert "did not solve the task" in page_data(report(run))["summary"][0]
     ended_with(run, 0.01)
     data = page_data(report(run))
     assert "necessary: no; with" in " ".join(data["summary"])  # trained by nothing
@@ -220,7 +219,7 @@ def test_the_headline_says_what_came_out(run):
     circuit["evidence"]["likeness"]["layerwise"], circuit["looks"] = [1.0], []
     run.write("circuit.json", circuit)
     data = page_data(report(run))
-    assert "cut any one and answers fail" in data["headline"]
+    assert "cut any one and answers fail" in data["summary"][0]
     assert "faithful: yes; with" in " ".join(data["summary"])
     assert "2 useful heads in 2 layers" in " ".join(data["summary"])
     assert all(verdict["holds"] is not False for verdict in data["verdicts"])

@@ -68,7 +68,7 @@ def data_of(folder: Path) -> dict:
 
 def test_every_run_is_there(sweep):
     data = data_of(sweep)
-    assert data["headline"].startswith("8 of 8 runs done. 3 of 8 solved the task")
+    assert data["summary"][0].startswith("8 of 8 runs done. 3 of 8 solved the task")
     assert "depth (2 values) × n_layers (2 values) × seed (2 values)" in " ".join(data["summary"])
     head, rows = data["table"]["head"], data["table"]["rows"]
     assert head[:5] == ["run", "status", "depth", "n_layers", "seed"]
@@ -84,10 +84,8 @@ def test_every_run_is_there(sweep):
     assert [run["name"] for run in data["members"]] == [row[0] for row in expected]
     (learnt,) = [one for one in data["sections"] if one["title"] == "When hops were learnt"]
     assert learnt["tables"][0]["rows"][0][2:] == [15] * (3 + len(rows))
-    assert [panel["title"] for panel in data["panels"]] == [
-        f"validation loss, n_layers = {n}" for n in (1, 2)
-    ]
-    ends = [curve["points"][-1] for panel in data["panels"] for curve in panel["curves"]]
+    assert {curve["name"] for curve in data["curves"]} == {"depth = 1", "depth = 2"}
+    ends = [curve["points"][-1] for curve in data["curves"]]
     assert sorted(ends) == sorted([30, row[5]] for row in expected)
 
 
@@ -128,7 +126,7 @@ def test_what_is_not_done_is_counted_and_says_why(sweep):
     with running.writing():
         data = data_of(sweep)
     counts = "4 of 9 runs done; 1 failed, 1 running, 1 stopped, 1 not started and 1 cannot be read."
-    assert data["headline"].startswith(counts)
+    assert data["summary"][0].startswith(counts)
     first, *_, waiting, why = data["notes"]
     assert waiting == "Not started yet: later."
     assert "outcome.json is not valid JSON" in why

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from commands import refusing
-from headway.changes import carried_lines, changed
+from headway.changes import changed
 from headway.errors import HeadwayError
+from headway.fields import to_json
 from headway.sweeps import Plan, default_folder, grid, load_plan, sweep
 from headway.training import RECIPES, fast, own
 from headway_experiments.curricula import Growing
@@ -46,19 +47,15 @@ def test_a_field_of_one_section_may_be_named_alone():
     assert plan.runs["every=60"].training.curriculum == Growing(60)
 
 
-def test_what_a_grid_carries_along_is_told():
+def test_what_a_grid_changes_besides_is_noted():
     plan = load_plan("fast", ["training.steps=350,9000", "seed=0,1"])
     cooldowns = {name: run.training.cooldown_steps for name, run in plan.runs.items()}
     assert cooldowns["steps=350,seed=1"] == 70
     assert cooldowns["steps=9000,seed=1"] == 1400
-    line = "changed along: training.cooldown_steps = 70 (was 1400)"
-    assert carried_lines(plan.carried) == [line]
-    several = load_plan("fast", ["training.steps=300,400"])
-    assert carried_lines(several.carried) == ["changed along: training.cooldown_steps"]
+    assert plan.notes == ("training.cooldown_steps is shortened, to fit into training.steps",)
     deeper = load_plan("fast", ["task.depth=2,4"])
     assert list(deeper.runs.values()) == [fast(2), fast(4)]
-    assert len(carried_lines(deeper.carried)) == 1
-    assert carried_lines(load_plan("fast", ["depth=2,4"]).carried) == []
+    assert deeper.notes == ()
 
 
 def test_names_are_safe_short_and_told_apart():
@@ -177,9 +174,9 @@ def test_an_empty_axis_or_plan_is_refused():
 def test_a_plan_survives_its_file(tmp_path):
     plan = load_plan("fast", ["seed=0..2", "training.betas=0.9:0.9,0.8:0.9"])
     file = tmp_path / "plan.json"
-    for content in (plan.to_json(), [], {}, {**plan.to_json(), "format": 9}):
+    for content in (to_json(plan), [], {}, {**to_json(plan), "format": 9}):
         file.write_text(json.dumps(content))
-        if content == plan.to_json():
+        if content == to_json(plan):
             assert load_plan(tmp_path) == plan
         else:
             with pytest.raises(HeadwayError, match=r"plan\.json"):

@@ -5,6 +5,7 @@ import os
 import time
 from pathlib import Path
 
+from headway.fields import to_json
 from headway.sweeps import Board, Plan, Standing
 
 
@@ -38,7 +39,7 @@ def until(holds, seconds: float = 60.0):
 def put(folder: Path, plan: Plan) -> Path:
     """Makes the folder of a sweep of which nothing is done."""
     folder.mkdir()
-    (folder / "plan.json").write_text(json.dumps(plan.to_json()))
+    (folder / "plan.json").write_text(json.dumps(to_json(plan)))
     return folder
 
 

@@ -222,7 +222,7 @@ class Bench(Judging):
         return found[:, -n_read:].unflatten(0, (count, len(inputs)))
 
     def _resumed(self, chosen: Sequence[Candidate], part: slice) -> Tensor:
-        """The same of a `Transformer`, going on from what is known of other candidates."""
+        """Outputs of a `Transformer`, going on from what is known of other candidates."""
         model, known, depth = self.model, self._known, self.model.n_layers
         assert isinstance(model, Transformer)
         while self._held > MOST_VECTORS:
@@ -415,16 +415,15 @@ class First(Judging):
     Args:
         bench: with all sequences.
         sequences: how many; one of the bench's `parts` ends there.
-        surely: see `Bench.worst`.
     """
 
-    def __init__(self, bench: Bench, sequences: int, surely: bool = False):
-        self.bench, self.sequences, self.surely = bench, sequences, surely
+    def __init__(self, bench: Bench, sequences: int):
+        self.bench, self.sequences = bench, sequences
         self.heads, self.gains = bench.heads, bench.gains
 
     def worst(self, groups: Sequence[Sequence[Replaced]], limit: float = math.inf) -> list[float]:
-        """The largest loss of every group of candidates (see `Bench.worst`)."""
-        return self.bench.worst(groups, limit, self.sequences, self.surely)
+        """The largest loss of every group of candidates; hopeless ones are given up."""
+        return self.bench.worst(groups, limit, self.sequences, surely=False)
 
 
 def _may_be_below(

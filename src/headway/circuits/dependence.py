@@ -191,8 +191,8 @@ def grown_in(
 ) -> Training:
     """The fate of a circuit's paths in one training, as seen at its checkpoints."""
     paths = [path for path in circuit if path != clamped]
-    names = {path.relation for path in paths}
-    relations = {name: edges for name, edges in run.task.edges(batch).items() if name in names}
+    edges = run.task.edges(batch)
+    relations = {path.relation: edges[path.relation] for path in paths}
     steps, seen = run.checkpoint_steps(), list[dict[str, Tensor]]()
     for step in steps:
         tap = run.config.training.clamp.tap(run.task, batch, step)

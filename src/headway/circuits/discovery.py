@@ -75,8 +75,7 @@ class Discovery(Finding):
         attention: mean attention along every relation, [layer, head], by relation.
         standing: the task's roles in the order in which they stand in a sequence, each with the
             pieces it starts with by the task's flow (none if the flow is not known).
-        candidates: how many candidate circuits were judged in searches and evidence (without
-            those of other ablations).
+        candidates: how many candidate circuits were judged in searches and evidence.
         forwards: what that cost, in forward passes of the model over `sequences` sequences.
         seconds: wall time that search and evidence took.
         looks: how much of every useful head's attention its mechanism explains, and what else it

@@ -83,7 +83,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Trial:
-    """The same search once more, on another sample.
+    """One more search, on another sample.
 
     Attributes:
         sample: the name of the held-out sample that was searched on.

@@ -20,7 +20,6 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, ClassVar
 
-from headway import theory
 from headway.circuits.ablation import Bench
 from headway.circuits.ablation import workers as threads
 from headway.circuits.discovery import Condition, Discovery, Finding, saved_discovery
@@ -73,7 +72,6 @@ class MinimalCircuits(Finding):
         judged: sets of paths that were judged, those of lower layers alone included.
         searched: all minimal circuits of up to so many paths are known.
         discovered: the paths of the circuit that the search had found.
-        flow_minimal: how many are minimal circuits of the task's flow, too; None if none is known.
         seconds: wall time.
     """
 
@@ -88,7 +86,6 @@ class MinimalCircuits(Finding):
     judged: int
     searched: int
     discovered: tuple[WrittenPath, ...]
-    flow_minimal: int | None
     seconds: float
 
     @property
@@ -149,11 +146,6 @@ class MinimalCircuits(Finding):
             yield f"paths in all of them: {len(self.core)}; in any: {len(self.union)}"
             if set(self.discovered) not in map(set, self.circuits):
                 yield "the circuit that the search discovered is not one of them"
-        moving = [
-            one for one in self.circuits if not any(p.relation.query == p.relation.key for p in one)
-        ]
-        if self.flow_minimal is not None and moving:
-            yield f"minimal circuits of the flow (headway theory --count), too: {self.flow_minimal}"
 
     def conditions(self) -> Iterator[Condition]:
         """Conditions beside the types of fields."""
@@ -253,20 +245,8 @@ def _exhausted(
         judged=search.judged,
         searched=search.searched,
         discovered=tuple(found.circuit.paths),
-        flow_minimal=_flow_minimal(subject.task, circuits, own.patterns.causal),
         seconds=round(time.perf_counter() - started, 3),
     )
-
-
-def _flow_minimal(
-    task: Task, circuits: Sequence[tuple[AttentionPath, ...]], causal: bool
-) -> int | None:
-    """The number of minimal circuits of the task's flow, if it and all roles are known."""
-    flow = task.flow()
-    ends = {end for circuit in circuits for path in circuit for end in path.relation.ends or ("",)}
-    if flow is None or not ends <= set(flow.roles):
-        return None
-    return sum(theory.is_minimal_circuit(flow, circuit, causal) for circuit in circuits)
 
 
 def by_head(paths: Sequence[AttentionPath]) -> str:

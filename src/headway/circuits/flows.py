@@ -150,7 +150,7 @@ class Least(NamedTuple):
 
     @property
     def cell(self) -> str:
-        """The same in a column that says what it is."""
+        """The number in a column that says what it is."""
         if not self.known:
             return "not known"
         return "none is enough" if self.layers is None else str(self.layers)

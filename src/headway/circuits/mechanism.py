@@ -97,7 +97,7 @@ class Paths:
         return " or ".join(calls)
 
     def without(self, relation: str) -> "Paths":
-        """The same mechanism with one path cut."""
+        """This mechanism with one path cut."""
         return replace(self, relations=self.relations - {relation})
 
 
@@ -155,7 +155,7 @@ class Circuit:
 
     @property
     def idle_names(self) -> dict[str, str]:
-        """The same in words; many heads are counted."""
+        """The idle heads in words; many are counted."""
         return {
             kind: " ".join(map(name_of, heads)) if len(heads) <= LISTED else f"{len(heads)} heads"
             for kind, heads in self.idle_heads.items()
@@ -180,18 +180,18 @@ class Circuit:
         return {head: one for head, one in self.mechanisms.items() if head[0] < layer}
 
     def replacing(self, head: Head, mechanism: Mechanism) -> "Circuit":
-        """The same circuit with another mechanism for one head."""
+        """This circuit with another mechanism for one head."""
         return Circuit({**self.mechanisms, head: mechanism})
 
     def without(self, path: AttentionPath) -> "Circuit":
-        """The same circuit with one path cut."""
+        """This circuit with one path cut."""
         mechanism = self.mechanisms[path.at]
         if not isinstance(mechanism, Paths) or path.relation not in mechanism.relations:
             raise HeadwayError(f"the circuit has no path {path}")
         return self.replacing(path.at, mechanism.without(path.relation))
 
     def filled(self, rows: str) -> "Circuit":
-        """The same circuit with something else in rows without a path."""
+        """This circuit with something else in rows without a path."""
         return Circuit(
             {
                 head: replace(one, rows=rows) if isinstance(one, Paths) else one

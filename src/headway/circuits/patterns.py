@@ -1,7 +1,7 @@
 """The attention patterns of mechanisms, on some sequences."""
 
 import contextlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -320,17 +320,9 @@ def relation_attention(
     task: Task,
     batch: Batch,
     shared: bool = False,
-    names: Collection[str] | None = None,
 ) -> Attention:
-    """Mean attention along relations (see `attention_along`), [layer, head], by relation.
-
-    By default along every relation of the task.
-    """
-    if names is not None and not names:
-        return {}
-    edges = task.edges(batch)
-    chosen = edges if names is None else {name: edges[name] for name in names}
-    return along_all(attention_patterns(model, batch.inputs), chosen, shared)
+    """Mean attention along a task's relations (see `attention_along`), [layer, head], by name."""
+    return along_all(attention_patterns(model, batch.inputs), task.edges(batch), shared)
 
 
 def along_all(patterns: Tensor, edges: Mapping[str, Edges], shared: bool = False) -> Attention:

@@ -104,14 +104,14 @@ class Reader:
         self.names = [[name for name in names if self.patterns.has(name)] for names in tried]
 
     def mechanism(self, what: str, head: Head | None = None) -> Mechanism:
-        """What a choice stands for; in rows without a path of a head is what its mean is worth."""
+        """The mechanism of a choice; of a head, with what fills rows without a path."""
         if what in (IDLE, ZERO, TABLE):
             return {IDLE: Mean(), ZERO: Paths(frozenset()), TABLE: Tabled(self.tables)}[what]
         rows = None if head is None else "uniform" if self.by_place[head] else "mean"
         return Paths(frozenset({what}), rows)
 
     def outputs(self, chosen: Sequence[Chosen], part: slice) -> Tensor:
-        """What the model puts out under some choices, in some of the sequences."""
+        """The outputs of the model under some choices, in some of the sequences."""
         found = [{at: self.mechanism(x, at) for at, x in one.items()} for one in chosen]
         return self.bench.outputs(found, part)
 
@@ -269,7 +269,7 @@ class Reader:
         return self._common(head, self.patterns.dense(self.mechanism(name, head), head))
 
     def explained(self, head: Head, name: str) -> float:
-        """The same without queries that a relation gives no key."""
+        """That share without queries that a relation gives no key."""
         return self._common(head, self.patterns.one_hot(frozenset({name})))
 
     def _common(self, head: Head, pattern: Tensor) -> float:
@@ -324,5 +324,5 @@ def _order(names: Sequence[str]) -> Callable[[str], list[int]]:
 
 
 def _with(chosen: Chosen, way: str) -> Chosen:
-    """The same with idle heads replaced in some way."""
+    """A choice with idle heads replaced in some way."""
     return {head: way if what == IDLE else what for head, what in chosen.items()}

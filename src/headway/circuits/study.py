@@ -20,7 +20,7 @@ from headway.circuits.evidence import Trial, evidence_for
 from headway.circuits.looks import MOST_HEADS, looks
 from headway.circuits.looks import SEQUENCES as LOOKED_AT
 from headway.circuits.mechanism import Circuit, Mean, Paths, jaccard
-from headway.circuits.patterns import Attention, along_all, relation_attention
+from headway.circuits.patterns import Attention, along_all
 from headway.circuits.reading import read
 from headway.circuits.search import (
     CANDIDATE_ATTENTION,
@@ -140,8 +140,7 @@ def _study(
 
     def sample(name: str, count: int) -> Sample:
         batch = subject.sequences(count, name)
-        bench = Bench(model, task, batch, ablation, ends=(DRAFT,))
-        return kind(bench, count, candidate_attention)
+        return kind(Bench(model, task, batch, ablation, ends=(DRAFT,)), candidate_attention)
 
     here = sample("circuit", whole)
     yardstick = Yardstick.of(here.bench, threshold)
@@ -210,23 +209,22 @@ def _keep(run: Run, name: str, about: dict[str, Any], found: Discovery) -> None:
 
 
 class Sample:
-    """The first sequences of a bench, to search on."""
+    """Sequences on a bench to search on, a first draft on the first few."""
 
-    def __init__(
-        self, bench: Bench, count: int, candidate_attention: Sequence[float] = CANDIDATE_ATTENTION
-    ):
+    def __init__(self, bench: Bench, candidate_attention: Sequence[float] = CANDIDATE_ATTENTION):
         self.bench, self.candidate_attention = bench, candidate_attention
-        self.all, self.few = First(bench, count), First(bench, min(DRAFT, count))
-        own, edges = bench.patterns.own[:count], bench.task.edges(bench.batch.part(slice(count)))
+        self.all = First(bench, bench.sequences)
+        self.few = First(bench, min(DRAFT, bench.sequences))
+        own, edges = bench.patterns.own, bench.task.edges(bench.batch)
         self.attention, self.likeness = (along_all(own, edges, shared) for shared in (False, True))
         self.read = ends_read(bench.model, bench.patterns, bench.batch)
 
     def attention_with(self, circuit: Circuit) -> Attention:
         """Attention along the task's relations, and along those that a circuit composes."""
-        names = [path.relation for path in circuit.paths if path.relation not in self.attention]
-        batch = self.bench.batch.part(slice(self.all.sequences))
-        more = relation_attention(self.bench.model, self.bench.task, batch, names=names)
-        return self.attention | more
+        patterns, known = self.bench.patterns, self.attention
+        names = [str(path.relation) for path in circuit.paths if path.relation not in known]
+        more = {name: patterns.relation(name) for name in names}
+        return known | (along_all(patterns.own, more) if more else {})
 
     def require_learnt(self, threshold: float) -> None:
         """Makes sure that the model's own loss is below the threshold."""
@@ -279,8 +277,7 @@ class Sample:
             return circuit
 
         idle = idle_mechanisms(circuit)
-        surely = First(self.bench, self.all.sequences, surely=True)
-        sets = Exhaustive(surely.losses, candidates, idle, threshold)
+        sets = Exhaustive(self.bench.losses, candidates, idle, threshold)
         sets.allow(circuit)
         found = sets.search(first=True)
         whole = [Circuit({**idle, **Circuit.of(paths).mechanisms}) for paths in found]
@@ -314,10 +311,10 @@ class BlindSample(Sample):
 class CorruptedSample(Sample):
     """A sample of a task that lays out corrupted sequences (`circuits.corrupted`)."""
 
-    def __init__(self, bench: Bench, count: int, candidate_attention: Sequence[float]):
+    def __init__(self, bench: Bench, candidate_attention: Sequence[float]):
         from headway.circuits.corrupted import attention_of
 
-        self.bench, self.all = bench, First(bench, count)
+        self.bench, self.all = bench, First(bench, bench.sequences)
         self.candidate_attention = candidate_attention
         self.attention = attention_of(bench)
 

@@ -101,9 +101,8 @@ def verdict_lines(given: Sequence[Verdict], run: object = None) -> list[str]:
     for one in given:
         first = one.name.ljust(names) + WORDS[one.holds]
         lines += wrapped(one.because, first.ljust(len(indent)), indent)
-        lines += (
-            [] if one.next is None else wrapped(f"next: {to_type(one.next, run)}", indent, indent)
-        )
+        if line := one.next and to_type(one.next, run):
+            lines += wrapped(f"next: {line}", indent, indent)
     return lines
 
 

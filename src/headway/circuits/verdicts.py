@@ -236,18 +236,20 @@ def _feasible(found: "Discovery") -> Verdict:
     return Verdict("feasible", True, because)
 
 
-def to_type(line: str, run: object = None) -> str:
-    """A line to type next: with a run's folder in it, or as Python where there is no run."""
-    if run is not None:
+def to_type(line: str, run: object = None) -> str | None:
+    """A line to type next: with a run's folder in it, or as Python where there is no run.
+
+    None if it takes a run, and there is none.
+    """
+    if run is not None or " RUN" not in line:
         return line.replace(" RUN", f" {run}")
-    asked = re.fullmatch(r"headway circuit RUN --(\w+) ?(.*)", line)
+    asked = re.fullmatch(r"headway circuit RUN (--all)?(?: ?--(\w+) (\S+))?", line)
     if asked is None:
-        return line
-    name, value = asked.groups()
-    if name == "all":
-        return "headway.circuits.every_circuit(model, task)"
-    given = value if value.isdigit() or value == "True" else repr(value)
-    return f"headway.discover(model, task, {name}={given})"
+        return None
+    every, name, value = asked.groups()
+    called = "every_circuit(model, task, found" if every else "discover(model, task"
+    is_written = value is None or value.isdigit() or value == "True"
+    return f"headway.{called}{f', {name}={value if is_written else repr(value)}' if name else ''})"
 
 
 def _rows(found: "Discovery") -> str:

@@ -7,10 +7,10 @@ from headway.late import late
 if TYPE_CHECKING:
     from headway.relations.composed import Composed as Composed
     from headway.relations.composed import Related as Related
+    from headway.relations.composed import general_relations as general_relations
     from headway.relations.edges import NO_KEY as NO_KEY
     from headway.relations.edges import Edges as Edges
     from headway.relations.edges import between_roles as between_roles
-    from headway.relations.edges import general_relations as general_relations
     from headway.relations.edges import own_position as own_position
     from headway.relations.edges import previous_token as previous_token
 

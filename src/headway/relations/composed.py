@@ -23,7 +23,7 @@ Tokens are larger or smaller by their numbers. Of vectors there are places alone
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 
 import torch
@@ -32,7 +32,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headway.errors import HeadwayError
-from headway.relations.edges import Edges
+from headway.relations.edges import Edges, own_position, previous_token
 
 Mask = Bool[Tensor, "batch query key"]
 
@@ -45,6 +45,12 @@ FARTHEST = 40
 
 LONGEST = 6
 """The largest period among them."""
+
+GENERAL = 4
+"""The largest offset among the general relations of any sequence."""
+
+INDUCTION = ("same token", "after same token", "after latest same token")
+"""The general relations of tokens."""
 
 MARKER = 0.95
 """A token that stands once in at least this share of the sequences is looked for by its number."""
@@ -140,12 +146,6 @@ class Composed:
             rows = self.part(part) * self._counts(part)
             found = torch.where(rows.any(2, keepdim=True), rows, found)
         return found
-
-    def even(self, name: str, dtype: torch.dtype) -> Float[Tensor, "batch query key"]:
-        """The attention of a path along a relation; zero where it gives a query no key."""
-        rows = self.weights(name).to(dtype)
-        total = rows.sum(2, keepdim=True)
-        return rows / total.where(total > 0, 1.0)
 
     def _counts(self, name: str) -> Float[Tensor, "batch #query key"]:
         """The weight of every position by its token, and by the query's."""
@@ -367,3 +367,36 @@ def complexity(name: str) -> int:
     """The parts of a relation: an `else`, a place past a token and a table add one each."""
     more = [BY_TABLE, *(f"{way} token" for way in ANCHORED)]
     return 1 + name.count(ELSE) + sum(word in name for word in more)
+
+
+def general_relations(
+    inputs: Tensor,
+    of_tokens: bool = True,
+    ahead: bool = False,
+    classes: Mapping[str, Collection[int]] | None = None,
+) -> dict[str, Edges]:
+    """Relations of any sequence, by where a position stands and by its token.
+
+    `previous token`, `2 back`, … `4 back`; `first position`, which it does not read itself; of
+    tokens `same token`, `after same token` (the induction head of Olsson et al. 2022) and `after
+    latest same token`; all earlier positions of a class of tokens; and `own position`. A row that
+    leads to several positions shares its attention evenly among them. A relation that applies
+    nowhere in these sequences has no rows.
+
+    Args:
+        inputs: [batch, position], tokens by number, or vectors [batch, position, number].
+        of_tokens: whether inputs are tokens; vectors have places alone.
+        ahead: whether positions may read later ones, too.
+        classes: sets of tokens, by the names that their relations shall have.
+    """
+    composed = Composed(inputs, of_tokens, ahead)
+    others, farthest = composed.mask("all before"), min(GENERAL, inputs.shape[1] - 1)
+    masks = {f"{n} back": composed.mask(f"{n} back") for n in range(2, farthest + 1)}
+    masks["first position"] = others & composed.mask("first position")
+    if of_tokens:
+        masks |= {name: composed.mask(name) for name in INDUCTION}
+        for name, those in (classes or {}).items():
+            masks[name] = others & torch.isin(inputs, inputs.new_tensor(sorted(those)))[:, None]
+    found = {"previous token": previous_token(inputs)}
+    found |= {name: Edges.where(mask) for name, mask in masks.items()}
+    return {**found, "own position": own_position(inputs)}

@@ -1,12 +1,10 @@
 """Relations between positions: where they lead in every sequence of a batch; those of any."""
 
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
@@ -14,9 +12,6 @@ from headway.relations.paths import OTHERS, Relation
 
 NO_KEY = -1
 """In `Edges`, a row that a sequence does not have, or a key that a row does not have."""
-
-FARTHEST = 4
-"""The largest offset that is a relation of its own."""
 
 
 @dataclass(frozen=True)
@@ -124,52 +119,3 @@ def _other_columns(positions: Int[Tensor, "batch chain"]) -> Int[Tensor, "batch 
     others = torch.arange(n - 1, device=positions.device).expand(n, -1)
     others = others + (others >= torch.arange(n, device=positions.device)[:, None])
     return positions[:, others]
-
-
-def general_relations(
-    inputs: Tensor,
-    of_tokens: bool = True,
-    ahead: bool = False,
-    classes: Mapping[str, Collection[int]] | None = None,
-) -> dict[str, Edges]:
-    """Relations of any sequence, by where a position stands and by its token.
-
-    `previous token`, `2 back`, … `4 back`; `first position`; of tokens `same token` (all others
-    like it), `after same token` (what followed each of these: the induction head of Olsson et al.
-    2022) and `after latest same token`; all positions of a class of tokens; and `own position`. A
-    row that leads to several positions shares its attention evenly among them. A
-    relation that applies nowhere in these sequences has no rows.
-
-    Args:
-        inputs: [batch, position], tokens by number, or vectors [batch, position, number].
-        of_tokens: whether inputs are tokens; vectors have places alone.
-        ahead: whether positions may read later ones, too.
-        classes: sets of tokens, by the names that their relations shall have.
-    """
-    length = inputs.shape[1]
-    at = torch.arange(length, device=inputs.device)
-    before = at[:, None] - at
-    seen = (before != 0 if ahead else before > 0).expand(len(inputs), -1, -1)
-    masks = {f"{n} back": seen & (before == n) for n in range(2, min(FARTHEST, length - 1) + 1)}
-    masks["first position"] = seen & (at == 0)
-    if of_tokens:
-        masks |= _by_token(inputs, seen, classes or {})
-    found = {"previous token": previous_token(inputs)}
-    found |= {name: Edges.where(mask) for name, mask in masks.items()}
-    return {**found, "own position": own_position(inputs)}
-
-
-def _by_token(
-    tokens: Int[Tensor, "batch position"],
-    seen: Bool[Tensor, "batch query key"],
-    classes: Mapping[str, Collection[int]],
-) -> dict[str, Tensor]:
-    same = (tokens[:, :, None] == tokens[:, None]) & seen
-    after = F.pad(same, (1, 0))[..., :-1]
-    latest = after & (after.cumsum(2) == after.sum(2, keepdim=True))
-    of_class = {
-        name: seen & torch.isin(tokens, tokens.new_tensor(sorted(those)))[:, None]
-        for name, those in classes.items()
-    }
-    named = {"same token": same, "after same token": after, "after latest same token": latest}
-    return named | of_class

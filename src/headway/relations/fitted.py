@@ -135,7 +135,7 @@ def weighed(
 ) -> list[str]:
     """A relation with its keys weighed as a head weighs them: by their tokens, or also the query's.
 
-    None if there are no tokens, or many, or all count the same.
+    Nothing if there are no tokens, or many, or all count the same.
 
     Args:
         name: of the relation.

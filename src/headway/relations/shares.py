@@ -97,9 +97,8 @@ def rivals_of(name: str, named: Tensor, masks: Masks, own: Attention, rows: Rows
     rows = rows * named.any(2)
     rows = rows / rows.sum().clamp(min=torch.finfo(rows.dtype).tiny)
     own, found = own[..., : named.shape[2]], list[Rival]()
-    for rival, mask in masks.items():
-        apart = (mask != named).any(2) * rows
-        share = apart.sum()
+    every = (torch.stack([*masks.values()]) != named).any(3) * rows
+    for (rival, mask), apart, share in zip(masks.items(), every, every.sum((1, 2)), strict=True):
         if not (0 < share <= 1 - RIVAL):
             continue
         ours, theirs = (
@@ -121,7 +120,7 @@ def largest(masks: Masks, left: Attention, rows: Rows) -> dict[str, float]:
     length, found = next(iter(masks.values())).shape[2], dict[str, float]()
     beside = (left[..., length:].sum(2) * rows).sum().item()
     left = left[..., :length]
-    for _ in range(PARTS):
+    while len(found) < PARTS and (left.sum(2) * rows).sum() >= LEAST:
         total = left.sum(2, keepdim=True)
 
         def like(name: str, left: Tensor = left, total: Tensor = total) -> float:

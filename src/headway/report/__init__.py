@@ -18,7 +18,7 @@ def figures_if_possible(run: Run) -> Path | None:
     """
     if find_spec("matplotlib") is None:
         return None
-    from headway.report.figures import save_figures
+    from headway.report.figures.saving import save_figures
 
     save_figures(run)
     return run.folder / "figures"

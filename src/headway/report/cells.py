@@ -63,7 +63,7 @@ def _lines(shown: Shown) -> list[str]:
 
 
 def _figure(shown: Shown) -> "Figure | None":
-    from headway.report.figures import draw_circuit, draw_emergence
+    from headway.report.figures.drawing import draw_circuit, draw_emergence
     from headway.report.figures.saving import drawings
 
     if isinstance(shown, Run):

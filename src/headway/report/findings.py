@@ -127,14 +127,9 @@ class Findings:
         return self.metrics[-1]["val_loss"] if self.metrics else None
 
     @property
-    def judged_loss(self) -> float | None:
-        """That loss over the hops that can be predicted without error."""
-        return judged_loss(self.task, self.metrics[-1]) if self.metrics else None
-
-    @property
     def solved(self) -> bool:
         """True if the task counts as solved at the last evaluation."""
-        return self.judged_loss is not None and self.judged_loss < THRESHOLD
+        return bool(self.metrics) and judged_loss(self.task, self.metrics[-1]) < THRESHOLD
 
     @functools.cached_property
     def hops(self) -> dict[str, float | None]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from headway.circuits.verdicts import verdicts
-from headway.report.findings import Findings
+from headway.report.findings import Findings, judged_loss
 from headway.report.labels import typeset
 from headway.text import counted, enumerated, rounded
 from headway.training.losses import accuracy_text
@@ -41,12 +41,13 @@ def summary(findings: Findings) -> Iterator[str]:
     task, outcome = findings.task, findings.outcome
     if not findings.metrics or (outcome or {}).get("status", "done") != "done":
         return
+    last = findings.metrics[-1]
     if findings.solved:
         text = f"The task was solved, with a validation loss of {rounded(findings.loss or 0.0)}"
-        text += accuracy_text(findings.metrics[-1])
+        text += accuracy_text(last)
         if task.judged != task.hops:
             names = enumerated(map(typeset, task.judged))
-            text += f" ({rounded(findings.judged_loss or 0.0)} for {names}; the rest cannot be told"
+            text += f" ({rounded(judged_loss(task, last))} for {names}; the rest cannot be told"
             text += " without error)"
         yield f"{text}."
     if "circuit" in findings.missing:

@@ -5,26 +5,28 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
 from headway.circuits import THRESHOLD
 from headway.circuits.flows import Least
 from headway.errors import HeadwayError
-from headway.report.circuit import circuit_data
 from headway.report.examples import thinned
-from headway.report.findings import Findings, judged_loss, refusal
+from headway.report.findings import refusal
 from headway.report.labels import plain, setting_of
-from headway.report.schema import ListedGroup, ListedRun, ListPage
+from headway.report.schema import Cell, ListedGroup, ListedRun, ListPage
 from headway.text import counted
 from headway.training import Run
 from headway.training.config import Elsewhere
 from headway.training.files import clear_content_errors
 from headway.userfile import described
 
-POINTS, DRAWN = 48, 60
-"""The most evaluations in a small curve, and runs in a list that shows their circuits."""
+POINTS = 48
+"""The most evaluations in a small curve."""
+
+COLUMNS = ["run", "task", "model", "status", "step", "validation loss", "circuit", "changed"]
+STATUS = COLUMNS.index("status")
 
 LATEST = 250e9
 """The last time that a calendar has, in seconds since 1970; a file's can be beyond."""
@@ -82,7 +84,7 @@ def list_page(folder: Path, rows: Sequence[tuple[Entry, ListedRun]], version: st
     groups = dict[Name, list[ListedRun]]()
     for entry, run in sorted(rows, key=lambda one: len(one[0].name)):
         groups.setdefault(entry.name[:-1], []).append(run)
-    states = Counter(run.status for _, run in rows)
+    states = Counter(str(run.cells[STATUS]).partition(":")[0] for _, run in rows)
     parts = [f"{states[state]} {state}" for state in STATES if states[state]]
     headline = " · ".join([counted(len(rows), "run"), *parts])
     listed = [
@@ -102,67 +104,66 @@ def _page(title: str, lines: list[str], groups: list[ListedGroup], version: str)
     return ListPage(
         name="runs",
         title=plain(title),
-        headline=lines[0],
         summary=lines,
+        head=COLUMNS,
         groups=groups,
         threshold=THRESHOLD,
         live=version,
     )
 
 
-def listed(entry: Entry, drawn: bool) -> ListedRun:
-    """The list's entry for a run, or why it cannot be read; perhaps with its circuit drawn."""
-    at = entry.changed and datetime.fromtimestamp(min(max(entry.changed, 0.0), LATEST), UTC)
-    unread = ListedRun(
-        name=plain(entry.name[-1]),
+def listed(entry: Entry) -> ListedRun:
+    """The list's entry for a run, or why it cannot be read."""
+    row, curve = dict[str, Cell](), list[tuple[float, float]]()
+    try:
+        run = entry.open()
+        row = _read(run)
+        curve = [(line["step"], line["val_loss"]) for line in thinned(run.metrics(), POINTS)]
+    except HeadwayError as error:
+        row["status"] = f"unreadable: {error}"
+    except Exception as error:
+        row["status"] = f"unreadable: {entry.folder}: {described(error)}"
+    row["run"] = entry.name[-1]
+    if entry.changed:
+        at = datetime.fromtimestamp(min(max(entry.changed, 0.0), LATEST))
+        row["changed"] = f"{at:%Y-%m-%d %H:%M:%S}"
+    cells = [row.get(name) for name in COLUMNS]
+    return ListedRun(
         link=link("run", entry.name),
         key=_quoted("/".join(entry.name)),
-        status="unreadable",
-        changed=f"{at:%Y-%m-%dT%H:%M:%SZ}" if at else None,
+        cells=[plain(cell) if isinstance(cell, str) else cell for cell in cells],
+        curve=curve,
     )
-    try:
-        return _read(entry, unread, drawn)
-    except HeadwayError as error:
-        why = str(error)
-    except Exception as error:
-        why = f"{entry.folder}: {described(error)}"
-    return replace(unread, message=plain(why))
 
 
-def _read(entry: Entry, unread: ListedRun, drawn: bool) -> ListedRun:
-    """The list's entry for a run.
+def _read(run: Run) -> dict[str, Cell]:
+    """The cells of a run, by the names of their columns.
 
     Raises:
         HeadwayError: if its folder cannot be read, or a file in it is corrupted.
     """
-    run = entry.open()
-    config, status, metrics = run.config, run.status, run.metrics()
-    last, circuit, message = metrics[-1] if metrics else {}, refusal(run) or "", ""
-    if (found := run.read("circuit.json")) is not None:
-        with clear_content_errors(entry.folder / "circuit.json"):
+    config, status, metrics, found = run.config, run.status, run.metrics(), run.read("circuit.json")
+    last, circuit = metrics[-1] if metrics else {}, refusal(run)
+    if found is not None:
+        with clear_content_errors(run.folder / "circuit.json"):
             useful = counted(int(found["useful_heads"]), "useful head")
             circuit = f"{useful} in {counted(int(found['useful_layers']), 'layer')}"
         least = Least.of(config.task, config.model.causal)
         circuit += f", flow minimum {least.cell}" if least.known else ""
     if status == "failed":
-        message = str((run.outcome() or {}).get("message") or "")
-        for folder in (entry.folder.absolute(), entry.folder):
-            message = message.replace(f" in {folder}", "")
+        status += f": {(run.outcome() or {}).get('message') or ''}"
     task, size, _, mask, seed = setting_of(config)
-    return replace(
-        unread,
-        status=status,
-        message=plain(message),
-        task=plain(task if config.model.causal else f"{task}, {mask}"),
-        model=f"{size} · {seed}",
-        step=last.get("step", 0),
-        steps=None if isinstance(config.training, Elsewhere) else config.training.steps,
-        loss=last.get("val_loss"),
-        solved=bool(metrics) and judged_loss(run.task, last) < THRESHOLD,
-        curve=[(line["step"], line["val_loss"]) for line in thinned(metrics, POINTS)],
-        circuit=circuit,
-        sketch=circuit_data(Findings.of(run)) if drawn and found is not None else None,
-    )
+    step: Cell = last.get("step", 0)
+    if status != "done" and not isinstance(config.training, Elsewhere):
+        step = f"{step:,} of {config.training.steps:,}"
+    return {
+        "task": task if config.model.causal else f"{task}, {mask}",
+        "model": f"{size} · {seed}",
+        "status": status,
+        "step": step,
+        "validation loss": last.get("val_loss"),
+        "circuit": circuit,
+    }
 
 
 def link(kind: str, name: Name) -> str:

@@ -56,15 +56,14 @@ def run_page(
     shown = examples(findings, memory)
     steps = shown.steps
     end = max([1, *steps, *(line["step"] for line in findings.metrics)])
-    outcome, lines = headline(findings), thinned(findings.metrics, MOST_POINTS)
+    lines = thinned(findings.metrics, MOST_POINTS)
     session = findings.sessions[-1] if findings.sessions else {}
     versions = {name: str(session[name]) for name in VERSIONS if session.get(name) is not None}
     return schema.RunPage(
         kind=kind,
         name=run.folder.name,
         title=typeset(task.title),
-        headline=outcome,
-        summary=[outcome, *summary(findings), " · ".join(setting_of(run.config))],
+        summary=[headline(findings), *summary(findings), " · ".join(setting_of(run.config))],
         warning=run.changed and f"{run.changed}, {CHANGED}",
         emerges_at=EMERGES_AT,
         task=schema.Task(
@@ -78,7 +77,6 @@ def run_page(
         end=end,
         losses=schema.Losses(
             steps=[line["step"] for line in lines],
-            validation=[short(line["val_loss"]) for line in lines],
             training=[short(line["train_loss"]) for line in lines],
             hops={hop: [short(line["partial"][hop]) for line in lines] for hop in task.hops},
         ),

@@ -9,22 +9,21 @@ from headway.circuits import THRESHOLD, compare
 from headway.circuits.emergence import EMERGES_AT
 from headway.fields import natural
 from headway.report.axes import SEED, Axis, axes_of, grouped
-from headway.report.circuit import circuit_data, hop_data
+from headway.report.circuit import circuit_data
 from headway.report.examples import thinned
 from headway.report.findings import Findings, solved_at
 from headway.report.labels import common_parts, task_words, typeset
 from headway.report.looks import DASHES, worth_showing
 from headway.report.members import Link, Runs, links_from
 from headway.report.page import html
-from headway.report.schema import Cell, Curve, Member, Panel, RunsPage, Section, Table
+from headway.report.schema import Cell, Curve, Member, RunsPage, Section, Table
 from headway.text import counted, enumerated, rounded
 from headway.training import Run
 from headway.training.files import write_text
 
 LAYERS, DEPTH = "model.n_layers", "task.depth"
 FEW = 12
-"""Of more runs, circuits are not drawn, and tables have no column a run; nor are there more panels
-of curves."""
+"""Of more runs, circuits are not drawn, and tables have no column a run."""
 
 MOST_CELLS = 400
 """A grid with more cells is left out, and one that has more than two for every run."""
@@ -85,7 +84,6 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
     axes = [axis for axis in every if axis.field != SEED]
     dated = [step for one in members for step in one.hops.values() if step is not None]
     end = max([1.0, *dated, *(m.metrics[-1]["step"] for m in members if m.metrics)])
-    headline = " ".join(_headline(found))
     parts = [f"{axis.name} ({len(axis.values)} values)" for axis in every] or ["nothing"]
     varies = f"varies: {' × '.join(parts)}"
     notes = [f"{member.name}: {member.lacks}" for member in members if member.lacks]
@@ -95,13 +93,14 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
     return RunsPage(
         name=found.name,
         title=found.title,
-        headline=headline,
-        summary=[headline, " · ".join([*common_parts([m.run.config for m in members]), varies])],
+        summary=[
+            " ".join(_headline(found)),
+            " · ".join([*common_parts([m.run.config for m in members]), varies]),
+        ],
         members=[
             Member(
                 name=member.name,
                 link=link(member.run.folder),
-                hops=hop_data(member.task, member.hops),
                 circuit=circuit_data(member) if len(members) <= FEW else None,
             )
             for member in members
@@ -113,7 +112,7 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
             _learnt(members),
             *_shared(members),
         ],
-        panels=_panels(members, axes),
+        curves=_curves(members, axes),
         threshold=THRESHOLD,
         until=worth_showing(max(dated), end) if dated else end,
         end=end,
@@ -271,25 +270,21 @@ def _side(member: Findings) -> str:
     return "◆" if layers == least.layers else ""
 
 
-def _panels(members: Sequence[Findings], axes: Sequence[Axis]) -> list[Panel]:
-    """Losses through training: few runs each in its colour, many parted and coloured by fields."""
-    coloured, parted = _crossed(axes) if len(members) > MOST_COLOURS else (None, None)
-    parted = parted if parted and len(parted.values) <= FEW else None
-    coloured = coloured if coloured and len(coloured.values) <= MOST_COLOURS else None
-    panels: dict[str, list[Curve]] = {value: [] for value in (parted.values if parted else [""])}
+def _curves(members: Sequence[Findings], axes: Sequence[Axis]) -> list[Curve]:
+    """Losses through training: few runs each in its colour, many coloured by a field."""
+    few = len(members) <= MOST_COLOURS
+    by = next((one for one in axes if not few and len(one.values) <= MOST_COLOURS), None)
+    curves = []
     for i, member in enumerate(members):
-        value = None if coloured is None else coloured.values.index(coloured.of(member))
-        lines = thinned(member.metrics, MOST_POINTS)
         curve = Curve(
-            name=member.name if coloured is None else f"{coloured.name} = {coloured.of(member)}",
+            name=member.name if by is None else f"{by.name} = {by.of(member)}",
             key=member.name,
-            colour=1 + (i if value is None else value) % MOST_COLOURS,
-            dashes=i // MOST_COLOURS % DASHES if coloured is None else 0 if member.done else 1,
-            points=[(line["step"], line["val_loss"]) for line in lines],
+            colour=1 + (i if by is None else by.values.index(by.of(member))) % MOST_COLOURS,
+            dashes=i // MOST_COLOURS % DASHES if by is None else 0 if member.done else 1,
+            points=[(m["step"], m["val_loss"]) for m in thinned(member.metrics, MOST_POINTS)],
         )
-        panels[parted.of(member) if parted else ""].append(curve)
-    titles = {value: f", {parted.name} = {value}" if parted else "" for value in panels}
-    return [Panel(f"validation loss{titles[value]}", curves) for value, curves in panels.items()]
+        curves.append(curve)
+    return curves
 
 
 def _learnt(members: Sequence[Findings]) -> Section:

@@ -168,10 +168,9 @@ class Attention:
 
 @dataclass(frozen=True)
 class Losses:
-    """Losses by the step of the evaluation: mean over hops, on training's own batch, and by hop."""
+    """Losses by the step of the evaluation: on training's own batch, and held out by hop."""
 
     steps: list[int]
-    validation: list[float | None]
     training: list[float | None]
     hops: dict[str, list[float | None]]
 
@@ -182,8 +181,7 @@ class PageBase:
 
     name: str  #: of the folder; with it the names of files begin that are kept
     title: str  #: what the page is about, in a few words
-    headline: str  #: what came out, in a sentence or two
-    summary: list[str]  #: the same and more in plain lines, for readers without scripts
+    summary: list[str]  #: what came out, in plain lines; the first is the headline
     #: the version of what is shown if the page is served, and is to follow changes; else empty
     live: str
 
@@ -236,20 +234,11 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Panel:
-    """Curves on axes of their own."""
-
-    title: str
-    curves: list[Curve]
-
-
-@dataclass(frozen=True)
 class Member:
     """One of several runs."""
 
     name: str  #: its folder's, with those above it as far as they are not common to all
     link: str | None  #: the address of its own page; None if there is none
-    hops: list[Hop]  #: with the steps at which they were learnt
     #: without examples and curves; None if none is known, or the runs are many
     circuit: Circuit | None
 
@@ -261,7 +250,7 @@ class RunsPage(PageBase):
     members: list[Member]  #: the runs
     table: Table  #: a row for every run
     sections: list[Section]  #: what came out, field by field and hop by hop; what circuits share
-    panels: list[Panel]  #: losses through training
+    curves: list[Curve]  #: losses through training
     threshold: float  #: the loss below which a task counts as solved
     until: float  #: the last step worth showing at first
     end: float  #: the last step that there is
@@ -273,25 +262,10 @@ class RunsPage(PageBase):
 class ListedRun:
     """A run in the list of runs."""
 
-    name: str  #: of its folder
     link: str  #: the address of its page
     key: str  #: its name as a part of the address of a comparison, `/compare/KEY/KEY/`
-    status: str  #: `done`, `failed`, `running`, `stopped` or `unreadable`
-    message: str = ""  #: why it failed or cannot be read; perhaps empty
-    task: str = ""  #: its kind and size
-    model: str = ""  #: its size, and the seed
-    step: int = 0  #: of the last evaluation
-    steps: int | None = None  #: that its config allows; None if it was trained elsewhere
-    loss: float | None = None  #: the validation loss then, None before the first evaluation
-    solved: bool = False  #: whether the task counts as solved
-    #: steps and validation losses, at most 48
-    curve: list[tuple[float, float]] = field(default_factory=list)
-    #: useful heads and layers, with the flow minimum, in words; or why there is none; perhaps empty
-    circuit: str = ""
-    #: what its heads do, without examples and curves; None if that is not known, or runs are many
-    sketch: Circuit | None = None
-    #: when it was last written to, as in ISO 8601; None if that is not known
-    changed: str | None = None
+    cells: list[Cell]  #: what is known of it, as the columns of the list are named
+    curve: list[tuple[float, float]]  #: steps and validation losses, at most 48
 
 
 @dataclass(frozen=True)
@@ -307,6 +281,7 @@ class ListedGroup:
 class ListPage(PageBase):
     """The runs in a folder; or why something has no page."""
 
+    head: list[str]  #: the names of the columns
     groups: list[ListedGroup]  #: the runs
     threshold: float  #: the loss below which a task counts as solved
     why: str | None = None  #: why there is nothing to show; None if there is

@@ -17,7 +17,7 @@ from urllib.parse import unquote_to_bytes
 from headway.errors import HeadwayError
 from headway.report.examples import Memory
 from headway.report.findings import Findings
-from headway.report.listing import DRAWN, Entry, Name, link, list_page, listed, nothing
+from headway.report.listing import Entry, Name, link, list_page, listed, nothing
 from headway.report.members import Runs
 from headway.report.run import run_page
 from headway.report.runs import runs_page
@@ -122,8 +122,7 @@ class Watch:
         version = shown.version
         match shown.kind:
             case "list":
-                few = len(shown.entries) <= DRAWN
-                rows = [(entry, self._listed(entry, few)) for entry in shown.entries]
+                rows = [(entry, self._listed(entry)) for entry in shown.entries]
                 return list_page(self.folder, rows, version)
             case "run":
                 run = shown.entries[0].open()

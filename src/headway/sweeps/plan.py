@@ -12,17 +12,17 @@ from typing import Annotated, Any, Literal
 from pydantic import PlainSerializer, PlainValidator
 
 from headway import userfile
-from headway.changes import Base, Carried, base_of, configured, hints_in, is_file, whole_names
+from headway.changes import Base, base_of, configured, hints_in, is_file
 from headway.errors import HeadwayError, require, shown
 from headway.fields import (
     MOST,
     found_in,
     said,
     short_names,
-    texts_of,
-    to_json,
+    split,
     values_of,
     varied,
+    whole_names,
 )
 from headway.reading import is_folder
 from headway.training import RECIPES, RunConfig, from_dict, to_dict
@@ -36,8 +36,8 @@ NAME = re.compile(rf"(?!\.|{re.escape(PLAN)}$)[^/\\]+")
 LONGEST = 120
 """The most characters in a name that is made here."""
 
-Axes = Mapping[str, str | Iterable[Any]]
-"""The values of every field of a grid: written in the grammar, or as they are."""
+Axes = Sequence[tuple[str, Any]]
+"""The fields of a grid, and the values of each: written in the grammar, or as they are."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,14 @@ class Plan:
     Attributes:
         name: of the whole; the sweep's folder is called after it unless another is given.
         runs: the config of every run, by the name of its folder.
-        carried: what the grid's changes carried along.
+        notes: what else the grid's changes changed.
+        format: of its file.
     """
 
     name: str
-    runs: dict[str, RunConfig]
-    carried: tuple[Carried, ...] = field(default=(), compare=False)
+    runs: dict[str, Annotated[RunConfig, PlainValidator(from_dict), PlainSerializer(to_dict)]]
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    format: Literal[1] = 1
 
     def __post_init__(self):
         if not self.runs:
@@ -61,21 +63,8 @@ class Plan:
             require_name(name)
             require(isinstance(config, RunConfig), f"run {name!r}", config, "a RunConfig")
 
-    def to_json(self) -> dict[str, Any]:
-        """The plan as plain JSON data."""
-        return to_json(PlanFile(1, self.name, self.runs))
 
-
-@dataclass(frozen=True)
-class PlanFile:
-    """The content of `plan.json`."""
-
-    format: Literal[1]
-    name: str
-    runs: dict[str, Annotated[RunConfig, PlainValidator(from_dict), PlainSerializer(to_dict)]]
-
-
-def grid(base: str | RunConfig | Callable[..., RunConfig], axes: Axes) -> Plan:
+def grid(base: str | RunConfig | Callable[..., RunConfig], axes: Mapping[str, Any]) -> Plan:
     """A plan of every combination of some fields' values.
 
         grid("fast", {"model.n_layers": "1..8", "seed": range(8)})
@@ -83,13 +72,13 @@ def grid(base: str | RunConfig | Callable[..., RunConfig], axes: Axes) -> Plan:
     Args:
         base: a config, the name of a recipe or of a Python file with a task, or a function that
             returns a config. A field that is one of the function's arguments is passed to it.
-        axes: the values of every field by its name.
+        axes: the values of every field by its name: written in the grammar, or as they are.
 
     Raises:
         HeadwayError: if a field is unknown, has no values or one that is not allowed.
     """
     made = base_of(base) if isinstance(base, str) else Base.of(base)
-    return crossed(made.name, [("", made)], axes)
+    return crossed(made.name, [("", made)], [*axes.items()])
 
 
 def crossed(name: str, bases: Iterable[tuple[str, Base]], axes: Axes) -> Plan:
@@ -100,7 +89,7 @@ def crossed(name: str, bases: Iterable[tuple[str, Base]], axes: Axes) -> Plan:
     Raises:
         HeadwayError: if the values do not fit (see `grid`), or two runs have one name.
     """
-    runs, carried = dict[str, RunConfig](), list[Carried]()
+    runs, every = dict[str, RunConfig](), list[str]()
     for of_base, base in bases:
         values = _values(base, axes)
         several = [name for name, one in values.items() if len(one) > 1] or list(values)
@@ -108,7 +97,7 @@ def crossed(name: str, bases: Iterable[tuple[str, Base]], axes: Axes) -> Plan:
             fields = dict(zip(values, chosen, strict=True))
             cell = name_of(fields, several)
             try:
-                config, along = configured(base, fields)
+                config, notes = configured(base, fields)
             except HeadwayError as error:
                 where = f"in the grid's cell {cell}: " if cell else ""
                 raise HeadwayError(f"{where}{error}") from None
@@ -118,17 +107,16 @@ def crossed(name: str, bases: Iterable[tuple[str, Base]], axes: Axes) -> Plan:
                     f"{name}: two configs are called {run}: every run needs a name of its own"
                 )
             runs[run] = config
-            carried += along
-    return Plan(name, runs, tuple(carried))
+            every += notes
+    return Plan(name, runs, tuple(dict.fromkeys(every)))
 
 
 def _values(base: Base, axes: Axes) -> dict[str, list[Any]]:
     """The values of every field of a grid, by whole name."""
     hints, values = hints_in(base), dict[str, list[Any]]()
-    for name, given in whole_names(base, axes).items():
-        values[name] = (
-            values_of(name, given, hints[name]) if isinstance(given, str) else list(given)
-        )
+    for name, given in whole_names(axes, hints).items():
+        written = isinstance(given, str)
+        values[name] = values_of(name, given, hints[name]) if written else list(given)
         require(bool(values[name]), name, values[name], "at least one value")
     count = math.prod(map(len, values.values()))
     require(count <= MOST, "the grid's number of runs", count, f"at most {MOST}")
@@ -168,7 +156,7 @@ def load_plan(source: str | Path, texts: Sequence[str] = ()) -> Plan:
     Raises:
         HeadwayError: if there is no such plan, it is not one, or the grid does not fit.
     """
-    axes, path = texts_of(texts), Path(source)
+    axes, path = [*map(split, texts)], Path(source)
     if path.suffix == ".py" and callable(plan := getattr(userfile.load(path), "plan", None)):
         returned = userfile.called(path, plan)
         try:
@@ -176,7 +164,8 @@ def load_plan(source: str | Path, texts: Sequence[str] = ()) -> Plan:
         except HeadwayError as error:
             raise HeadwayError(f"{path}: {error}") from None
     if is_file(str(source)) or source in RECIPES:
-        return grid(str(source), axes)
+        base = base_of(str(source))
+        return crossed(base.name, [("", base)], axes)
     if is_there(path / PLAN):
         if axes:
             raise HeadwayError(f"{path} is a sweep's folder: its plan is not crossed with a grid")
@@ -207,7 +196,7 @@ def _bases(returned: Any, axes: Axes) -> list[tuple[str, Base]]:
         called = list(returned)
     else:
         fields = [flat(config) for config in configs]
-        crossed_with = whole_names(Base.of(configs[0]), axes) if len(configs) > 1 else {}
+        crossed_with = whole_names(axes, hints_in(Base.of(configs[0])))
         names = [name for name in varied(fields) if name not in crossed_with]
         called = [name_of(one, [name for name in names if name in one]) for one in fields]
     return list(zip(called, map(Base.of, configs), strict=True))
@@ -220,9 +209,7 @@ def read_plan(folder: Path) -> Plan:
         HeadwayError: if it cannot be read, is of another format, or names a file that the user does
             not trust.
     """
-    file = folder / PLAN
-    found = found_in(PlanFile, read_json(file), str(file))
-    return Plan(found.name, found.runs)
+    return found_in(Plan, read_json(folder / PLAN), str(folder / PLAN))
 
 
 def default_folder(source: str | Path, plan: Plan, texts: Sequence[str] = ()) -> Path:
@@ -232,5 +219,5 @@ def default_folder(source: str | Path, plan: Plan, texts: Sequence[str] = ()) ->
     """
     if is_there(Path(source) / PLAN):
         return Path(source)
-    grid = ",".join(f"{f.rpartition('.')[2]}={v}" for f, v in texts_of(texts).items())
+    grid = ",".join(f"{f.rpartition('.')[2]}={v}" for f, v in map(split, texts))
     return Path("runs") / file_name("-".join(filter(None, (plan.name, grid))))

@@ -13,7 +13,7 @@ from typing import Literal
 from filelock import FileLock
 
 from headway.errors import HeadwayError
-from headway.fields import found_in, said
+from headway.fields import found_in, said, to_json
 from headway.reading import parsed
 from headway.sweeps.engines import Engine
 from headway.sweeps.plan import Plan, default_folder, load_plan, read_plan
@@ -282,7 +282,7 @@ def begin(folder: Path, plan: Plan) -> None:
                 there = Run.open(folder / name).config if begun else known.runs.get(name, config)
                 require_same(folder / name, there, config)
             if is_new or plan.runs.keys() - known.runs.keys():
-                write_json(folder / PLAN, Plan(known.name, known.runs | plan.runs).to_json())
+                write_json(folder / PLAN, to_json(Plan(known.name, known.runs | plan.runs)))
     for task in {type(config.task): config.task for config in plan.runs.values()}.values():
         keep(task)
 

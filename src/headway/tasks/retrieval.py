@@ -78,13 +78,11 @@ class Retrieval(Task):
 
     @property
     def reading(self) -> str:
-        last = f" to a_{self.depth}" if self.depth > 1 else ""
         return (
             f"A pair of tokens is a fact: a_0 a_1 says that a_1 follows a_0. {self.n_chains} chains"
-            " (letters; x is any) are cut into such pairs, shuffled within their block. Questions"
-            f" end the sequence: asked a_0, the model must answer a_1{last}, and so for each"
-            " letter. Symbols are random vectors, new in every sequence, so nothing can be known"
-            " by heart."
+            " (letters; x is any) are cut into such pairs, shuffled within their block. At the"
+            f" end, asked a_0, the model must answer all that follows, up to a_{self.depth}."
+            " Symbols are random vectors, new in every sequence, so nothing can be known by heart."
         )
 
     def flow(self) -> "theory.Flow | None":

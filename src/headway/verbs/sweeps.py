@@ -34,11 +34,11 @@ def sweep(
         gpus_per_run: a run's share of GPUs; by default 1 if its device is cuda.
     """
     from headway import sweeps, terminal
-    from headway.changes import FIELD, carried_lines, sources_in
+    from headway.changes import FIELD, sources_in
 
     plan, fields = next(iter(sources_in(words)), "fast"), [*filter(FIELD.match, words)]
     planned = sweeps.load_plan(plan, fields)
-    note(*carried_lines(planned.carried))
+    note(*planned.notes)
     place = folder or sweeps.default_folder(plan, planned, fields)
     if engine == "ray":
         chosen = sweeps.RayEngine(address, workers, gpus_per_run)

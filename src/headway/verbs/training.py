@@ -101,7 +101,7 @@ def check(words: tuple[str, ...] = (), /) -> None:
     """
     from headway import terminal
     from headway.changes import FIELD, config_asked_for, is_file, recipe_in, sources_in
-    from headway.fields import hints_of, named, read, texts_of
+    from headway.fields import hints_of, values_in
     from headway.tasks import check_task, task_in
     from headway.tasks.checking import undeclared
     from headway.training import RECIPES
@@ -119,9 +119,9 @@ def check(words: tuple[str, ...] = (), /) -> None:
     else:
         task = task_in(sources[0])
         if not undeclared(task):
-            hints, texts = hints_of(task), texts_of(filter(FIELD.match, words))
-            given = {named(name.removeprefix("task."), hints): texts[name] for name in texts}
-            task = task(**{name: read(name, text, hints[name]) for name, text in given.items()})
+            hints = {f"task.{name}": hint for name, hint in hints_of(task).items()}
+            given = values_in(filter(FIELD.match, words), hints)
+            task = task(**{name.removeprefix("task."): value for name, value in given.items()})
     findings = check_task(task)
     for finding in findings:
         print(f"{'doubt' if finding.doubt else 'error'}  {finding}")

@@ -47,7 +47,7 @@ def headway(subject: Subject, budget: int) -> Answer:
     model, task, batch = subject.model, subject.task, subject.batch
     count = len(batch.inputs)
     bench = Bench(model, task, batch, ends=(DRAFT,))
-    sample = Sample(bench, count)
+    sample = Sample(bench)
     sample.require_learnt(THRESHOLD)
     circuit = sample.search(THRESHOLD)
     fresh = Bench(model, task, held_out(task, count, 0, "cpu", "certificate"))
