@@ -22,7 +22,7 @@ CAPS = {
     "src/headway/verbs": 780,
     "src/headway_experiments": 10990,
     "benchmarks": 1500,
-    "tests": 25290,
+    "tests": 25170,
     "web/src": 2300,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-import headway
-from commands import headway as program
-from commands import python, refused, refusing
-from headway import cli
+from commands import headway, python, refused, refusing
+from headway import cli, emergence, tapped
 from headway.changes import annotations, changed, config_asked_for
 from headway.cli import Parser, uses
 from headway.training import fast
@@ -63,7 +61,7 @@ EVERY = (*cli.VERBS, *cli.added_verbs())
 
 
 def test_help_lists_the_verbs(tmp_path):
-    shown = program(cwd=tmp_path)
+    shown = headway(cwd=tmp_path)
     assert shown.returncode == 0
     for verb in cli.VERBS:
         assert f"\n  {verb}" in shown.stdout
@@ -190,16 +188,16 @@ def test_a_folder_is_no_file_to_write(tmp_path, monkeypatch):
 
 
 def test_bad_input_ends_the_program_too(tmp_path):
-    shown = program("dance", cwd=tmp_path)
+    shown = headway("dance", cwd=tmp_path)
     assert (shown.returncode, shown.stdout) == (2, "")
     assert shown.stderr.startswith("headway: verb = 'dance'")
 
 
 def test_what_python_is_given_is_looked_at_without_a_type_checker_too():
     with refusing("module = 3 is not allowed: it must be a torch.nn.Module"):
-        inspect.unwrap(headway.tapped)(3)
+        inspect.unwrap(tapped)(3)
     with refusing("circuit = None is not allowed: it must be a Circuit, or what"):
-        inspect.unwrap(headway.emergence)("x", None)
+        inspect.unwrap(emergence)("x", None)
 
 
 def test_the_fields_of_a_recipe_are_listed(capsys, monkeypatch):

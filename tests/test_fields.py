@@ -1,12 +1,13 @@
-"""Fields of configs: what annotations allow, in words, and configs as JSON."""
+"""Fields of configs: what annotations allow, in words; values as text, and configs as JSON."""
 
 import json
 import math
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import pytest
-from annotated_types import Ge, Gt, Le, Lt, MultipleOf
+from annotated_types import Ge, Le, MultipleOf
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,10 +19,13 @@ from headway.fields import (
     Positive,
     Share,
     check,
-    described,
     from_json,
     hints_of,
+    named,
+    read,
+    said,
     to_json,
+    values_of,
 )
 
 Order = Literal["up", "down"]
@@ -104,18 +108,129 @@ def test_json_must_have_every_field():
         from_json(Config, [], "model.")
 
 
+PAIR = tuple[float, float]
+SOME = tuple[int, ...]
+
+
 @pytest.mark.parametrize(
-    ("hint", "words"),
+    ("text", "hint", "value"),
     [
-        (int, "a whole number"),
-        (float | None, "a number or none"),
-        (Annotated[int, Ge(3), Lt(9)], "a whole number of at least 3 and below 9"),
-        (Annotated[float, Gt(1)], "a number above 1"),
-        (tuple[int, ...] | None, "numbers or none"),
-        (tuple[float, float], "2 numbers"),
-        (Order, "one of up, down"),
-        (bytes, "a bytes"),
+        ("7", int, 7),
+        ("-7", int, -7),
+        ("7", float, 7.0),
+        ("1e-3", Positive, 0.001),
+        ("7", str, "7"),
+        ("true", bool, True),
+        ("False", bool, False),
+        ("true", str, "true"),
+        ("none", int | None, None),
+        ("none", str | None, None),
+        ("none", Literal["none", "some"], "none"),
+        ("shallow-first", Literal["deep-first", "shallow-first"], "shallow-first"),
+        ("cuda:0", str, "cuda:0"),
+        ("1,2", Path, Path("1,2")),
+        ("W_O.1 > W_K, 2", str | None, "W_O.1 > W_K, 2"),
+        ("1,2,4", SOME, (1, 2, 4)),
+        ("1:2:4", SOME, (1, 2, 4)),
+        ("1..4", SOME, (1, 2, 3, 4)),
+        ("1, 3..5", SOME, (1, 3, 4, 5)),
+        ("3", SOME, (3,)),
+        ("0.9,1", PAIR, (0.9, 1.0)),
+        ("a,b", tuple[str, ...], ("a", "b")),
+        ("1,2", SOME | None, (1, 2)),
+        ("none", SOME | None, None),
+        ("3", Any, 3),
+        ("x", Any, "x"),
     ],
 )
-def test_annotations_in_words(hint, words):
-    assert described(hint) == words
+def test_one_value_is_read_as_the_annotation_says(text, hint, value):
+    found = read("x", text, hint)
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint", "values"),
+    [
+        ("0..3", int, [0, 1, 2, 3]),
+        ("-1..1", int, [-1, 0, 1]),
+        ("7", int, [7]),
+        ("1..2, 9", int, [1, 2, 9]),
+        ("none,8", int | None, [None, 8]),
+        ("1..2,none", int | None, [1, 2, None]),
+        ("true,FALSE", bool, [True, False]),
+        ("gelu,relu", Literal["gelu", "relu"], ["gelu", "relu"]),
+        ("1e-3,2", Positive, [0.001, 2.0]),
+        ("0..1", float, [0.0, 1.0]),
+        ("0.9:0.95,0.8:0.9", PAIR, [(0.9, 0.95), (0.8, 0.9)]),
+        ("1:2,1:2:4", SOME, [(1, 2), (1, 2, 4)]),
+        ("1..2", SOME, [(1,), (2,)]),
+    ],
+)
+def test_several_values_are_read_where_there_may_be_several(text, hint, values):
+    found = values_of("x", text, hint)
+    assert found == values
+    assert list(map(type, found)) == list(map(type, values))
+
+
+@pytest.mark.parametrize(
+    ("text", "hint", "complaint"),
+    [
+        ("x", int, "x = 'x' is not allowed: it must be a whole number; several are written 1,2,4"),
+        ("1.5", int, "x = 1.5 is not allowed: it must be a whole number"),
+        ("0", AtLeastOne, "x = 0 is not allowed: it must be a whole number of at least 1"),
+        ("0..2", AtLeastOne, "x = 0 is not allowed: it must be a whole number of at least 1"),
+        ("1,,2", int, "x = '' is not allowed"),
+        ("8..1", int, "x = '8..1' is not allowed: it must be a range from low to high"),
+        ("0..1000000", int, "of at most 100000 numbers"),
+        ("none", int, "x = 'none' is not allowed"),
+        ("all", int | None, "it must be a whole number or none"),
+        ("1", bool, "it must be true or false"),
+        ("tanh", Literal["gelu", "relu"], "it must be one of gelu, relu"),
+        ("1..2", Literal["gelu", "relu"], "it must be one of gelu, relu"),
+        ("fast", float, "it must be a number"),
+        ("nan", Positive, "x = nan is not allowed: it must be a number above 0 and below 1e"),
+        ("0.9", PAIR, "it must be 2 numbers"),
+        ("0.9:x", PAIR, "it must be 2 numbers"),
+    ],
+)
+def test_a_value_that_is_none_is_named(text, hint, complaint):
+    with refusing(complaint):
+        values_of("x", text, hint)
+
+
+@given(st.lists(st.one_of(st.integers(), st.floats(allow_nan=False), st.none()), min_size=1))
+def test_what_is_said_is_read_back(values):
+    assert values_of("x", ",".join(map(said, values)), int | float | None) == values
+
+
+FIELDS = ["task.depth", "task.order", "model.n_heads", "model.n_layers", "run.order", "seed"]
+
+
+@pytest.mark.parametrize(
+    ("name", "whole"),
+    [
+        ("seed", "seed"),
+        ("task.depth", "task.depth"),
+        ("depth", "task.depth"),
+        ("n_heads", "model.n_heads"),
+    ],
+)
+def test_a_field_may_be_named_by_its_last_part(name, whole):
+    assert named(name, FIELDS) == whole
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("order", "order is the name of several fields: write task.order or run.order"),
+        ("n_head", "n_head is not a field: did you mean model.n_heads?"),
+        ("task.n_heads", "task.n_heads is not a field: did you mean model.n_heads?"),
+        ("model.n-layers", "did you mean model.n_layers"),
+        ("model.zzz", "model.zzz is not a field: those of model are model.n_heads, model.n_layers"),
+        ("zzz", "zzz is not a field: there are task.*, model.*, run.*, seed"),
+    ],
+)
+def test_a_field_that_is_none_is_told_with_the_nearest(name, complaint):
+    with refusing(complaint):
+        named(name, FIELDS)

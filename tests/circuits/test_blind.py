@@ -97,7 +97,7 @@ class Induction(torch.nn.Module):
         )
 
 
-@pytest.mark.parametrize("scores", [(40.0, 0.0), (6.0, 1.0), (5.0, 1.0)])
+@pytest.mark.parametrize("scores", [(40.0, 0.0), (5.0, 1.0)])
 def test_a_head_that_only_heads_above_need_is_read_however_noisy(scores):
     sample = Symbols().sample(64, torch.Generator().manual_seed(0))
     circuit = read(Bench(Induction(*scores), Symbols(), sample))

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from headway.circuits import discover
+from headway.circuits import discover, verdicts
+from headway.models import Tappable
 from headway.relations.paths import AttentionPath
 from headway_experiments.arena import compiled, planted
-from known_circuits import true_circuit
+from known_circuits import Foreign, true_circuit
 
 
 @pytest.fixture(scope="module")
@@ -42,23 +43,11 @@ def test_two_paths_too_many_can_be_dropped_together(known):
 
 
 def test_a_spare_head_is_a_back_up():
-    known = next(
-        one
-        for one in map(planted, range(200))
-        if any(
-            len(a) == len(b) == 1 and next(iter(a)).relation == next(iter(b)).relation
-            for a, b in one.alternatives
-        )
-    )
+    known = planted(19)
     found = discover(known.model, known.task, sequences=32, trials=False)
-    pairs = {(b.first, b.second) for b in found.evidence.backups}
-    spare = [
-        {next(iter(a)), next(iter(b))}
-        for a, b in known.alternatives
-        if len(a) == len(b) == 1 and next(iter(a)).relation == next(iter(b)).relation
-    ]
-    assert all({a, b} in spare for a, b in pairs)
-    assert pairs
+    pairs = [{b.first, b.second} for b in found.evidence.backups]
+    (spare,) = ({*a, *b} for a, b in known.alternatives if len(a) == len(b) == 1)
+    assert pairs == [spare]
 
 
 def test_the_findings_do_not_depend_on_the_workers(known):
@@ -78,3 +67,24 @@ def test_an_interrupted_search_ends_soon():
         discover(known.model, known.task, sequences=4096)
     timer.join()
     assert time.perf_counter() - started < 20
+
+
+def held(found):
+    return [one.holds for one in verdicts(found)]
+
+
+@pytest.mark.parametrize(
+    ("make", "seed"), [(compiled, 2), pytest.param(planted, 3, marks=pytest.mark.slow)]
+)
+def test_a_foreign_model_is_discovered_and_certified_alike(make, seed):
+    known = make(seed)
+    foreign = Foreign(known.model)
+    assert isinstance(foreign, Tappable)
+    how = {"sequences": 32, "trials": False}
+    own, other = (discover(model, known.task, **how) for model in (known.model, foreign))
+    assert other.circuit == own.circuit
+    assert other.replaced_loss == pytest.approx(own.replaced_loss, abs=1e-5)
+    assert set(known.required) <= set(other.circuit.paths)
+    assert other.faithful
+    assert held(other) == held(own)
+    assert other.evidence.minimum == own.evidence.minimum

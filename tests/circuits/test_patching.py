@@ -9,6 +9,7 @@ from headway.models import Transformer, TransformerConfig, tapped
 from headway.relations.paths import AttentionPath
 from headway.tasks import Batch, Hops, Retrieval
 from headway_experiments.arena import compiled
+from random_models import moved
 
 
 def pair(task, count=16, seed=0):
@@ -21,15 +22,9 @@ SHORT = (Retrieval(depth=2, n_chains=2), *pair(Retrieval(depth=2, n_chains=2)))
 
 
 def build(task, seed=0, **shape):
-    """A model in which no weight is left at a plain 0 or 1."""
     config = TransformerConfig(n_layers=2, d_model=12, n_heads=2, **shape)
     sizes = (task.d_input, task.d_target, task.length, task.n_read, seed, task.vocabulary)
-    model = Transformer(config, *sizes)
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for weight in model.parameters():
-            weight += 0.3 * torch.randn(weight.shape, generator=generator)
-    return model
+    return moved(Transformer(config, *sizes), seed)
 
 
 def in_double(batch):
@@ -111,7 +106,9 @@ def test_a_residual_stream_is_put_where_its_role_stands():
     torch.testing.assert_close(patch(model, task, clean, corrupted, Residual("s2", 0)), expected)
 
 
-@pytest.mark.parametrize("construction", ["doubling", "sequential"])
+@pytest.mark.parametrize(
+    "construction", ["doubling", pytest.param("sequential", marks=pytest.mark.slow)]
+)
 def test_of_all_paths_those_of_the_compiled_circuit_have_an_effect(construction):
     known = compiled(3, construction)
     clean, corrupted = pair(known.task, 16)

@@ -92,7 +92,7 @@ class Window(nn.Module):
         return 40 * right * (others | last)[:, None, None].float()
 
 
-@pytest.mark.parametrize("n_heads", [2, 3])
+@pytest.mark.parametrize("n_heads", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_heads_that_were_made_idle_come_back(n_heads):
     task, model = First4(), Window(n_heads)
     found = discover(model, task, trials=False, sequences=16)

@@ -1,5 +1,7 @@
 """Evaluations by Inspect AI in this process, with a model that a test makes up."""
 
+import gc
+
 import pytest
 from inspect_ai import eval as evaluate
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
@@ -7,10 +9,7 @@ from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from headway.language import questions
 
 KINDS = ("ResourceWarning", "DeprecationWarning")
-QUIET = [
-    *(pytest.mark.filterwarnings(f"ignore::{kind}") for kind in KINDS),
-    pytest.mark.usefixtures("collected"),
-]
+QUIET = [pytest.mark.filterwarnings(f"ignore::{kind}") for kind in KINDS]
 """Inspect leaves streams to the garbage collector and uses what is deprecated: not our errors."""
 
 
@@ -46,7 +45,15 @@ def run(name, mock, log_dir, cache=False, epochs=1, **parameters):
     model = get_model("mockllm/model", custom_outputs=mock, memoize=False)
     options = {"log_dir": str(log_dir), "display": "none", "epochs": epochs}
     options |= {"cache": True} if cache else {}
-    (log,) = evaluate(f"headway/{name}", model=model, task_args=parameters, **options)
+    return logged(f"headway/{name}", model=model, task_args=parameters, **options)
+
+
+def logged(task, **options):
+    """The log of an evaluation, after which no stream is left to warn of."""
+    try:
+        (log,) = evaluate(task, **options)
+    finally:
+        gc.collect()
     return log
 
 

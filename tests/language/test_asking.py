@@ -4,6 +4,7 @@ import json
 import math
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -16,7 +17,9 @@ from headway import cli
 from headway.errors import HeadwayError
 from headway.intervals import wilson
 from headway.language import (
+    FORMULATIONS,
     Asked,
+    Cell,
     LocalModel,
     answered,
     ask_local,
@@ -49,23 +52,23 @@ def test_the_probabilities_are_those_of_whole_texts(folder, form, name):
 
 
 def test_exact_expectation_is_what_the_protocol_comes_to(model):
-    """5 000 draws of each of four questions: of those that are acceptable, as many are right as
+    """2 500 draws of each of four questions: of those that are acceptable, as many are right as
     expected, and as many are acceptable as are expected to be."""
     kept = right = expected_right = expected_kept = 0.0
     for seed in range(4):
         (question,) = questions("equations", 2, count=1, seed=seed)
         _, ended = model.answers(question)
-        drawn = model.sample(question, 5_000, torch.Generator().manual_seed(seed))
+        drawn = model.sample(question, 2_500, torch.Generator().manual_seed(seed))
         acceptable = [text for text in drawn if text in question.acceptable]
         kept += len(acceptable)
         right += acceptable.count(question.correct)
         expected_right += len(acceptable) * expected(ended)[question.rank]
-        expected_kept += 5_000 * math.exp(torch.tensor(ended).logsumexp(0).item())
+        expected_kept += 2_500 * math.exp(torch.tensor(ended).logsumexp(0).item())
     low, high = wilson(right, int(kept))
     assert low <= expected_right / kept <= high
     assert high - low < 0.05
-    low, high = wilson(kept, 20_000)
-    assert low <= expected_kept / 20_000 <= high
+    low, high = wilson(kept, 10_000)
+    assert low <= expected_kept / 10_000 <= high
 
 
 def asked(folder, **more):
@@ -288,3 +291,35 @@ def test_a_tokenizer_that_lacks_words_is_one_line(tmp_path, known):
     complaint = refused("ask", "--model", tmp_path, "--n", "1", "--folder", tmp_path / "out")
     assert re.search(r"the tokenizer of .* cannot read '(a is 1|\w = )", complaint)
     assert not (tmp_path / "out").exists()
+
+
+ROOT = Path(__file__).parents[2]
+RESULTS = sorted((ROOT / "results" / "language_models").glob("*.json"))
+
+
+def first_look_up(cell):
+    """What the page says of a cell of depth 1: the share that is right by argmax, and guessing."""
+    low, high = cell["intervals"]["argmax"]
+    return f"{cell['argmax']:.2f} ({low:.2f}–{high:.2f})", f"{cell['chance']:.2f}"
+
+
+@pytest.fixture(params=RESULTS, ids=lambda path: path.stem)
+def result(request):
+    return json.loads(request.param.read_text())
+
+
+def test_the_page_has_what_one_look_up_gives(result):
+    page = (ROOT / "docs" / "language-models.md").read_text(encoding="utf-8")
+    cells = [cell for cell in result["cells"] if cell["depth"] == 1]
+    assert {cell["formulation"] for cell in cells} == set(FORMULATIONS)
+    for cell in cells:
+        (row,) = re.findall(rf"^\| {cell['formulation']} \| [01]\.\d.*", page, re.MULTILINE)
+        assert all(part in row for part in first_look_up(cell))
+
+
+def test_intervals_and_chance_are_those_of_the_counts(result):
+    for told in result["cells"]:
+        fields = {name: value for name, value in told.items() if name != "intervals"}
+        cell = Cell(**fields)
+        assert json.loads(json.dumps(cell.to_json())) == told
+        assert told["chance"] == 1 / FORMULATIONS[cell.formulation].answers(cell.chains)

@@ -10,8 +10,7 @@ import pytest
 
 pytest.importorskip("inspect_ai", reason="needs the extra `llm`")
 
-from inspect_ai import eval as evaluate
-from inspecting import QUIET, asked, metrics
+from inspecting import QUIET, asked, logged, metrics
 
 pytestmark = QUIET
 
@@ -65,7 +64,7 @@ def completion(text):
 
 def run(address, log_dir, n):
     """The address is named, because Inspect keeps the models of a process by name and address."""
-    (log,) = evaluate(
+    return logged(
         "headway/equations",
         model="openai-api/test/model",
         model_base_url=address,
@@ -74,7 +73,6 @@ def run(address, log_dir, n):
         log_dir=str(log_dir),
         display="none",
     )
-    return log
 
 
 def numbered(log):

@@ -2,27 +2,14 @@ import sys
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from random_models import D_INPUT, LENGTH, build, random_inputs
 
 from headway.errors import HeadwayError
 from headway.models import TransformerConfig
 from headway.models.export import to_transformer_lens
+from random_models import D_INPUT, LENGTH, build, configs, quick, random_inputs, seeds
 
-quick = settings(max_examples=25, deadline=None)
-seeds = st.integers(0, 2**31)
-configs = st.builds(
-    TransformerConfig,
-    n_layers=st.integers(1, 3),
-    d_model=st.sampled_from([4, D_INPUT, 12]),
-    n_heads=st.sampled_from([1, 2]),
-    d_head=st.sampled_from([None, 1, 5]),
-    d_mlp=st.sampled_from([None, 0, 5]),
-    act_fn=st.sampled_from(["gelu", "relu"]),
-    causal=st.booleans(),
-    positions=st.sampled_from(["learned", "none"]),
-)
 close = {"rtol": 0.0, "atol": 1e-5}
 
 
@@ -35,7 +22,7 @@ def test_without_transformer_lens_one_line_says_what_to_install(monkeypatch):
 
 
 @pytest.mark.lens
-@given(config=configs, seed=seeds, tokens=st.booleans())
+@given(config=configs(), seed=seeds, tokens=st.booleans())
 @quick
 def test_a_cache_holds_what_that_of_transformer_lens_holds(config, seed, tokens):
     model, inputs = build(config, seed, tokens), random_inputs(seed, tokens=tokens)

@@ -1,27 +1,16 @@
 import pytest
-import random_models
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from random_models import D_TARGET, LENGTH, N_READ
 
+import random_models
 from headway.errors import HeadwayError
-from headway.models import TransformerConfig
+from headway.models import Transformer, TransformerConfig, accuracy_lens, logit_lens, loss_lens
+from headway.tasks import Hops
+from random_models import D_TARGET, LENGTH, N_READ, configs, quick, seeds
 
-quick = settings(max_examples=25, deadline=None)
-seeds = st.integers(0, 2**31)
-configs = st.builds(
-    TransformerConfig,
-    n_layers=st.integers(1, 3),
-    d_model=st.sampled_from([4, 8]),
-    n_heads=st.sampled_from([1, 2]),
-    d_head=st.sampled_from([None, 3]),
-    d_mlp=st.sampled_from([None, 0, 5]),
-    act_fn=st.sampled_from(["gelu", "relu"]),
-    causal=st.booleans(),
-    norm=st.sampled_from(["pre", "none"]),
-    attention=st.sampled_from(["softmax", "linear"]),
-    positions=st.sampled_from(["learned", "none"]),
+shapes = configs(
+    norm=st.sampled_from(["pre", "none"]), attention=st.sampled_from(["softmax", "linear"])
 )
 two = TransformerConfig(n_layers=2, d_model=8, n_heads=2, d_mlp=10)
 
@@ -59,7 +48,7 @@ def test_names_and_shapes_are_those_of_transformer_lens():
     assert outputs.shape == (2, N_READ, D_TARGET)
 
 
-@given(config=configs, tokens=st.booleans(), seed=seeds)
+@given(config=shapes, tokens=st.booleans(), seed=seeds)
 @quick
 def test_what_is_kept_adds_up_to_the_outputs(config, tokens, seed):
     model, inputs = build(config, tokens, seed), draw(tokens, seed)
@@ -168,7 +157,7 @@ def test_an_unknown_name_is_told_what_is_near(key, told):
     assert cache.get(key) is None
 
 
-@given(config=configs, seed=seeds, data=st.data())
+@given(config=shapes, seed=seeds, data=st.data())
 @quick
 def test_an_edited_pattern_does_what_the_tap_does(config, seed, data):
     model, inputs = build(config, seed=seed), draw(seed=seed)
@@ -236,3 +225,30 @@ def test_gradients_flow_through_a_cache():
     nudged = model.run_with_hooks(inputs, [(("pattern", 0), lambda x, _: x + step)])
     change = nudged.square().sum() - outputs.square().sum()
     torch.testing.assert_close(change, (of_pattern * step).sum(), rtol=1e-3, atol=1e-9)
+
+
+def test_every_layer_is_read_as_if_it_were_the_last():
+    task = Hops(asked=(1, 2), n_places=12)
+    shape = TransformerConfig(n_layers=3, d_model=16, n_heads=2, init="fan_in")
+    sizes = (task.d_input, task.d_target, task.length, task.n_read)
+    model = Transformer(shape, *sizes, vocabulary=task.vocabulary)
+    batch = task.sample(8, torch.Generator().manual_seed(0))
+    whole = list(model.blocks)
+    told, losses = logit_lens(model, batch.inputs), loss_lens(model, task, batch)
+    right = accuracy_lens(model, task, batch)
+    assert told.shape == (3, 8, task.n_read, task.vocabulary)
+    assert losses.shape == right.shape == (3, 2)
+    for layer in range(3):
+        model.blocks = torch.nn.ModuleList(whole[: layer + 1])
+        torch.testing.assert_close(told[layer], model(batch.inputs))
+        each = torch.nn.functional.cross_entropy(
+            told[layer].flatten(0, 1).repeat_interleave(2, 0),
+            batch.targets.flatten(),
+            reduction="none",
+        ).unflatten(0, (8, task.n_read, 2))
+        asked = batch.targets >= 0
+        for hop in (0, 1):
+            torch.testing.assert_close(losses[layer, hop], each[..., hop][asked[..., hop]].mean())
+            said = told[layer].argmax(-1)[asked[..., hop]]
+            wanted = batch.targets[..., hop][asked[..., hop]]
+            torch.testing.assert_close(right[layer, hop], (said == wanted).float().mean())

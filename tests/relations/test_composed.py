@@ -2,9 +2,12 @@
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
 from headway.relations import Composed
+from headway.relations.paths import AttentionPath, Relation
 
 TOKENS = torch.tensor([[5, 3, 9, 3, 7, 5]])
 
@@ -90,3 +93,45 @@ def test_relations_that_differ_only_where_nothing_matters_are_one():
     matters = (tokens != 9)[..., None]
     assert "latest other token" in Composed(tokens).vocabulary(0)
     assert "latest other token" not in Composed(tokens).vocabulary(0, matters)
+
+
+numbers = st.integers(0, 99)
+roles = st.sampled_from(["s0", "s12", "ax.a", "EOS", "subject", "last place"])
+relations = st.one_of(
+    st.builds(Relation.between, roles, roles),
+    st.sampled_from(["previous token", "find^2", "s0←s2 (other chains)", "y_1"]).map(Relation),
+)
+
+
+@given(numbers, numbers, relations)
+def test_a_path_is_read_as_it_is_written(layer, head, relation):
+    path = AttentionPath(layer, head, relation)
+    assert str(path) == f"L{layer}.H{head} {relation}"
+    assert AttentionPath.parse(str(path)) == path == (layer, head, str(relation))
+    assert isinstance(AttentionPath.parse(str(path)).relation, Relation)
+    assert path.at == (layer, head)
+
+
+@given(roles, roles)
+def test_a_relation_between_roles_knows_its_ends(query, key):
+    relation = Relation.between(query, key)
+    assert relation == f"{query}←{key}"
+    assert relation.ends == (query, key) == (relation.query, relation.key)
+
+
+def test_paths_are_sorted_as_information_flows():
+    said = ["L10.H0 s0←s2", "L2.H1 s0←s2", "L2.H0 s4←s3", "L2.H0 s2←s1"]
+    ranked = sorted(map(AttentionPath.parse, said))
+    assert list(map(str, ranked)) == ["L2.H0 s2←s1", "L2.H0 s4←s3", "L2.H1 s0←s2", "L10.H0 s0←s2"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "L1.H0", "L1.H0 ", "1.0 s0←s2", "L1.H0s0←s2", "L-1.H0 s0←s2", "l1.h0 s0←s2"),
+        *("L1.H0 s0←s2\nL2.H0 s0←s2", "L1234567.H0 s0←s2", ("L1.H0 s0←s2",), None, 3),
+    ],
+)
+def test_what_is_no_path_is_refused(text):
+    with pytest.raises(HeadwayError, match=r"path = .* must be written as L1\.H0 s0←s2"):
+        AttentionPath.parse(text)

@@ -90,7 +90,7 @@ class Induction(torch.nn.Module):
 
 
 def test_the_induction_circuit_is_found_where_nobody_named_a_relation():
-    found = discover(Induction(), Latest(), trials=False, ablation="mean")
+    found = discover(Induction(), Latest(), trials=False, ablation="mean", sequences=16)
     assert found.faithful
     paths = {str(path) for path in found.circuit.paths}
     assert paths == {"L0.H0 previous token", "L1.H0 after latest same token"}

@@ -1,12 +1,16 @@
+import json
+import pathlib
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headway.circuits import Circuit
 from headway.errors import HeadwayError
 from headway.relations.paths import AttentionPath
 from headway.tasks import Conditional, Retrieval
-from headway.theory import closed_form, facts_flow, hop_flow, retrieval_flow
+from headway.theory import closed_form, facts_flow, fewest_paths, hop_flow, retrieval_flow
 
 ORDERS = ["deep-first", "shallow-first"]
 
@@ -141,3 +145,31 @@ def test_without_copies_no_number_of_layers_can_answer():
             assert "x_2" not in flow.holdings(4, causal)[-1]["s0"]
             rotated = Retrieval(depth=depth, copies="rotated").flow()
             assert rotated.minimum_layers(causal) == closed_form(depth, causal)
+
+
+RESULTS = pathlib.Path(__file__).parents[2] / "results"
+
+
+def circuits(file):
+    for result in json.loads((RESULTS / file).read_text())["results"]:
+        yield Circuit.from_json(result["circuit"]).paths
+
+
+@pytest.mark.parametrize(
+    ("file", "broken", "paths", "jumping"),
+    [
+        ("fast_recipe_mixture.json", [], (7, 12), 3),
+        ("fast_recipe_full_depth.json", [(AttentionPath.of(2, 0, "s0←s6"),)], (7, 14), 10),
+    ],
+)
+def test_they_respect_the_flow_but_for_one_path(file, broken, paths, jumping):
+    flow, found = retrieval_flow(3), list(circuits(file))
+    along = [flow.along(own, causal=True) for own in found]
+    assert len(found) == 10
+    assert all(flow.goal in one.stages[-1]["s0"] for one in along)
+    assert [one.broken for one in along if one.broken] == broken
+    assert (min(map(len, found)), max(map(len, found))) == paths
+    assert fewest_paths(3) == 6
+    # docs/experiments/recipes.md: in how many the query looks two facts ahead, or further
+    far = {"s0←s4", "s0←s5", "s0←s6"}
+    assert sum(any(path.relation in far for path in own) for own in found) == jumping

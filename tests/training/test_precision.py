@@ -1,12 +1,16 @@
-"""Precision: of the matrix products only, and close to float32."""
+"""Precision of the matrix products, and with what a run computes."""
+
+from dataclasses import replace
 
 import pytest
 import torch
 
+from headway.errors import HeadwayError
 from headway.models.transformer import Attention
+from headway.training import Run, environment, optimisers, train
 from headway.training import environment as precisions
-from headway.training import optimisers, train
 from headway.training.files import read_tensors
+from headway.training.run import flushes_subnormals, require_device
 
 
 def products(monkeypatch) -> set[torch.dtype]:
@@ -67,3 +71,59 @@ def test_auto_is_bfloat16_where_it_is_quicker(tiny, with_training, tmp_path, mon
     assert all(ours["val_loss"] == theirs["val_loss"] for ours, theirs in pairs)
     (told,) = run.read("environment.json")
     assert told["precision"] == name
+
+
+@pytest.mark.parametrize(
+    ("vendor", "flags", "quicker"),
+    [
+        ("AuthenticAMD", "fpu avx512f avx512_bf16 sse", True),
+        ("GenuineIntel", "fpu avx512f avx512_bf16 sse", False),
+        ("GenuineIntel", "fpu avx512_bf16 amx_bf16 amx_tile", True),
+        ("", "fp asimd bf16 i8mm", True),
+        ("AuthenticAMD", "fpu avx512f avx512bw", False),
+        ("", "", False),
+    ],
+)
+def test_whether_bfloat16_is_quicker_is_read_from_the_processor(
+    monkeypatch, vendor, flags, quicker
+):
+    monkeypatch.setattr(environment, "_cpuinfo", lambda *of: vendor if "vendor_id" in of else flags)
+    assert environment.multiplies_bfloat16.__wrapped__() is quicker
+
+
+def test_computing_takes_subnormal_numbers_for_zero(tiny, tmp_path):
+    weights = torch.ones(4, 4, requires_grad=True)
+
+    def gradient(scale):
+        (found,) = torch.autograd.grad((weights @ torch.full((4, 4), scale)).sum(), weights)
+        return found.max().item()
+
+    run = Run.create(tmp_path / "run", tiny)
+    assert gradient(2.0**-130) == 2.0**-128
+    with run.computing():
+        assert gradient(2.0**-130) == 0
+        assert gradient(2.0**-120) == 2.0**-118
+        with run.computing():
+            assert flushes_subnormals()
+        assert flushes_subnormals()
+    assert gradient(2.0**-130) == 2.0**-128
+
+
+def test_computing_takes_the_threads_of_the_config(tiny, tmp_path):
+    run = Run.create(tmp_path / "run", replace(tiny, threads=2))
+    assert run.read("environment.json")[0]["threads"] == 2
+    before = torch.get_num_threads()
+    with run.computing():
+        assert torch.get_num_threads() == 2
+    assert torch.get_num_threads() == before
+
+
+def test_a_run_of_a_device_that_is_not_here_is_studied_on_the_cpu(tiny, tmp_path):
+    run = Run.create(tmp_path / "run", replace(tiny, device="cuda:99"))
+    assert run.device == "cpu"
+    run.save_checkpoint(0, run.new_model().state_dict())
+    batch = run.task.sample(2, torch.Generator().manual_seed(0))
+    assert run.model()(batch.inputs).device.type == "cpu"
+    with pytest.raises(HeadwayError, match=r"^device = 'cuda:99' is not allowed: .* here \(.+\)$"):
+        require_device("cuda:99")
+    require_device("cpu")

@@ -6,7 +6,7 @@ import torch
 from headway.circuits import AttentionPath, discover
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import Retrieval
-from headway_experiments.arena import compiled, planted
+from headway_experiments.arena import compiled
 from headway_experiments.arena.case import Known
 from headway_experiments.arena.methods import METHODS, eap
 from headway_experiments.arena.scoring import score
@@ -43,7 +43,7 @@ def test_the_induction_circuit_is_found(name):
 
 
 def test_the_search_is_that_of_discover():
-    known = planted(7)
+    known = compiled(2)
     subject = Subject(known, 32)
     found = discover(known.model, known.task, sequences=32, trials=False)
     assert METHODS["headway"](subject, 1).chosen == set(found.circuit.paths)

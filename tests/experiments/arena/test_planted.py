@@ -8,7 +8,7 @@ from headway.errors import HeadwayError
 from headway.models import Transformer
 from headway_experiments.arena import planted
 
-SEEDS = range(10)
+SEEDS = range(5)
 each = pytest.mark.parametrize("seed", SEEDS)
 
 

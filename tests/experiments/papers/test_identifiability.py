@@ -53,6 +53,7 @@ def test_shares_are_of_models_that_have_a_circuit(found):
     assert shares(found, "heads")["all"]["mean"] == (1, 2)
 
 
-def test_a_model_set_by_hand_has_one_circuit_of_one_hop():
+def test_a_model_set_by_hand_has_one_circuit_of_one_hop(monkeypatch):
+    monkeypatch.setattr(module, "ABLATIONS", ("own", "mean"))
     for found in built("by hand,doubling D=1").values():
         assert found == {"circuits": [["L0.H0 s2←s1", "L1.H0 s0←s2"]], "complete": True}

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from headway.models import Transformer, TransformerConfig
 from headway.relations.paths import AttentionPath
 from headway.tasks import IGNORE_INDEX
 from headway.training import train
@@ -14,6 +15,16 @@ from headway_experiments.reading import by_run
 from headway_experiments.talk import induction, noise, three_steps
 from headway_experiments.talk import noise as measures
 from headway_experiments.talk.measures import bigrams, probes
+from headway_experiments.talk.measures.bigrams import settled
+from headway_experiments.talk.measures.probes import (
+    OUTPUT,
+    PREVIOUS,
+    PROBES,
+    TRIGGER,
+    chances,
+    recalled,
+)
+from headway_experiments.tasks import Bigrams
 
 
 def short(config, **training):
@@ -56,8 +67,13 @@ def test_margins_add_up_to_the_logits(noisy):
     assert none == pytest.approx(0, abs=1e-6)
 
 
-def test_a_fraction_of_nothing_is_a_model_without_its_last_mlp(noisy):
-    found = measures.by_fraction(noisy)
+@pytest.fixture(scope="module")
+def fractions(noisy):
+    return measures.by_fraction(noisy)
+
+
+def test_a_fraction_of_nothing_is_a_model_without_its_last_mlp(noisy, fractions):
+    found = fractions
     model, batch = noisy.model(), bigrams.unseen(noisy)
     intact = measures.said(model, noisy.task, batch)
     assert torch.equal(found[1.0].outputs, intact.outputs)
@@ -85,9 +101,8 @@ def test_the_interval_of_a_gain_is_that_of_its_sequences():
     assert high - low == pytest.approx(2 * 1.96 * 0.25 / 20, rel=0.15)
 
 
-def test_noise_is_measured_of_every_run(noisy):
+def test_noise_is_measured_of_every_run(noisy, fractions):
     measured = by_run({"seed=0": noisy}, measures.learning)
-    fractions = measures.by_fraction(noisy)
     gain = fractions[0.1].output - fractions[1.0].output
     assert measured["noisy_gain_0.1"] == {"seed=0": gain}
     one = "seed=0 fraction=0.1"
@@ -108,9 +123,10 @@ def test_noise_is_measured_of_every_run(noisy):
     ],
 )
 def test_the_mlp_is_first_if_it_learns_and_keeps_the_noise(
-    noisy, monkeypatch, mlp, attention, expected
+    noisy, fractions, monkeypatch, mlp, attention, expected
 ):
     monkeypatch.setattr(measures, "histories", lambda _: ([0, 10, 20], mlp, attention))
+    monkeypatch.setattr(measures, "by_fraction", lambda _: fractions)
     measured = by_run({"seed=0": noisy}, measures.learning)
     assert measured["noisy_mlp_first"] == {"seed=0": expected}
 
@@ -193,3 +209,89 @@ def test_three_steps_change_one_weight_each(tmp_path):
             assert bool(value.any()) == (other >= step)
     measured = bigrams.three_steps({"seed=0": run})
     assert all(0 <= values["seed=0"] <= 1 for values in measured.values())
+
+
+D = 96
+TASK = Bigrams(length=24, n_tokens=20, n_triggers=3, asked_at="in-context")
+
+
+def simple(task, seed=0):
+    config = TransformerConfig(
+        n_layers=2, d_model=D, n_heads=1, d_mlp=0, norm="none", init="associative"
+    )
+    model = Transformer(config, 1, task.d_target, task.length, task.n_read, seed, task.vocabulary)
+    return model.requires_grad_(False)
+
+
+def planted(task, sharpness=400.0):
+    """An induction head written by hand, each of its memories a sum of outer products."""
+    model = simple(task)
+    vectors = torch.linalg.qr(torch.randn(D, D, generator=torch.Generator().manual_seed(1)))[0]
+    tokens, places = vectors[:20], vectors[20 : 20 + task.length]
+    told = vectors[44:64]
+    model.embed.weight.copy_(tokens)
+    model.pos_embed.weight.copy_(places)
+    model.unembed.weight.copy_(vectors[64:84])
+    first, second = (block.attn for block in model.layers)
+    for attention, value in ((first, told.T @ tokens), (second, torch.eye(D))):
+        attention.qkv.weight[2 * D :] = value
+        attention.out.weight.copy_(torch.eye(D))
+    first.qkv.weight[D : 2 * D] = sharpness * places[1:].T @ places[:-1]
+    triggers = task.frequent()
+    second.qkv.weight[D : 2 * D] = sharpness * tokens[triggers].T @ told[triggers]
+    second.out.weight.copy_(10 * model.unembed.weight.T @ tokens)
+    return model
+
+
+def test_an_induction_head_written_by_hand_recalls_everything_and_works():
+    task, model = TASK, planted(TASK)
+    assert {name: probe(model, task) for name, probe in PROBES.items()} == dict.fromkeys(PROBES, 1)
+    batch = task.sample(64, torch.Generator().manual_seed(0))
+    # The first position sees itself alone, and takes its own token for the one before it.
+    usual = ~torch.isin(batch.inputs[:, 0], task.frequent())
+    wanted, told = batch.targets[usual, :, 0], model(batch.inputs)[usual].argmax(-1)
+    assert (wanted != IGNORE_INDEX).sum() > 100
+    assert told.eq(wanted)[wanted != IGNORE_INDEX].all()
+
+
+@pytest.mark.parametrize("name", [OUTPUT, TRIGGER, PREVIOUS])
+def test_a_probe_tells_of_one_memory_alone(name):
+    task, model = TASK, planted(TASK)
+    first, second = (block.attn for block in model.layers)
+    weights = {
+        OUTPUT: second.out.weight,
+        TRIGGER: second.qkv.weight[D : 2 * D],
+        PREVIOUS: first.qkv.weight[D : 2 * D],
+    }
+    weights[name].neg_()
+    for other, probe in PROBES.items():
+        assert (probe(model, task) == 1) == (other != name)
+
+
+def test_random_weights_recall_by_chance():
+    task = Bigrams(length=12, n_tokens=12, n_triggers=3)
+    found = {name: [] for name in PROBES}
+    for seed in range(80):
+        model = simple(task, seed)
+        generator = torch.Generator().manual_seed(seed)
+        for block in model.layers:
+            for weight in (block.attn.qkv.weight[D : 2 * D], block.attn.out.weight):
+                weight.normal_(generator=generator)
+        for name, probe in PROBES.items():
+            found[name].append(probe(model, task))
+    for name, expected in chances(task).items():
+        values = torch.tensor(found[name])
+        assert abs(values.mean() - expected) < 5 * values.std() / len(values) ** 0.5
+
+
+def test_the_share_recalled_counts_rows():
+    scores = torch.tensor([[1.0, 0.0], [3.0, 2.0]])
+    assert recalled(scores, torch.tensor([0, 1])) == 0.5
+
+
+def test_a_curve_settles_where_it_rises_for_good():
+    steps = [0, 1, 2, 3, 4]
+    assert settled(steps, [0, 0.9, 0.2, 0.6, 1.0], 0.5) == pytest.approx(2.75)
+    assert settled(steps, [0.0, 0.0, 0.0, 0.0, 1.0], 0.25) == pytest.approx(3.25)
+    assert settled(steps, [1.0, 1.0, 1.0, 1.0, 1.0], 0.5) == 0
+    assert settled(steps, [1.0, 1.0, 1.0, 1.0, 0.4], 0.5) is None

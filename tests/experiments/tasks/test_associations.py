@@ -4,7 +4,6 @@ from collections import Counter
 import pytest
 import torch
 
-from commands import refusing
 from headway_experiments.tasks import Associations
 
 
@@ -60,17 +59,3 @@ def test_references_are_entropies():
     p = [count / 9 for count in Counter(task.classes().tolist()).values()]
     entropy = -sum(x * math.log(x) for x in p)
     assert task.references()["frequencies of classes"] == pytest.approx(entropy)
-
-
-@pytest.mark.parametrize(
-    ("fields", "complaint"),
-    [
-        ({"n_items": 1}, "task.n_items = 1 is not allowed"),
-        ({"n_items": 4, "n_classes": 5}, "task.n_classes = 5 is not allowed"),
-        ({"n_classes": 1}, "task.n_classes = 1 is not allowed"),
-        ({"n_items": True}, "task.n_items = True is not allowed"),
-    ],
-)
-def test_what_cannot_be_is_refused_in_one_line(fields, complaint):
-    with refusing(complaint):
-        Associations(**fields)

@@ -7,7 +7,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands import refusing
 from headway.errors import HeadwayError
 from headway.tasks import IGNORE_INDEX, NO_KEY
 from headway_experiments.tasks import Bigrams
@@ -184,28 +183,6 @@ def test_reference_losses_are_the_corpus_s_entropies():
     assert set(by_hop["all tokens alike"]) == {"in-context", "global", "noise"}
     assert set(by_hop["unigrams"]) == set(by_hop["bigrams"]) == {"global"}
     assert set(Bigrams(asked_at="in-context").reference_losses()) == {"all tokens alike"}
-
-
-@pytest.mark.parametrize(
-    ("fields", "allowed"),
-    [
-        ({"length": 3}, "task.length = 3"),
-        ({"n_tokens": 1}, "task.n_tokens = 1"),
-        ({"n_triggers": 65}, "from 1 to 64"),
-        ({"n_triggers": 0}, "task.n_triggers = 0"),
-        ({"noise": 1.0}, "task.noise = 1.0"),
-        ({"concentration": 0.0}, "task.concentration = 0.0"),
-        ({"exponent": -1.0}, "task.exponent = -1.0"),
-        (
-            {"exponent": 1000.0},
-            "task.exponent = 1000.0 is not allowed",
-        ),
-        ({"corpus": ""}, "task.corpus"),
-    ],
-)
-def test_bad_configs_are_refused_by_name(fields, allowed):
-    with refusing(allowed):
-        Bigrams(**fields)
 
 
 def test_more_triggers_than_a_text_has_characters_are_refused(tmp_path):

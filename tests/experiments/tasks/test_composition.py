@@ -7,7 +7,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands import refusing
 from headway_experiments.tasks import Composition
 from headway_experiments.tasks.composition import hidden_of
 
@@ -123,18 +122,3 @@ def test_it_is_one_of_the_tasks():
     assert task.references() == {"any symbol": pytest.approx(math.log(5))}
     assert task.looks_ahead
     assert (task.vocabulary, task.d_target, task.n_depths) == (5, 15, 1)
-
-
-@pytest.mark.parametrize(
-    ("fields", "complaint"),
-    [
-        ({"asked": ()}, "task.asked = () is not allowed: it must be whole numbers"),
-        ({"asked": (2, 1)}, "task.asked"),
-        ({"n_symbols": 1}, "task.n_symbols = 1 is not allowed: it must be a whole number of"),
-        ({"n_symbols": 257}, "task.n_symbols"),
-        ({"hidden": -1}, "task.hidden = -1 is not allowed: it must be a whole number of at least"),
-    ],
-)
-def test_bad_input_is_one_clear_line(fields, complaint):
-    with refusing(complaint):
-        Composition(**fields)

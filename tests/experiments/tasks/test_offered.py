@@ -1,10 +1,22 @@
 """Tasks and recipes of the experiments come by entry points, and keep their word."""
 
 import pytest
+import torch
 
-from headway.tasks import Task, check_task, task_from_json, task_to_json
+from commands import refusing
+from headway.tasks import (
+    Conditional,
+    Hops,
+    Retrieval,
+    Task,
+    check_task,
+    task_from_json,
+    task_to_json,
+)
 from headway.training import RECIPES
 from headway_experiments import recipes, tasks
+from headway_experiments.asked import Asked
+from headway_experiments.tasks import Composition
 
 TASKS = [getattr(tasks, name) for name in tasks.__all__]
 
@@ -27,3 +39,90 @@ def test_a_recipe_is_one_among_headways_own():
     assert RECIPES["composition"] is recipes.composition
     assert {"fast", "composition"} <= set(RECIPES)
     assert "bogus" not in RECIPES
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        *(Retrieval(3), Retrieval(3, order="shallow-first"), Conditional()),
+        *(Composition(n_symbols=3), Hops(n_places=8)),
+    ],
+)
+def test_a_view_is_the_task_but_for_what_is_asked(task):
+    view = Asked(task, (1,))
+    told = ("kind", "label", "title", "reading", "roles", "vocabulary", "targets", "length")
+    told += ("n_read", "d_input", "n_depths", "looks_ahead", "standing")
+    for name in told:
+        if name != "standing" or task.roles:
+            assert getattr(view, name) == getattr(task, name), name
+    assert view.flow() == task.flow()
+    assert view.hops == view.judged == task.hops[1:2]
+    assert view.d_target == task.targets.width(1)
+    for name, losses in view.reference_losses().items():
+        whole = task.reference_losses()[name]
+        assert losses == {hop: whole[hop] for hop in view.hops if hop in whole}
+    batch = view.sample(4, torch.Generator().manual_seed(0))
+    whole = task.sample(4, torch.Generator().manual_seed(0))
+    assert torch.equal(batch.inputs, whole.inputs)
+    assert torch.equal(batch.targets, whole.targets[:, :, 1:2])
+    draws = view.draw(4, torch.Generator().manual_seed(0))
+    full = view.shallower(draws, view.n_depths)
+    assert torch.equal(full.inputs, batch.inputs)
+    assert torch.equal(full.targets, batch.targets)
+    assert view.relations(batch).keys() == task.relations(whole).keys()
+
+
+def test_the_order_of_hops_skips_what_is_not_asked():
+    assert Asked(Retrieval(4), (0, 3)).hop_order == [("x_1", "x_4")]
+    assert Asked(Retrieval(4), (0, 1, 3)).hop_order == [("x_1", "x_2"), ("x_2", "x_4")]
+    assert Asked(Conditional(), (2,)).hop_order == []
+    assert Asked(Conditional(), (0, 1)).hop_order == []
+
+
+@pytest.mark.parametrize(("asked", "depth", "left"), [((2,), 2, [1]), ((0, 2), 2, [0])])
+def test_a_shallower_sequence_asks_for_its_own_last_hop(asked, depth, left):
+    task = Retrieval(3)
+    draws = task.draw(4, torch.Generator().manual_seed(0))
+    shallow = Asked(task, asked).shallower(draws, depth)
+    assert torch.equal(shallow.targets, task.shallower(draws, depth).targets[:, :, left])
+
+
+def test_views_are_equal_if_they_ask_the_same():
+    views = [Asked(Retrieval(3), (2,)), Asked(Retrieval(3), (2,)), Asked(Retrieval(2), (1,))]
+    assert views[0] == views[1]
+    assert len(set(views)) == 2
+
+
+REFUSED = [
+    (tasks.Associations, {"n_items": 1}, "task.n_items = 1 is not allowed"),
+    (tasks.Associations, {"n_items": 4, "n_classes": 5}, "task.n_classes = 5 is not allowed"),
+    (tasks.Associations, {"n_classes": 1}, "task.n_classes = 1 is not allowed"),
+    (tasks.Associations, {"n_items": True}, "task.n_items = True is not allowed"),
+    (tasks.Recall, {"n_subjects": 0}, "task.n_subjects = 0 is not allowed"),
+    (tasks.Recall, {"n_relations": 0}, "task.n_relations = 0 is not allowed"),
+    (tasks.Recall, {"n_answers": 0}, "task.n_answers = 0 is not allowed"),
+    (tasks.Recall, {"n_noise": 0}, "task.n_noise = 0 is not allowed"),
+    (tasks.Recall, {"length": 2}, "task.length = 2 is not allowed"),
+    (tasks.Recall, {"n_noise": -1, "length": 3}, "task.n_noise = -1 is not allowed"),
+    (tasks.Recall, {"n_subjects": True}, "task.n_subjects = True is not allowed"),
+    (tasks.Composition, {"asked": ()}, "task.asked = () is not allowed: it must be whole numbers"),
+    (tasks.Composition, {"asked": (2, 1)}, "task.asked"),
+    (tasks.Composition, {"n_symbols": 1}, "task.n_symbols = 1 is not allowed"),
+    (tasks.Composition, {"n_symbols": 257}, "task.n_symbols"),
+    (tasks.Composition, {"hidden": -1}, "task.hidden = -1 is not allowed"),
+    (tasks.Bigrams, {"length": 3}, "task.length = 3"),
+    (tasks.Bigrams, {"n_tokens": 1}, "task.n_tokens = 1"),
+    (tasks.Bigrams, {"n_triggers": 65}, "from 1 to 64"),
+    (tasks.Bigrams, {"n_triggers": 0}, "task.n_triggers = 0"),
+    (tasks.Bigrams, {"noise": 1.0}, "task.noise = 1.0"),
+    (tasks.Bigrams, {"concentration": 0.0}, "task.concentration = 0.0"),
+    (tasks.Bigrams, {"exponent": -1.0}, "task.exponent = -1.0"),
+    (tasks.Bigrams, {"exponent": 1000.0}, "task.exponent = 1000.0 is not allowed"),
+    (tasks.Bigrams, {"corpus": ""}, "task.corpus"),
+]
+
+
+@pytest.mark.parametrize(("cls", "fields", "complaint"), REFUSED)
+def test_what_a_task_cannot_be_is_refused_in_one_line(cls, fields, complaint):
+    with refusing(complaint):
+        cls(**fields)

@@ -5,7 +5,6 @@ from collections import Counter
 import pytest
 import torch
 
-from commands import refusing
 from headway_experiments.tasks import Recall
 
 TINY = Recall(n_subjects=2, n_relations=2, n_answers=3, n_noise=2, length=4)
@@ -97,20 +96,3 @@ def test_references_are_logarithms_of_what_is_left():
     assert losses["any answer"] == pytest.approx(math.log(32))
     assert losses["any answer of the relation"] == pytest.approx(math.log(8))
     assert losses["uniform"] == pytest.approx(math.log(16 + 4 + 8 + 1 + 32))
-
-
-@pytest.mark.parametrize(
-    ("fields", "complaint"),
-    [
-        ({"n_subjects": 0}, "task.n_subjects = 0 is not allowed"),
-        ({"n_relations": 0}, "task.n_relations = 0 is not allowed"),
-        ({"n_answers": 0}, "task.n_answers = 0 is not allowed"),
-        ({"n_noise": 0}, "task.n_noise = 0 is not allowed"),
-        ({"length": 2}, "task.length = 2 is not allowed"),
-        ({"n_noise": -1, "length": 3}, "task.n_noise = -1 is not allowed"),
-        ({"n_subjects": True}, "task.n_subjects = True is not allowed"),
-    ],
-)
-def test_what_cannot_be_is_refused_in_one_line(fields, complaint):
-    with refusing(complaint):
-        Recall(**fields)
