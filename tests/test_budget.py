@@ -14,7 +14,7 @@ CAPS = {
     "src/headway/relations": 1090,
     "src/headway/models": 2000,
     "src/headway/training": 3420,
-    "src/headway/circuits": 6020,
+    "src/headway/circuits": 6050,
     "src/headway/sweeps": 1110,
     "src/headway/language": 1720,
     "src/headway/report": 3470,
@@ -22,7 +22,7 @@ CAPS = {
     "src/headway/verbs": 780,
     "src/headway_experiments": 10990,
     "benchmarks": 1500,
-    "tests": 25170,
+    "tests": 25180,
     "web/src": 2300,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
