@@ -234,7 +234,7 @@ def test_a_head_that_no_relation_explains_is_named():
     given = {"circuit": idle, "sequences": 32, "workers": 1}
     own = discover(Line(by_value), Symbols(), **given, threshold=9.0)
     assert own.faithful
-    assert own.looks == []
+    assert "L0.H0 (idle): 0.97 smallest any token" in str(own)
     unread = discover(Line(by_value), Symbols(), **given, threshold=own.intact_loss + 0.01)
     assert not unread.faithful
     assert [look.explained for look in unread.looks] == [0]

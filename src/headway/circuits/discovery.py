@@ -78,7 +78,7 @@ class Discovery(Finding):
         candidates: how many candidate circuits were judged in searches and evidence.
         forwards: what that cost, in forward passes of the model over `sequences` sequences.
         seconds: wall time that search and evidence took.
-        looks: how much of every useful head's attention its mechanism explains, and what else it
+        looks: how much of every head's attention its mechanism explains, and what else it
             may follow.
     """
 

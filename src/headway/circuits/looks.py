@@ -24,8 +24,8 @@ from headway.text import wrapped
 
 SEQUENCES = 64
 
-MOST_HEADS = 64
-"""Heads of a circuit that is not faithful which are looked at, idle ones among them."""
+MOST_IDLE = 32
+"""Idle heads that are looked at."""
 
 UNEXPLAINED = 0.5
 """A mechanism that has less of a head's attention does not explain it."""
@@ -117,10 +117,18 @@ class _Looking:
 
 
 def of_looks(looks: list[Look], circuit: Circuit, faithful: bool) -> list[str]:
-    """Every useful head in words: what it looks at, how surely, and what remains unexplained."""
-    return [
-        line for look in looks for line in _lines(look, circuit.mechanisms[look.head], faithful)
-    ]
+    """Every head in words: what it looks at, how surely, and what remains unexplained.
+
+    Of a faithful circuit only those idle heads have a line of which one relation has half.
+    """
+    found, told = list[str](), set(circuit.useful_heads)
+    for look in looks:
+        if look.head in told or not faithful:
+            found += _lines(look, circuit.mechanisms[look.head], faithful)
+        elif max(look.rest.values(), default=0.0) >= UNEXPLAINED:
+            goes = ", ".join(f"{share:.2f} {name}" for name, share in look.rest.items())
+            found += wrapped(f"{name_of(look.head)} (idle): {goes}")
+    return found
 
 
 def _lines(look: Look, mechanism: Mechanism, faithful: bool) -> Iterator[str]:

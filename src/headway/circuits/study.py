@@ -17,7 +17,7 @@ from headway.circuits.ablation import Bench, First
 from headway.circuits.ablation import workers as threads
 from headway.circuits.discovery import Discovery, Refusal, standing_of
 from headway.circuits.evidence import Trial, evidence_for
-from headway.circuits.looks import MOST_HEADS, looks
+from headway.circuits.looks import MOST_IDLE, looks
 from headway.circuits.looks import SEQUENCES as LOOKED_AT
 from headway.circuits.mechanism import Circuit, Mean, Paths, jaccard
 from headway.circuits.patterns import Attention, along_all
@@ -162,11 +162,8 @@ def _study(
         found = {name: there.result().paths for name, there in elsewhere.items()}
         threshold, evidence = measuring.result()
     again_found = [Trial(n, paths, jaccard(paths, chosen.paths)) for n, paths in found.items()]
-    heads = chosen.useful_heads
-    if ablation == "corrupted":
-        heads = []
-    elif not evidence.replaced_loss < threshold:
-        heads = sorted(chosen.mechanisms)[:MOST_HEADS]
+    others = sorted(set(chosen.mechanisms) - set(chosen.useful_heads))
+    heads = [] if ablation == "corrupted" else [*chosen.useful_heads, *others[:MOST_IDLE]]
     return Discovery(
         circuit=chosen,
         yardstick=yardstick,

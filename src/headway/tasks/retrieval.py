@@ -79,11 +79,10 @@ class Retrieval(Task):
     @property
     def reading(self) -> str:
         return (
-            "A pair of tokens is a fact: a_0 a_1 says that a_1 follows a_0."
-            f" {self.n_chains} chains, each with a letter of its own (x: any), are split into such"
-            " pairs and shuffled. At the end, asked a_0, the model must answer all that follows, up"
-            f" to a_{self.depth}. Symbols are random vectors, new in every sequence, so nothing can"
-            " be known by heart."
+            f"A pair of tokens is a fact: a_0 a_1 says that a_1 follows a_0. {self.n_chains}"
+            " chains, each with its letter (x: any), are split into such pairs and shuffled. At"
+            f" the end, asked a_0, the model must answer all that follows, up to a_{self.depth}."
+            " Symbols are random vectors, new in every sequence, so nothing can be known by heart."
         )
 
     def flow(self) -> "theory.Flow | None":
