@@ -198,6 +198,7 @@ def test_what_a_run_keeps(run, capsys):
     main(["circuit", str(run.folder), "--trials", "False", "--sequences", "32", "--all"])
     out = capsys.readouterr().out
     assert "with the layers above any layer free" in out
+    assert out.count("unique") == 2, "once before the sets are judged, and once after"
     kept = json.loads((run.folder / "circuits.json").read_text())
     assert kept["candidates"]
 

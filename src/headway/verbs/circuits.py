@@ -98,7 +98,8 @@ def _find(runs: "list[Run]", how: dict[str, Any], exhaust: dict[str, Any] | None
     """
     from headway import terminal
     from headway.circuits import circuit_file, compare, discover, every_circuit, read_circuit
-    from headway.circuits.text import of_discovery
+    from headway.circuits.text import of_discovery, verdict_lines
+    from headway.circuits.verdicts import verdicts
 
     given = read_circuit(how["circuit"]) if "circuit" in how else None
     found, step = [], how.get("step")
@@ -110,7 +111,9 @@ def _find(runs: "list[Run]", how: dict[str, Any], exhaust: dict[str, Any] | None
         if exhaust is not None:
             with terminal.display(10.0) as display:
                 every = every_circuit(run, **exhaust, watch=partial(_show_search, display))
-            terminal.say(f"\n{every}\nwritten to {run.folder / 'circuits.json'}")
+            unique = [one for one in verdicts(found[-1], every) if one.name == "unique"]
+            lines = "\n".join(["", str(every), *verdict_lines(unique, run.folder)])
+            terminal.say(f"{lines}\nwritten to {run.folder / 'circuits.json'}")
         if given is None and step is None:
             _note_older_report(run)
     if len(found) > 1:
