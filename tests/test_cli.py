@@ -77,7 +77,7 @@ def test_help_needs_no_source_files(tmp_path):
     compileall.compile_dir(place, quiet=1, legacy=True)
     for source in place.rglob("*.py"):
         source.unlink()
-    shown = program(cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    shown = headway(cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)})
     assert (shown.stdout, shown.stderr) == (f"{cli.usage()}\n", "")
 
 

@@ -133,7 +133,8 @@ def _answer(end: Connection, *work: Any) -> str | None:
 @contextmanager
 def _aside() -> Iterator[None]:
     """Within it, processes start that neither run this one's script again nor heed interrupts."""
-    resource_tracker.ensure_running()  # which lets interrupts through once it runs
+    with started_safely():
+        resource_tracker.ensure_running()  # which lets interrupts through once it runs
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     script, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
     try:
