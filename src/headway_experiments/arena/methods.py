@@ -98,7 +98,7 @@ def eap(subject: Subject, budget: int) -> Answer:
 
 
 def eap_ig(subject: Subject, budget: int) -> Answer:
-    """The same with integrated gradients (Hanna et al. 2024, arXiv 2403.17806).
+    """EAP with integrated gradients (Hanna et al. 2024, arXiv 2403.17806).
 
     Derivatives are averaged on the way from all attention ablated to all kept.
     """

@@ -61,7 +61,7 @@ def runs_of(scale: str) -> Configs:
 
 
 def _hastened(curriculum: Curriculum) -> Curriculum:
-    """The same with stages of five steps, if it has stages."""
+    """A curriculum with stages of five steps, if it has stages."""
     staged = isinstance(curriculum, Growing | Scheduled)
     return replace(curriculum, every=5) if staged else curriculum
 

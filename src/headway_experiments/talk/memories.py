@@ -28,7 +28,7 @@ LINEAR = [0.35 * 1.1**i for i in range(20)]
 """N log N over the parameters of a linear memory: the series of runs that brackets its capacity. It
 is wide enough to bracket a capacity that grows with another power of them, too."""
 MLP = [0.4 * 1.2**i for i in range(9)]
-"""The same with an MLP."""
+"""N log N over the parameters of an MLP, likewise."""
 
 
 SHAPES = {
