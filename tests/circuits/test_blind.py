@@ -17,6 +17,7 @@ from headway.relations import Composed, Related
 from headway.relations.fitted import Tables
 from headway.relations.shares import rivals_of, split_of
 
+CONDITION = "mirror position if another token"
 STRANGERS = Path(__file__).parents[3] / "shared" / "strangers"
 
 
@@ -315,21 +316,15 @@ def test_an_average_in_which_some_tokens_count_less_is_read():
     assert torch.allclose(patterns.dense(circuit.mechanisms[0, 0], (0, 0)), own, atol=0.01)
 
 
-CONDITION = "mirror position if another token"
-
-
 @pytest.mark.parametrize(("alike", "name"), [(2.5, "mirror position"), (-9.0, CONDITION)])
 def test_a_condition_is_no_part_of_what_a_head_follows_without_it(alike, name, monkeypatch):
-    mirror = torch.eye(9).flip(0)
-
     def scores(x):
-        return mirror * torch.where(x == x.flip(1), alike, 3.0)[..., None]
+        return torch.eye(9).flip(0) * torch.where(x == x.flip(1), alike, 3.0)[..., None]
 
-    reader = Reader(Bench(Line(scores), Rarely(), Rarely().sample(64, torch.Generator())))
-
-    def moved(chosen, few=False, above=None):  # all relations serve alike
+    def moved(chosen, *_, **__):
         return [float(not {"idle", "zero"}.isdisjoint(one.values())) for one in chosen]
 
+    reader = Reader(Bench(Line(scores), Rarely(), Rarely().sample(64, torch.Generator())))
     monkeypatch.setattr(reader, "moved", moved)
     monkeypatch.setattr(reader, "likeness", lambda head, name: float(name == CONDITION))
     assert reader.choice((0, 0), {}) == name
