@@ -243,7 +243,7 @@ WRONG = {
         relations('{"next": Edges(batch.roles[:, 1], batch.roles[:, 0, :, None])}'),
     ),
     "asked where no path leads": case(
-        "doubt relations: no path leads from 67% of the positions that are asked, so",
+        "doubt relations: no relation has a key for 67% of the asked positions (query 1 of",
         relations('{"next": Edges(batch.roles[:, 0, :1], batch.roles[:, 1, :1, None] * 0)}'),
     ),
     "a relation that leads nowhere": case(

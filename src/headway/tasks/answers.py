@@ -81,8 +81,7 @@ def _best_place(there: Bool[Tensor, "case position"], own: Tensor) -> tuple[str,
     shares |= {"the first token": by_place[0], "the last token": by_place[-1]}
     shares |= {f"the token at position {p}": share for p, share in enumerate(by_place)}
     shares |= {f"the token {n} before the query": before[n] for n in range(1, length)}
-    name = max(shares, key=lambda one: shares[one])
-    return name, shares[name]
+    return max(shares.items(), key=lambda one: one[1])
 
 
 def _matches(read: Tensor, answers: Tensor) -> Bool[Tensor, "*cases"]:
@@ -138,8 +137,9 @@ def _unreached(task: Task, batch: Batch, asks: Bool[Tensor, "batch query"]) -> D
     known |= leads
     alone = asks & ~leads[:, -asks.shape[1] :]
     if paths and alone.any():
-        what = f"no path leads from {alone.sum() / asks.sum():.0%} of the positions that are asked"
-        yield "relations", f"{what}, so that no circuit can answer there"
+        row, query = alone.nonzero()[0].tolist()
+        what = f"no relation has a key for {alone.sum() / asks.sum():.0%} of the asked positions"
+        yield "relations", f"{what} (query {query} of sequence {row}): no circuit can answer there"
     if paths and not known.all():
         share, name = 1 - known.float().mean(), "roles" if task.roles else "relations"
         what = f"{share:.0%} of the positions play no role and no path leads to them, so that no"
