@@ -12,6 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_flatten, tree_map
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
@@ -64,6 +65,16 @@ class Generator(torch.Generator):
         return self.place
 
 
+class SameGenerator(TorchFunctionMode):
+    """Refuses to draw on one device by a generator of another."""
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        made, drawn_by = function(*args, **(kwargs or {})), (kwargs or {}).get("generator")
+        if isinstance(drawn_by, Generator) and made.device.type != drawn_by.device.type:
+            raise RuntimeError(f"a generator of {drawn_by.device.type} draws on {made.device}")
+        return made
+
+
 def computed(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """The result of an operation, on the device if its tensors are there or it is made there."""
     name = function.overloadpacket.__name__
@@ -105,5 +116,5 @@ def elsewhere() -> Iterator[None]:
     """Within it there is the device, and runs may be computed on it."""
     register()
     devices = patch.object(config, "DEVICES", re.compile(f"cpu|{PLACE}(:0)?"))
-    with patch("torch.Generator", Generator), devices:
+    with patch("torch.Generator", Generator), devices, SameGenerator():
         yield

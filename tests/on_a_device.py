@@ -1,5 +1,6 @@
 """Training, the search, recorded loops and the page on a device of their own (see `elsewhere`)."""
 
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -40,6 +41,8 @@ def test_tensors_of_two_devices_do_not_meet():
             one + torch.ones(2)
         with pytest.raises(RuntimeError, match="index: expected all tensors to be on the same dev"):
             torch.ones(2)[one.long()]
+        with pytest.raises(RuntimeError, match="a generator of elsewhere"):
+            torch.rand(2, generator=torch.Generator(PLACE))
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -55,9 +58,7 @@ def test_a_run_elsewhere_has_the_bits_of_one_here(tiny, tmp_path, name):
             assert torch.equal(weights[key].cpu(), value)
 
 
-def test_a_run_is_resumed_taken_apart_dated_and_shown_elsewhere(tiny, tmp_path):
-    how = {"threshold": 100.0, "sequences": 8, "trials": False}
-    here = headway.train(tiny, tmp_path / "here")
+def test_a_run_is_resumed_elsewhere(tiny, tmp_path):
     with elsewhere():
         there = headway.Run.create(tmp_path / "there", replace(tiny, device=PLACE))
         trainer = Trainer.restored(there)
@@ -65,11 +66,18 @@ def test_a_run_is_resumed_taken_apart_dated_and_shown_elsewhere(tiny, tmp_path):
         for _ in range(5):
             trainer.after(trainer.step(*trainer.batches.asked(trainer.state.step + 1)), None)
         trainer.save()
-        headway.resume(there.folder)
-        found = headway.discover(there, **how)
-        assert found.circuit == headway.discover(here, **how).circuit
+        assert headway.resume(there.folder).status == "done"
+
+
+def test_a_circuit_is_found_dated_and_shown_elsewhere(solved, tmp_path):
+    here = headway.discover(solved, sequences=16, trials=False)
+    folder = shutil.copytree(solved.folder, tmp_path / "there")
+    with elsewhere():
+        there = headway.Run(folder, replace(solved.config, device=PLACE))
+        found = headway.discover(there, sequences=16, trials=False)
+        assert found.circuit == here.circuit
         timeline = headway.emergence(there, found, sequences=4)
-        assert [one.path for one in timeline.paths] == sorted(found.circuit.paths)
+        assert [one.path for one in timeline.paths] == sorted(found.circuit.paths) != []
         headway.every_circuit(there, most=20)
         assert headway.write_report(there).exists()
 
