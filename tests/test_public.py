@@ -65,6 +65,7 @@ def is_public(module: str, name: str) -> bool:
         ("headway.tasks.hops", "Hops", False),
         ("headway.circuits", "Streams", False),
         ("headway.relations.paths", "AttentionPath", False),
+        ("headway.text", "wrapped", True),
         ("headway.text", "_x", False),
     ],
 )

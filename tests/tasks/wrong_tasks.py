@@ -83,6 +83,7 @@ WRONG = {
             ("assemble", LAID_OUT, "self.assemble(draws)", "it raised RecursionError: maximum"),
             ("draw", DRAWN, "None", "None: it must be of type tuple[Tensor, ...]"),
             ("draw", DRAWN, "symbols, places.to('meta')", "tensor 1 is int64 [8, 6] on meta"),
+            ("draw", DRAWN, "symbols, places[0]", "tensor 1 is int64 [6] of 8 sequences: the fi"),
             ("draw", DRAWN, "symbols[0, 0], places", "tensor 0 is int64 [] of 8 sequences: the f"),
         )
     },
@@ -95,6 +96,11 @@ WRONG = {
             ("title", "property(lambda self: 1 / 0)", "it raised ZeroDivisionError"),
             ("sample", "lambda self, count, generator: 3", "3: it must be of type Batch"),
             ("room", "lambda self, depth: -1", "-1 at depth 1 of 1: it must be at least 0"),
+            ("flow", "lambda self: 3", "3: it must be of type Flow | None"),
+            ("tokens", "('a', 'b')", "('a', 'b'): each of the 30 tokens needs a name"),
+            ("hops", "tuple('abc')", "a, b, c: there must be as many as the third size of"),
+            ("judged", "('hop 9',)", "('hop 9',): it must be some of hop 1, hop 2"),
+            ("reference_losses", "lambda self: {'a': {'b': 1.0}}", "'a': 'b' = 1.0: it must be a"),
         )
     },
     "targets None": case("error assemble: targets are None: they must be a", targets("None")),
@@ -162,12 +168,13 @@ WRONG = {
         "error assemble: inputs hold 0 to 29: it must be 0 to 28",
         ("lambda self: self.n_symbols", "lambda self: self.n_symbols - 1"),
     ),
-    "tokens without names": case(
-        "error tokens: ('a', 'b'): each of the 30 tokens needs a name", more("tokens = ('a', 'b')")
-    ),
     "float tokens": case(
         "error assemble: inputs are float32 [8, 15]: they must be int64 [batch, posit",
         inputs("inputs.float()"),
+    ),
+    "a column of tokens": case(
+        "error assemble: inputs are int64 [8, 15, 1]: they must be int64 [batch,",
+        inputs("inputs[..., None]"),
     ),
     "endless vectors": case(
         "error assemble: inputs are not finite everywhere",
@@ -188,10 +195,6 @@ WRONG = {
     ),
     "nothing asked": case(
         "error assemble: targets are IGNORE_INDEX everywhere", targets("chains[..., 1:] * 0 - 100")
-    ),
-    "too many hops": case(
-        "error hops: one, two, three: there must be as many as the third size of",
-        more('hops = ("one", "two", "three")'),
     ),
     "role names twice": case(
         "error roles: ('s0', 's1', 's2', 's3', 's0'): names must differ", ('f"s{i}"', 'f"s{i % 4}"')
@@ -250,13 +253,6 @@ WRONG = {
         more("n_depths = 2"),
         more("def shallower(self, draws, depth):\n    return doubled(self.assemble(draws))"),
         ("@dataclass(frozen", DOUBLED + "@dataclass(frozen"),
-    ),
-    "losses of another hop": case(
-        "error reference_losses: 'guess': 'hop 3' = 1.0: it must be a finite",
-        more('def reference_losses(self):\n    return {"guess": {"hop 3": 1.0}}'),
-    ),
-    "judged by nothing": case(
-        "error judged: ('hop 9',): it must be some of hop 1, hop 2", more('judged = ("hop 9",)')
     ),
     "no docstring": case(
         "doubt reading: without a docstring, pages cannot say how",

@@ -80,6 +80,7 @@ def test_auto_is_bfloat16_where_it_is_quicker(tiny, with_training, tmp_path, mon
         ("GenuineIntel", "fpu avx512f avx512_bf16 sse", False),
         ("GenuineIntel", "fpu avx512_bf16 amx_bf16 amx_tile", True),
         ("", "fp asimd bf16 i8mm", True),
+        ("AuthenticAMD", "fpu avx512f avx512bw", False),
         ("", "", False),
     ],
 )
