@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from jaxtyping import Int
@@ -30,19 +31,24 @@ class TwoHops(Task):
     Attributes:
         n_chains: the target's chain and its distractors.
         n_symbols: tokens that may be drawn; BOS is one more.
+        asked: the end alone, as in the source, or the bridge too, by logits of its own.
     """
 
     n_chains: AtLeastTwo = 5
     n_symbols: AtLeastTwo = 30
+    asked: Literal["end", "both"] = "end"
 
     roles = ("query", "source", "bridge", "bridge again", "end")
-    hops = ("end",)
 
     def __post_init__(self):
         super().__post_init__()
         least = 3 * self.n_chains
         allowed = f"at least {least}, three for each of task.n_chains = {self.n_chains}"
         require(self.n_symbols >= least, "task.n_symbols", self.n_symbols, allowed)
+
+    @property
+    def hops(self) -> tuple[str, ...]:
+        return ("bridge", "end") if self.asked == "both" else ("end",)
 
     @property
     def vocabulary(self) -> int:
@@ -73,7 +79,8 @@ class TwoHops(Task):
         last = torch.full_like(first, shown.shape[1] + 1)
         roles = torch.stack([last, first, first + 1, second, second + 1], dim=1)
         tokens = torch.cat([bos, shown, query], dim=1)
-        return Batch(tokens, chains[:, 0, None, 2:], roles[..., None])
+        targets = chains[:, 0, None, 1:] if self.asked == "both" else chains[:, 0, None, 2:]
+        return Batch(tokens, targets, roles[..., None])
 
     def ends(self, batch: Batch) -> Int[Tensor, "batch chain"]:
         """The ends of all chains of every sequence, which stand once and second in their fact."""
@@ -84,6 +91,6 @@ class TwoHops(Task):
     def reference_losses(self) -> dict[str, dict[str, float]]:
         """Predicting all tokens alike, and all ends in the sequence: the plateau of the source."""
         return {
-            "uniform": {"end": math.log(self.vocabulary)},
-            "any end": {"end": math.log(self.n_chains)},
+            "uniform": dict.fromkeys(self.hops, math.log(self.vocabulary)),
+            "any chain": dict.fromkeys(self.hops, math.log(self.n_chains)),
         }
