@@ -1,4 +1,4 @@
-"""Two hops in context among distractors: facts of several chains, and one query (Guo et al. 2025)."""
+"""Two hops in context among distractors: facts of several chains, and one query."""
 
 import math
 from dataclasses import dataclass
@@ -38,13 +38,15 @@ class TwoHops(Task):
     n_symbols: AtLeastTwo = 30
     asked: Literal["end", "both"] = "end"
 
-    roles = ("query", "source", "bridge", "bridge again", "end")
-
     def __post_init__(self):
         super().__post_init__()
         least = 3 * self.n_chains
         allowed = f"at least {least}, three for each of task.n_chains = {self.n_chains}"
         require(self.n_symbols >= least, "task.n_symbols", self.n_symbols, allowed)
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return ("query", "source", "bridge", "bridge again", "end")
 
     @property
     def hops(self) -> tuple[str, ...]:
