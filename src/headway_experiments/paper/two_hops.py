@@ -39,7 +39,10 @@ FILE = "blind.json"
 class Untold(TwoHops, registered=False):
     """The same sequences, without roles."""
 
-    roles = ()
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """None is told."""
+        return ()
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         """The sequences and answers alone."""
