@@ -26,9 +26,10 @@ def run(finished, tmp_path) -> Run:
 
 @pytest.fixture
 def site(finished, tmp_path):
-    """Three runs, two of them in a sweep."""
-    for place in ("alone", "sweep/seed=1", "sweep/seed=2"):
+    """Three runs, two of them in a sweep, of which one has not begun."""
+    for place in ("alone", "sweep/seed=2"):
         shutil.copytree(finished.folder, tmp_path / "runs" / place)
+    Run.create(tmp_path / "runs" / "sweep" / "seed=10", finished.config)
     with serving(tmp_path / "runs") as site:
         yield site
 

@@ -12,7 +12,7 @@ from headway import cli
 from headway.circuits import AttentionPath, Discovery, compare
 from headway.errors import HeadwayError
 from headway.report.labels import typeset
-from headway.report.runs import write_comparison
+from headway.report.runs import write_runs
 from headway.training import Run
 
 
@@ -35,7 +35,7 @@ def pair(finished, tmp_path) -> list[Run]:
 
 
 def data_of(runs: list[Run]) -> dict:
-    path = write_comparison(runs)
+    path = write_runs(runs)
     assert path == runs[0].folder.parent / "comparison.html"
     return page_data(path.read_text(encoding="utf-8"))
 
@@ -43,10 +43,10 @@ def data_of(runs: list[Run]) -> dict:
 def test_the_numbers_are_those_of_the_folders(pair):
     data = data_of(pair)
     head, rows = data["table"]["head"], data["table"]["rows"]
-    for run, cells, member in zip(pair, rows, data["members"], strict=True):
+    for run, cells, name in zip(pair, rows, data["table"]["keys"], strict=True):
         found = Discovery.from_json(run.read("circuit.json"))
         named = dict(zip(head, cells, strict=True))
-        assert (member["name"], named["status"]) == (run.folder.name, "done")
+        assert (name, named["status"]) == (run.folder.name, "done")
         assert named["validation loss"] == run.metrics()[-1]["val_loss"]
         assert named["circuit loss"] == found.replaced_loss
         assert (named["faithful"], named["necessary"]) == (found.faithful, found.necessary)
@@ -54,7 +54,7 @@ def test_the_numbers_are_those_of_the_folders(pair):
         assert named["layers used"] == len(found.circuit.useful_layers)
         assert named["flow minimum"] == "2"
         emerged = [history["emerged"] for history in run.read("emergence.json")["paths"]]
-        assert [path["emerged"] for path in member["circuit"]["paths"]] == emerged
+        assert [path["emerged"] for path in data["circuits"][name]["paths"]] == emerged
     (learnt,) = [one for one in data["sections"] if one["title"] == "When hops were learnt"]
     assert learnt["tables"][0]["rows"][0][-1] == round(3.5)
     assert rows[1][head.index("circuit loss")] == 0.0123
@@ -100,12 +100,12 @@ def test_what_runs_lack_is_said(pair, unfinished, tmp_path):
 
 def test_what_cannot_be_compared_is_one_clear_line(pair):
     with pytest.raises(HeadwayError, match="is named twice"):
-        write_comparison([pair[0], Run.open(pair[0].folder / ".." / "a")])
+        write_runs([pair[0], Run.open(pair[0].folder / ".." / "a")])
     with pytest.raises(HeadwayError, match="name at least two"):
-        write_comparison(pair[:1])
+        write_runs(pair[:1])
     (pair[1].folder / "circuit.json").write_text("{")
     with pytest.raises(HeadwayError, match=r"circuit\.json is not valid JSON"):
-        write_comparison(pair)
+        write_runs(pair)
     assert not (pair[0].folder.parent / "comparison.html").exists()
 
 

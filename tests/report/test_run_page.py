@@ -214,7 +214,7 @@ def test_the_headline_says_what_came_out(run):
     circuit = run.read("circuit.json")
     circuit["threshold"] = max(1.01 * circuit["loss"]["replaced"], 0.001)
     for n in circuit["evidence"]["necessity"]:
-        n["loss"] = 20.0
+        n["loss"], n["free"] = 0.0, 20.0
     circuit["evidence"] |= {"droppable": [], "trials": [], "infeasible": []}
     circuit["evidence"]["likeness"]["layerwise"], circuit["looks"] = [1.0], []
     run.write("circuit.json", circuit)

@@ -12,7 +12,7 @@ from commands import refused
 from headway import cli
 from headway.errors import HeadwayError
 from headway.models import TransformerConfig
-from headway.report.runs import write_sweep
+from headway.report.runs import write_runs
 from headway.tasks import Retrieval
 from headway.text import rounded
 from headway.training import Run, RunConfig, to_dict
@@ -61,7 +61,7 @@ def sweep(tmp_path) -> Path:
 
 
 def data_of(folder: Path) -> dict:
-    path = write_sweep(folder)
+    path = write_runs(folder)
     assert path == folder / "report.html"
     return page_data(path.read_text(encoding="utf-8"))
 
@@ -81,7 +81,7 @@ def test_every_run_is_there(sweep):
     assert {row[head.index("steps")] for row in rows} == {30}
     solved = head.index("step below 0.05")
     assert [row[solved] for row in rows] == [30 if row[5] < 0.05 else None for row in rows]
-    assert [run["name"] for run in data["members"]] == [row[0] for row in expected]
+    assert data["table"]["keys"] == [row[0] for row in expected]
     (learnt,) = [one for one in data["sections"] if one["title"] == "When hops were learnt"]
     assert learnt["tables"][0]["rows"][0][2:] == [15] * (3 + len(rows))
     assert {curve["name"] for curve in data["curves"]} == {"depth = 1", "depth = 2"}
@@ -141,10 +141,10 @@ def test_what_is_not_done_is_counted_and_says_why(sweep):
 def test_a_run_is_linked_to_its_own_page(sweep, tmp_path):
     name = "depth=1,n_layers=1,seed=0"
     (sweep / name / "report.html").write_text("its own")
-    links = [run["link"] for run in data_of(sweep)["members"]]
+    links = data_of(sweep)["table"]["links"]
     assert links == ["depth%3D1%2Cn_layers%3D1%2Cseed%3D0/report.html", *[None] * 7]
     (tmp_path / "there").mkdir()
-    write_sweep(sweep, tmp_path / "there" / "page.html")
+    write_runs(sweep, tmp_path / "there" / "page.html")
     assert '"../both/depth%3D1' in (tmp_path / "there" / "page.html").read_text()
 
 
@@ -163,7 +163,7 @@ def test_the_page_of_two_hundred_runs_is_small(tmp_path):
         folder = shutil.copytree(one.folder, tmp_path / f"n{1 + i % 4},s{i // 4}")
         config = to_dict(config_of(2, 1 + i % 4, i // 4))
         (folder / "config.json").write_text(json.dumps({"format": 1, **config}))
-    path = write_sweep(tmp_path)
+    path = write_runs(tmp_path)
     text = path.read_text()
     assert "200 of 200 runs done." in text
     assert len(text.encode()) < 3_000_000
@@ -173,7 +173,7 @@ def test_links_to_runs_elsewhere_are_followed(sweep, tmp_path):
     one = sweep / "depth=1,n_layers=1,seed=0"
     one.rename(tmp_path / "elsewhere")
     one.symlink_to(tmp_path / "elsewhere")
-    assert data_of(sweep)["members"][0]["name"] == one.name
+    assert data_of(sweep)["table"]["keys"][0] == one.name
 
 
 def test_the_verb_takes_a_folder_of_runs(sweep, capsys, monkeypatch):
@@ -187,9 +187,9 @@ def test_the_verb_takes_a_folder_of_runs(sweep, capsys, monkeypatch):
 def test_a_folder_without_runs_is_one_clear_line(sweep, tmp_path):
     (tmp_path / "empty" / "inner").mkdir(parents=True)
     with pytest.raises(HeadwayError, match="there is no run here, and no folder of a run in it"):
-        write_sweep(tmp_path / "empty")
+        write_runs(tmp_path / "empty")
     (sweep / "plan.json").write_text('{"runs": 3}')
     with pytest.raises(HeadwayError, match=r"plan\.json is corrupted"):
-        write_sweep(sweep)
+        write_runs(sweep)
     (tmp_path / "file").write_text("")
     refused("report", tmp_path / "file")

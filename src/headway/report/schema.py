@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
+from headway.circuits import THRESHOLD
 from headway.circuits.verdicts import Verdict
 
 Cell = str | bool | int | float | None
@@ -28,6 +29,8 @@ class Table:
     rows: list[list[Cell]]  #: its cells, row by row
     #: for every row the key of its path or run; empty if the rows are about neither
     keys: list[str] = field(default_factory=list)
+    #: for every row the address of its run's page, None without one; empty if it is about no run
+    links: list[str | None] = field(default_factory=list)
     note: str = ""  #: what the columns mean, in sentences; perhaps empty
     #: how strongly cells are tinted, row by row, from 0 to 1; empty if none is
     shares: list[list[float]] = field(default_factory=list)
@@ -81,14 +84,13 @@ class CircuitPath:
     layer: int  #: of the head
     head: int  #: its number in the layer
     label: str  #: head and relation as they are printed
-    query: int | None  #: the place that attends; None if the relation is not one between roles
-    attended: int | None  #: the place attended to; None likewise
     #: 0 to 6, of the symbol carried that is nearest to the answer, or of the head where no symbols
     #: are known; -1 if the path brings nothing new
     colour: int
     dashes: int  #: 0 to 5, which tells apart curves of one colour
     carries: list[str]  #: the symbols that it brings, as they are printed; empty if none are known
-    #: where it leads in every example: pairs of positions, query and key; of very many the last
+    #: where it leads in every example: pairs of positions, query and key; of very many the last.
+    #: Without examples of the chain of places; empty if a path joins no two of them
     cells: list[list[tuple[int, int]]]
     #: mean attention along it, at every step of the page, None where it was not measured; empty if
     #: the path was not dated
@@ -109,7 +111,6 @@ class Circuit:
 
     layers: int  #: of the model
     places: list[Place]  #: the roles of one chain; empty if the task has none
-    joined: bool  #: whether all paths lead from place to place, so that places can be columns
     paths: list[CircuitPath]  #: in the order in which information flows
 
 
@@ -234,21 +235,12 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Member:
-    """One of several runs."""
-
-    name: str  #: its folder's, with those above it as far as they are not common to all
-    link: str | None  #: the address of its own page; None if there is none
-    #: without examples and curves; None if none is known, or the runs are many
-    circuit: Circuit | None
-
-
-@dataclass(frozen=True)
 class RunsPage(PageBase):
     """Several runs side by side: those that were named, or all of a folder."""
 
-    members: list[Member]  #: the runs
     table: Table  #: a row for every run
+    #: by the keys of runs, without examples and curves; empty if the runs are many
+    circuits: dict[str, Circuit]
     sections: list[Section]  #: what came out, field by field and hop by hop; what circuits share
     curves: list[Curve]  #: losses through training
     threshold: float  #: the loss below which a task counts as solved
@@ -259,31 +251,22 @@ class RunsPage(PageBase):
 
 
 @dataclass(frozen=True)
-class ListedRun:
-    """A run in the list of runs."""
-
-    link: str  #: the address of its page
-    key: str  #: its name as a part of the address of a comparison, `/compare/KEY/KEY/`
-    cells: list[Cell]  #: what is known of it, as the columns of the list are named
-    curve: list[tuple[float, float]]  #: steps and validation losses, at most 48
-
-
-@dataclass(frozen=True)
 class ListedGroup:
-    """The runs of a sweep, with the address of its page; those outside of any have no name."""
+    """The runs of a sweep, or those outside of any."""
 
-    name: str
-    link: str
-    runs: list[ListedRun]
+    link: str  #: the address of the sweep's page; empty outside of any
+    #: a row for every run; its title is the sweep's name, and the key of a run its part of the
+    #: address of a comparison, `/compare/KEY/KEY/`
+    table: Table
+    curves: list[list[tuple[float, float]]]  #: of every run, steps and losses, at most 48
 
 
 @dataclass(frozen=True)
 class ListPage(PageBase):
     """The runs in a folder; or why something has no page."""
 
-    head: list[str]  #: the names of the columns
-    groups: list[ListedGroup]  #: the runs
-    threshold: float  #: the loss below which a task counts as solved
+    groups: list[ListedGroup] = field(default_factory=list)  #: the runs
+    threshold: float = THRESHOLD  #: the loss below which a task counts as solved
     why: str | None = None  #: why there is nothing to show; None if there is
     back: str | None = None  #: the address of the list of all runs; None on that list itself
     kind: Literal["list"] = "list"
