@@ -74,30 +74,6 @@ def test_what_is_shared_is_what_compare_says(pair):
     assert f"of {len(found.heads)} relations in any of them" in " ".join(section["sentences"])
 
 
-def test_what_runs_lack_is_said(pair, unfinished, tmp_path):
-    for name in ("bare", "failed", "running"):
-        shutil.copytree(unfinished.folder, tmp_path / name)
-    for name in ("metrics.jsonl", "outcome.json"):
-        (tmp_path / "bare" / name).unlink()
-    shutil.rmtree(tmp_path / "bare" / "checkpoints")
-    outcome = {**(unfinished.outcome() or {}), "status": "failed", "message": "the loss is nan"}
-    Run.open(tmp_path / "failed").write("outcome.json", outcome)
-    (tmp_path / "running" / "outcome.json").unlink()
-    running = Run.open(tmp_path / "running")
-    with running.writing():
-        runs = [pair[0], Run.open(tmp_path / "bare"), Run.open(tmp_path / "failed"), running]
-        data = data_of(runs)
-    words = " ".join(data["summary"])
-    assert "1 of 4 runs done; 1 failed, 1 running and 1 stopped." in words
-    assert "Of 1 circuit" in words
-    notes = data["notes"]
-    assert "Training was stopped. There is no evaluation yet." in notes[0]
-    assert "Training failed: the loss is nan." in notes[1]
-    assert "The circuit has not been looked for yet: headway circuit" in notes[1]
-    assert notes[2].startswith("running: Still training.")
-    assert "What the circuits share" not in [section["title"] for section in data["sections"]]
-
-
 def test_what_cannot_be_compared_is_one_clear_line(pair):
     with pytest.raises(HeadwayError, match="is named twice"):
         write_runs([pair[0], Run.open(pair[0].folder / ".." / "a")])

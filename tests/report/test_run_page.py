@@ -37,10 +37,6 @@ from headway.report.schema import to_json
 from headway.training import Run, held_out
 
 
-def copy(run, tmp_path):
-    return Run.open(shutil.copytree(run.folder, tmp_path / "run"))
-
-
 @pytest.mark.parametrize("live", ["", "a version"])
 def test_the_page_is_whole_and_runs_its_own_script_only(run, live):
     text = render(Findings.of(run), live=live)
@@ -170,7 +166,8 @@ def test_the_ablation_is_named_where_there_are_losses(run, rows):
 
 
 def test_what_is_missing_names_its_command(unfinished, tmp_path):
-    data = page_data(report(copy(unfinished, tmp_path)))
+    run = Run.open(shutil.copytree(unfinished.folder, tmp_path / "run"))
+    data = page_data(report(run))
     assert data["circuit"] is None
     assert "headway circuit " in data["missing"]["circuit"]
     assert "emergence" not in data["missing"]
@@ -197,16 +194,12 @@ def test_every_verdict_is_shown_with_its_reason_and_what_is_next(finished):
         assert data.because == typeset(verdict.because)
 
 
-def ended_with(run, loss):
-    told = {"step": 99, "val_loss": loss, "partial": {"x_1": loss}}
+def test_the_headline_says_what_came_out(run):
+    assert "did not solve the task" in page_data(report(run))["summary"][0]
+    told = {"step": 99, "val_loss": 0.01, "partial": {"x_1": 0.01}}
     line, outcome = {**run.metrics()[-1], **told}, {**run.outcome(), **told}
     run.append_metrics(line)
     run.write("outcome.json", outcome)
-
-
-def test_the_headline_says_what_came_out(run):
-    assert "did not solve the task" in page_data(report(run))["summary"][0]
-    ended_with(run, 0.01)
     data = page_data(report(run))
     assert "necessary: no; with" in " ".join(data["summary"])  # trained by nothing
     assert [v["name"] for v in data["verdicts"]][:2] == ["faithful", "the model's own"]
@@ -224,6 +217,9 @@ def test_the_headline_says_what_came_out(run):
     assert "2 useful heads in 2 layers" in " ".join(data["summary"])
     assert all(verdict["holds"] is not False for verdict in data["verdicts"])
     assert all(row[3] == 20 for row in data["evidence"]["rows"])
+    n["loss"], n["free"] = n["free"], n["loss"]  # others do what the path does
+    run.write("circuit.json", circuit)
+    assert page_data(report(run))["summary"][0].endswith(" attention paths.")
 
 
 def test_with_many_heads_the_maps_are_of_the_useful_ones(run, monkeypatch):
@@ -239,7 +235,7 @@ def test_with_many_heads_the_maps_are_of_the_useful_ones(run, monkeypatch):
     timeline["paths"] = [p for p in timeline["paths"] if not p["path"].startswith("L0.")]
     run.write("emergence.json", timeline)
     data = page_data(report(run))
-    assert [head["layer"] for head in data["attention"]["heads"]] == [1]
+    assert data["attention"]["heads"] == [[1, 0]]
     assert data["heads"]["rows"][0][:2] == ["L0.H0", "uniform"]
 
 

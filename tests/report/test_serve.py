@@ -69,26 +69,27 @@ def test_a_folder_that_goes_away_is_told_and_may_come_back(site):
     assert site.version() == before
 
 
-def test_the_page_of_a_run_is_its_report_and_keeps_itself_up_to_date(site, finished):
-    for path in ("/run/alone/", "/run/sweep/seed%3D2/"):
-        data = site.data(path)
-        assert data["losses"]["steps"] == [line["step"] for line in finished.metrics()]
-        assert data["live"] == site.version(path)
-    assert "seed=2</title>" in site.page(path)
-    moved = site.ask("/run/sweep/seed%3D2")
-    assert (moved.status, moved.headers["Location"]) == (301, "/run/sweep/seed%3D2/")
-
-
-def test_a_new_evaluation_changes_versions_and_pages(site):
-    run = Run.open(site.folder / "alone")
-    before = [site.version(path) for path in ("/", "/run/alone/", "/run/sweep/seed%3D2/")]
-    add_line(run, 0.125)
-    after = [site.version(path) for path in ("/", "/run/alone/", "/run/sweep/seed%3D2/")]
-    assert [a == b for a, b in zip(before, after, strict=True)] == [False, False, True]
-    assert site.row("alone")["validation loss"] == 0.125
-    assert site.data("/run/alone/")["losses"]["hops"]["x_1"][-1] == 0.125
-    for path in ("/", "/run/alone/"):
-        assert site.data(path)["live"] == site.version(path)
+@pytest.mark.parametrize(
+    ("address", "links"),
+    [
+        ("/", []),
+        ("/run/sweep/seed%3D2/", []),
+        ("/sweep/sweep/", ["/run/sweep/seed%3D2/", "/run/sweep/seed%3D10/"]),
+        (SIDE_BY_SIDE, ["/run/alone/", "/run/sweep/seed%3D2/"]),
+    ],
+)
+def test_every_page_follows_its_runs_and_no_others(site, address, links):
+    data, before, other = site.data(address), site.version(address), site.version("/run/alone/")
+    assert data["live"] == before
+    assert data.get("table", {}).get("links", []) == links
+    add_line(Run.open(site.folder / "sweep" / "seed=2"), 0.125)
+    assert site.version(address) != before
+    assert site.version("/run/alone/") == other
+    assert 0.125 in numbers(data := site.data(address))
+    assert data["live"] == site.version(address)
+    bare = address.rstrip("/") or "/run/alone"
+    moved = site.ask(bare)
+    assert (moved.status, moved.headers["Location"]) == (301, f"{bare}/")
 
 
 @pytest.mark.parametrize(
@@ -132,24 +133,6 @@ def test_a_spoilt_run_is_a_page_that_says_why(site, name, content, reason):
     os.utime(path)
     (path.parent / "now.json").touch()
     assert site.data("/run/alone/")["kind"] == "run"
-
-
-@pytest.mark.parametrize(
-    ("address", "links"),
-    [
-        ("/sweep/sweep/", ["/run/sweep/seed%3D2/", "/run/sweep/seed%3D10/"]),
-        (SIDE_BY_SIDE, ["/run/alone/", "/run/sweep/seed%3D2/"]),
-    ],
-)
-def test_several_runs_are_one_page_which_follows_them(site, address, links):
-    data, before = site.data(address), site.version(address)
-    assert data["table"]["links"] == links
-    assert data["live"] == before
-    add_line(Run.open(site.folder / "sweep" / "seed=2"), 0.125)
-    assert site.version(address) != before
-    assert 0.125 in numbers(site.data(address))
-    moved = site.ask(address.rstrip("/"))
-    assert (moved.status, moved.headers["Location"]) == (301, address)
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,10 @@ def test_what_is_not_done_is_counted_and_says_why(sweep):
         data = data_of(sweep)
     counts = "4 of 9 runs done; 1 failed, 1 running, 1 stopped, 1 not started and 1 cannot be read."
     assert data["summary"][0].startswith(counts)
-    first, *_, waiting, why = data["notes"]
+    first, second, third, *_, waiting, why = data["notes"]
+    assert "Training failed: <i>nan</i> & so. The circuit has not been looked for yet: " in first
+    assert second.startswith("depth=1,n_layers=1,seed=1: Still training.")
+    assert "Training was stopped. There is no evaluation yet." in third
     assert waiting == "Not started yet: later."
     assert "outcome.json is not valid JSON" in why
     head, rows = data["table"]["head"], data["table"]["rows"]
@@ -135,7 +138,6 @@ def test_what_is_not_done_is_counted_and_says_why(sweep):
     assert seen["depth=1,n_layers=1,seed=0"]["status"] == "failed: <i>nan</i> & so"
     assert seen["depth=1,n_layers=1,seed=1"]["status"] == "running"
     assert seen["depth=1,n_layers=2,seed=0"]["validation loss"] is None
-    assert "Training failed: <i>nan</i> & so." in first
 
 
 def test_a_run_is_linked_to_its_own_page(sweep, tmp_path):

@@ -131,9 +131,9 @@ def evidence(findings: Findings) -> schema.Table | None:
         rows=rows,
         keys=list(map(path_key, findings.paths)),
         note=(
-            f"At the last step, on {found.evidence.sequences} sequences{curves}; loss of the circuit"
-            f" ({ABLATIONS[found.ablation]}) without the path, heads above as found or free,"
-            f" whichever is worse. Whole: {rounded(found.replaced_loss)}; threshold:"
+            f"At the last step, on {found.evidence.sequences} sequences{curves}; loss of the"
+            f" circuit ({ABLATIONS[found.ablation]}) without the path, heads above as found or"
+            f" free, whichever is worse. Whole: {rounded(found.replaced_loss)}; threshold:"
             f" {rounded(found.threshold)}."
         ),
     )

@@ -184,17 +184,10 @@ class _Looker:
 
     def attention(self, seen: Sequential[Snapshot]) -> schema.Attention:
         """The attention of the followed heads, at as many steps as there is room for."""
-        findings, found = self.findings, self.findings.discovery
-        useful, does = set(findings.useful_heads), found.circuit.mechanisms if found else {}
         return schema.Attention(
             steps=self.kept,
             sequences=self.count,
-            heads=[
-                schema.FollowedHead(
-                    *head, found is None or head in useful, typeset(str(does.get(head, "")))
-                )
-                for head in findings.followed_heads
-            ],
+            heads=self.findings.followed_heads,
             packed=packed(torch.stack([seen[i].attention for i in self.kept], dim=-1)),
         )
 

@@ -145,23 +145,12 @@ class Sequence:
 
 
 @dataclass(frozen=True)
-class FollowedHead:
-    """A head whose attention the page shows, whether it is of use, and what it does in the circuit;
-    without a circuit it may be of use, and does nothing that is known."""
-
-    layer: int
-    head: int
-    useful: bool
-    does: str
-
-
-@dataclass(frozen=True)
 class Attention:
     """The attention of heads on the examples, through training."""
 
     steps: list[int]  #: for which it is kept, as indices into the steps of the page
     sequences: int  #: of how many examples, from the first
-    heads: list[FollowedHead]  #: the heads
+    heads: list[tuple[int, int]]  #: layer and number of each, those of the circuit first
     #: one byte a value, in hundredths, rounded to even ones, [sequence, head, query, key, step]; by
     #: gzip, as base64
     packed: str
