@@ -11,6 +11,7 @@ from commands import refused
 from headway import cli
 from headway.circuits import AttentionPath, Discovery, compare
 from headway.errors import HeadwayError
+from headway.report.circuit import path_key
 from headway.report.labels import typeset
 from headway.report.runs import write_runs
 from headway.training import Run
@@ -53,8 +54,8 @@ def test_the_numbers_are_those_of_the_folders(pair):
         assert named["useful heads"] == f"{len(found.circuit.useful_heads)} of 2"
         assert named["layers used"] == len(found.circuit.useful_layers)
         assert named["flow minimum"] == "2"
-        emerged = [history["emerged"] for history in run.read("emergence.json")["paths"]]
-        assert [path["emerged"] for path in data["circuits"][name]["paths"]] == emerged
+        paths = [path["key"] for path in data["circuits"][name]["paths"]]
+        assert paths == list(map(path_key, found.circuit.paths))
     (learnt,) = [one for one in data["sections"] if one["title"] == "When hops were learnt"]
     assert learnt["tables"][0]["rows"][0][-1] == round(3.5)
     assert rows[1][head.index("circuit loss")] == 0.0123
@@ -70,6 +71,8 @@ def test_what_is_shared_is_what_compare_says(pair):
         assert cells[:2] == [typeset(relation), f"{sum(map(bool, by))} of 2"]
         for heads, cell in zip(by, cells[-2:], strict=True):
             assert [f"{layer}.{head}" for layer, head in heads] == re.findall(r"\d\.\d", cell or "")
+    first = AttentionPath.parse(pair[1].read("emergence.json")["paths"][0]["path"])
+    assert f"{first.layer}.{first.head} 4" in [row[-1] for row in rows]  # of step 4.25
     section = data["sections"][-1]
     assert f"of {len(found.heads)} relations in any of them" in " ".join(section["sentences"])
 

@@ -12,7 +12,9 @@ from torch import nn
 
 from headway.circuits import saved_discovery, saved_timeline
 from headway.report import Findings
-from headway.report.circuit import path_key, short
+from headway.report.circuit import path_key
+from headway.report.curves import short
+from headway.report.labels import typeset
 from headway.report.runs import write_runs
 from headway.tasks import Edges, Hops
 from headway.training import Recorder, Run
@@ -45,7 +47,8 @@ def test_every_task_has_a_page_with_a_curve_and_cells_of_every_path(one):
     assert data["task"]["loss"] == LOSSES[name not in VECTORS]
     assert data["task"]["references"] == task.references()
     assert [hop["name"] for hop in data["task"]["hops"]] == list(task.hops)
-    assert data["losses"]["steps"]
+    assert [curve["name"] for curve in data["losses"]] == ["training", *map(typeset, task.hops)]
+    assert data["losses"][1]["points"]
     batch = Findings.of(one).sequences.part(slice(1))
     assert data["steps"] == one.checkpoint_steps()
     if task.length == 1:
@@ -57,11 +60,14 @@ def test_every_task_has_a_page_with_a_curve_and_cells_of_every_path(one):
     if one.folder.name not in VECTORS:
         right = [first["names"][question["answer"]] for question in first["questions"]]
         assert right == [task.token_name(token) for token in batch.targets[0][asked].tolist()]
-    for entry, history in zip(circuit["paths"], timeline.paths, strict=True):
+    curves = zip(circuit["paths"], data["along"], timeline.paths, strict=True)
+    for entry, curve, history in curves:
         relation = history.path.relation
         assert entry["key"] == path_key(history.path)
         assert set(map(tuple, entry["cells"][0])) == led(task.relations(batch)[relation])
-        assert entry["attention"] == list(map(short, history.attention))
+        assert curve["points"] == [
+            [at, short(x)] for at, x in zip(timeline.steps, history.attention)
+        ]
 
 
 def led(edges: Edges) -> set[tuple[int, int]]:

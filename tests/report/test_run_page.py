@@ -28,7 +28,8 @@ from headway.circuits.mechanism import KnockOut
 from headway.errors import HeadwayError
 from headway.models import attention_patterns
 from headway.report import Findings, render, write_report
-from headway.report.circuit import path_key, short
+from headway.report.circuit import path_key
+from headway.report.curves import points, short
 from headway.report.examples import hundredths
 from headway.report.heads import QK, SEQUENCES, parted
 from headway.report.labels import typeset
@@ -66,17 +67,18 @@ def test_the_numbers_are_those_of_the_folder(run):
         *(step for step in timeline["hops"].values() if step is not None),
     } <= numbers(data)
     lines = run.metrics()
-    assert data["losses"]["steps"] == [line["step"] for line in lines]
-    assert data["losses"]["hops"]["x_1"] == [short(line["partial"]["x_1"]) for line in lines]
+    losses = [[line["step"], short(line["partial"]["x_1"])] for line in lines]
+    assert data["losses"][1]["points"] == losses
     assert data["steps"] == run.checkpoint_steps()
-    paths = data["circuit"]["paths"]
-    assert [path["key"] for path in paths] == [
-        path_key(AttentionPath.parse(dated["path"])) for dated in timeline["paths"]
-    ]
-    for path, dated in zip(paths, timeline["paths"], strict=True):
-        assert path["attention"] == list(map(short, dated["attention"]))
-        assert path["without"] == list(map(short, dated["loss_without"]))
-    assert data["model"] == list(map(short, timeline["loss"]))
+    names = [path_key(AttentionPath.parse(dated["path"])) for dated in timeline["paths"]]
+    assert [path["key"] for path in data["circuit"]["paths"]] == names
+    *without, model = data["without"]
+    for curves, measured in ((data["along"], "attention"), (without, "loss_without")):
+        assert [curve["key"] for curve in curves] == names
+        for curve, dated in zip(curves, timeline["paths"], strict=True):
+            assert [value for _, value in curve["points"]] == list(map(short, dated[measured]))
+    measured = zip(timeline["steps"], map(short, timeline["loss"]), strict=True)
+    assert model["points"] == list(map(list, measured))
 
 
 def test_attention_and_answers_are_those_of_the_checkpoints(run):
@@ -182,7 +184,7 @@ def test_without_dates_the_command_that_dates_is_named(run):
     assert data["missing"] == {
         "emergence": f"The circuit's paths are not dated yet: headway emergence {run.folder}"
     }
-    assert data["circuit"]["paths"][0]["attention"] == data["model"] == []
+    assert data["along"] == data["without"] == []
 
 
 def test_every_verdict_is_shown_with_its_reason_and_what_is_next(finished):
@@ -250,8 +252,10 @@ def test_a_certificate_of_another_circuit_is_refused(run):
 
 def test_numbers_that_are_not_finite_are_null(finished):
     page = run_page(Findings.of(finished))
-    text = to_json(replace(page, model=[math.nan, -math.inf, 1.0], title="</script><b>"))
-    assert json.loads(text)["model"] == [None, None, 1.0]
+    odd = replace(page.losses[0], points=[(1, math.nan), (2, -math.inf), (3, 1.0)])
+    text = to_json(replace(page, losses=[odd], title="</script><b>"))
+    assert json.loads(text)["losses"][0]["points"] == [[1, None], [2, None], [3, 1.0]]
+    assert points(odd.points) == [(3, 1.0)]
     assert "<" not in text
 
 

@@ -11,6 +11,7 @@ from pages import numbers, said
 from serving import SIDE_BY_SIDE, add_line, serving, tree
 
 from headway.errors import HeadwayError
+from headway.report.curves import short
 from headway.report.server import Server
 from headway.training import Run
 
@@ -26,7 +27,8 @@ def test_the_list_shows_what_is_known_of_every_run(site, finished):
     assert re.fullmatch(r"20\d\d-\d\d-\d\d [\d:]{8}", told["changed"])
     assert (waiting["status"], waiting["step"]) == ("stopped", "0 of 6")
     alone, sweep = data["groups"]
-    assert alone["curves"] == [[[line["step"], line["val_loss"]] for line in finished.metrics()]]
+    losses = [[line["step"], short(line["val_loss"])] for line in finished.metrics()]
+    assert alone["curves"] == [losses]
     assert (alone["table"]["title"], alone["link"]) == ("", "")
     assert (sweep["table"]["title"], sweep["link"]) == ("sweep", "/sweep/sweep/")
     assert data["summary"][0] == "3 runs · 2 done · 1 stopped"

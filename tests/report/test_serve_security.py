@@ -77,7 +77,7 @@ def test_a_run_may_be_called_version(still):
     assert "one" not in still.ask("/run/sweep/version").headers.get("Location", "")
     assert still.ask("/run/sweep/version").headers["Location"] == "/run/sweep/version/"
     assert still.data("/run/sweep/version/")["name"] == "version"
-    assert page_data(still.page("/run/plain/?x=/../../#y"))["losses"]["hops"]["x_1"] == [0.5]
+    assert page_data(still.page("/run/plain/?x=/../../#y"))["losses"][1]["points"] == [[100, 0.5]]
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_odd_names_are_only_names(tmp_path, name):
         assert len(links) == 2
         for link in links:
             page, data = site.page(link), site.data(link)
-            assert data["losses"]["hops"]["x_1"] == [0.2468]
+            assert data["losses"][1]["points"] == [[100, 0.2468]]
             assert data["live"] == site.version(link)
             assert site.ask(link.rstrip("/")).headers["Location"] == link
         spoilt = tmp_path / "runs" / name / "config.json"

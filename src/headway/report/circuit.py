@@ -7,7 +7,6 @@ from headway.circuits.flows import Least, lost_without
 from headway.circuits.roles import joins_roles, places, symbol_order
 from headway.relations.paths import AttentionPath
 from headway.report import schema
-from headway.report.examples import Cells
 from headway.report.findings import Findings
 from headway.report.labels import typeset
 from headway.report.looks import path_looks, symbol_colours
@@ -23,54 +22,40 @@ from headway.theory import (
     theorem_1_bound,
 )
 
+Cells = dict[str, list[list[tuple[int, int]]]]
+"""Cells of relations in every example: pairs of positions, query and key."""
+
 
 def path_key(path: AttentionPath) -> str:
     """The name of a path in addresses and in the data of a page."""
     return f"{path.layer}.{path.head}.{path.relation}"
 
 
-def hop_data(task: Task, learnt: dict[str, float | None]) -> list[schema.Hop]:
-    """The hops asked for, each with the step at which it was learnt."""
-    colours = symbol_colours(task)
-    return [schema.Hop(hop, typeset(hop), learnt.get(hop), colours[hop]) for hop in task.hops]
-
-
-def circuit_data(
-    findings: Findings,
-    steps: Sequence[int] = (),
-    cells: Cells | None = None,
-) -> schema.Circuit | None:
+def circuit_data(findings: Findings, cells: Cells | None = None) -> schema.Circuit | None:
     """The mechanisms of heads; None if that is not known.
 
     Args:
         findings: of a run.
-        steps: of the page, for the curves of paths.
         cells: where relations lead in the examples; without them it is not told what is lost
             without a path either.
     """
     if findings.discovery is None:
         return None
-    timeline, task, paths = findings.timeline, findings.task, findings.paths
+    task, paths = findings.task, findings.paths
     colours, looks, standing = symbol_colours(task), path_looks(task, paths), places(task)
     lost = lost_without(task, paths, findings.causal) or {} if cells is not None else {}
     cells = cells or _in_chain(task, paths)
-    histories = {} if timeline is None else {h.path: h for h in timeline.paths}
 
     def data_of(path: AttentionPath) -> schema.CircuitPath:
-        rest, history, look = lost.get(path), histories.get(path), looks[path]
+        rest, look = lost.get(path), looks[path]
         return schema.CircuitPath(
             key=path_key(path),
             layer=path.layer,
             head=path.head,
             label=typeset(str(path)),
             colour=look.colour,
-            dashes=look.dashes,
             carries=[typeset(symbol) for symbol in look.carries],
             cells=cells.get(path.relation, []),
-            attention=[] if history is None else at_steps(findings, history.attention, steps),
-            without=[] if history is None else at_steps(findings, history.loss_without, steps),
-            emerged=history and history.emerged,
-            needed=history and history.needed,
             lost=[] if rest is None else list(map(path_key, rest.unfound + rest.lacking)),
             answers=[] if rest is None else list(map(typeset, rest.answers)),
         )
@@ -96,20 +81,6 @@ def _in_chain(task: Task, paths: Sequence[AttentionPath]) -> Cells:
     roles = [place.role for place in places(task)]
     ends = {path.relation: path.relation.ends or ("", "") for path in paths}
     return {name: [[(roles.index(q), roles.index(k))]] for name, (q, k) in ends.items()}
-
-
-def at_steps(
-    findings: Findings, values: Sequence[float], steps: Sequence[int]
-) -> list[float | None]:
-    """A curve of the timeline at the steps of the page; None where it was not measured."""
-    assert findings.timeline is not None
-    when = dict(zip(findings.timeline.steps, values, strict=True))
-    return [None if (value := when.get(step)) is None else short(value) for step in steps]
-
-
-def short(value: float) -> float:
-    """A measured number to four digits, which is what a drawing can show."""
-    return float(f"{value:.4g}")
 
 
 def evidence(findings: Findings) -> schema.Table | None:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from headway.circuits.flows import Least
 from headway.errors import HeadwayError
-from headway.report.examples import thinned
+from headway.report.curves import points, thinned
 from headway.report.findings import refusal
 from headway.report.labels import plain, setting_of
 from headway.report.schema import Cell, ListedGroup, ListPage, Table
@@ -125,7 +125,7 @@ def listed(entry: Entry) -> Line:
     try:
         run = entry.open()
         row = _read(run)
-        curve = [(line["step"], line["val_loss"]) for line in thinned(run.metrics(), POINTS)]
+        curve = points((m["step"], m["val_loss"]) for m in thinned(run.metrics(), POINTS))
     except HeadwayError as error:
         row["status"] = f"unreadable: {error}"
     except Exception as error:

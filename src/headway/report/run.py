@@ -10,27 +10,17 @@ from headway.circuits.emergence import EMERGES_AT
 from headway.circuits.text import verdict_lines
 from headway.circuits.verdicts import Verdict, to_type, verdicts
 from headway.report import schema
-from headway.report.circuit import (
-    at_steps,
-    circuit_data,
-    evidence,
-    hop_data,
-    minimum,
-    short,
-    stream,
-)
-from headway.report.examples import Memory, examples, thinned
+from headway.report.circuit import circuit_data, evidence, minimum, stream
+from headway.report.curves import dated, losses
+from headway.report.examples import Memory, examples
 from headway.report.findings import Findings, judged_loss, no_circuit
 from headway.report.heads import heads
 from headway.report.labels import setting_of, typeset
-from headway.report.looks import shown_until
+from headway.report.looks import shown_until, symbol_colours
 from headway.text import command, counted, enumerated, rounded
 from headway.training import to_dict
 from headway.training.config import Elsewhere
 from headway.training.losses import accuracy_text
-
-MOST_POINTS = 600
-"""Evaluations on a page; of more, evenly many are kept."""
 
 CHANGED = "so what is computed here may be of another task or model than the run's."
 VERSIONS = ("headway", "python", "torch")
@@ -60,10 +50,11 @@ def run_page(
         HeadwayError: if a checkpoint cannot be read.
     """
     run, task, timeline = findings.run, findings.task, findings.timeline
+    colours = symbol_colours(task)
     shown = examples(findings, memory)
     steps = shown.steps
+    along, without = dated(findings, steps)
     end = max([1, *steps, *(line["step"] for line in findings.metrics)])
-    lines = thinned(findings.metrics, MOST_POINTS)
     session = findings.sessions[-1] if findings.sessions else {}
     versions = {name: str(session[name]) for name in VERSIONS if session.get(name) is not None}
     return schema.RunPage(
@@ -76,19 +67,16 @@ def run_page(
         task=schema.Task(
             reading=typeset(task.reading),
             loss=task.targets.loss_name,
-            hops=hop_data(task, findings.hops),
+            hops=[schema.Hop(hop, typeset(hop), colours[hop]) for hop in task.hops],
             references=task.references(),
         ),
         steps=steps,
         until=end if timeline is None else shown_until(timeline, findings.metrics)[0],
         end=end,
-        losses=schema.Losses(
-            steps=[line["step"] for line in lines],
-            training=[short(line["train_loss"]) for line in lines],
-            hops={hop: [short(line["partial"][hop]) for line in lines] for hop in task.hops},
-        ),
-        circuit=circuit_data(findings, steps, shown.cells),
-        model=at_steps(findings, timeline.loss, steps) if timeline else [],
+        losses=losses(findings),
+        along=along,
+        without=without,
+        circuit=circuit_data(findings, shown.cells),
         answer_steps=shown.answer_steps,
         sequences=shown.sequences,
         attention=shown.attention,

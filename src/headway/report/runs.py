@@ -10,7 +10,7 @@ from headway.circuits.emergence import EMERGES_AT
 from headway.fields import natural
 from headway.report.axes import SEED, Axis, axes_of, grouped
 from headway.report.circuit import circuit_data
-from headway.report.examples import thinned
+from headway.report.curves import points, thinned
 from headway.report.findings import Findings, solved_at
 from headway.report.labels import common_parts, task_words, typeset
 from headway.report.looks import DASHES, worth_showing
@@ -264,7 +264,7 @@ def _curves(members: Sequence[Findings], axes: Sequence[Axis]) -> list[Curve]:
             key=member.name,
             colour=1 + (i if by is None else by.values.index(by.of(member))) % MOST_COLOURS,
             dashes=i // MOST_COLOURS % DASHES if by is None else 0 if member.done else 1,
-            points=[(m["step"], m["val_loss"]) for m in thinned(member.metrics, MOST_POINTS)],
+            points=points((m["step"], m["val_loss"]) for m in thinned(member.metrics, MOST_POINTS)),
         )
         curves.append(curve)
     return curves

@@ -47,13 +47,23 @@ class Section:
 
 
 @dataclass(frozen=True)
+class Curve:
+    """Something that is measured through training."""
+
+    name: str  #: as it is printed
+    key: str  #: of its path or run; empty if it is of neither
+    colour: int  #: -1 to 6; -1 is for what stays in the background
+    dashes: int  #: 0 to 5, which tells apart curves of one colour
+    points: list[tuple[float, float]]  #: steps and values, without those that were not finite
+    mark: float | None = None  #: the step of what is marked on it; None if that never happens
+
+
+@dataclass(frozen=True)
 class Hop:
     """Something that a query must predict."""
 
     name: str  #: as in the code
     label: str  #: as it is printed
-    #: the step at which its loss first passes below `emerges_at`; None if it never does
-    learnt: float | None
     colour: int  #: 0 to 6, that of the symbol that it asks for
 
 
@@ -87,19 +97,10 @@ class CircuitPath:
     #: 0 to 6, of the symbol carried that is nearest to the answer, or of the head where no symbols
     #: are known; -1 if the path brings nothing new
     colour: int
-    dashes: int  #: 0 to 5, which tells apart curves of one colour
     carries: list[str]  #: the symbols that it brings, as they are printed; empty if none are known
     #: where it leads in every example: pairs of positions, query and key; of very many the last.
     #: Without examples of the chain of places; empty if a path joins no two of them
     cells: list[list[tuple[int, int]]]
-    #: mean attention along it, at every step of the page, None where it was not measured; empty if
-    #: the path was not dated
-    attention: list[float | None]
-    #: the loss of the model of that step with this attention set to zero; likewise
-    without: list[float | None]
-    #: the step at which its attention first passes `emerges_at`; None if it never does
-    emerged: float | None
-    needed: float | None  #: the step from which the loss depends on it; None if it never does
     #: the keys of the paths that, without it, do not find their key, by the flow of information
     lost: list[str]
     answers: list[str]  #: the labels of the hops that the query then lacks, likewise
@@ -157,15 +158,6 @@ class Attention:
 
 
 @dataclass(frozen=True)
-class Losses:
-    """Losses by the step of the evaluation: on training's own batch, and held out by hop."""
-
-    steps: list[int]
-    training: list[float | None]
-    hops: dict[str, list[float | None]]
-
-
-@dataclass(frozen=True)
 class PageBase:
     """The part that every page has."""
 
@@ -189,10 +181,16 @@ class RunPage(PageBase):
     end: float  #: the last step that there is
     task: Task  #: what was learnt
     steps: list[int]  #: of the checkpoints
-    losses: Losses  #: by the step of the evaluation
+    #: by the step of the evaluation: on training's own batch, then held out, hop by hop; marked
+    #: where a hop's loss first passes below `emerges_at`
+    losses: list[Curve]
+    #: mean attention along every path of the circuit, at the steps of the page; marked where it
+    #: first passes `emerges_at`; empty if paths were not dated
+    along: list[Curve]
+    #: the loss of the model of that step with the attention along each path at zero; marked from
+    #: where the loss depends on it; at last with nothing cut; empty likewise
+    without: list[Curve]
     circuit: Circuit | None  #: what the heads do; None if that is not known
-    #: its loss at every step, on the sequences that paths were dated on; empty if they were not
-    model: list[float | None]
     answer_steps: list[int]  #: for which answers are kept, as indices into the steps
     sequences: list[Sequence]  #: the examples
     attention: Attention | None  #: of heads on them; None if there is none to show
@@ -210,17 +208,6 @@ class RunPage(PageBase):
     again: str  #: the commands that make the run and this page again
     bibtex: str  #: how to cite the program
     config: str  #: of the run, as JSON
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A run's validation loss by step."""
-
-    name: str  #: of the run, or the value that it is coloured by
-    key: str  #: of the run
-    colour: int  #: 0 to 6
-    dashes: int  #: 0 to 5
-    points: list[tuple[float, float]]  #: steps and losses
 
 
 @dataclass(frozen=True)
