@@ -230,7 +230,7 @@ def test_two_steps_are_compared(visit, learnt):
     seen.page.get_by_label("step to compare with").select_option("1")
     rows = seen.page.locator("details", has_text="Compare two steps").locator("tbody tr")
     shown = {
-        cells[0].text_content(): [cell.get_attribute("title") for cell in cells[1:]]
+        cells[0].inner_text(): [cell.get_attribute("title") for cell in cells[1:]]
         for cells in (row.locator("td").all() for row in rows.all())
     }
     for *curves, name in [

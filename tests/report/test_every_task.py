@@ -66,7 +66,7 @@ def test_every_task_has_a_page_with_a_curve_and_cells_of_every_path(one):
         assert entry["key"] == path_key(history.path)
         assert set(map(tuple, entry["cells"][0])) == led(task.relations(batch)[relation])
         assert curve["points"] == [
-            [at, short(x)] for at, x in zip(timeline.steps, history.attention)
+            [at, short(x)] for at, x in zip(timeline.steps, history.attention, strict=True)
         ]
 
 
