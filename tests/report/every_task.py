@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from tiny_runs import ANY_LOSS, path_names, tiny_config
+from tiny_runs import tiny_config, trained
 
-from headway.circuits import Circuit, Paths, discover, emergence
 from headway.tasks import Conditional, Hops, Retrieval, Task, task_in
-from headway.training import Run, train
+from headway.training import Run
 from headway_experiments.arena import Labelled
 from headway_experiments.tasks import Associations, Bigrams, Composition, Recall
 
@@ -27,13 +26,5 @@ TASKS = {
 
 
 def taken_apart(task: Task, folder: Path) -> Run:
-    """A run that learnt nothing, with a circuit of two paths that was given, and its dates."""
-    run = train(tiny_config(task, causal=False), folder)
-    if task.length == 1:
-        return run
-    first, *_, last = path_names(task)
-    circuit = Circuit({(0, 0): Paths(frozenset({first})), (1, 0): Paths(frozenset({last, first}))})
-    found = discover(run, circuit=circuit, threshold=ANY_LOSS, sequences=8)
-    run.write("circuit.json", found.to_json())
-    emergence(run, found, sequences=4)
-    return run
+    """A run that learnt nothing, with a circuit of its task that was given."""
+    return trained(folder, tiny_config(task, causal=False))

@@ -1,13 +1,9 @@
 """In a browser: several runs on a page, the list of runs, and that served pages follow them."""
 
-import shutil
-
 import pytest
 from browser import Visit, faults
-from serving import SIDE_BY_SIDE, add_line, serving
+from serving import SIDE_BY_SIDE, add_line
 
-from headway.circuits import discover
-from headway.errors import HeadwayError
 from headway.training import Run
 
 
@@ -60,22 +56,6 @@ def test_a_page_follows_what_happens_and_keeps_what_was_chosen(page, site, addre
     page.get_by_text("3,000").first.wait_for()
     assert page.locator(".connection").text_content() == "live"
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
-
-
-def test_why_a_search_is_refused_is_on_page_comparison_and_list(
-    browser, finished, unfinished, tmp_path
-):
-    for name, run in (("learnt", finished), ("not", unfinished)):
-        shutil.copytree(run.folder, tmp_path / "runs" / name)
-    with pytest.raises(HeadwayError, match=r"the model's own loss is"):
-        discover(tmp_path / "runs/not")
-    context = browser.new_context(reduced_motion="reduce")
-    page = context.new_page()
-    with serving(tmp_path / "runs") as site:
-        for address in ("/", "/run/not/", "/compare/learnt/not/"):
-            page.goto(site.server.url.rstrip("/") + address)
-            page.get_by_text("The search was refused: there is no circuit to find").first.wait_for()
-    context.close()
 
 
 def test_a_server_that_stops_is_told(page, site):

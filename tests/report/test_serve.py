@@ -10,6 +10,7 @@ import pytest
 from pages import numbers, said
 from serving import SIDE_BY_SIDE, add_line, serving, tree
 
+from headway.circuits import discover
 from headway.errors import HeadwayError
 from headway.report.curves import short
 from headway.report.server import Server
@@ -53,6 +54,14 @@ def test_why_a_run_failed_or_cannot_be_read_is_in_the_list(site):
     lost = site.row("lost")["status"]
     assert "lost: not a run folder, or a half-written one: no config.json" in lost
     assert len(site.links()) == 4
+
+
+def test_why_a_search_is_refused_is_on_page_comparison_and_list(site, unfinished):
+    shutil.copytree(unfinished.folder, site.folder / "not")
+    with pytest.raises(HeadwayError, match=r"the model's own loss is"):
+        discover(site.folder / "not")
+    for address in ("/", "/run/not/", "/compare/alone/not/"):
+        assert "The search was refused: there is no circuit to find" in said(site.page(address))
 
 
 def test_an_empty_folder_says_how_to_train_a_first_run(tmp_path):

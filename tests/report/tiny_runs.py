@@ -2,20 +2,24 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
 
-from headway.circuits import Discovery, Paths, Relation, Trial, discover, emergence
+from headway.circuits import (
+    Circuit,
+    Head,
+    Mechanism,
+    Paths,
+    Relation,
+    Trial,
+    Uniform,
+    discover,
+    emergence,
+)
 from headway.models import TransformerConfig
+from headway.report.findings import heads_of
 from headway.tasks import Task
 from headway.training import Run, RunConfig, TrainingConfig, train
-
-
-def certified(found: Discovery, **changes: Any) -> Discovery:
-    """The discovery with some of its evidence changed."""
-    return replace(found, evidence=replace(found.evidence, **changes))
-
 
 ANY_LOSS = 10.0
 """A threshold under which even an untrained model has a circuit."""
@@ -43,19 +47,16 @@ def path_names(task: Task) -> list[Relation]:
 
 
 def trained(folder: Path, config: RunConfig, taken_apart: bool = True) -> Run:
+    """A run that learnt nothing, with a circuit in both layers that was given, and its dates."""
     run = train(config, folder)
-    if taken_apart:
-        found = with_paths(discover(run, threshold=ANY_LOSS, sequences=8), run)
+    if taken_apart and run.task.length > 1:
+        names = path_names(run.task)
+        given = dict[Head, Mechanism]((head, Uniform()) for head in heads_of(run))
+        given |= {(0, 0): Paths(frozenset(names[-1:])), (1, 0): Paths(frozenset(names[:2]))}
+        found = discover(run, circuit=Circuit(given), threshold=ANY_LOSS, sequences=8)
+        paths = found.circuit.paths
+        trials = [Trial("one", paths[1:], 2 / 3), Trial("two", paths, 1.0)]
+        found = replace(found, evidence=replace(found.evidence, trials=trials))
         run.write("circuit.json", found.to_json())
         emergence(run, found, sequences=8)
     return run
-
-
-def with_paths(found: Discovery, run: Run) -> Discovery:
-    """The discovery with paths in both layers, so that there is something to draw and to date."""
-    names = path_names(run.task)
-    circuit = found.circuit.replacing((0, 0), Paths(frozenset(names[-1:])))
-    circuit = circuit.replacing((1, 0), Paths(frozenset(names[:2])))
-    given = discover(run, circuit=circuit, threshold=ANY_LOSS, sequences=8)
-    trials = Trial("one", circuit.paths[1:], 2 / 3), Trial("two", circuit.paths, 1.0)
-    return certified(given, trials=[*trials])
