@@ -9,9 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 from browser import faults
-from every_task import TASKS, taken_apart
 from pages import page_data, unpacked, written
-from tiny_runs import ANY_LOSS, tiny_config
+from tiny_runs import ANY_LOSS, TASKS, taken_apart, tiny_config
 
 from headway.circuits import Circuit, Paths, Uniform, discover
 from headway.tasks import Retrieval
@@ -291,7 +290,8 @@ def any_page(request, tmp_path_factory, learnt):
     if request.param == "learnt":
         return learnt
     folder = tmp_path_factory.mktemp(request.param)
-    return written(taken_apart(TASKS[request.param](), folder / request.param), folder)
+    config = tiny_config(TASKS[request.param](), causal=False)
+    return written(taken_apart(folder / request.param, config), folder)
 
 
 def test_anyone_can_read_and_use_it(visit, any_page):

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from every_task import TASKS, taken_apart
 from pages import page_data, report, unpacked
 from serving import serving
+from tiny_runs import TASKS, taken_apart, tiny_config
 from torch import nn
 
 from headway.circuits import saved_discovery, saved_timeline
@@ -28,7 +28,7 @@ def folder(tmp_path_factory) -> Path:
     """A run of every task."""
     folder = tmp_path_factory.mktemp("every")
     for name, task in TASKS.items():
-        taken_apart(task(), folder / name)
+        taken_apart(folder / name, tiny_config(task(), causal=False))
     return folder
 
 

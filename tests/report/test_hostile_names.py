@@ -6,9 +6,9 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
-from every_task import taken_apart
 from pages import Page, page_data, report
 from serving import serving
+from tiny_runs import taken_apart, tiny_config
 
 from commands import refused
 from fuzz.markup import MARKUP, browsed, markup
@@ -69,7 +69,7 @@ class Hostile(Task, registered=False):
 @pytest.mark.parametrize("named", [True, False])
 def test_hostile_names_are_escaped(named, tmp_path, monkeypatch):
     monkeypatch.setitem(KINDS, "hostile", Hostile)
-    run = taken_apart(Hostile(named=named), tmp_path / "run")
+    run = taken_apart(tmp_path / "run", tiny_config(Hostile(named=named), causal=False))
     other = Run.open(shutil.copytree(run.folder, tmp_path / "<i>other"))
     for figure in save_figures(run).values():
         ElementTree.fromstring(figure.read_bytes())

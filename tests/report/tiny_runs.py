@@ -1,4 +1,4 @@
-"""Configs of runs that take a moment."""
+"""Runs that take a moment, of a task of every kind."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,8 +18,26 @@ from headway.circuits import (
 )
 from headway.models import TransformerConfig
 from headway.report.findings import heads_of
-from headway.tasks import Task
+from headway.tasks import Conditional, Hops, Retrieval, Task, task_in
 from headway.training import Run, RunConfig, TrainingConfig, train
+from headway_experiments.arena import Labelled
+from headway_experiments.tasks import Associations, Bigrams, Composition, Recall
+
+OUTSIDE = Path(__file__).parents[1] / "outside"
+TASKS = {
+    "retrieval": lambda: Retrieval(depth=1, n_chains=2),
+    "conditional": lambda: Conditional(n_chains=2),
+    "labelled": lambda: Labelled(depth=1, n_chains=2),
+    "hops": lambda: Hops(asked=(1, 2), n_places=9),
+    "composition": lambda: Composition(asked=(1, 2), n_symbols=3),
+    "bigrams": lambda: Bigrams(length=16, n_tokens=8, n_triggers=2),
+    "recall": lambda: Recall(length=5),
+    "associations": lambda: Associations(n_items=6),
+    "assignments": lambda: task_in(str(OUTSIDE / "assignments.py"))(),
+    "reassigned": lambda: task_in(str(OUTSIDE / "reassigned.py"))(),
+    "sums": lambda: task_in(str(OUTSIDE / "sums.py"))(),
+}
+"""A task of every kind."""
 
 ANY_LOSS = 10.0
 """A threshold under which even an untrained model has a circuit."""
@@ -46,10 +64,10 @@ def path_names(task: Task) -> list[Relation]:
     return [Relation(name) for name, edges in relations.items() if edges.use == "path"]
 
 
-def trained(folder: Path, config: RunConfig, taken_apart: bool = True) -> Run:
+def taken_apart(folder: Path, config: RunConfig) -> Run:
     """A run that learnt nothing, with a circuit in both layers that was given, and its dates."""
     run = train(config, folder)
-    if taken_apart and run.task.length > 1:
+    if run.task.length > 1:
         names = path_names(run.task)
         given = dict[Head, Mechanism]((head, Uniform()) for head in heads_of(run))
         given |= {(0, 0): Paths(frozenset(names[-1:])), (1, 0): Paths(frozenset(names[:2]))}
