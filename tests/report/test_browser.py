@@ -218,6 +218,10 @@ def test_figures_are_kept_and_need_nothing_else(visit, learnt, tmp_path):
     box = seen.page.locator(".stage svg").bounding_box()
     size = [int.from_bytes(seen.kept_bytes("PNG", tmp_path)[i : i + 4]) for i in (16, 20)]
     assert size == [2 * box["width"], 2 * box["height"]]
+    tikz, circuit = seen.kept("TikZ", tmp_path), data_of(learnt)["circuit"]
+    assert tikz.count("\\draw") == sum(len(path["cells"][0]) for path in circuit["paths"])
+    for part in ("\\begin{tikzpicture}", "{layer 1}", "{headway1}{RGB}{10,96,184}"):
+        assert part in tikz
     head, *rows = csv.reader(io.StringIO(seen.kept("CSV", tmp_path)))
     assert head == ["curve", "step", "value"]
     assert {row[0] for row in rows} >= {"training", "x₁"}

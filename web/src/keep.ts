@@ -1,5 +1,5 @@
 /** Offer a file to be kept. */
-function keep(name: string, content: BlobPart, type: string): void {
+export function keep(name: string, content: BlobPart, type: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([content], { type }));
   link.download = name.replace(/[^\w.-]+/g, "-");
