@@ -211,7 +211,7 @@ def test_a_mixture_needs_several_depths(task):
         RunConfig(task, training=TrainingConfig(curriculum=Mixture()))
 
 
-@pytest.mark.parametrize("given", ["mixture", {"kind": "nothing"}, {"kind": []}, 3])
+@pytest.mark.parametrize("given", ["nothing", {"kind": "nothing"}, {"kind": []}, 3])
 def test_what_is_no_curriculum(given):
     with pytest.raises(HeadwayError, match=r"^training\.curriculum.* = .* one of implicit, mixt"):
         TrainingConfig(curriculum=given)

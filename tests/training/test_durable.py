@@ -76,7 +76,7 @@ def test_a_run_without_its_outcome_does_not_end_on_an_older_evaluation(tiny, tmp
     run = train(tiny, tmp_path / "run")
     run.remove("outcome.json")
     cut(run, 3)
-    with pytest.raises(HeadwayError, match="lacks 3 of 6 evaluations, of step 8, 10, 12"):
+    with pytest.raises(HeadwayError, match="lacks 3 of 6 evaluations, of step 8 on"):
         resume(run.folder)
     assert run.outcome() is None
 

@@ -260,7 +260,7 @@ def test_a_run_that_has_stopped_or_failed_says_how_far_it_was(tiny, tmp_path):
         f"stopped: validation MSE 0.7500 ({hops})",
         "      after 7 steps, 1 min 01 s",
     ]
-    run.fail("the loss is nan at step 8")
+    run.end("the loss is nan at step 8")
     assert lines(run) == [
         "failed: the loss is nan at step 8",
         f"      validation MSE 0.7500 ({hops})",

@@ -18,7 +18,7 @@ from headway.language.ledger import Ledger
 from headway.language.local import Form, LocalModel
 from headway.language.question import Question
 from headway.training.data import generator_for
-from headway.training.files import clear_content_errors
+from headway.training.files import clear_content_errors, json_lines
 
 FORMAT = 1
 """Of `asked.json`."""
@@ -91,19 +91,21 @@ def ask_local(
             cannot be loaded; or if a question does not fit into it, or it answers with values that
             are not finite.
     """
-    known = answered(asked, folder)
-    if len(known) == asked.total:
-        return known
+    replies = answered(asked, folder)
+    if len(replies) == asked.total:
+        return replies
     model, ledger = LocalModel(asked.model, asked.form, **loading), asked.ledger(folder)
     # What a model cannot do is told before anything is written.
-    first = None if known else reply_of(asked, model, *next(asked.questions()))
+    first = None if replies else reply_of(asked, model, *next(asked.questions()))
     with ledger.writing(model.device):
-        start = len(answered(asked, folder))
-        for at, (number, question) in enumerate(islice(asked.questions(), start, None), start):
-            reply = reply_of(asked, model, number, question) if at or not first else first
+        replies = answered(asked, folder)
+        for number, question in islice(asked.questions(), len(replies), None):
+            is_known = first is not None and not replies
+            reply = first if is_known else reply_of(asked, model, number, question)
             ledger.add(asdict(reply))
-            watch(at + 1, asked.total)
-    return answered(asked, folder)
+            replies.append(reply)
+            watch(len(replies), asked.total)
+    return replies
 
 
 def reply_of(asked: Asked, model: LocalModel, number: int, question: Question) -> Reply:
@@ -146,14 +148,14 @@ def answered(asked: Asked, folder: Path) -> list[Reply]:
     Raises:
         HeadwayError: if it holds another asking, or is damaged.
     """
-    ledger = asked.ledger(folder)
+    ledger, replies = asked.ledger(folder), list[Reply]()
     ledger.require_same()
-    lines = enumerate(ledger.lines())
-    replies = [found_in(Reply, line, f"{ledger.path}, line {i + 1}") for i, line in lines]
-    for i, reply in enumerate(replies):
-        place, number = asked.places[min(i // asked.n, len(asked.places) - 1)], i % asked.n
-        if i >= asked.total or (*reply.place, reply.number) != (*place, asked.chains, number):
-            raise HeadwayError(f"{ledger.path}, line {i + 1} is not what is asked there")
+    wanted = ((*place, asked.chains, n) for place in asked.places for n in range(asked.n))
+    for where, line in json_lines(ledger.path):
+        reply = found_in(Reply, line, where)
+        if (*reply.place, reply.number) != next(wanted, None):
+            raise HeadwayError(f"{where} is not what is asked there")
+        replies.append(reply)
     return replies
 
 
