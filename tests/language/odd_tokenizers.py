@@ -3,13 +3,9 @@
 import string
 
 import torch
+from tiny_model import save_model
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
-from transformers import (
-    GPT2Config,
-    GPT2LMHeadModel,
-    LlamaTokenizer,
-    PreTrainedTokenizerFast,
-)
+from transformers import LlamaTokenizer, PreTrainedTokenizerFast
 
 LETTERS = string.digits + string.ascii_letters + " .,?()<>=[]/\n:'"
 TEMPLATE = (
@@ -57,23 +53,7 @@ def stripping():
 
 
 def save(folder, tokenizer, template=None, **more):
-    tokenizer.chat_template = template
-    tokenizer.save_pretrained(folder)
-    torch.manual_seed(0)
-    config = GPT2Config(
-        **{
-            "vocab_size": len(tokenizer),
-            "n_positions": 2048,
-            "n_embd": 32,
-            "n_layer": 2,
-            "n_head": 2,
-            "initializer_range": 0.3,
-            "bos_token_id": None,
-            "eos_token_id": None,
-        }
-        | more
-    )
-    GPT2LMHeadModel(config).save_pretrained(folder)
+    save_model(folder, tokenizer, template, **more)
     return str(folder)
 
 

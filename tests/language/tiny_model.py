@@ -18,27 +18,29 @@ TEMPLATE = (
 LETTERS = string.digits + string.ascii_letters + " .,?()<>=\n:'"
 
 
-def save_tiny_model(folder, seed=0, positions=2048, template=TEMPLATE, merges=()):
+def save_model(folder, tokenizer, template=None, **more):
+    """A model with random weights for a tokenizer; both are saved."""
+    tokenizer.chat_template = template
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(0)
+    sizes = {"vocab_size": len(tokenizer), "n_positions": 2048, "n_embd": 32}
+    sizes |= {"n_layer": 2, "n_head": 2, "initializer_range": 0.3}
+    ends = {"bos_token_id": None, "eos_token_id": None}
+    model = GPT2LMHeadModel(GPT2Config(**sizes | ends | more))
+    model.save_pretrained(folder)
+    return model
+
+
+def save_tiny_model(folder, positions=2048, template=TEMPLATE, merges=()):
     """Digits, what ends an answer and merged letters are likelier than the rest, so that answers
     come about."""
     vocab = {token: i for i, token in enumerate([*LETTERS, "<end>", *(a + b for a, b in merges)])}
     letters = Tokenizer(models.BPE(vocab=vocab, merges=list(merges)))
     letters.decoder = decoders.Fuse()
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=letters, eos_token="<end>")
-    tokenizer.chat_template = template
-    torch.manual_seed(seed)
-    config = GPT2Config(
-        vocab_size=len(vocab),
-        n_positions=positions,
-        n_embd=32,
-        n_layer=2,
-        n_head=2,
-        initializer_range=0.3,
-        tie_word_embeddings=False,
-        bos_token_id=vocab["<end>"],
-        eos_token_id=vocab["<end>"],
-    )
-    model = GPT2LMHeadModel(config)
+    ends = dict.fromkeys(("bos_token_id", "eos_token_id"), vocab["<end>"])
+    own = {"n_positions": positions, "tie_word_embeddings": False}
+    model = save_model(folder, tokenizer, template, **ends, **own)
     with torch.no_grad():
         towards = torch.randn(32)
         model.transformer.ln_f.bias.copy_(towards)
@@ -46,7 +48,6 @@ def save_tiny_model(folder, seed=0, positions=2048, template=TEMPLATE, merges=()
         likely += [vocab[a + b] for a, b in merges]
         model.lm_head.weight[likely] += 0.2 * towards
     model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
     return folder
 
 

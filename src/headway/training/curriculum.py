@@ -260,12 +260,14 @@ def curriculum_from_json(data: Any) -> Curriculum:
     """
     if isinstance(data, Curriculum):
         return data
-    fields = dict(data) if isinstance(data, dict) else {}
-    kind = fields.pop("kind", data)
+    is_whole = isinstance(data, dict)
+    fields = dict(data) if is_whole else {"kind": data}
+    kind = fields.pop("kind", None)
     if not isinstance(kind, str) or kind not in CURRICULA:
-        require(False, CURRICULUM, kind, "one of " + ", ".join(CURRICULA))
+        field = f"{CURRICULUM}.kind" if is_whole else CURRICULUM
+        require(False, field, kind, "one of " + ", ".join(CURRICULA))
     cls = CURRICULA[kind]
-    return from_json(cls, fields, f"{CURRICULUM}.") if isinstance(data, dict) else cls()
+    return from_json(cls, fields, f"{CURRICULUM}.") if is_whole else cls()
 
 
 Chosen = Annotated[

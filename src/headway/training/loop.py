@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -26,8 +26,6 @@ from headway.training.optimisers import Optimisers
 from headway.training.run import Run, require_device
 from headway.training.size import require_size
 from headway.training.state import DivergedError, State
-
-T = TypeVar("T", bound="Trainer")
 
 STATE = "state.safetensors"
 """The file from which a killed run resumes."""
@@ -161,7 +159,7 @@ class Trainer:
         self.batches = Stream(self.run.config, state.attempt)
 
     @classmethod
-    def restored(cls: type[T], run: Run) -> T:
+    def restored(cls, run: Run) -> "Trainer":
         """A run as it was last saved, or before its first step. Changes nothing.
 
         Raises:
