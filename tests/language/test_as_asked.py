@@ -5,21 +5,10 @@ import string
 
 import pytest
 import torch
-from odd_tokenizers import (
-    ACROSS,
-    TEMPLATE,
-    bert,
-    byte_level,
-    fast,
-    llama,
-    save,
-    stripping,
-)
+from odd_tokenizers import ACROSS, TEMPLATE, bert, byte_level, fast, llama, save, stripping
 from tiny_model import in_full, save_tiny_model
 from tokenizers import decoders
-from transformers import (
-    ByT5Tokenizer,
-)
+from transformers import ByT5Tokenizer
 
 from headway.errors import HeadwayError
 from headway.intervals import wilson

@@ -4,12 +4,7 @@ import pytest
 import torch
 from families import ORDINARY, RECURRENT, VOCAB, save
 from tiny_model import in_full
-from transformers import (
-    AutoConfig,
-    AutoModelForCausalLM,
-    AutoModelForSeq2SeqLM,
-    LlamaTokenizer,
-)
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, LlamaTokenizer
 
 from commands import refused
 from headway.language import LocalModel, questions

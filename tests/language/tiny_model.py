@@ -4,12 +4,7 @@ import string
 
 import torch
 from tokenizers import Tokenizer, decoders, models
-from transformers import (
-    AutoModelForCausalLM,
-    GPT2Config,
-    GPT2LMHeadModel,
-    PreTrainedTokenizerFast,
-)
+from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 TEMPLATE = (
     "{% for message in messages %}<{{ message['content'] }}>{% endfor %}"

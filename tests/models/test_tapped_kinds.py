@@ -3,6 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from nano import looked
 from torch import nn
 
 from commands import refusing
@@ -281,10 +282,9 @@ def test_keys_that_are_no_position_come_last(forward, monkeypatch):
     (pattern,), keys = softmaxes, BESIDE[forward]
     others = [key for key in range(pattern.shape[-1]) if key not in keys]
     queries = keys if forward is token_in_front else range(LENGTH)
-    seen = []
     with torch.no_grad():
         wrapped = tapped(net, X)
-        found = wrapped(X, lambda _, own: seen.append(own) or own.clone())
+        found, seen = looked(wrapped, X)
         torch.testing.assert_close(found, net(X))
         torch.testing.assert_close(seen[0], pattern[:, :, list(queries)][..., keys + others])
 
@@ -298,9 +298,9 @@ def test_keys_that_are_no_position_come_last(forward, monkeypatch):
 
 
 def test_a_single_query_is_that_of_the_last_position():
-    net, seen = Net(last_query_alone), []
-    wrapped = tapped(net, X)
-    torch.testing.assert_close(wrapped(X, lambda _, own: seen.append(own) or own.clone()), net(X))
+    net = Net(last_query_alone)
+    found, seen = looked(tapped(net, X), X)
+    torch.testing.assert_close(found, net(X))
     assert seen[0].shape == (3, 2, LENGTH, LENGTH)
     torch.testing.assert_close(seen[0].sum(-1)[..., -1], torch.ones(3, 2))
     assert not seen[0][:, :, :-1].any()
@@ -313,8 +313,8 @@ def test_rows_that_see_nothing_are_zero():
         scores = (split(x) @ split(x).mT).masked_fill(hidden, -torch.inf)
         return joined(scores.softmax(-1).nan_to_num(0.0) @ split(x))
 
-    net, seen = Net(strict), []
-    found = tapped(net, X)(X, lambda _, own: seen.append(own) or own)
+    net = Net(strict)
+    found, seen = looked(tapped(net, X), X)
     torch.testing.assert_close(found, net(X))
     assert not seen[0][:, :, 0].any()
     torch.testing.assert_close(seen[0][:, :, 1:].sum(-1), torch.ones(3, 2, LENGTH - 1))
