@@ -3,7 +3,6 @@
 import string
 
 import torch
-from tiny_model import save_model
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import LlamaTokenizer, PreTrainedTokenizerFast
 
@@ -50,11 +49,6 @@ def stripping():
     """White space at both ends of a text is dropped."""
     vocab = letters("[UNK]", "[CLS]", "[SEP]")
     return fast(vocab, normalizer=normalizers.Strip(), decoder=decoders.Fuse())
-
-
-def save(folder, tokenizer, template=None, **more):
-    save_model(folder, tokenizer, template, **more)
-    return str(folder)
 
 
 ACROSS = {"completion": [(":", " ")], "chat": [("=", "3"), ("=", "1")]}

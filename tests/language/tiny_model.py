@@ -21,28 +21,19 @@ def save_model(folder, tokenizer, template=None, **more):
     sizes = {"vocab_size": len(tokenizer), "n_positions": 2048, "n_embd": 32}
     sizes |= {"n_layer": 2, "n_head": 2, "initializer_range": 0.3}
     ends = {"bos_token_id": None, "eos_token_id": None}
-    model = GPT2LMHeadModel(GPT2Config(**sizes | ends | more))
-    model.save_pretrained(folder)
-    return model
+    GPT2LMHeadModel(GPT2Config(**sizes | ends | more)).save_pretrained(folder)
+    return str(folder)
 
 
 def save_tiny_model(folder, positions=2048, template=TEMPLATE, merges=()):
-    """Digits, what ends an answer and merged letters are likelier than the rest, so that answers
-    come about."""
+    """Reads letters, and pairs of them that are merged; the folder."""
     vocab = {token: i for i, token in enumerate([*LETTERS, "<end>", *(a + b for a, b in merges)])}
     letters = Tokenizer(models.BPE(vocab=vocab, merges=list(merges)))
     letters.decoder = decoders.Fuse()
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=letters, eos_token="<end>")
     ends = dict.fromkeys(("bos_token_id", "eos_token_id"), vocab["<end>"])
     own = {"n_positions": positions, "tie_word_embeddings": False}
-    model = save_model(folder, tokenizer, template, **ends, **own)
-    with torch.no_grad():
-        towards = torch.randn(32)
-        model.transformer.ln_f.bias.copy_(towards)
-        likely = [vocab[letter] for letter in "0123\n. "] + [vocab["<end>"]]
-        likely += [vocab[a + b] for a, b in merges]
-        model.lm_head.weight[likely] += 0.2 * towards
-    model.save_pretrained(folder)
+    save_model(folder, tokenizer, template, **ends, **own)
     return folder
 
 

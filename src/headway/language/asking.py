@@ -5,19 +5,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import torch
-from annotated_types import Ge, Le
 
 from headway.errors import HeadwayError, require
-from headway.fields import NotNegative, check, found_in
+from headway.fields import check, found_in
 from headway.language.accuracy import Reply, cells
 from headway.language.formulations import Count, formulation, questions
 from headway.language.ledger import Ledger
 from headway.language.local import Form, LocalModel
 from headway.language.question import Question
-from headway.training.data import generator_for
 from headway.training.files import clear_content_errors, json_lines
 
 FORMAT = 1
@@ -37,9 +35,7 @@ class Asked:
         places: (formulation, depth) of every cell.
         chains: interleaved.
         n: questions per cell.
-        seed: of questions and draws.
-        sampled: how many questions per cell are also asked by the paper's protocol.
-        draws: unacceptable answers after which the protocol gives a question up.
+        seed: of the questions.
     """
 
     model: str
@@ -48,8 +44,6 @@ class Asked:
     chains: int = 4
     n: Count = 500
     seed: int = 0
-    sampled: NotNegative = 0
-    draws: Annotated[int, Ge(1), Le(100_000)] = 100
 
     def __post_init__(self):
         check(self)
@@ -96,27 +90,22 @@ def ask_local(
         return replies
     model, ledger = LocalModel(asked.model, asked.form, **loading), asked.ledger(folder)
     # What a model cannot do is told before anything is written.
-    first = None if replies else reply_of(asked, model, *next(asked.questions()))
+    first = None if replies else reply_of(model, *next(asked.questions()))
     with ledger.writing(model.device):
         replies = answered(asked, folder)
         for number, question in islice(asked.questions(), len(replies), None):
             is_known = first is not None and not replies
-            reply = first if is_known else reply_of(asked, model, number, question)
+            reply = first if is_known else reply_of(model, number, question)
             ledger.add(asdict(reply))
             replies.append(reply)
             watch(len(replies), asked.total)
     return replies
 
 
-def reply_of(asked: Asked, model: LocalModel, number: int, question: Question) -> Reply:
-    """A model's answer to a question, by exact probabilities, and by the protocol if asked for."""
+def reply_of(model: LocalModel, number: int, question: Question) -> Reply:
+    """A model's answer to a question, the number of which is told, by exact probabilities."""
     start = time.perf_counter()
-    (said, ended), sampled, draws = model.answers(question), None, None
-    if number < asked.sampled:
-        about = asked.seed, question.formulation, question.depth, number
-        drawn = model.sample(question, asked.draws, generator_for("cpu", "ask", *about))
-        fit = [i for i, text in enumerate(drawn) if text in question.acceptable]
-        sampled, draws = (drawn[fit[0]], fit[0] + 1) if fit else (None, asked.draws)
+    said, ended = model.answers(question)
     return Reply(
         formulation=question.formulation,
         depth=question.depth,
@@ -130,8 +119,6 @@ def reply_of(asked: Asked, model: LocalModel, number: int, question: Question) -
         expectation=expected(ended)[question.rank],
         said=[round(log_p, 5) for log_p in said],
         ended=[round(log_p, 5) for log_p in ended],
-        sampled=sampled,
-        draws=draws,
         seconds=round(time.perf_counter() - start, 3),
     )
 

@@ -182,11 +182,9 @@ class RunFolder:
             if step > until:
                 break
             require(step > last, f"{where}: step", step, f"above that of the line before, {last}")
-            hops, known = [*evaluation["partial"]], self.hops
-            if known is not None:
-                require(
-                    {*hops} == {*known}, f"{where}: the hops in partial", hops, ", ".join(known)
-                )
+            hops = [*evaluation["partial"]]
+            known = hops if self.hops is None else self.hops
+            require({*hops} == {*known}, f"{where}: the hops in partial", hops, ", ".join(known))
             found.append(evaluation)
             if (last := step) == until:
                 break
