@@ -94,8 +94,8 @@ def ask_local(
     with ledger.writing(model.device):
         replies = answered(asked, folder)
         for number, question in islice(asked.questions(), len(replies), None):
-            is_known = first is not None and not replies
-            reply = first if is_known else reply_of(model, number, question)
+            known = None if replies else first
+            reply = known or reply_of(model, number, question)
             ledger.add(asdict(reply))
             replies.append(reply)
             watch(len(replies), asked.total)
@@ -106,6 +106,8 @@ def reply_of(model: LocalModel, number: int, question: Question) -> Reply:
     """A model's answer to a question, the number of which is told, by exact probabilities."""
     start = time.perf_counter()
     said, ended = model.answers(question)
+    # The paper's protocol asks until an answer is acceptable: so it ends with each.
+    ends = torch.tensor(ended, dtype=torch.float64).softmax(0).tolist()
     return Reply(
         formulation=question.formulation,
         depth=question.depth,
@@ -116,17 +118,11 @@ def reply_of(model: LocalModel, number: int, question: Question) -> Reply:
         acceptable=len(question.acceptable),
         nearer=len(question.nearer),
         argmax=question.acceptable[said.index(max(said))],
-        expectation=expected(ended)[question.rank],
+        expectation=ends[question.rank],
         said=[round(log_p, 5) for log_p in said],
         ended=[round(log_p, 5) for log_p in ended],
         seconds=round(time.perf_counter() - start, 3),
     )
-
-
-def expected(ended: list[float]) -> list[float]:
-    """The probability that the paper's protocol, asking until an answer is acceptable, ends with
-    each, by the log-probabilities that it is given and ends there."""
-    return torch.tensor(ended, dtype=torch.float64).softmax(0).tolist()
 
 
 def answered(asked: Asked, folder: Path) -> list[Reply]:
