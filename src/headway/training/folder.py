@@ -196,7 +196,8 @@ class RunFolder:
         Raises:
             HeadwayError: if what it tells is no list.
         """
-        sessions = self.read("environment.json") or []
+        sessions = self.read("environment.json")
+        sessions = [] if sessions is None else sessions
         found_in(list[Session], sessions, f"{self.folder}/environment.json")
         return sessions
 
