@@ -46,7 +46,7 @@ def test_a_run_that_is_written_to_is_shown_as_running(site):
 
 
 def test_why_a_run_failed_or_cannot_be_read_is_in_the_list(site):
-    Run.open(site.folder / "sweep" / "seed=10").fail("the loss is nan at step 3")
+    Run.open(site.folder / "sweep" / "seed=10").end("the loss is nan at step 3")
     (site.folder / "alone" / "config.json").write_text("{")
     (site.folder / "figures").mkdir()
     (site.folder / "lost" / "checkpoints").mkdir(parents=True)

@@ -14,19 +14,16 @@ Answers = Mapping[str, Sequence[Cell]]
 DEPTHS = range(1, 6)
 
 
-def _models(n: int, sampled: int) -> dict[str, Asked]:
+def _models(n: int) -> dict[str, Asked]:
     wanted = places(("all",), DEPTHS, 4)
-    return {
-        "smollm2": Asked("smollm2", None, wanted, n=n, sampled=sampled),
-        "gemma3": Asked("gemma3", None, wanted, n=n),
-    }
+    return {name: Asked(name, None, wanted, n=n) for name in ("smollm2", "gemma3")}
 
 
 ASKED: Mapping[str, Mapping[str, Asked]] = {
     "smoke": {},
     "fresh": {},
-    "small": _models(200, 50),
-    "paper": _models(500, 500),
+    "small": _models(200),
+    "paper": _models(500),
 }
 """The models that packages carry, by scale, and what is asked (the paper: 500 a formulation)."""
 
@@ -77,10 +74,10 @@ def drawn(answers: Answers) -> Drawn:
     found: dict[str, dict[str, list[tuple[int, float, tuple[float, float]]]]] = {}
     for model, cell in ((model, cell) for model, some in answers.items() for cell in some):
         lines, whose = found.setdefault(cell.formulation, {}), f"{model}, " * (len(answers) > 1)
-        for kind in ("chance", "argmax", "expectation", "sampled"):
+        for kind in ("chance", "argmax", "expectation"):
             share = getattr(cell, kind)
-            if ends := (share, share) if kind == "chance" else cell.interval(kind):
-                lines.setdefault(f"{whose}{kind}", []).append((cell.depth, share, ends))
+            ends = (share, share) if kind == "chance" else cell.interval(kind)
+            lines.setdefault(f"{whose}{kind}", []).append((cell.depth, share, ends))
     panels = list[Panel]()
     for name, lines in found.items():
         series = []

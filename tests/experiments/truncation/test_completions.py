@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from odd_tokenizers import llama, said_in_full, save
-from tiny_model import save_tiny_model
+from odd_tokenizers import llama, said_in_full
+from tiny_model import save_model, save_tiny_model
 from tiny_texts import TEXTS, write
 
 from commands import refused
@@ -41,7 +41,7 @@ def test_the_odds_are_those_of_whole_texts(model):
 
 def test_texts_to_go_on_with_have_nothing_behind_them(tmp_path):
     made = llama(add_bos_token=True, add_eos_token=True)
-    model = LocalModel(save(tmp_path, made), "completion")
+    model = LocalModel(save_model(tmp_path, made), "completion")
     (odds,) = Completer(model, TEXTS[:1])()
     one, other = (
         made(TEXTS[0].after(told))["input_ids"] for told in (TEXTS[0].answer, TEXTS[0].generic)
