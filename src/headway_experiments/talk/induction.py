@@ -9,52 +9,20 @@ The source prints its rates for embeddings of length √d; here they have length
 rates by d. As printed, a score is divided by √d here too.
 """
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
-from headway.errors import require
 from headway.models import TransformerConfig
 from headway.training import Run, RunConfig, TrainingConfig
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.talk.measures import bigrams as measures
 from headway_experiments.talk.measures.probes import draw_probes
 from headway_experiments.tasks import Bigrams
-from headway_experiments.tasks.corpus import PLAYS, SYNTHETIC, has_plays, sha256_of
 from headway_experiments.trained import Trained
-
-_corpus: ContextVar[str | None] = ContextVar("corpus", default=None)
 
 JOINT = "W_K.0 W_K.1 W_O.1"
 STAGES = "W_O.1 > W_K.1 > W_K.0"
-
-
-@contextmanager
-def reading(corpus: str | None) -> Iterator[None]:
-    """Bigrams are those of a text for the time being, if one is given.
-
-    Args:
-        corpus: a file in UTF-8, plays or synthetic.
-
-    Raises:
-        HeadwayError: if the name is empty.
-    """
-    require(corpus != "", "corpus", corpus, "a file, plays or synthetic")
-    token = _corpus.set(corpus)
-    try:
-        yield
-    finally:
-        _corpus.reset(token)
-
-
-def bigrams(scale: str) -> Bigrams:
-    """Bigrams of the text that is being read (see `reading`), as it is now; else of Shakespeare's
-    plays if they are installed and this is no smoke test, else of the synthetic chain."""
-    usual = PLAYS if has_plays() and scale != "smoke" else SYNTHETIC
-    corpus = _corpus.get() or usual
-    return Bigrams(corpus=corpus, sha256=sha256_of(corpus))
 
 
 def ordinary(n_layers: int, scale: str) -> Configs:
@@ -62,7 +30,7 @@ def ordinary(n_layers: int, scale: str) -> Configs:
 
     Small: sequences of 64, and only in-context outputs are asked for.
     """
-    task = replace(bigrams(scale), length=64, asked_at="in-context")
+    task = Bigrams(length=64, asked_at="in-context")
     model = TransformerConfig(
         n_layers=n_layers, d_model=64, n_heads=1, act_fn="relu", init="orthogonal"
     )
@@ -98,7 +66,7 @@ def simple(weights: str, scale: str) -> Configs:
 
     Small: T = 32, width 128, batches of 32.
     """
-    task = replace(bigrams(scale), length=32, asked_at="in-context")
+    task = Bigrams(length=32, asked_at="in-context")
     d_model, steps, rate, batch = 128, 300, 20.0, 32
     if scale == "paper":
         task = replace(task, length=256)

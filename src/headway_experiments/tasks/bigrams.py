@@ -4,9 +4,9 @@ noise (Chen, Bruna and Bietti 2024, arXiv 2406.03068).
 """
 
 import math
-import re
 from dataclasses import dataclass
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 import torch
@@ -27,7 +27,7 @@ from headway.tasks import (
     own_position,
     previous_token,
 )
-from headway_experiments.tasks.corpus import PLAYS, SYNTHETIC, Chain, chain_of, synthetic
+from headway_experiments.tasks.corpus import SYNTHETIC, Chain, chain_of, synthetic
 
 OWN, ALL, LATEST = "own token", "induction (all)", "induction (latest)"
 PREVIOUS = "previous token"
@@ -53,9 +53,7 @@ class Bigrams(Task):
     predictor has a loss of -ln(1 - noise) there.
 
     Attributes:
-        corpus: what follows what: `plays` (Shakespeare's, from the package of the extra `plays`),
-            `synthetic`, or the path of a text in UTF-8.
-        sha256: how the SHA-256 of a text's file must begin; by default any text will do.
+        corpus: what follows what: `synthetic`, or the path of a text in UTF-8.
         length: T, positions in a sequence.
         n_tokens: how many tokens there are; of a text, at most so many, its most frequent ones.
         n_triggers: K; so many of the most frequent tokens have an output of their own in every
@@ -72,7 +70,6 @@ class Bigrams(Task):
     """
 
     corpus: str = SYNTHETIC
-    sha256: str | None = None
     length: Annotated[int, Ge(4)] = 64  # pyright: ignore[reportIncompatibleMethodOverride]
     n_tokens: Annotated[int, Ge(2), Le(4096)] = 65
     n_triggers: AtLeastOne = 5
@@ -84,11 +81,7 @@ class Bigrams(Task):
 
     def __post_init__(self):
         super().__post_init__()
-        require(self.corpus != "", "task.corpus", self.corpus, "plays, synthetic or a path")
-        named = self.corpus not in (PLAYS, SYNTHETIC)
-        digits = named and bool(re.fullmatch("[0-9a-f]{1,64}", self.sha256 or ""))
-        allowed = "up to 64 hexadecimal digits if task.corpus is a path, and none otherwise"
-        require(self.sha256 is None or digits, "task.sha256", self.sha256, allowed)
+        require(self.corpus != "", "task.corpus", self.corpus, "synthetic or a path")
         allowed = f"from 1 to {self.n_tokens - 1}, one less than task.n_tokens"
         require(self.n_triggers < self.n_tokens, "task.n_triggers", self.n_triggers, allowed)
         plain = self.asked_at == "in-context" and self.noise == 0
@@ -101,7 +94,7 @@ class Bigrams(Task):
         if self.corpus == SYNTHETIC:
             chain = synthetic(self.n_tokens, self.exponent, self.concentration)
         else:
-            chain = chain_of(self.corpus, self.n_tokens, self.sha256 or "")
+            chain = chain_of(Path(self.corpus), self.n_tokens)
         count = len(chain.unigrams)
         allowed = f"at most {count - 1}: the corpus has {count} different characters"
         require(self.n_triggers < count, "task.n_triggers", self.n_triggers, allowed)

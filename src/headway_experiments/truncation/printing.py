@@ -7,15 +7,15 @@ from rich.text import Text
 
 from headway.terminal import columns, console
 from headway_experiments.truncation.cuts import Table
-from headway_experiments.truncation.effects import Mean
+from headway_experiments.truncation.effects import Effects, Mean
 
 
-def print_effects(found: Mapping[str, Table[dict[str, Mean]]], counts: Mapping[str, int]) -> None:
+def print_effects(found: Effects, counts: Mapping[str, int]) -> None:
     """A table per kind of text and set of weights: the change of the answer's log-odds, with half
     its 95 % interval, by layers and rank."""
     out = console()
     for kind, table in found.items():
-        means = {name: mean.value for name, mean in table.intact.found.items()}
+        means = {name: mean.value for name, mean in table.intact.items()}
         told = (
             f"  n={counts[kind]}, intact: p(answer) {means['answer']:.3f},"
             f" p(generic) {means['generic']:.3f}, log-odds {means['log_odds']:+.2f}"
@@ -29,8 +29,7 @@ def _changes(found: Table[dict[str, Mean]], weights: str) -> Shown:
     ranks = [f"rank {fraction:g}" for fraction in found.fractions]
     shown = columns((f"{weights}, layers",), ranks, wrap=False)
     for layers in dict.fromkeys(layers for some in found.spans.values() for layers in some):
-        rows = [found.at(layers, weights, fraction) for fraction in found.fractions]
-        means = [row.found["log_odds"] for row in rows]
+        means = [found.at(layers, weights, f)["log_odds"] for f in found.fractions]
         half = [(mean.change_high - mean.change_low) / 2 for mean in means]
         told = [f"{m.change:+.2f} ±{h:.2f}" for m, h in zip(means, half, strict=True)]
         shown.add_row(_span(layers), *told)

@@ -10,10 +10,11 @@ told in the text itself, here about places that are made up, or that the text mo
     Madrid is a town in Peru. Madrid is located in …     Peru | Spain
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from headway.errors import HeadwayError, require
+from headway.fields import found_in
 from headway.files import is_file, parsed, read_bytes
 
 KINDS = ("places", "capitals", "fictional", "moved", "names")
@@ -85,13 +86,9 @@ def read_completions(path: Path) -> list[Completion]:
 def _completion(line: str, where: str, kind: str) -> Completion:
     data = parsed(line.encode(), where)
     require(isinstance(data, dict), where, data, "an object with prompt, answer and generic")
-    fields = {"kind": kind, **data}
-    for name in ("kind", "prompt", "answer", "generic"):
-        if name not in fields:
-            raise HeadwayError(f"{where}: {name} is missing")
-        fits = isinstance(fields[name], str) and bool(fields[name].strip())
-        require(fits, f"{where}: {name}", fields[name], "text that is not empty")
-    found = Completion(*(fields[name] for name in ("kind", "prompt", "answer", "generic")))
+    found = found_in(Completion, {"kind": kind, **data}, where)
+    for name, text in asdict(found).items():
+        require(bool(text.strip()), f"{where}: {name}", text, "text that is not empty")
     apart = found.after(found.answer) != found.after(found.generic)
     require(apart, f"{where}: generic", found.generic, "another text than the answer")
     return found

@@ -21,7 +21,6 @@ def reproduce(
     results: Path | None = None,
     judge_only: bool = False,
     dry_run: bool = False,
-    corpus: str | None = None,
 ) -> None:
     """Train the runs of a figure or a mechanism, draw them, and judge every claim about them.
 
@@ -41,13 +40,9 @@ def reproduce(
         results: where to write the measures; by default results/ in the folder.
         judge_only: train nothing; judge by the runs that are done.
         dry_run: only say what it would cost.
-        corpus: text whose bigrams the talk's models learn in context: a file in UTF-8, plays
-            (Shakespeare's, of the extra `plays`) or synthetic; by default plays if they are
-            installed and the scale is not smoke, else synthetic.
     """
     from headway_experiments import result_files
     from headway_experiments.reproduce import DOCUMENTS, chosen, experiments_of, listed
-    from headway_experiments.talk.induction import reading
 
     require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
     if not names:
@@ -55,16 +50,15 @@ def reproduce(
     documents = DOCUMENTS
     if names[0].endswith(".py"):
         documents, names = {names[0]: experiments_of(names[0])}, names[1:] or ("all",)
-    with reading(corpus):
-        for document, experiments in chosen(names, documents, scale).items():
-            place = folder or Path("runs") / f"{Path(document).stem}-{scale}"
-            kept = results or place / "results"
-            if dry_run or not judge_only:
-                _tell_costs(experiments, scale, place)
-            if not dry_run:
-                result_files.require_writable(kept)
-                _gather(experiments, scale, place, workers, judge_only)
-                _judge(experiments, scale, place, kept, document)
+    for document, experiments in chosen(names, documents, scale).items():
+        place = folder or Path("runs") / f"{Path(document).stem}-{scale}"
+        kept = results or place / "results"
+        if dry_run or not judge_only:
+            _tell_costs(experiments, scale, place)
+        if not dry_run:
+            result_files.require_writable(kept)
+            _gather(experiments, scale, place, workers, judge_only)
+            _judge(experiments, scale, place, kept, document)
 
 
 def _tell_costs(experiments: "Sequence[Experiment]", scale: Scale, place: Path) -> None:

@@ -147,7 +147,6 @@ def test_the_global_bigrams_are_the_corpus_s(tmp_path):
     text.write_text("the cat sat on the mat and the dog ate the hat. " * 20, encoding="utf-8")
     task = Bigrams(corpus=str(text), length=50, n_triggers=1)
     (triggers, _, drawn), _ = sample(task, 3000)
-    assert task.chain.characters[triggers[0, 0]] == " "
     assert task.vocabulary == len(set(text.read_text()))
     counts = torch.zeros(task.vocabulary, task.vocabulary)
     for a, b in zip(drawn[:, :-1].T, drawn[:, 1:].T, strict=True):

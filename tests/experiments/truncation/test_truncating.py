@@ -15,7 +15,7 @@ from transformers import (
 
 from headway.errors import HeadwayError
 from headway.language import LocalModel
-from headway_experiments.truncation.cuts import INTACT, Cut, Cuts, Row, Truncation
+from headway_experiments.truncation.cuts import INTACT, Cut, Cuts, Truncation
 from headway_experiments.truncation.effects import effects
 from headway_experiments.truncation.models import Truncating, truncate_model
 from headway_experiments.truncation.odds import Completer, Odds, Replay
@@ -104,7 +104,7 @@ def test_layers_below_are_replayed_to_the_bit(model, kind):
         Cut((last,), "down", 0.5),
     ]
     for order in (wanted, wanted[::-1]):
-        replay = Replay(layers, range(last + 1))
+        replay = Replay(layers)
         whole, short = Completer(local, TEXTS), Completer(local, TEXTS, replay)
         for cut in order:
             with truncation.applied(cut):
@@ -114,8 +114,8 @@ def test_layers_below_are_replayed_to_the_bit(model, kind):
 
 def test_a_replayed_layer_is_not_computed(model):
     layers = layers_of(model.model)
-    completer = Completer(model, TEXTS, Replay(layers, [1]))
-    completer(None)
+    completer = Completer(model, TEXTS, Replay(layers))
+    completer(1)
     count = []
     with torch.no_grad():
         hooks = [
@@ -135,7 +135,7 @@ def asked(folder, **more):
 
 def test_a_truncation_that_stops_goes_on_where_it_was(model, folder, tmp_path):
     whole = truncate_model(asked(folder, layers=(0, 1)), lambda: model, tmp_path / "whole")
-    assert whole[0].cut == INTACT
+    assert next(iter(whole)) == INTACT
     assert len(whole) == 1 + 3 * 2
 
     def stop(done, _):
@@ -186,17 +186,16 @@ def test_effects_are_means_with_paired_intervals():
     before = [Odds(math.log(0.105 + i / 100), math.log(0.3), -0.1) for i in range(25)]
     after = [Odds(one.answer + 0.7, one.generic, -0.1) for one in before]
     cut = Cut((1,), "mlp", 0.0)
-    lines = [Row(INTACT, 1.0, tuple(before)), Row(cut, 0.0, tuple(after))]
-    intact, cut_off = effects(texts, lines)["k"].rows
-    mean = cut_off.found["log_odds"]
+    intact, cut_off = effects(texts, {INTACT: tuple(before), cut: tuple(after)})["k"].rows.values()
+    mean = cut_off["log_odds"]
     assert mean.change == pytest.approx(0.7)
     assert mean.change_low == pytest.approx(0.7)
     assert mean.change_high == pytest.approx(0.7)
     assert mean.low < mean.value - 0.05 < mean.value + 0.05 < mean.high
-    assert intact.found["answer"].value == pytest.approx(0.225)
-    assert intact.found["log_odds"].change == intact.found["log_odds"].change_high == 0
-    assert intact.found["prefers"].value == 5 / 25
-    assert cut_off.found["prefers"].value == 20 / 25
+    assert intact["answer"].value == pytest.approx(0.225)
+    assert intact["log_odds"].change == intact["log_odds"].change_high == 0
+    assert intact["prefers"].value == 5 / 25
+    assert cut_off["prefers"].value == 20 / 25
 
 
 def test_the_interval_of_a_mean_is_the_bootstraps():
@@ -204,8 +203,8 @@ def test_the_interval_of_a_mean_is_the_bootstraps():
     generator = torch.Generator().manual_seed(0)
     draws = torch.randn(400, generator=generator).tolist()
     texts = [Completion("k", str(i), "a", "b") for i in range(400)]
-    lines = [Row(INTACT, 1.0, tuple(Odds(x - 9, -9.0, 0.0) for x in draws))]
-    mean = effects(texts, lines)["k"].intact.found["log_odds"]
+    lines = {INTACT: tuple(Odds(x - 9, -9.0, 0.0) for x in draws)}
+    mean = effects(texts, lines)["k"].intact["log_odds"]
     half = 1.96 * torch.tensor(draws).std().item() / 20
     assert mean.high - mean.value == pytest.approx(half, rel=0.1)
     assert mean.value - mean.low == pytest.approx(half, rel=0.1)
