@@ -9,17 +9,32 @@ The source prints its rates for embeddings of length √d; here they have length
 rates by d. As printed, a score is divided by √d here too.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from headway.circuits import crossing, saved_discovery
 from headway.models import TransformerConfig
-from headway.training import Run, RunConfig, TrainingConfig
+from headway.tasks import Batch
+from headway.training import Run, RunConfig, TrainingConfig, held_out
+from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
-from headway_experiments.talk.measures import bigrams as measures
-from headway_experiments.talk.measures.probes import draw_probes
+from headway_experiments.reading import Row, accuracies, by_run, task_of
+from headway_experiments.talk.probes import (
+    OUTPUT,
+    PREVIOUS,
+    TRIGGER,
+    chances,
+    draw_probes,
+    histories,
+)
 from headway_experiments.tasks import Bigrams
+from headway_experiments.tasks.bigrams import ALL, LATEST
+from headway_experiments.tasks.bigrams import PREVIOUS as PREVIOUS_TOKEN
 from headway_experiments.trained import Trained
+
+SEQUENCES = 1024
+"""Sequences on which accuracies are measured, none of them seen in training."""
 
 JOINT = "W_K.0 W_K.1 W_O.1"
 STAGES = "W_O.1 > W_K.1 > W_K.0"
@@ -97,6 +112,78 @@ def _seeds(scale: str) -> Iterable[int]:
     return {"paper": range(5), "small": range(3)}.get(scale, range(1))
 
 
+def unseen(run: Run) -> Batch:
+    """Sequences to measure a run on, which no training step saw."""
+    return held_out(run.task, SEQUENCES, run.config.seed, run.device, "talk")
+
+
+def in_context_accuracy(run: Run) -> float:
+    """The share of the in-context outputs that the last weights predict."""
+    return accuracies(run, unseen(run))["in-context"]
+
+
+def measured(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Measures:
+    """One layer against two, the heads that are found in two, and the order in which the three
+    associative memories of an induction head are learnt."""
+    return {
+        "induction_one_layer": {name: in_context_accuracy(run) for name, run in one.items()},
+        "induction_two_layers": {name: in_context_accuracy(run) for name, run in two.items()},
+        "induction_heads": {
+            name: float(run.read("circuit.json") is not None and has_induction_head(run))
+            for name, run in two.items()
+        },
+        **by_run(joint, memories),
+        "induction_joint_gain": {
+            name: final_in_context_loss(stages[name]) - final_in_context_loss(run)
+            for name, run in joint.items()
+            if name in stages
+        },
+    }
+
+
+def memories(run: Run) -> Row:
+    """The contents of the three trained weights of a run at last, with their dates and order."""
+    steps, found = histories(run)
+    dates = {
+        probe: settled(steps, values, halfway(run, probe, values))
+        for probe, values in found.items()
+    }
+    learnt = [date for probe in (OUTPUT, TRIGGER, PREVIOUS) if (date := dates[probe]) is not None]
+    return {
+        **{f"induction_recall_{probe}": values[-1] for probe, values in found.items()},
+        **{f"induction_date_{probe}": date for probe, date in dates.items()},
+        "induction_order": len(learnt) == 3 and learnt[0] < learnt[1] < learnt[2],
+    }
+
+
+def has_induction_head(run: Run) -> bool:
+    """True if the run's circuit explains the model, and has a previous-token head in its first
+    layer and, in its second, one that attends from a trigger to what followed it."""
+    found = saved_discovery(run)
+    paths = {(layer, relation) for layer, _, relation in found.circuit.paths}
+    return found.faithful and (0, PREVIOUS_TOKEN) in paths and bool({(1, ALL), (1, LATEST)} & paths)
+
+
+def final_in_context_loss(run: Run) -> float:
+    """The last held-out loss of in-context outputs, in nats."""
+    return run.metrics()[-1]["partial"]["in-context"]
+
+
+def halfway(run: Run, probe: str, values: Sequence[float]) -> float:
+    """The level between a probe's chance and its last value."""
+    return (chances(task_of(run.config, Bigrams))[probe] + values[-1]) / 2
+
+
+def settled(steps: Sequence[int], values: Sequence[float], level: float) -> float | None:
+    """The step at which a curve rises above a level for good, interpolated; None if it ends below.
+
+    A probe of a few triggers is above the level by chance now and then; that does not count.
+    """
+    below = [i for i, value in enumerate(values) if value <= level]
+    start = below[-1] if below else 0
+    return crossing(steps[start:], values[start:], level)
+
+
 def drawn(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Drawn:
     """One layer against two; and the probes of the three memories, trained together."""
     from headway_experiments.figures import Panel, curves, draw_panels
@@ -138,4 +225,4 @@ GROUPS = (
     Group("induction-joint", "the simplified model, trained jointly", partial(simple, JOINT)),
     Group("induction-stages", "the simplified model, stage by stage", partial(simple, STAGES)),
 )
-EXPERIMENTS = (Experiment(__file__, "induction", TITLE, GROUPS, measures.induction, drawn),)
+EXPERIMENTS = (Experiment(__file__, "induction", TITLE, GROUPS, measured, drawn),)

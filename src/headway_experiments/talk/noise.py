@@ -18,7 +18,7 @@ from headway.tasks import IGNORE_INDEX, Batch
 from headway.training import Run, RunConfig, TrainingConfig, predictions
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.reading import Row, by_run, task_of
-from headway_experiments.talk.measures.bigrams import unseen
+from headway_experiments.talk.induction import unseen
 from headway_experiments.tasks import Bigrams
 from headway_experiments.trained import Trained
 from headway_experiments.truncation.cuts import Cut, Truncation

@@ -9,10 +9,11 @@ before them. The third step should do the same one layer below, for the place be
 """
 
 from headway.models import TransformerConfig
-from headway.training import RunConfig, TrainingConfig
+from headway.training import Run, RunConfig, TrainingConfig
+from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
-from headway_experiments.talk.measures import bigrams as measures
-from headway_experiments.talk.measures.probes import draw_probes
+from headway_experiments.reading import Row, by_run, task_of
+from headway_experiments.talk.probes import PROBES, draw_probes
 from headway_experiments.tasks import Bigrams
 from headway_experiments.trained import Trained
 
@@ -59,6 +60,16 @@ def three_steps(scale: str) -> Configs:
     }
 
 
+def measured(runs: Runs) -> Measures:
+    """The three probes after the three steps of every run."""
+
+    def probed(run: Run) -> Row:
+        model, task = run.transformer(), task_of(run.config, Bigrams)
+        return {f"three_steps_{probe}": recall(model, task) for probe, recall in PROBES.items()}
+
+    return by_run(runs, probed)
+
+
 def drawn(runs: Runs) -> Drawn:
     """The probes after every step."""
     if not runs:
@@ -69,6 +80,4 @@ def drawn(runs: Runs) -> Drawn:
 
 RUNS = Group("three-gradient-steps", "the simplified model, one step a weight", three_steps)
 TITLE = "three steps of gradient descent, one a weight, towards an induction head"
-EXPERIMENTS = (
-    Experiment(__file__, "three-gradient-steps", TITLE, (RUNS,), measures.three_steps, drawn),
-)
+EXPERIMENTS = (Experiment(__file__, "three-gradient-steps", TITLE, (RUNS,), measured, drawn),)

@@ -6,7 +6,7 @@ import pytest
 
 from headway.report.figures.style import svg_bytes
 from headway_experiments.figures import Panel, Series, curves, draw_panels, means, numbered
-from headway_experiments.talk.measures.capacity import draw_capacity
+from headway_experiments.talk.capacity import draw_capacity
 
 
 def shown(figure):

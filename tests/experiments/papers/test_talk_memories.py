@@ -9,10 +9,9 @@ import torch.nn.functional as F
 from headway.changes import changed
 from headway.training import Run, train
 from headway_experiments.talk import associative_memory as memory
-from headway_experiments.talk import memories
-from headway_experiments.talk.measures import capacity
-from headway_experiments.talk.measures import memories as measures
-from headway_experiments.talk.measures.capacity import Kept
+from headway_experiments.talk import capacity, memories
+from headway_experiments.talk import memories as measures
+from headway_experiments.talk.capacity import Kept
 
 
 @pytest.mark.parametrize("parameters", [20.0, 400.0, 9000.0])
