@@ -41,8 +41,11 @@ def reproduce(
         judge_only: train nothing; judge by the runs that are done.
         dry_run: only say what it would cost.
     """
+    from headway.sweeps import Engine
     from headway_experiments import result_files
+    from headway_experiments.experiment import groups_of
     from headway_experiments.reproduce import DOCUMENTS, chosen, experiments_of, listed
+    from headway_experiments.tables import print_costs
 
     require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
     if not names:
@@ -53,54 +56,16 @@ def reproduce(
     for document, experiments in chosen(names, documents, scale).items():
         place = folder or Path("runs") / f"{Path(document).stem}-{scale}"
         kept = results or place / "results"
+        groups = groups_of(experiments)
         if dry_run or not judge_only:
-            _tell_costs(experiments, scale, place)
-        if not dry_run:
-            result_files.require_writable(kept)
-            _gather(experiments, scale, place, workers, judge_only)
-            _judge(experiments, scale, place, kept, document)
-
-
-def _tell_costs(experiments: "Sequence[Experiment]", scale: Scale, place: Path) -> None:
-    from headway import terminal
-    from headway.language import answered
-    from headway_experiments.groups import cost, groups_of
-    from headway_experiments.paper.language_models import askable
-    from headway_experiments.tables import print_costs
-
-    needed = groups_of(experiments)
-    print_costs([cost(one, scale, place) for one in needed])
-    for name, question in askable(experiments, scale).items():
-        known = len(answered(question, place / "asked" / name))
-        terminal.say(f"{name} is asked {question.total} questions; {known} are answered")
-    if not needed:
-        terminal.say("nothing to train")
-
-
-def _gather(
-    experiments: "Sequence[Experiment]",
-    scale: Scale,
-    place: Path,
-    workers: int | None,
-    judge_only: bool,
-) -> None:
-    """Trains what is not trained, takes it apart, and asks what is not answered."""
-    from headway import sweeps, terminal
-    from headway.language import ask_local
-    from headway_experiments import groups
-    from headway_experiments.paper.language_models import askable
-
-    with sweeps.Engine(workers) as engine:
-        for group in groups.groups_of(experiments):
-            if not judge_only:
-                terminal.say(f"{group.name}: {group.about}")
-                with terminal.following() as watch:
-                    planned = sweeps.Plan(f"{group.name}-{scale}", group.configs(scale))
-                    sweeps.sweep(planned, place / group.name, engine, watch=watch)
-            groups.take_apart(group, scale, place, terminal.say)
-    for name, question in ({} if judge_only else askable(experiments, scale)).items():
-        with terminal.counting("asked") as watch:
-            ask_local(question, place / "asked" / name, watch, say=terminal.say)
+            print_costs([cost for group in groups for cost in group.costs(scale, place)])
+        if dry_run:
+            continue
+        result_files.require_writable(kept)
+        with Engine(workers) as engine:
+            for group in groups:
+                group.obtain(scale, place, None if judge_only else engine)
+        _judge(experiments, scale, place, kept, document)
 
 
 def _judge(
