@@ -9,6 +9,7 @@ from headway.language import FORMULATIONS, Asked, Cell, answered, ask_local, cel
 from headway.sweeps import Engine
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Drawn, Experiment, Group
+from headway_experiments.figures import Panel, Series, draw_panels, numbered
 from headway_experiments.groups import Cost
 
 Answers = Mapping[str, Sequence[Cell]]
@@ -91,8 +92,6 @@ def measured(answers: Answers) -> Measures:
 
 def drawn(answers: Answers) -> Drawn:
     """Figure 2: the accuracies against depth, by formulation, model and kind, and chance."""
-    from headway_experiments.figures import Panel, Series, draw_panels, numbered
-
     found: dict[str, dict[str, list[tuple[int, float, tuple[float, float]]]]] = {}
     for model, cell in ((model, cell) for model, some in answers.items() for cell in some):
         lines, whose = found.setdefault(cell.formulation, {}), f"{model}, " * (len(answers) > 1)

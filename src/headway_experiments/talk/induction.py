@@ -19,14 +19,15 @@ from headway.tasks import Batch
 from headway.training import Run, RunConfig, TrainingConfig, held_out
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.figures import Panel, curves, draw_panels
 from headway_experiments.reading import Row, accuracies, by_run, task_of
 from headway_experiments.talk.probes import (
     OUTPUT,
     PREVIOUS,
     TRIGGER,
     chances,
-    draw_probes,
     histories,
+    probes_panel,
 )
 from headway_experiments.tasks import Bigrams
 from headway_experiments.tasks.bigrams import ALL, LATEST
@@ -186,8 +187,6 @@ def settled(steps: Sequence[int], values: Sequence[float], level: float) -> floa
 
 def drawn(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Drawn:
     """One layer against two; and the probes of the three memories, trained together."""
-    from headway_experiments.figures import Panel, curves, draw_panels
-
     drawn: Drawn = {}
     ordinary, ways = (
         {"one layer": one, "two layers": two},
@@ -203,7 +202,7 @@ def drawn(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Drawn:
         drawn["induction-losses"] = title, draw_panels(panels)
     if joint:
         title = "Memory-recall probes of the three trained weights"
-        drawn["induction-recall"] = title, draw_probes(joint, "steps")
+        drawn["induction-recall"] = title, draw_panels([probes_panel(joint, "steps")])
     return drawn
 
 

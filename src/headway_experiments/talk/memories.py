@@ -21,13 +21,14 @@ from headway.tasks import Batch
 from headway.training import Run, RunConfig, TrainingConfig, predictions
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.figures import Panel, Series, draw_panels, means, numbered
 from headway_experiments.reading import Row, by_run, power, task_of
 from headway_experiments.talk import associative_memory as memory
 from headway_experiments.talk.capacity import (
     Kept,
     accuracy,
     capacities,
-    draw_capacity,
+    capacity_panel,
     information,
     items_for,
     mlp_parameters,
@@ -312,15 +313,13 @@ def draw_associative(linear: Runs, with_mlp: Runs, _: Runs) -> Drawn:
     if not any(found.values()):
         return {}
     title = "Associations kept, N log N, against trained parameters"
-    figure = draw_capacity(found, "N log N at 99 % accuracy, nats")
+    figure = draw_panels([capacity_panel(found, "N log N at 99 % accuracy, nats")])
     return {"associative-memory": (title, figure)}
 
 
 def draw_gradient(runs: Runs) -> Drawn:
     """Accuracy after one step against the width; and a panel per exponent of the frequencies, and
     one for the samples: errors, dotted the power expected."""
-    from headway_experiments.figures import Panel, Series, draw_panels, means, numbered
-
     if not runs:
         return {}
     shares = [(run.config.transformer.d_model, known_share(run)) for run in runs.values()]

@@ -17,6 +17,7 @@ from headway.models import Transformer, TransformerConfig
 from headway.tasks import IGNORE_INDEX, Batch
 from headway.training import Run, RunConfig, TrainingConfig, predictions
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.figures import Panel, curves, draw_panels
 from headway_experiments.reading import Row, by_run, task_of
 from headway_experiments.talk.induction import unseen
 from headway_experiments.tasks import Bigrams
@@ -199,8 +200,6 @@ RANKS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 def drawn(runs: Runs) -> Drawn:
     """The margins of the last MLP and attention for the noise, against the step; and the shares of
     tokens at clean outputs with the last MLP cut to low rank."""
-    from headway_experiments.figures import Panel, curves, draw_panels
-
     found = [histories(run) for run in runs.values()]
     cut = [by_fraction(run, RANKS) for run in runs.values()]
     if not found:

@@ -22,12 +22,13 @@ from headway.tasks import Batch
 from headway.training import Run, RunConfig, TrainingConfig, generator_for, predictions
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.figures import Panel, Series, curves, dotted, draw_panels, numbered
 from headway_experiments.reading import Row, by_run, task_of
 from headway_experiments.talk.capacity import (
     Kept,
     attention_parameters,
     capacities,
-    draw_capacity,
+    capacity_panel,
     mlp_parameters,
     seed_of,
 )
@@ -345,13 +346,11 @@ def indifference(run: Run, step: int) -> float:
 def draw_kept(attention: Runs, mlp: Runs, traded: Runs) -> Drawn:
     """Facts kept against parameters, and what they cost in attention and in the MLP: parameters a
     fact lie on a straight line if those of attention and of the MLP are exchangeable."""
-    from headway_experiments.figures import DOTTED, Panel, Series, draw_panels, numbered
-
     drawn: Drawn = {}
     labelled = {"attention alone": attention, "as much in an MLP": mlp}
     found = {label: kept(runs).points for label, runs in labelled.items()}
     if any(found.values()):
-        figure = draw_capacity(found, "facts kept at 99 % accuracy")
+        figure = draw_panels([capacity_panel(found, "facts kept at 99 % accuracy")])
         drawn["factual-recall"] = "Facts kept against trained parameters", figure
     each = points(attention, mlp, traded)
     of_attention, of_mlp = rates(each) if len(each) > 2 else (0, 0)
@@ -362,7 +361,7 @@ def draw_kept(attention: Runs, mlp: Runs, traded: Runs) -> Drawn:
             look = numbered(i, marker=True, ls="none", ms=4.5, alpha=0.7)
             series.append(Series(x, y, look, shape))
         label = f"{of_attention:.2g} · attention + {of_mlp:.2g} · MLP = 1 fact"
-        series.append(Series([1 / of_attention, 0], [0, 1 / of_mlp], DOTTED, label))
+        series.append(Series([1 / of_attention, 0], [0, 1 / of_mlp], dotted(), label))
         x, y = "parameters of attention a fact", "parameters of the MLP a fact"
         title = "Parameters a fact: attention traded for MLP"
         drawn["factual-recall-frontier"] = title, draw_panels([Panel("", series, x, y)])
@@ -371,8 +370,6 @@ def draw_kept(attention: Runs, mlp: Runs, traded: Runs) -> Drawn:
 
 def draw_dynamics(runs: Runs) -> Drawn:
     """The losses of every run against the step, the stage in between shaded."""
-    from headway_experiments.figures import Panel, curves, draw_panels
-
     panels = []
     for name, run in runs.items():
         n_answers, losses = task_of(run.config, Recall).n_answers, course(run)

@@ -12,8 +12,9 @@ from headway.models import TransformerConfig
 from headway.training import Run, RunConfig, TrainingConfig
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.figures import draw_panels
 from headway_experiments.reading import Row, by_run, task_of
-from headway_experiments.talk.probes import PROBES, draw_probes
+from headway_experiments.talk.probes import PROBES, probes_panel
 from headway_experiments.tasks import Bigrams
 from headway_experiments.trained import Trained
 
@@ -75,7 +76,7 @@ def drawn(runs: Runs) -> Drawn:
     if not runs:
         return {}
     title = "Memory-recall probes after each of three gradient steps"
-    return {"three-gradient-steps": (title, draw_probes(runs))}
+    return {"three-gradient-steps": (title, draw_panels([probes_panel(runs)]))}
 
 
 RUNS = Group("three-gradient-steps", "the simplified model, one step a weight", three_steps)
