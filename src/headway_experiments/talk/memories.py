@@ -97,7 +97,7 @@ def one_step(scale: str) -> Configs:
     }.get(scale, ((8, 64), 16, range(1)))
     return {
         f"d={d},items={items},seed={seed}": RunConfig(
-            task=Associations(n_items=items, n_classes=items, sampling="all"),
+            task=Associations(n_items=items, n_classes=items),
             model=replace(BARE, d_model=d, d_mlp=0),
             training=replace(
                 _training(1, items, 1.0, "W_O.0"),
@@ -127,7 +127,7 @@ def _series(
         rate, trained = (0.2, "W_in.0 W_out.0") if m else (1.0, "W_O.0")
         for n in dict.fromkeys(items_for(share * parameters) for share in shares):
             for seed in seeds:
-                task = Associations(n_items=n, sampling="all")
+                task = Associations(n_items=n)
                 training = _training(steps, n, rate, trained)
                 model = replace(BARE, d_model=d, d_mlp=m)
                 configs[f"{name},items={n},seed={seed}"] = RunConfig(task, model, training, seed)

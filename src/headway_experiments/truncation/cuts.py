@@ -44,11 +44,6 @@ class Cut:
     weights: str
     fraction: float
 
-    @property
-    def lowest(self) -> int | None:
-        """The first layer that is changed; None in the intact model."""
-        return self.layers[0] if self.layers else None
-
     def names(self, layer: Layer) -> list[str]:
         """The weights of a layer that are truncated."""
         names = [name for part in self.weights.split("+") for name in _members(part, layer)]

@@ -8,7 +8,7 @@ from headway.errors import HeadwayError
 from headway.files import clear_content_errors
 from headway.language import Ledger, LocalModel
 from headway_experiments.truncation.cuts import Cut, Cuts, Truncation
-from headway_experiments.truncation.odds import Completer, Odds, Replay
+from headway_experiments.truncation.odds import Completer, Odds
 from headway_experiments.truncation.texts import Completion
 from headway_experiments.truncation.weights import layers_of, named_matrices
 
@@ -84,13 +84,13 @@ def truncate_model(
     places = named_matrices(layers)
     asked.cuts.require_in(places)
     wanted, truncation = asked.cuts.of(len(layers)), Truncation(places)
-    completer = Completer(model, asked.texts, Replay(layers))
+    completer = Completer(model, asked.texts)
     with ledger.writing(model.device):
         known, _ = asked.there(ledger)
         missing = [cut for cut in wanted if cut not in known]
         for done, cut in enumerate(missing, start=len(known) + 1):
             with truncation.applied(cut):
-                odds = [one.to_json() for one in completer(cut.lowest)]
+                odds = [one.to_json() for one in completer()]
             ledger.add({**asdict(cut), "n_layers": len(layers), "odds": odds})
             watch(done, len(wanted))
     return asked.kept(folder) or {}

@@ -18,7 +18,7 @@ from headway.language import LocalModel
 from headway_experiments.truncation.cuts import INTACT, Cut, Cuts, Truncation
 from headway_experiments.truncation.effects import effects
 from headway_experiments.truncation.models import Truncating, truncate_model
-from headway_experiments.truncation.odds import Completer, Odds, Replay
+from headway_experiments.truncation.odds import Odds
 from headway_experiments.truncation.texts import Completion
 from headway_experiments.truncation.weights import layers_of, named_matrices
 
@@ -80,52 +80,6 @@ def test_packed_columns_of_gpt2_are_what_they_are_called(model):
         assert torch.allclose(query, x @ weight[:, :32] + bias[:32], atol=1e-5)
         assert torch.allclose(key, x @ weight[:, 32:64] + bias[32:64], atol=1e-5)
         assert torch.equal(value, bias[64:].expand(5, 32))
-
-
-class Wrapped:
-    """A model without a tokenizer, as `Completer` needs it."""
-
-    def __init__(self, model, tokenizer):
-        self.model, self.tokens = model, lambda text: tokenizer(text)["input_ids"]
-        self.device, self.context, self.name = "cpu", 512, "llama"
-
-
-@pytest.mark.parametrize("kind", ["gpt2", "llama"])
-def test_layers_below_are_replayed_to_the_bit(model, kind):
-    """In any order of cuts, with and without a pass of the intact model first."""
-    local = model if kind == "gpt2" else Wrapped(tiny_llama(), model.tokenizer)
-    layers = layers_of(local.model)
-    last = len(layers) - 1
-    truncation = Truncation(named_matrices(layers))
-    wanted = [
-        Cut((last,), "mlp", 0.0),
-        Cut((0, last), "up", 0.3),
-        INTACT,
-        Cut((last,), "down", 0.5),
-    ]
-    for order in (wanted, wanted[::-1]):
-        replay = Replay(layers)
-        whole, short = Completer(local, TEXTS), Completer(local, TEXTS, replay)
-        for cut in order:
-            with truncation.applied(cut):
-                assert short(cut.lowest) == whole()
-    assert not any("forward" in vars(layer) for layer in layers)
-
-
-def test_a_replayed_layer_is_not_computed(model):
-    layers = layers_of(model.model)
-    completer = Completer(model, TEXTS, Replay(layers))
-    completer(1)
-    count = []
-    with torch.no_grad():
-        hooks = [
-            part.register_forward_hook(lambda *_, i=i: count.append(i))
-            for i, part in enumerate(layer.mlp for layer in layers)
-        ]
-        completer(1)
-        for hook in hooks:
-            hook.remove()
-    assert set(count) == {1}
 
 
 def asked(folder, **more):
