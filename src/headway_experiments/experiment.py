@@ -42,11 +42,6 @@ class Experiment:
     def __post_init__(self):
         object.__setattr__(self, "claims", claims_beside(self.file, self.name))
 
-    def texts(self, scale: str) -> list[str]:
-        """The texts, in words, that the sequences of its runs are drawn from, at a scale."""
-        tasks = [config.task for group in self.groups for config in group.configs(scale).values()]
-        return list(dict.fromkeys(task.drawn_from for task in tasks if task.drawn_from))
-
 
 def groups_of(experiments: Iterable[Experiment]) -> list[Group]:
     """The groups that experiments take, each once."""

@@ -116,7 +116,7 @@ def probes_panel(runs: Runs, log: str = "") -> Panel:
 
 def _outputs(task: Bigrams) -> Int[Tensor, " token"]:
     """The tokens that can be a trigger's output."""
-    tokens = torch.arange(task.n_characters)
+    tokens = torch.arange(task.n_tokens)
     return tokens[~torch.isin(tokens, task.frequent())]
 
 

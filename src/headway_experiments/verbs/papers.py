@@ -80,11 +80,9 @@ def _judge(
     verdicts = []
     for one in experiments:
         found, missing = paper.measured(one, scale, place)
-        result_files.write(one, scale, found, missing, kept)
+        result_files.write(one.name, scale, found, missing, kept)
         for drawn in paper.draw(one, scale, place) if terminal.can_draw() else ():
             terminal.say(f"drawn in {drawn}")
-        for text in one.texts(scale):
-            terminal.say(f"{one.name}: drawn from {text}")
         verdicts += paper.verdicts(one, scale, found, missing)
     print_verdicts([{scale: verdict} for verdict in verdicts], own=document.endswith(".py"))
     if scale == "smoke":

@@ -39,9 +39,3 @@ def test_everything_runs_is_drawn_and_measured(smoke):
         assert any(figure.startswith(name) for figure in figures), name
         for claim in MECHANISMS[name].claims:
             assert claim.measure in result.measures, claim.measure
-
-
-def test_the_text_is_told():
-    assert not MECHANISMS["khop-depth"].texts("small")
-    (told,) = MECHANISMS["three-gradient-steps"].texts("smoke")
-    assert "synthetic chain of 32 tokens" in told
