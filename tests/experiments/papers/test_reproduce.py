@@ -189,14 +189,6 @@ def test_what_is_not_done_or_failed_is_said(smoke, tmp_path):
     assert {v.said for v in reproduce.verdicts(fig6, "smoke", found, missing)} == {"not run"}
 
 
-def test_results_of_another_format_are_refused(smoke, tmp_path):
-    data = json.loads((smoke / "results" / "smoke" / "fig3.json").read_text())
-    (tmp_path / "smoke").mkdir()
-    (tmp_path / "smoke" / "fig3.json").write_text(json.dumps({**data, "format": 99}))
-    with pytest.raises(HeadwayError, match="format = 99 is not allowed"):
-        result_files.read("fig3", "smoke", tmp_path)
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
