@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from headway.models import TransformerConfig
 from headway.tasks import Batch
 from headway.training import Run
+from headway_experiments.claims import Measures
 from headway_experiments.experiment import Runs
 from headway_experiments.figures import Panel, Series, dotted, numbered
 from headway_experiments.reading import accuracies, powers
@@ -87,6 +88,11 @@ class Kept:
     def points(self) -> list[tuple[float, float]]:
         """Parameters, and how much is kept, of all that was bracketed."""
         return [(self.parameters(name), kept) for name, kept in self.found.items()]
+
+    def measures(self, kind: str, what: str) -> Measures:
+        """What is kept, where that was not bracketed, and the slopes, by names with a kind."""
+        found = {what: self.found, "not_bracketed": self.missing, "slope": self.slopes()}
+        return {f"{kind}_{name}": values for name, values in found.items()}
 
     def slopes(self) -> dict[str, float]:
         """Seed by seed, the slope of log(what is kept) against log(parameters) over all shapes.

@@ -186,9 +186,7 @@ def associative(linear: Runs, with_mlp: Runs, longer: Runs) -> Measures:
     for kind, runs in (("linear", linear), ("mlp", with_mlp)):
         here = kept(runs)
         known |= here.found
-        measured[f"{kind}_information"] = here.found
-        measured[f"{kind}_not_bracketed"] = here.missing
-        measured[f"{kind}_slope"] = here.slopes()
+        measured |= here.measures(kind, "information")
         over = [size for size, _ in here.points]
         measured[f"{kind}_range"] = {"largest / smallest": max(over) / min(over)} if over else {}
     found = kept(longer)

@@ -222,15 +222,14 @@ def foretold(
 
 def capacity(attention: Runs, with_mlp: Runs, traded: Runs) -> Measures:
     """Facts kept by attention alone, and with an MLP, against parameters; and the frontier."""
-    measured: Measures = {}
-    for kind, runs in (("attention", attention), ("with_mlp", with_mlp)):
-        here = kept(runs)
-        measured[f"recall_{kind}_facts"] = here.found
-        measured[f"recall_{kind}_not_bracketed"] = here.missing
-        measured[f"recall_{kind}_slope"] = here.slopes()
     ratios, by_kind = foretold(attention, with_mlp, traded)
-    bounds = {"recall_traded_not_bracketed": kept(traded).missing}
-    return {**measured, **bounds, "recall_frontier": ratios, "recall_rates": by_kind}
+    return {
+        **kept(attention).measures("recall_attention", "facts"),
+        **kept(with_mlp).measures("recall_with_mlp", "facts"),
+        "recall_traded_not_bracketed": kept(traded).missing,
+        "recall_frontier": ratios,
+        "recall_rates": by_kind,
+    }
 
 
 @dataclass(frozen=True)

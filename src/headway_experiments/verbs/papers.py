@@ -1,13 +1,9 @@
 """Verbs that reproduce what a document reports: the paper, the talk, or one of one's own."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from headway.errors import HeadwayError, require
-
-if TYPE_CHECKING:
-    from headway_experiments.experiment import Experiment
 
 Scale = Literal["smoke", "small", "fresh", "paper"]
 
@@ -41,11 +37,20 @@ def reproduce(
         judge_only: train nothing; judge by the runs that are done.
         dry_run: only say what it would cost.
     """
+    from headway import terminal
     from headway.sweeps import Engine
     from headway_experiments import result_files
     from headway_experiments.experiment import groups_of
-    from headway_experiments.reproduce import DOCUMENTS, chosen, experiments_of, listed
-    from headway_experiments.tables import print_costs
+    from headway_experiments.reproduce import (
+        DOCUMENTS,
+        chosen,
+        draw,
+        experiments_of,
+        listed,
+        measured,
+        verdicts,
+    )
+    from headway_experiments.tables import print_costs, print_verdicts
 
     require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
     if not names:
@@ -65,30 +70,18 @@ def reproduce(
         with Engine(workers) as engine:
             for group in groups:
                 group.obtain(scale, place, None if judge_only else engine)
-        _judge(experiments, scale, place, kept, document)
-
-
-def _judge(
-    experiments: "Sequence[Experiment]", scale: Scale, place: Path, kept: Path, document: str
-) -> None:
-    """Measures experiments, writes that down, draws them, and judges their claims."""
-    from headway import terminal
-    from headway_experiments import reproduce as paper
-    from headway_experiments import result_files
-    from headway_experiments.tables import print_verdicts
-
-    verdicts = []
-    for one in experiments:
-        found, missing = paper.measured(one, scale, place)
-        result_files.write(one.name, scale, found, missing, kept)
-        for drawn in paper.draw(one, scale, place) if terminal.can_draw() else ():
-            terminal.say(f"drawn in {drawn}")
-        verdicts += paper.verdicts(one, scale, found, missing)
-    print_verdicts([{scale: verdict} for verdict in verdicts], own=document.endswith(".py"))
-    if scale == "smoke":
-        terminal.say("smoke shows that everything works; its models are too small to judge by")
-    whose = "" if document == "paper" else f" --document {document}"
-    terminal.say(f"to see this again: headway claims --scale {scale} --results {kept}{whose}")
+        judged = []
+        for one in experiments:
+            found, missing = measured(one, scale, place)
+            result_files.write(one.name, scale, found, missing, kept)
+            for drawn in draw(one, scale, place) if terminal.can_draw() else ():
+                terminal.say(f"drawn in {drawn}")
+            judged += verdicts(one, scale, found, missing)
+        print_verdicts([{scale: verdict} for verdict in judged], own=document.endswith(".py"))
+        if scale == "smoke":
+            terminal.say("smoke shows that everything works; its models are too small to judge by")
+        whose = "" if document == "paper" else f" --document {document}"
+        terminal.say(f"to see this again: headway claims --scale {scale} --results {kept}{whose}")
 
 
 def claims(

@@ -1,13 +1,21 @@
-"""Truncated weights on the terminal: changes of a language model's answers."""
+"""Weights cut to low rank: changes of a language model's answers, printed and drawn."""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rich.table import Table as Shown
 from rich.text import Text
 
 from headway.terminal import columns, console
+from headway_experiments.figures import Panel, Series, draw_panels, numbered
 from headway_experiments.truncation.cuts import Table
 from headway_experiments.truncation.effects import Effects, Mean
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LABELS = {"log_odds": "log p(answer) / p(generic)", "answer": "p(answer)", "generic": "p(generic)"}
+SPANS = {"alone": "truncated layer", "upwards": "truncated from this layer up"}
 
 
 def print_effects(found: Effects, counts: Mapping[str, int]) -> None:
@@ -41,3 +49,22 @@ def _span(layers: Sequence[int]) -> str:
     if len(layers) > 2 and list(layers) == list(range(layers[0], layers[-1] + 1)):
         return f"{layers[0]}..{layers[-1]}"
     return ",".join(map(str, layers)) or "–"
+
+
+def draw_effects(found: Effects, weights: str, span: str) -> "Figure":
+    """A row per measure, a column per kind of text: means with intervals, layer by layer, a line
+    for every fraction of the full rank."""
+    panels = []
+    for measure, label in LABELS.items():
+        for kind, table in found.items():
+            sets, series = table.spans[span], []
+            lowest = [layers[0] for layers in sets]
+            for i, fraction in enumerate(table.fractions):
+                means = [table.at(layers, weights, fraction)[measure] for layers in sets]
+                ends, values = [(m.low, m.high) for m in means], [m.value for m in means]
+                look = numbered(i, marker=True, ms=3.2)
+                series.append(Series(lowest, values, look, f"rank {fraction:g}", ends))
+            levels = {"all": table.intact[measure].value}
+            limits = {"xlim": (min(lowest) - 0.5, max(lowest) + 0.5)}
+            panels.append(Panel(kind, series, SPANS[span], label, levels, limits=limits))
+    return draw_panels(panels, columns=len(found))
