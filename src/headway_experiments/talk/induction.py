@@ -24,6 +24,7 @@ from headway_experiments.reading import Row, accuracies, by_run, task_of
 from headway_experiments.talk.probes import (
     OUTPUT,
     PREVIOUS,
+    PROBES,
     TRIGGER,
     chances,
     histories,
@@ -109,6 +110,57 @@ def simple(weights: str, scale: str) -> Configs:
     return {f"seed={seed}": RunConfig(task, model, training, seed=seed) for seed in _seeds(scale)}
 
 
+def three_steps(scale: str) -> Configs:
+    """Three steps of gradient descent: the second layer's W_O, then its W_K, then the first layer's
+    W_K, each from zero (section 5). One trigger twice among tokens that are equally frequent; one
+    large batch a step.
+
+    While attention is uniform a position sees the mean of what came before. So the first step
+    stores in W_OV of the second layer that a token is more often followed, at a trigger, by itself
+    than by others: outputs are in the context, other tokens are there by chance. The second step
+    raises the scores of the positions that say the output, and what these have in common is that
+    the trigger was before them. The third step should do the same one layer below, for the place
+    before.
+
+    A step's rate makes no difference to its own probe, as its weight starts from zero, only to
+    those of later steps: the first must not make the model certain, and the second must make
+    attention sharp. So the second has a rate 2000 times as large.
+    """
+    length, d_model, batch = {"paper": (32, 256, 65536), "small": (12, 128, 8192)}.get(
+        scale, (8, 96, 512)
+    )
+    return {
+        f"seed={seed}": RunConfig(
+            Bigrams(
+                length=length,
+                n_tokens=32,
+                exponent=0.0,
+                concentration=None,
+                asked_at="in-context",
+                layout="pair",
+            ),
+            TransformerConfig(
+                n_layers=2, d_model=d_model, n_heads=1, d_mlp=0, norm="none", init="orthonormal"
+            ),
+            TrainingConfig(
+                steps=3,
+                batch_size=batch,
+                train_examples=None,
+                curriculum=Trained("W_O.1 > 2e3 W_K.1 > W_K.0", every=1),
+                optimizer="sgd",
+                learning_rate=100.0,
+                momentum=0.0,
+                weight_decay=0.0,
+                eval_every=1,
+                eval_examples=256,
+                checkpoint_every=1,
+            ),
+            seed=seed,
+        )
+        for seed in range(1 if scale == "smoke" else 5)
+    }
+
+
 def _seeds(scale: str) -> Iterable[int]:
     return {"paper": range(5), "small": range(3)}.get(scale, range(1))
 
@@ -185,6 +237,16 @@ def settled(steps: Sequence[int], values: Sequence[float], level: float) -> floa
     return crossing(steps[start:], values[start:], level)
 
 
+def probed(runs: Runs) -> Measures:
+    """The three probes after the three steps of every run."""
+
+    def probes(run: Run) -> Row:
+        model, task = run.transformer(), task_of(run.config, Bigrams)
+        return {f"three_steps_{probe}": recall(model, task) for probe, recall in PROBES.items()}
+
+    return by_run(runs, probes)
+
+
 def drawn(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Drawn:
     """One layer against two; and the probes of the three memories, trained together."""
     drawn: Drawn = {}
@@ -216,6 +278,14 @@ def _losses(known: dict[str, Runs]) -> dict[str, list[tuple[list[int], list[floa
     return {name: [curve(run) for run in runs.values()] for name, runs in known.items()}
 
 
+def draw_steps(runs: Runs) -> Drawn:
+    """The probes after every step."""
+    if not runs:
+        return {}
+    title = "Memory-recall probes after each of three gradient steps"
+    return {"three-gradient-steps": (title, draw_panels([probes_panel(runs)]))}
+
+
 TITLE = "induction heads: two layers against one, and the order in which they are learnt"
 TWO_LAYERS = "ordinary transformers of two layers"
 GROUPS = (
@@ -224,4 +294,9 @@ GROUPS = (
     Group("induction-joint", "the simplified model, trained jointly", partial(simple, JOINT)),
     Group("induction-stages", "the simplified model, stage by stage", partial(simple, STAGES)),
 )
-EXPERIMENTS = (Experiment(__file__, "induction", TITLE, GROUPS, measured, drawn),)
+STEPS = (Group("three-gradient-steps", "the simplified model, one step a weight", three_steps),)
+THREE = "three steps of gradient descent, one a weight, towards an induction head"
+EXPERIMENTS = (
+    Experiment(__file__, "induction", TITLE, GROUPS, measured, drawn),
+    Experiment(__file__, "three-gradient-steps", THREE, STEPS, probed, draw_steps),
+)

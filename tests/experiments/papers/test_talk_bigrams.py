@@ -12,7 +12,7 @@ from headway.tasks import IGNORE_INDEX
 from headway.training import train
 from headway.training.losses import predictions
 from headway_experiments.reading import by_run
-from headway_experiments.talk import induction, noise, probes, three_steps
+from headway_experiments.talk import induction, noise, probes
 from headway_experiments.talk import noise as measures
 from headway_experiments.talk.induction import settled
 from headway_experiments.talk.probes import (
@@ -179,7 +179,7 @@ def test_the_memories_of_an_induction_head_are_learnt_in_order(joint):
 
 
 def test_three_steps_change_one_weight_each(tmp_path):
-    config = three_steps.three_steps("smoke")["seed=0"]
+    config = induction.three_steps("smoke")["seed=0"]
     run = train(replace(config, training=replace(config.training, batch_size=64)), tmp_path / "run")
     models = [run.model(step) for step in range(4)]
     d = config.model.d_model
@@ -188,7 +188,7 @@ def test_three_steps_change_one_weight_each(tmp_path):
             attention = models[other].layers[layer].attn
             value = attention.out.weight if weight == "out" else attention.qkv.weight[d : 2 * d]
             assert bool(value.any()) == (other >= step)
-    measured = three_steps.measured({"seed=0": run})
+    measured = induction.probed({"seed=0": run})
     assert all(0 <= values["seed=0"] <= 1 for values in measured.values())
 
 
