@@ -8,11 +8,11 @@ With attention that says nothing and an MLP it is x + W_out act(W_in x). Embeddi
 are random and stay.
 """
 
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import product
-from statistics import fmean, geometric_mean
 
 import torch
 
@@ -300,7 +300,8 @@ def zipf_errors(seeds: tuple[int, ...]) -> dict[tuple[str, float, int], dict[int
             for (a, p), count in product(tails.items(), SAMPLES):
                 note("samples", a, seed, count, memory.unseen(p, count, generator))
     return {
-        which: {at: fmean(errors) for at, errors in curve.items()} for which, curve in drawn.items()
+        which: {at: statistics.mean(errors) for at, errors in curve.items()}
+        for which, curve in drawn.items()
     }
 
 
@@ -329,7 +330,9 @@ def draw_gradient(runs: Runs) -> Drawn:
         errors.setdefault((name, a), []).extend(curve.items())
 
     def series(name: str, a: float, number: int, label: str) -> list[Series]:
-        *dots, mean = means(errors[name, a], numbered(number, True, ls=""), label, geometric_mean)
+        *dots, mean = means(
+            errors[name, a], numbered(number, True, ls=""), label, statistics.geometric_mean
+        )
         last, power = mean.x[-1], EXPECTED[name](a)
         expected = [mean.y[-1] * (x / last) ** -power for x in mean.x]
         return [*dots, mean, Series(mean.x, expected, {**numbered(number), "ls": ":"})]
