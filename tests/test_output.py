@@ -79,7 +79,7 @@ def test_letters_that_a_terminal_lacks_are_escaped():
 
 def test_names_do_not_command_the_terminal(tiny, tmp_path, capsys):
     run = Run.create(tmp_path / "evil\x1b]0;title\x07\x1b[2J", tiny)
-    run.fail("worse\x1b[2J\u202e")
+    run.end("worse\x1b[2J\u202e")
     for words in (["runs", str(tmp_path)], ["check", str(run.folder)]):
         with contextlib.suppress(SystemExit):
             cli.main(words)

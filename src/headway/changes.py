@@ -23,7 +23,7 @@ from headway.fields import hints_of, values_in
 from headway.tasks import task_in
 from headway.text import command
 from headway.training.config import SECTIONS, RunConfig, flat
-from headway.training.curriculum import CURRICULA, CURRICULUM, Curriculum, kind_of_curriculum
+from headway.training.curriculum import CURRICULA, CURRICULUM, Curriculum, curriculum_from_json
 from headway.training.files import is_there
 from headway.training.recipes import RECIPES, own
 from headway.training.size import require_size
@@ -157,8 +157,8 @@ def _changed(part: Any, fields: Mapping[str, Any], where: str) -> Any:
         if dot:
             inside.setdefault(first, {})[rest] = value
         else:
-            is_kind = isinstance(value, str) and where + name == CURRICULUM
-            values[name] = kind_of_curriculum(value)() if is_kind else value
+            is_kind = where + name == CURRICULUM
+            values[name] = curriculum_from_json(value) if is_kind else value
     for name, changes in inside.items():
         values[name] = _changed(values.get(name, getattr(part, name)), changes, f"{where}{name}.")
     return replace(part, **values)

@@ -1,7 +1,5 @@
 """A recorder records one run, once, and says so: whatever is tried leaves a run that is read."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 import torch
@@ -56,15 +54,6 @@ def test_a_folder_is_of_one_recorder(tmp_path):
         recorder.save(1, 1.0)
     refused(lambda: new(tmp_path), "exists already")
     assert is_read(tmp_path, [1])
-
-
-def test_other_threads_are_refused(tmp_path):
-    with new(tmp_path) as recorder, ThreadPoolExecutor(4) as pool:
-        tried = [pool.submit(recorder.save, step, 1.0) for step in range(1, 9)]
-        recorder.save(10, 1.0)
-        for one in tried:
-            refused(one.result, "for the thread that entered")
-    assert is_read(tmp_path, [10])
 
 
 @pytest.mark.parametrize(

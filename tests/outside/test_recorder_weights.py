@@ -40,7 +40,6 @@ WRAPPED = {
     "replicated": nn.DataParallel,
     "replicated and compiled": lambda m: torch.compile(nn.DataParallel(m), backend="eager"),
     "averaged": averaged,
-    "parametrized": parametrized,
     "tapped": headway.tapped,
     "compiled and tapped": lambda m: headway.tapped(torch.compile(m, backend="eager")),
 }
@@ -74,6 +73,15 @@ def test_a_wrapped_module_opens_again(wrap, tmp_path):
     for build in (None, Net, lambda: WRAPPED[wrap](Net())):
         again = headway.Run.open(tmp_path / "run", build=build).model()
         torch.testing.assert_close(again(INPUTS), expected)
+
+
+def test_a_parametrized_module_opens_by_a_builder_that_parametrizes(tmp_path):
+    model = parametrized(Net())
+    run = recorded(tmp_path / "run", model)
+    with pytest.raises(HeadwayError, match="recorded without a way to build it"):
+        run.model()
+    again = headway.Run.open(tmp_path / "run", build=lambda: parametrized(Net())).model()
+    torch.testing.assert_close(again(INPUTS), answer(model))
 
 
 class Kept(Net):

@@ -14,7 +14,8 @@ from headway.training import Curriculum, Implicit, Run, RunConfig, held_out
 from headway_experiments.claims import Measures
 from headway_experiments.curricula import Scheduled
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
-from headway_experiments.paper.curricula import draw_hops
+from headway_experiments.figures import Panel, Series, draw_panels, means, numbered
+from headway_experiments.paper.curricula import hop_panels
 from headway_experiments.reading import accuracies, in_order, task_of
 from headway_experiments.recipes import composition
 from headway_experiments.tasks import Composition
@@ -159,8 +160,6 @@ def drawn(runs: Runs) -> Drawn:
 
     A k that not all runs learnt has no mean, and an arrow at the last step of each that did not.
     """
-    from headway_experiments.figures import Panel, Series, draw_panels, means, numbered
-
     mixtures = [problem(run) for run in runs.values() if way_of(run) == "mixture"]
     if not mixtures:
         return {}
@@ -191,7 +190,10 @@ def drawn(runs: Runs) -> Drawn:
     key = Series([], [], {"color": "black", "marker": "$↑$", "ls": "none"}, "never learnt")
     panel = Panel("", [*waiting, *never, key], "hops k", "steps until learnt", log="y")
     return {
-        "khop-curriculum": ("Hops learned, by what is asked", draw_hops(panels)),
+        "khop-curriculum": (
+            "Hops learned, by what is asked",
+            draw_panels(hop_panels(panels), 4, shared=True),
+        ),
         "khop-waiting": ("Steps until k hops are learnt", draw_panels([panel])),
     }
 
