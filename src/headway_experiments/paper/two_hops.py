@@ -16,6 +16,7 @@ from headway.tasks import Batch
 from headway.training import Run, RunConfig, TrainingConfig, held_out, predictions
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.figures import Panel, curves, draw_panels
 from headway_experiments.reading import Row, accuracies, by_run, taken_apart
 from headway_experiments.tasks import TwoHops
 
@@ -170,7 +171,6 @@ def measured(three: Runs, two: Runs, alone: Runs) -> Measures:
 
 def drawn(three: Runs, two: Runs, alone: Runs) -> Drawn:
     """Losses of the end against the step."""
-    from headway_experiments.figures import Panel, curves, draw_panels
 
     def curve(run: Run) -> tuple[list[int], list[float]]:
         lines = run.metrics()
