@@ -132,8 +132,7 @@ def task_in(where: str) -> type["Task"]:
     Raises:
         HeadwayError: if the file cannot be loaded, or does not define just one task of that name.
     """
-    file, _, name = where.partition(".py:")
-    file = file if not name else f"{file}.py"
+    file, name = userfile.file_and_name(where)
     there = _defined_in(userfile.load(file))
     found = {cls.__name__: cls for cls in there if not inspect.isabstract(cls)}
     if name:
