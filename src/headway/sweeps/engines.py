@@ -5,23 +5,26 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
 from multiprocessing import Pipe, get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from headway.errors import HeadwayError, require
 from headway.tasks.registry import own_source
 from headway.training import RunBusyError, RunConfig, resume
 from headway.userfile import Source, described, lend, started_safely
 
+T = TypeVar("T")
 START = "spawn" if sys.platform == "darwin" else "forkserver"
 """The method by which processes are started; macOS' own libraries do not stand a fork."""
+STARTING = threading.Lock()
+"""Held while a process starts, as that changes what all threads see."""
 
 
 def carry_out(folder: Path, trusted: Source | None) -> str | None:
@@ -56,7 +59,7 @@ def cores() -> int:
 
 
 class Engine:
-    """Lets worker processes on this machine carry out runs, one after another each.
+    """Lets worker processes on this machine carry out runs, each in a process of its own.
 
     They are forked from one that has loaded PyTorch where that is safe, within `with engine:`, and
     killed at its end.
@@ -68,19 +71,18 @@ class Engine:
     def __init__(self, workers: int | None = None):
         require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
         self.workers = workers
-        self._processes: dict[BaseProcess, tuple[Connection, Future[str | None]]] = {}
-        self._answers = ThreadPoolExecutor(2**16)
+        self._processes = list[BaseProcess]()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         """Ends what is being computed, at whatever step it is."""
-        for process in self._processes:
+        ended, self._processes = self._processes, []
+        for process in ended:
             process.kill()
-        for process in self._processes:
+        for process in ended:
             process.join()
-        self._processes = {}
 
     def places(self, config: RunConfig) -> int:
         """The number of such runs that may go on side by side.
@@ -93,45 +95,45 @@ class Engine:
     def submit(self, folder: Path, config: RunConfig) -> Future[str | None]:
         """Lets a process carry out the run in a folder (see `carry_out`).
 
-        The result is an `EOFError` or `OSError` if the process ended before.
-
-        Raises:
-            HeadwayError: if there can be no process.
+        The result is an `EOFError` or `OSError` if the process ended before, and a `HeadwayError`
+        if there can be no process.
         """
-        there = ((one, end) for one, (end, last) in self._processes.items() if _has_answered(last))
-        process, end = next((one for one in there if one[0].is_alive()), None) or _worker()
-        future = self._answers.submit(_answer, end, folder, own_source(type(config.task)))
-        self._processes[process] = end, future
-        return future
+        return aside(self._answer, folder, own_source(type(config.task)))
+
+    def _answer(self, *work: Any) -> str | None:
+        """What a new process answers to some work."""
+        (ours, theirs), within = Pipe(), self._processes
+        context = get_context(START)
+        context.set_forkserver_preload([__name__])
+        process = context.Process(target=_work, args=(theirs, *work))
+        try:
+            with STARTING, _alone():
+                process.start()
+        except OSError as error:
+            raise HeadwayError(f"no worker process can start: {error.strerror}") from None
+        within.append(process)
+        if within is not self._processes:  # the engine has ended meanwhile
+            process.kill()
+        theirs.close()
+        return ours.recv()
 
 
-def _worker() -> tuple[BaseProcess, Connection]:
-    """A new worker process, and this end of its pipe."""
-    (ours, theirs), context = Pipe(), get_context(START)
-    context.set_forkserver_preload([__name__])
-    process = context.Process(target=_work, args=(theirs,))
-    try:
-        with _aside():
-            process.start()
-    except OSError as error:
-        raise HeadwayError(f"no worker process can start: {error.strerror}") from None
-    theirs.close()
-    return process, ours
+def aside(function: Callable[..., T], *given: Any) -> Future[T]:
+    """The future result of a function that is called in a thread, which no exit waits for."""
+    future = Future[T]()
 
+    def call() -> None:
+        try:
+            future.set_result(function(*given))
+        except BaseException as error:  # whoever asks for the result meets it
+            future.set_exception(error)
 
-def _has_answered(last: Future[str | None]) -> bool:
-    """True if a worker is free; its pipe ends before the process is known to be dead."""
-    return last.done() and last.exception() is None
-
-
-def _answer(end: Connection, *work: Any) -> str | None:
-    """The answer of the worker at the other end of a pipe."""
-    end.send(work)
-    return end.recv()
+    threading.Thread(target=call, daemon=True).start()
+    return future
 
 
 @contextmanager
-def _aside() -> Iterator[None]:
+def _alone() -> Iterator[None]:
     """Within it, processes start that neither run this one's script again nor heed interrupts."""
     with started_safely():
         resource_tracker.ensure_running()  # which lets interrupts through once it runs
@@ -145,13 +147,11 @@ def _aside() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
-def _work(end: Connection) -> None:
-    """Carries out runs; prints to standard error alone."""
+def _work(end: Connection, *work: Any) -> None:
+    """Carries out a run; prints to standard error alone."""
     os.dup2(2, 1)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    with suppress(EOFError):
-        while True:
-            end.send(carry_out(*end.recv()))
+    end.send(carry_out(*work))
 
 
 def _end_with_parent() -> None:
