@@ -150,7 +150,7 @@ def test_a_plan_file_that_is_none_is_refused_in_one_line(tmp_path, content, comp
 @pytest.mark.parametrize(
     ("source", "texts", "complaint"),
     [
-        ("fats", [], "plan = 'fats' is not allowed: it must be one of fast, "),
+        ("fats", [], "recipe = 'fats' is not allowed: it must be one of fast, "),
         ("no/such.py", [], "no/such.py: No such file or directory"),
         ("fast", ["seed"], "'seed' is not FIELD=VALUE"),
         ("fast", ["seed=1,1"], "two configs are called seed=1"),

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import PlainSerializer, PlainValidator
 
 from headway import userfile
-from headway.changes import Base, base_of, configured, hints_in, is_file
+from headway.changes import Base, base_of, configured, hints_in
 from headway.errors import HeadwayError, require, shown
 from headway.fields import (
     MOST,
@@ -163,19 +163,14 @@ def load_plan(source: str | Path, texts: Sequence[str] = ()) -> Plan:
             return crossed(path.stem, _bases(returned, axes), axes)
         except HeadwayError as error:
             raise HeadwayError(f"{path}: {error}") from None
-    if is_file(str(source)) or source in RECIPES:
-        base = base_of(str(source))
-        return crossed(base.name, [("", base)], axes)
-    if is_there(path / PLAN):
+    if str(source) not in RECIPES and is_folder(path):
+        if not is_there(path / PLAN):
+            raise HeadwayError(f"{path} is a folder without {PLAN}: no sweep was started in it")
         if axes:
             raise HeadwayError(f"{path} is a sweep's folder: its plan is not crossed with a grid")
         return read_plan(path)
-    if is_folder(path):
-        raise HeadwayError(f"{path} is a folder without {PLAN}: no sweep was started in it")
-    raise HeadwayError(
-        f"plan = {str(source)!r} is not allowed: it must be one of {', '.join(RECIPES)},"
-        " a Python file that defines a task or plan(), or a sweep's folder"
-    )
+    base = base_of(str(source))
+    return crossed(base.name, [("", base)], axes)
 
 
 def _bases(returned: Any, axes: Axes) -> list[tuple[str, Base]]:
@@ -191,8 +186,6 @@ def _bases(returned: Any, axes: Axes) -> list[tuple[str, Base]]:
     if not configs:
         raise HeadwayError("plan() returned no configs: a plan has at least one")
     if isinstance(returned, dict):
-        for name in returned:
-            require_name(name)
         called = list(returned)
     else:
         fields = [flat(config) for config in configs]
