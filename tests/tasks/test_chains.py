@@ -142,9 +142,9 @@ def test_symbols_are_independent_and_standard_normal(task):
 
 
 WRONG = {
-    "at least 2 and even": [("d_token", 3), ("d_token", 0)],
+    "at least 2 and a multiple of 2": [("d_token", 3), ("d_token", 0)],
     "a whole number of at least 1": [("n_chains", 0)],
-    "a number above 1 and finite or none": [
+    "a number above 1 and below inf or none": [
         *[("position_base", value) for value in (1.0, math.inf, math.nan, 0.5)]
     ],
 }
