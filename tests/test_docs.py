@@ -12,7 +12,7 @@ from textwrap import dedent
 import pytest
 
 import headway
-from headway.changes import FIELD, base_of, config_asked_for, hints_in, sources_in
+from headway.changes import base_of, config_asked_for, hints_in, source_and_fields
 from headway.cli import Parser, function_of
 from headway.errors import HeadwayError
 from headway.fields import named, split, values_of
@@ -58,10 +58,10 @@ def check_fields(verb, asked):
     words = asked.get("words", ())
     if verb in ("train", "demo") and not any(".py" in word for word in words):
         config_asked_for(words)
-    source, *_ = [*sources_in(words), "fast"]
-    if verb == "sweep" and not re.search(r"\.py|/", source):
-        hints = hints_in(base_of(source))
-        for field, text in map(split, filter(FIELD.match, words)):
+    source, fields = source_and_fields(words)
+    if verb == "sweep" and not re.search(r"\.py|/", source or "fast"):
+        hints = hints_in(base_of(source or "fast"))
+        for field, text in map(split, fields):
             assert values_of(field, text, hints[named(field, hints)])
 
 
@@ -70,7 +70,7 @@ def check_command(verb, *words):
     function, _ = parameters(verb)
     words = [word.replace("$SLURM_ARRAY_TASK_ID", "0") for word in words]
     if "--help" in words:
-        base_of(sources_in(words)[0])
+        base_of(source_and_fields(words)[0] or "fast")
         return
     check_fields(verb, Parser(function, verb).asked(words).arguments)
 

@@ -137,13 +137,12 @@ def test_a_word_of_trust_is_for_one_command_and_the_content_of_the_time(tmp_path
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "elsewhere"))
     cli.main(["train", "mine.py", *SMALL, "--folder", "one"])
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    for words in (["emergence", "one"], ["sweep", "one/clamped"], ["train", "--resume", "one"]):
+    for words in (["emergence", "one"], ["train", "--resume", "one"]):
         forget_files()
-        cli.main(["--trust", "mine.py", "train", "--resume", "one"])
+        cli.main(["--trust", "mine.py", "report", "one"])
         assert userfile.listed() == set()
         forget_files()
-        told = refused(*words) if words[0] != "sweep" else ""
-        assert words[0] == "sweep" or f"headway --trust {tmp_path}/mine.py VERB …" in told
+        assert f"headway --trust {tmp_path}/mine.py VERB …" in refused(*words)
     userfile.trust("mine.py")
     Path("mine.py").write_text(Path("mine.py").read_text() + "\n")
     with pytest.raises(HeadwayError, match="it has changed since you trusted it"):

@@ -208,24 +208,26 @@ def config_asked_for(words: Sequence[str]) -> RunConfig:
         HeadwayError: if there is no such recipe, the changes do not fit, or the machine cannot hold
             the run.
     """
-    base = base_of(next(iter(sources_in(words)), "fast"))
-    config, notes = configured(base, values_in(filter(FIELD.match, words), hints_in(base)))
+    source, fields = source_and_fields(words)
+    base = base_of(source or "fast")
+    config, notes = configured(base, values_in(fields, hints_in(base)))
     require_size(config)
     for line in notes:
         print(f"headway: {line}", file=sys.stderr)
     return config
 
 
-def sources_in(words: Iterable[str]) -> list[str]:
-    """The recipe or the file that is named among words, if there is one.
+def source_and_fields(words: Iterable[str]) -> tuple[str | None, list[str]]:
+    """The recipe or the file that is named among words, if one is; and the words `FIELD=VALUE`.
 
     Raises:
-        HeadwayError: if there are several.
+        HeadwayError: if there are several recipes or files.
     """
-    sources = [word for word in words if not FIELD.match(word) and not word.startswith("-")]
+    words = [word for word in words if not word.startswith("-")]
+    sources = [word for word in words if not FIELD.match(word)]
     if len(sources) > 1:
         raise HeadwayError(
             f"{' and '.join(sources)} are {len(sources)} recipes or files: it must be one, and all"
             " else FIELD=VALUE"
         )
-    return sources
+    return next(iter(sources), None), [word for word in words if FIELD.match(word)]

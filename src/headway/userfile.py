@@ -73,10 +73,8 @@ class UserModule(ModuleType):
         self.__builtins__ = {**vars(builtins), "__import__": partial(_import, source)}
 
 
-_named: set[Entry] = set()
-"""Files that the user named in this process to work with."""
-_lent: set[Entry] = set()
-"""Files that this process may execute besides, but not note for others."""
+_trusted: set[Entry] = set()
+"""What this process may execute besides what is on the list."""
 
 
 @contextmanager
@@ -121,7 +119,7 @@ def trust(where: str | Path) -> None:
         HeadwayError: if there is no such file.
     """
     file, name = file_and_name(where)
-    lend(Source.of(file), name or None)
+    allow(Source.of(file), name or None)
 
 
 def file_and_name(where: str | Path) -> tuple[Path, str]:
@@ -130,24 +128,20 @@ def file_and_name(where: str | Path) -> tuple[Path, str]:
     return Path(f"{file}.py" if colon else file), name
 
 
-def lend(source: Source, builder: str | None = None) -> None:
-    """Lets this process execute a content of a file, as the process that started it says."""
-    _lent.update(source.entries(builder))
+def allow(source: Source, builder: str | None = None) -> None:
+    """Lets this process execute a content of a file, as the process that started it may."""
+    _trusted.update(source.entries(builder))
 
 
 def keep(source: Source, builder: str | None = None) -> None:
     """Puts a file that the user works with on the user's list of trusted files.
 
-    One that was only lent to this command (`trust`) is left out.
-
     Args:
         source: of what the user trains or is trained on.
         builder: the function or class there by which the user builds a model.
     """
-    if builder is not None:
-        _named.update(source.entries(builder))
-    if not source.entries() <= _lent - _named:
-        put_on_list(source.entries(builder))
+    allow(source, builder)
+    put_on_list(source.entries(builder))
 
 
 def load(path: str | Path) -> ModuleType:
@@ -160,7 +154,7 @@ def load(path: str | Path) -> ModuleType:
             wrong there.
     """
     source, content = _read(Path(path))
-    _named.update(source.entries())
+    allow(source)
     return called(Path(path), _module, source, content)
 
 
@@ -193,7 +187,7 @@ def load_named(field: str, file: str, builder: str | None = None) -> Any:
     require(fits, field, file, "a whole path of printable characters")
     if not is_file(file):
         raise HeadwayError(f"{field} = {shown(file)}: there is no such file")
-    known = _named | _lent | listed()
+    known = _trusted | listed()
     if where not in {place for place, _ in known}:
         raise refusal("it is not on your list of trusted files")
     module = None if builder is None else _imported(file)

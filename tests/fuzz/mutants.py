@@ -149,7 +149,7 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
     },
     ("tests/test_trust.py", USERFILE): {
         "a file that a folder names is executed": (
-            "known = _named | _lent | listed()",
+            "known = _trusted | listed()",
             "known = Source.of(Path(file)).entries(builder)",
         ),
         "a trusted file is executed although it has changed": (

@@ -18,7 +18,7 @@ from typing import Any, Self, TypeVar
 from headway.errors import HeadwayError, require
 from headway.tasks.registry import own_source
 from headway.training import RunBusyError, RunConfig, resume
-from headway.userfile import Source, described, lend, started_safely
+from headway.userfile import Source, allow, described, started_safely
 
 T = TypeVar("T")
 START = "spawn" if sys.platform == "darwin" else "forkserver"
@@ -41,7 +41,7 @@ def carry_out(folder: Path, trusted: Source | None) -> str | None:
         breaks, the memory does not suffice, …
     """
     if trusted is not None:
-        lend(trusted)
+        allow(trusted)
     gc.collect()  # of a run before that was too large, what the error's frames held
     try:
         resume(folder)
