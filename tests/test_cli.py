@@ -117,10 +117,7 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
         (["sweep", "--workers"], "argument --workers: expected one argument (see headway sweep"),
         (["trian"], "(did you mean train?)"),
         (["dance"], "verb = 'dance' is not allowed: it must be one of demo, train,"),
-        (
-            ["check", "slow"],
-            "what to check = 'slow' is not allowed: it must be the folder",
-        ),
+        (["check", "slow"], "what to check = 'slow' is not allowed: it must be the folder"),
         (["train", "slow"], "recipe = 'slow' is not allowed: it must be one of fast,"),
         (["train", "task.dept=3"], "task.dept is not a field: did you mean depth or task.depth"),
         (["train", "task.depth=0"], "task.depth = 0 is not allowed: it must be a whole"),
@@ -159,10 +156,7 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
         (["sweep", "seed=1", "seed=2"], "seed is named twice"),
         (["sweep", "--workers", "0"], "workers = 0 is not allowed: it must be a whole number"),
         (["sweep", "--engine", "slurm"], "engine = 'slurm' is not allowed: it must be one of"),
-        (
-            ["demo", "--depth", "0"],
-            "--depth is no option: a field is written without dashes, dep",
-        ),
+        (["demo", "--depth", "0"], "--depth is no option: a field is written without dashes, d"),
         (["ask", "--questions", "q.txt"], "q.txt' is not allowed: it must be one that ends in .js"),
         (["ask", "--questions", "q.jsonl", "--model", "a"], "--model does not go with --questions"),
         (["arena", "--depth", "0"], "depth = 0 is not allowed: it must be from 1 to 16"),
