@@ -5,7 +5,7 @@ import sys
 import time
 from pathlib import Path
 
-from headway.errors import HeadwayError, require
+from headway.errors import HeadwayError
 from headway.reading import is_folder
 from headway.verbs import opened
 
@@ -104,7 +104,6 @@ def check(words: tuple[str, ...] = (), /) -> None:
     from headway.fields import hints_of, values_in
     from headway.tasks import check_task, task_in
     from headway.tasks.checking import undeclared
-    from headway.training import RECIPES
 
     source, fields = source_and_fields(words)
     if source is None:
@@ -112,8 +111,6 @@ def check(words: tuple[str, ...] = (), /) -> None:
     if is_folder(source):
         _check_run(Path(source), fields)
         return
-    allowed = f"the folder of a run, a Python file, NAME.py, or one of {', '.join(RECIPES)}"
-    require(is_file(source) or source in RECIPES, "what to check", source, allowed)
     if not is_file(source) or recipe_in(source):
         task = config_asked_for(words).task
     else:
