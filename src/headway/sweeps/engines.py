@@ -149,14 +149,13 @@ def _alone() -> Iterator[None]:
     """Within it, processes start that neither run this one's script again nor heed interrupts."""
     with started_safely():
         resource_tracker.ensure_running()  # which lets interrupts through once it runs
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    script, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
-    try:
-        with started_safely():
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        script, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
+        try:
             yield
-    finally:
-        sys.modules["__main__"] = script
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        finally:
+            sys.modules["__main__"] = script
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 def _work(end: Connection) -> None:
