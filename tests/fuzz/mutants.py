@@ -100,10 +100,7 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
         "a lost evaluation is passed over": ("if missing:", "if False:"),
     },
     ("altered --altered 300", FIELDS): {
-        "numbers may be texts": (
-            "validate_json(to_json(data), strict=True)",
-            "validate_json(to_json(data))",
-        ),
+        "numbers may be texts": ("to_json(data), strict=True", "to_json(data)"),
         "an unknown setting is passed over": ("if name not in hints):", "if False):"),
     },
     ("tests/test_reading.py", READING): {
@@ -149,24 +146,21 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
     },
     ("tests/test_trust.py", USERFILE): {
         "a file that a folder names is executed": (
-            "known = _trusted | listed()",
-            "known = Source.of(Path(file)).entries(builder)",
+            "_trusted | listed()",
+            "Source.of(Path(file)).entries(builder)",
         ),
         "a trusted file is executed although it has changed": (
-            'if (where, f"sha256:{source.sha256}") not in known:',
-            "if False:",
+            '(where, f"sha256:{source.sha256}") not in known',
+            "False",
         ),
         "any function of a trusted file may build a model": (
-            'where = file if builder is None else f"{file}:{builder}"',
-            "where = file",
+            ' if builder is None else f"{file}:{builder}"',
+            "",
         ),
     },
     ("tests/models/test_tapped_kinds.py", "models/trial.py"): {
         "attention that is not seen is passed over": ("if found.is_joint:", "if False:"),
-        "positions may stand anywhere in a pattern": (
-            "return bool(differs.any()) and self._is_alone(rows)",
-            "return True or self._is_alone(rows)",
-        ),
+        "positions may stand anywhere in a pattern": ("bool(differs.any()) and", "True or"),
     },
     (OWN_TASK, "tasks/registry.py"): {
         "a digest is not compared": ('defined.get("sha256") == now.sha256', "True"),
@@ -174,39 +168,30 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
     ("tests/test_elsewhere.py", RUN): {
         "a model stays on the CPU": ("        ).to(place)", "        )"),
         "a module of one's own stays on the CPU": (
-            "self._loaded(plain(built), step, load_weights).to(self.device)",
-            "self._loaded(plain(built), step, load_weights)",
+            "(plain(built), step, load_weights).to(self.device)",
+            "(plain(built), step, load_weights)",
         ),
     },
     ("tests/test_elsewhere.py", "tasks/retrieval.py"): {
         "a rotation stays on the CPU": (".Q.to(device)", ".Q"),
     },
     ("tests/test_elsewhere.py", "tasks/hops.py"): {
-        "hops are asked on the CPU": (
-            "torch.tensor(self.asked, device=which.device)",
-            "torch.tensor(self.asked)",
-        ),
+        "hops are asked on the CPU": ("self.asked, device=which.device", "self.asked"),
     },
     ("tests/test_elsewhere.py", "models/transformer.py"): {
         "places are counted on the CPU": (
-            "torch.arange(inputs.shape[1], device=inputs.device)",
-            "torch.arange(inputs.shape[1])",
+            "inputs.shape[1], device=inputs.device",
+            "inputs.shape[1]",
         ),
     },
     ("tests/test_elsewhere.py", "training/data.py"): {
-        "a set is drawn on the CPU": (
-            'generator_for(self.device, self.seed, "set")',
-            'generator_for("cpu", self.seed, "set")',
-        ),
+        "a set is drawn on the CPU": ('(self.device, self.seed, "set"', '("cpu", self.seed, "set"'),
     },
     ("tests/report/test_hostile_names.py", PAGE): {
         "text is put into a page as it is": ("escape(plain(page.title))", "plain(page.title)"),
     },
     ("tests/report/test_hostile_names.py", "report/schema.py"): {
-        "data are put into a page as they are": (
-            'return text.replace("<", "\\\\u003c")',
-            "return text",
-        ),
+        "data are put into a page as they are": ('text.replace("<", "\\\\u003c")', "text"),
     },
     ("tests/report/test_run_page.py::test_the_page_is_whole_and_runs_its_own_script_only", PAGE): {
         "a page may run any script": ("script-src 'sha256-{digest}'", "script-src 'unsafe-inline'"),
