@@ -184,19 +184,17 @@ def has(owner, name):
 
 def found(name: str) -> bool:
     first, *rest = name.split(".")
-    if first.islower() and rest:
-        return found_in([import_module(f"headway.{first}")], rest)
     rooms = [import_module(f"headway.{room}") for room in ROOMS]
-    return found_in([headway, tasks, curricula, *rooms], [first, *rest])
-
-
-def found_in(owners: list, parts: list[str]) -> bool:
-    """Whether one of some modules has a name, and that the next, and so on."""
-    first, *rest = parts
-    owner = next((one for one in owners if has(one, first)), None)
-    if owner is None or not rest:
-        return owner is not None
-    return found_in([getattr(owner, first, None)], rest)
+    in_a_room = first.islower() and rest
+    owners = (
+        [import_module(f"headway.{first}")] if in_a_room else [headway, tasks, curricula, *rooms]
+    )
+    for part in rest if in_a_room else [first, *rest]:
+        owner = next((one for one in owners if has(one, part)), None)
+        if owner is None:
+            return False
+        owners = [getattr(owner, part, None)]
+    return True
 
 
 def test_names_that_are_none_are_seen():

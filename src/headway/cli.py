@@ -240,8 +240,8 @@ class Parser(argparse.ArgumentParser):
             given["default"] = None if needed else one.default
             self.add_argument(one.name, **given)
         else:
-            more = {"action": "extend", "nargs": "+"} if several else {}
-            self.add_argument(option, metavar="VALUE", **given, **more)
+            given |= {"action": "extend", "nargs": "+"} if several else {}
+            self.add_argument(option, metavar="VALUE", **given)
 
     def asked(self, words: Sequence[str]) -> inspect.BoundArguments:
         """The arguments that words give the function.
