@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from headway import userfile
 from headway.errors import HeadwayError, nearest, require
-from headway.fields import hints_of, values_in
+from headway.fields import hints_of, read, split, values_in
 from headway.tasks import task_in
 from headway.text import command
 from headway.training.config import SECTIONS, RunConfig, flat
@@ -210,7 +210,7 @@ def config_asked_for(words: Sequence[str]) -> RunConfig:
     """
     source, fields = source_and_fields(words)
     base = base_of(source or "fast")
-    config, notes = configured(base, values_in(fields, hints_in(base)))
+    config, notes = configured(base, values_in(map(split, fields), hints_in(base), read))
     require_size(config)
     for line in notes:
         print(f"headway: {line}", file=sys.stderr)

@@ -22,7 +22,7 @@ import dataclasses
 import json
 import re
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import astuple
 from difflib import get_close_matches
@@ -206,28 +206,25 @@ def split(text: str) -> tuple[str, str]:
     return field.strip(), value.strip()
 
 
-def whole_names(given: Iterable[tuple[str, T]], known: Iterable[str]) -> dict[str, T]:
-    """Values of fields by their whole names.
+def values_in(
+    given: Iterable[tuple[str, T]], hints: Mapping[str, Any], reader: Callable[[str, T, Any], Any]
+) -> dict[str, Any]:
+    """The values that are given to fields, by their whole names.
+
+    Args:
+        given: names of fields, as `named` takes them, each with what stands for its value.
+        hints: the annotations of all fields, by whole name.
+        reader: makes a value of that, such as `read`.
 
     Raises:
-        HeadwayError: if there is no such field, or one is named twice.
+        HeadwayError: if there is no such field, one is named twice, or a value is not allowed.
     """
-    found: dict[str, T] = {}
+    found: dict[str, Any] = {}
     for name, value in given:
-        if (whole := named(name, known)) in found:
+        if (whole := named(name, hints)) in found:
             raise HeadwayError(f"{whole} is named twice: several values are written 1,2,4 or 1..8")
-        found[whole] = value
+        found[whole] = reader(whole, value, hints[whole])
     return found
-
-
-def values_in(words: Iterable[str], hints: Mapping[str, Any]) -> dict[str, Any]:
-    """The values in words, each `FIELD=VALUE`, by the whole names of the fields.
-
-    Raises:
-        HeadwayError: if a word is none, there is no such field, or the value is not allowed.
-    """
-    texts = whole_names(map(split, words), hints)
-    return {name: read(name, text, hints[name]) for name, text in texts.items()}
 
 
 def named(name: str, fields: Iterable[str]) -> str:

@@ -17,12 +17,13 @@ from headway.errors import HeadwayError, require, shown
 from headway.fields import (
     MOST,
     found_in,
+    named,
     said,
     short_names,
     split,
+    values_in,
     values_of,
     varied,
-    whole_names,
 )
 from headway.reading import is_folder
 from headway.training import RECIPES, RunConfig, from_dict, to_dict
@@ -113,13 +114,16 @@ def crossed(name: str, bases: Iterable[tuple[str, Base]], axes: Axes) -> Plan:
 
 def _values(base: Base, axes: Axes) -> dict[str, list[Any]]:
     """The values of every field of a grid, by whole name."""
-    hints, values = hints_in(base), dict[str, list[Any]]()
-    for name, given in whole_names(axes, hints).items():
-        written = isinstance(given, str)
-        values[name] = values_of(name, given, hints[name]) if written else list(given)
-        require(bool(values[name]), name, values[name], "at least one value")
+    values = values_in(axes, hints_in(base), _axis)
     count = math.prod(map(len, values.values()))
     require(count <= MOST, "the grid's number of runs", count, f"at most {MOST}")
+    return values
+
+
+def _axis(name: str, given: Any, hint: Any) -> list[Any]:
+    """The values of a field of a grid."""
+    values = values_of(name, given, hint) if isinstance(given, str) else list(given)
+    require(bool(values), name, values, "at least one value")
     return values
 
 
@@ -189,7 +193,8 @@ def _bases(returned: Any, axes: Axes) -> list[tuple[str, Base]]:
         called = list(returned)
     else:
         fields = [flat(config) for config in configs]
-        crossed_with = whole_names(axes, hints_in(Base.of(configs[0])))
+        hints = hints_in(Base.of(configs[0]))
+        crossed_with = {named(name, hints) for name, _ in axes}
         names = [name for name in varied(fields) if name not in crossed_with]
         called = [name_of(one, [name for name in names if name in one]) for one in fields]
     return list(zip(called, map(Base.of, configs), strict=True))

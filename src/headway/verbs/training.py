@@ -101,7 +101,7 @@ def check(words: tuple[str, ...] = (), /) -> None:
     """
     from headway import terminal
     from headway.changes import config_asked_for, is_file, recipe_in, source_and_fields
-    from headway.fields import hints_of, values_in
+    from headway.fields import hints_of, read, split, values_in
     from headway.tasks import check_task, task_in
     from headway.tasks.checking import undeclared
 
@@ -117,7 +117,7 @@ def check(words: tuple[str, ...] = (), /) -> None:
         task = task_in(source)
         if not undeclared(task):
             hints = {f"task.{name}": hint for name, hint in hints_of(task).items()}
-            given = values_in(fields, hints)
+            given = values_in(map(split, fields), hints, read)
             task = task(**{name.removeprefix("task."): value for name, value in given.items()})
     findings = check_task(task)
     for finding in findings:
