@@ -9,15 +9,12 @@ from attending import TASK, Net
 from torch import nn
 
 import headway
+from fuzz.crashes import files_in
 from headway.errors import HeadwayError
 
 
 def new(tmp_path, **told):
     return headway.Recorder(tmp_path / "run", Net(), TASK, **{"sequences": 8, **told})
-
-
-def contents(folder):
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
 def refused(call, match):
@@ -38,15 +35,15 @@ def is_read(tmp_path, steps, status="done"):
 
 def test_save_is_for_the_block(tmp_path):
     recorder = new(tmp_path)
-    before = contents(tmp_path)
+    before = files_in(tmp_path)
     refused(lambda: recorder.save(1, 1.0), "inside the recorder's `with` block")
-    assert contents(tmp_path) == before
+    assert files_in(tmp_path) == before
     with recorder:
         recorder.save(1, 1.0)
-    before = contents(tmp_path)
+    before = files_in(tmp_path)
     refused(lambda: recorder.save(2, 1.0), "inside the recorder's `with` block")
     refused(recorder.__enter__, "it records one run")
-    assert contents(tmp_path) == before
+    assert files_in(tmp_path) == before
     assert is_read(tmp_path, [1])
 
 
@@ -83,9 +80,9 @@ LOSSES = (
 )
 def test_what_is_no_step_or_no_loss(given, complaint, tmp_path):
     with new(tmp_path) as recorder:
-        before = contents(tmp_path)
+        before = files_in(tmp_path)
         refused(lambda: recorder.save(*given), complaint)
-        assert contents(tmp_path) == before
+        assert files_in(tmp_path) == before
         recorder.save(5, 1.0)
     assert is_read(tmp_path, [5])
 

@@ -13,14 +13,13 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from headway.errors import HeadwayError, require
 from headway.tasks.registry import own_source
 from headway.training import RunBusyError, RunConfig, resume
 from headway.userfile import Source, allow, described, started_safely
 
-T = TypeVar("T")
 START = "spawn" if sys.platform == "darwin" else "forkserver"
 """The method by which processes are started; macOS' own libraries do not stand a fork."""
 STARTING = threading.Lock()
@@ -130,9 +129,9 @@ def _worker() -> tuple[BaseProcess, Connection]:
     return process, ours
 
 
-def aside(function: Callable[..., T], *given: Any) -> Future[T]:
+def aside(function: Callable[..., Any], *given: Any) -> Future[Any]:
     """The future result of a function that is called in a thread, which no exit waits for."""
-    future = Future[T]()
+    future = Future[Any]()
 
     def call() -> None:
         try:
