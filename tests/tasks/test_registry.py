@@ -220,7 +220,7 @@ def test_an_entry_point_that_is_no_task_is_refused_again_and_again(value, kinds,
     assert "odd" not in KINDS
 
 
-@pytest.mark.parametrize("kind", ["../../x", "a\nb", "a\0b", "k" * 300, ""])
+@pytest.mark.parametrize("kind", ["../../x", "a\nb", "a\0b", "k" * 300, "é" * 40, ""])
 def test_a_kind_that_names_no_folder_is_refused(kind, kinds):
     body = {"kind": kind, "draw": Retrieval.draw, "assemble": Retrieval.assemble}
     with pytest.raises(HeadwayError, match=r"Odd\.kind"):
