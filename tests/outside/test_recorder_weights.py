@@ -21,7 +21,7 @@ def averaged(model):
 
 
 MORE = {
-    **WRAPPED,
+    **{name: wrap for name, wrap in WRAPPED.items() if name != "parametrized"},
     "averaged": averaged,
     "tapped": headway.tapped,
     "replicated and compiled": lambda m: torch.compile(nn.DataParallel(m), backend="eager"),
