@@ -3,7 +3,7 @@
 import pytest
 import safetensors.torch
 import torch
-from attending import TASK, WRAPPED, Net
+from attending import TASK, WRAPPED, Net, parametrized
 from torch import nn
 
 import headway
