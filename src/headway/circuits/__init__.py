@@ -68,7 +68,6 @@ if TYPE_CHECKING:
     from headway.circuits.flows import lost_without as lost_without
     from headway.circuits.flows import trace as trace
     from headway.circuits.patching import Effects as Effects
-    from headway.circuits.patching import Residual as Residual
     from headway.circuits.patching import Site as Site
     from headway.circuits.patching import patch as patch
     from headway.circuits.patching import patch_all as patch_all
