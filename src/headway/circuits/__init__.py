@@ -33,8 +33,6 @@ from headway.circuits.mechanism import Tabled as Tabled
 from headway.circuits.mechanism import Uniform as Uniform
 from headway.circuits.mechanism import compare as compare
 from headway.circuits.mechanism import jaccard as jaccard
-from headway.circuits.mlps import MLP as MLP
-from headway.circuits.mlps import MLPs as MLPs
 from headway.circuits.patterns import ABLATIONS as ABLATIONS
 from headway.circuits.patterns import Patterns as Patterns
 from headway.circuits.patterns import attention_along as attention_along
