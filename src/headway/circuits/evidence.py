@@ -137,11 +137,6 @@ class Evidence:
     alone: dict[WrittenHead, float]
     likeness: Likenesses
 
-    @property
-    def replaced_loss(self) -> float:
-        """The loss with every head replaced."""
-        return sum(self.replaced.values()) / len(self.replaced)
-
 
 def evidence_for(
     bench: Bench,
