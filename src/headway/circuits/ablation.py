@@ -224,17 +224,16 @@ class Bench(Judging):
         missing = dict[tuple[int, bool], dict[Stream, tuple[Candidate, Stream]]]()
         last = list[Stream]()
         for one in chosen:
-            names = [
-                (part.start, part.stop, layer, frozenset(x for x in one.items() if x[0][0] < layer))
-                for layer in range(depth + 1)
-            ]
-            last.append(names[-1])
+            above = part.start, part.stop, depth, frozenset(one.items())
+            last.append(above)
             for layer in reversed(range(depth)):
-                if (name := names[layer + 1]) in known:
-                    known[name] = known.pop(name)  # the last to be forgotten
+                if above in known:
+                    known[above] = known.pop(above)  # the last to be forgotten
                     break
+                below = *above[:2], layer, frozenset(x for x in above[3] if x[0][0] < layer)
                 kind = layer, self.patterns.are_known(one, layer)
-                missing.setdefault(kind, {})[name] = one, names[layer]
+                missing.setdefault(kind, {})[above] = one, below
+                above = below
         size, length = self.batch.inputs[part].shape[:2]
         together = max(1, AT_ONCE // (size * length))
         for layer, are_known in sorted(missing):
