@@ -99,11 +99,6 @@ class MinimalCircuits(Finding):
         return tuple(sorted(set.intersection(*map(set, self.circuits)))) if self.circuits else ()
 
     @property
-    def union(self) -> tuple[AttentionPath, ...]:
-        """The paths that any of these circuits has."""
-        return tuple(sorted(set().union(*self.circuits)))
-
-    @property
     def smallest(self) -> int | None:
         """The least number of paths that any circuit has; None if none was found."""
         return len(self.circuits[0]) if self.circuits else None
@@ -143,7 +138,8 @@ class MinimalCircuits(Finding):
         elif not self.complete:
             yield f"smallest: none has {self.searched} paths or fewer"
         if self.circuits:
-            yield f"paths in all of them: {len(self.core)}; in any: {len(self.union)}"
+            any_of = set().union(*self.circuits)
+            yield f"paths in all of them: {len(self.core)}; in any: {len(any_of)}"
             if set(self.discovered) not in map(set, self.circuits):
                 yield "the circuit that the search discovered is not one of them"
 
