@@ -27,8 +27,6 @@ MOST = 2**28
 PASSED_OVER = {
     "certificate.json": {"bound", "holds"},
     "circuit.json": {"circuit", "loss", "useful_heads", "useful_layers", "verdicts"},
-    "dependence.json": {"formed"},
-    "emergence.json": {"ablation", "emerges_at", "half"},
     "environment.json": {"torch", "platform", "device", "cores", "started"},
 }
 """Fields that are written for people, or follow from others; `unknown` in other files, too."""

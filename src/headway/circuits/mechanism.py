@@ -17,9 +17,6 @@ from headway.relations.paths import AttentionPath, require_name
 Head = tuple[int, int]
 """A head's layer and its number in the layer, both from 0."""
 
-AN_MLP = -1
-"""In the place of a head's number: the MLP of the layer."""
-
 LISTED = 64
 """The most idle heads of a kind that are listed by name."""
 

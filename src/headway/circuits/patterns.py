@@ -11,7 +11,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headway.circuits.mechanism import (
-    AN_MLP,
     WITHOUT_PATHS,
     Corrupted,
     Head,
@@ -288,7 +287,7 @@ def tap_of(
         for i, candidate in enumerate(candidates):
             own = pattern[i * size : (i + 1) * size]
             for (at, head), mechanism in candidate.items():
-                if at == layer and head != AN_MLP:
+                if at == layer:
                     own[:, head] = patterns.edit((at, head), mechanism, own[:, head], start, part)
         return pattern
 
