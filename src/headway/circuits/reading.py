@@ -128,6 +128,8 @@ class Reader:
         With `few`, in the first sequences. With `above` that with the layers above one free is
         added, if any choice is made there.
         """
+        if not chosen:
+            return []
         part = self.few if few else self.whole
         wanted, own = self.bench.batch.targets[part], self.answers[part]
         divergence = self.bench.task.targets.divergence
