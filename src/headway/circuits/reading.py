@@ -24,11 +24,11 @@ from torch import Tensor
 
 from headway.circuits.ablation import Bench
 from headway.circuits.mechanism import Circuit, Head, Mean, Mechanism, Paths, Tabled
-from headway.circuits.patterns import attention_slopes
+from headway.circuits.patterns import as_it_is, attention_slopes
 from headway.circuits.search import longest
-from headway.models import Tappable, attention_patterns
+from headway.models import Tap, Tappable, attention_patterns
 from headway.relations import Composed
-from headway.relations.composed import BY_TABLE, ELSE, complexity
+from headway.relations.composed import AND, BY_TABLE, BY_WEIGHT, ELSE, complexity
 from headway.relations.fitted import SEQUENCES, Tables, weighed
 from headway.tasks import Batch, Task
 from headway.training.data import held_out
@@ -59,6 +59,10 @@ what it follows it with the condition."""
 ROUGH = 0.2
 """A table of weights by two tokens is tried if all else moves answers by more than this share of
 what ablating every head does."""
+
+FLAT = 1e-6
+"""A head has no slope if zeros in its place would move so small a share of what they would move in
+the place of the head that moves most, to first order."""
 
 HARDLY = 0.05
 """A head's mean moves next to nothing if it moves less than this share of what zeros move."""
@@ -140,8 +144,14 @@ class Reader:
         below = [{at: x for at, x in one.items() if at[0] <= above} for one in chosen]
         return [x + y for x, y in zip(found, self.moved(below, few), strict=True)]
 
-    def agreement(self, chosen: Chosen) -> float:
-        """The share of answers that are the model's own under a choice."""
+    def agreement(self, chosen: Chosen, above: int | None = None) -> float:
+        """The share of answers that are the model's own under a choice.
+
+        With `above` the lesser of that and the share with the layers above one free.
+        """
+        if above is not None:
+            below = {at: what for at, what in chosen.items() if at[0] <= above}
+            return min(self.agreement(chosen), self.agreement(below))
         targets, wanted = self.bench.task.targets, self.bench.batch.targets
         same = targets.same(self.outputs([chosen], self.whole)[0], self.answers, wanted)
         return (same.sum() / targets.asked(wanted).sum()).item()
@@ -192,7 +202,7 @@ class Reader:
         least = min(ENOUGH, kept - SHARE)
         for _, head in sorted(zip(moved, named, strict=True)):
             for what in (named[head], chosen[head]):
-                if self.agreement(fewer := {**found, head: what}) >= least:
+                if self.agreement(fewer := {**found, head: what}, head[0]) >= least:
                     found = fewer
                     break
         return found
@@ -240,6 +250,7 @@ class Reader:
         others = [name for name in names if complexity(name) == 1]
         pairs = [f"{first}{ELSE}{other}" for first in firsts for other in others]
         pairs = [pair for pair in pairs if self._adds(*pair.split(ELSE))]
+        pairs += [f"{first}{AND}first position" for first in firsts if BY_WEIGHT not in first]
         likely = likest(pairs, 4 * KEPT)
         kept = {*best(tried(likely, few=True), KEPT), *likely[:KEPT]}
         both = tried(sorted(kept))
@@ -318,7 +329,8 @@ def row_weights(
     """The weight of every row of attention; the rows of a head are 1 together.
 
     That is what the head's mean in the place of the row would move, to first order; or what zeros
-    would, where the mean would move next to nothing.
+    would, where the mean would move next to nothing. Of heads without a slope, as below steps that
+    are saturated, it is what that does move.
 
     Args:
         model: of any kind that has a tap.
@@ -331,16 +343,46 @@ def row_weights(
         return task.targets.numbers(outputs, batch.targets)[asked].square().sum()
 
     own, slopes = attention_slopes(model, batch.inputs, batch.targets.shape[1], moved)
-    by_mean, by_zero = (((end - own) * slopes).sum(-1).abs() for end in (own.mean(0), 0.0))
+    ends = own.mean(0), torch.zeros_like(own[0])
+    by_mean, by_zero = (((end - own) * slopes).sum(-1).abs() for end in ends)
+    most = by_zero.sum((0, 3))
+    for head in (most <= FLAT * most.max()).nonzero().tolist():
+        for rows, end in zip((by_mean, by_zero), ends, strict=True):
+            rows[:, *head] = _rows_moved(model, task, batch, head, end[*head])
     most = (rows.sum((0, 3), keepdim=True) for rows in (by_mean, by_zero))
     rows = torch.where(next(most) < HARDLY * next(most), by_zero, by_mean)
     return rows / rows.sum((0, 3), keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny)
+
+
+@torch.no_grad()
+def _rows_moved(
+    model: Tappable, task: Task, batch: Batch, head: Sequence[int], instead: Tensor
+) -> Float[Tensor, "sequence query"]:
+    """The square of what every row of a head moves if another, [query, key], is in its place."""
+    asked, n_read = task.targets.asked(batch.targets), batch.targets.shape[1]
+
+    def numbers(tap: Tap) -> Tensor:
+        return task.targets.numbers(model(batch.inputs, tap)[:, -n_read:], batch.targets)
+
+    def moved(query: int) -> Tensor:
+        def tap(layer: int, pattern: Tensor) -> Tensor:
+            if layer == head[0]:
+                pattern = pattern.clone()
+                pattern[:, head[1], query] = instead[query]
+            return pattern
+
+        apart = (numbers(tap) - intact).square().sum(-1)
+        return apart.where(asked, 0.0).sum((1, 2))
+
+    intact = numbers(as_it_is)
+    return torch.stack([moved(query) for query in range(len(instead))], 1)
 
 
 def _order(names: Sequence[str]) -> Callable[[str], list[int]]:
     """A key that sorts relations by how simple they are, those of fewest parts first."""
 
     def place(name: str) -> list[int]:
-        return [complexity(name), *(names.index(part) for part in name.split(ELSE))]
+        parts = name.replace(AND, ELSE).split(ELSE)
+        return [complexity(name), *(names.index(part) for part in parts)]
 
     return place

@@ -15,6 +15,7 @@ of them  `latest …`, `earliest …`, `largest …`, `smallest …`, and the `s
          without such a word all
 moved    `after …`, `before …`: the position next to each of these
 if       `… if the same token`, `… if another token` than the query's
+and      `… and first position`: the keys of both, one as much as the other
 by       `… by weight (token 0 0.92)`: these tokens count so much among the keys, all others 1;
          `… by weight (token 0 at token 1 0.4)`: for queries that hold token 1
 else     `…, else …`: for the queries that the first relation gives no key
@@ -37,6 +38,7 @@ from headway.relations.edges import Edges, own_position, previous_token
 Mask = Bool[Tensor, "batch query key"]
 
 ELSE = ", else "
+AND = " and "
 BY_WEIGHT = " by weight ("
 BY_TABLE = " at token "
 WEIGHT = r"token (\d{1,9})(?: at token (\d{1,9}))? (\d{1,6}(?:\.\d{1,6})?)"
@@ -247,6 +249,9 @@ class Composed:
         return at[:, None] - at
 
     def _moved(self, name: str) -> Mask:
+        first, both, others = name.partition(AND)
+        if both:
+            return self.part(first) | self.part(others)
         for word, by in MOVES.items():
             if name.startswith(word):
                 found = self._conditional(name.removeprefix(word))
@@ -364,8 +369,8 @@ class Composed:
 
 
 def complexity(name: str) -> int:
-    """The parts of a relation: an `else`, a place past a token and a table add one each."""
-    more = [BY_TABLE, *(f"{way} token" for way in ANCHORED)]
+    """The parts of a relation: an `else`, an `and`, a place past a token and a table add one."""
+    more = [AND, BY_TABLE, *(f"{way} token" for way in ANCHORED)]
     return 1 + name.count(ELSE) + sum(word in name for word in more)
 
 
