@@ -58,7 +58,7 @@ class Patterns:
     ):
         require(rows in ABLATIONS, "ablation", rows, "one of " + ", ".join(ABLATIONS))
         self.model, self.batch, self.rows = model, batch, rows
-        self.visible, self.dtype = what_is_seen(model, batch.inputs)
+        self.visible, self._read, self.dtype = what_is_seen(model, batch.inputs)
         size, n = batch.inputs.shape[:2]
         self._shape = (size, n, self.visible.shape[2])
         self.visible[..., n:] = False  # keys that are no position, such as a sink
@@ -93,10 +93,12 @@ class Patterns:
         if name not in self._used:
             with contextlib.suppress(HeadwayError, KeyError):
                 made, is_given = self._given[name], name in self._names
-                seen = replace(made, keys=made.keys.where(self._seen(made), NO_KEY))
+                rows = torch.arange(len(made.keys), device=made.keys.device)[:, None, None]
+                left = self._seen(made) & self._read[rows, made.keys]
+                seen = replace(made, keys=made.keys.where(left, NO_KEY))
                 hides_all = bool(made.there.any()) and not seen.there.any()
                 if self._is_visible(made) if is_given else not hides_all:
-                    self._used[name] = made if is_given else seen
+                    self._used[name] = seen
         return name in self._used
 
     def _is_visible(self, edges: Edges) -> bool:
@@ -246,25 +248,28 @@ class Patterns:
 @torch.no_grad()
 def what_is_seen(
     model: Tappable, inputs: Tensor
-) -> tuple[Bool[Tensor, "layer query key"], torch.dtype]:
-    """The keys that every query may see in every layer, and the type of patterns.
+) -> tuple[Bool[Tensor, "layer query key"], Bool[Tensor, "sequence key"], torch.dtype]:
+    """The keys that every query may see in every layer, those read at all, the type of patterns.
 
-    The config of a `Transformer` tells; of other models, where any head attends at all.
+    The config of a `Transformer` tells; of other models, where any head attends at all. Keys that
+    no query of their sequence reads are padding.
     """
     n = inputs.shape[1]
     if isinstance(model, Transformer):
         every = torch.ones(model.n_layers, n, n, dtype=torch.bool, device=inputs.device)
         seen = every.tril() if model.config.causal else every
-        return seen, model.unembed.weight.dtype
-    seen, types = list[Tensor](), list[torch.dtype]()
+        read = torch.ones(inputs.shape[:2], dtype=torch.bool, device=inputs.device)
+        return seen, read, model.unembed.weight.dtype
+    seen, read, types = list[Tensor](), list[Tensor](), list[torch.dtype]()
 
     def look(_: int, pattern: Tensor) -> Tensor:
         seen.append((pattern > 0).any(0).any(0))
+        read.append((pattern > 0).any(1).any(1))
         types.append(pattern.dtype)
         return pattern
 
     model(inputs, look)
-    return torch.stack(seen), types[0]
+    return torch.stack(seen), torch.stack(read).any(0), types[0]
 
 
 def tap_of(

@@ -43,6 +43,9 @@ FEW = 24
 KEPT = 10
 """Relations that are tried on all sequences, of those with an `else` and of those without."""
 
+ALSO = ("first position", "own position", f"own position{AND}first position")
+"""Places that are tried together with the relations that are likest."""
+
 BEFORE_ELSE = 3
 """Relations to which every `else` is tried."""
 
@@ -168,9 +171,9 @@ class Reader:
                 chosen[head] = self.choice(head, chosen, head[0])
             if chosen == before or len(useful) < 2:
                 break
-        return chosen if self.agreement(chosen) >= ENOUGH else self.tabled(chosen)
+        return chosen if self.agreement(chosen) >= ENOUGH else self.tabled(chosen, useful)
 
-    def tabled(self, chosen: Chosen) -> dict[Head, str]:
+    def tabled(self, chosen: Chosen, useful: Sequence[Head]) -> dict[Head, str]:
         """Tables for heads that no relation explains, relations for as many others as possible.
 
         Heads that are read keep theirs, if all are or that keeps enough answers. Relations of the
@@ -178,7 +181,9 @@ class Reader:
         first, as long as enough answers stay.
 
         Args:
-            chosen: what is kept if tables keep no more answers than that.
+            chosen: what is kept if tables keep no more answers than that, but for useful heads for
+                which nothing was found: these are put to tables.
+            useful: heads without which answers change.
         """
         model, device = self.bench.model, str(self.answers.device)
         more = held_out(self.bench.task, SEQUENCES, 0, device, "tables").inputs
@@ -196,7 +201,7 @@ class Reader:
             if kept >= ENOUGH:
                 break
         if kept <= self.agreement(chosen):
-            return dict(chosen)
+            return {**chosen, **{head: TABLE for head in useful if chosen[head] == IDLE}}
         named = {head: self.choice(head, found, head[0]) for head in left}
         moved = self.moved([{**found, head: what} for head, what in named.items()])
         least = min(ENOUGH, kept - SHARE)
@@ -250,7 +255,8 @@ class Reader:
         others = [name for name in names if complexity(name) == 1]
         pairs = [f"{first}{ELSE}{other}" for first in firsts for other in others]
         pairs = [pair for pair in pairs if self._adds(*pair.split(ELSE))]
-        pairs += [f"{first}{AND}first position" for first in firsts if BY_WEIGHT not in first]
+        bare = [name for name in plain if BY_WEIGHT not in name]
+        pairs += [f"{one}{AND}{also}" for one in likest(bare, KEPT) for also in ALSO]
         likely = likest(pairs, 4 * KEPT)
         kept = {*best(tried(likely, few=True), KEPT), *likely[:KEPT]}
         both = tried(sorted(kept))
@@ -380,9 +386,10 @@ def _rows_moved(
 
 def _order(names: Sequence[str]) -> Callable[[str], list[int]]:
     """A key that sorts relations by how simple they are, those of fewest parts first."""
+    places = {name: place for place, name in enumerate(names)}
 
     def place(name: str) -> list[int]:
         parts = name.replace(AND, ELSE).split(ELSE)
-        return [complexity(name), *(names.index(part) for part in parts)]
+        return [complexity(name), *(places.get(part, len(names)) for part in parts)]
 
     return place
