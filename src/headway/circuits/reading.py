@@ -28,7 +28,7 @@ from headway.circuits.patterns import as_it_is, attention_slopes
 from headway.circuits.search import longest
 from headway.models import Tap, Tappable, attention_patterns
 from headway.relations import Composed
-from headway.relations.composed import AND, BY_TABLE, BY_WEIGHT, ELSE, complexity
+from headway.relations.composed import AND, BY_WEIGHT, ELSE, complexity
 from headway.relations.fitted import SEQUENCES, Tables, weighed
 from headway.tasks import Batch, Task
 from headway.training.data import held_out
@@ -58,10 +58,6 @@ ALIKE = 0.03
 GOES_ON = 0.5
 """A condition is no part of a relation that the head follows without it, too: at least so much of
 what it follows it with the condition."""
-
-ROUGH = 0.2
-"""A table of weights by two tokens is tried if all else moves answers by more than this share of
-what ablating every head does."""
 
 FLAT = 1e-6
 """A head has no slope if zeros in its place would move so small a share of what they would move in
@@ -233,47 +229,39 @@ class Reader:
             above: see `moved`.
         """
 
-        def tried(names: Sequence[str], few: bool = False) -> dict[str, float]:
-            moved = self.moved([{**chosen, head: name} for name in names], few, above)
-            return dict(zip(names, moved, strict=True))
+        def moved(names: Sequence[str], few: bool = False) -> dict[str, float]:
+            found = self.moved([{**chosen, head: name} for name in names], few, above)
+            return dict(zip(names, found, strict=True))
 
-        def best(found: Mapping[str, float], count: int) -> list[str]:
+        def least(found: Mapping[str, float], count: int) -> list[str]:
             return sorted(found, key=lambda name: found[name])[:count]
-
-        weighed = self.weighed[head]
-        names = [*self.names[head[0]], *(name for name in weighed if BY_TABLE not in name)]
-        looked = [name for name in names if self.explained(head, name) >= UNLIKE]
 
         def likest(names: Sequence[str], count: int) -> list[str]:
             return sorted(names, key=lambda name: -self.likeness(head, name))[:count]
 
-        kept = {*best(tried(looked, few=True), KEPT), *likest(looked, BEFORE_ELSE)}
-        simple = tried(sorted(kept))
+        def tried(names: Sequence[str], likely: Sequence[str]) -> dict[str, float]:
+            return moved(sorted({*least(moved(names, few=True), KEPT), *likely}))
+
+        names = [*self.names[head[0]], *self.weighed[head]]
+        looked = [name for name in names if self.explained(head, name) >= UNLIKE]
+        simple = tried(looked, likest(looked, BEFORE_ELSE))
         plain = [name for name in looked if complexity(name) == 1]
-        tried_plain = {name: moved for name, moved in simple.items() if name in plain}
-        firsts = {*best(tried_plain, BEFORE_ELSE), *likest(plain, BEFORE_ELSE)}
+        best = least({name: simple[name] for name in plain if name in simple}, BEFORE_ELSE)
+        firsts = {*best, *likest(plain, BEFORE_ELSE)}
         others = [name for name in names if complexity(name) == 1]
         pairs = [f"{first}{ELSE}{other}" for first in firsts for other in others]
         pairs = [pair for pair in pairs if self._adds(*pair.split(ELSE))]
-        bare = [name for name in plain if BY_WEIGHT not in name]
-        pairs += [f"{one}{AND}{also}" for one in likest(bare, KEPT) for also in ALSO]
+        even = [name for name in plain if BY_WEIGHT not in name]
+        pairs += [f"{one}{AND}{also}" for one in likest(even, KEPT) for also in ALSO]
         likely = likest(pairs, 4 * KEPT)
-        kept = {*best(tried(likely, few=True), KEPT), *likely[:KEPT]}
-        both = tried(sorted(kept))
+        found = simple | tried(likely, likely[:KEPT])
         without = {**chosen, head: IDLE}
         zero = {at: ZERO if what == IDLE else what for at, what in without.items()}
         idle = self.moved([without, zero], above=above)
-        found = {n: x for n, x in {**simple, **both}.items() if self.explained(head, n) >= UNLIKE}
-        if min([*found.values(), idle[0]]) > ROUGH * self.most:
-            names += (tables := [name for name in weighed if BY_TABLE in name])
-            found |= tried(tables)
-        least = math.inf if self.by_place[head] else idle[0]
-        limit = min(found.values(), default=math.inf)
-        limit = min(limit, least) + self.slack
-        if max(idle) <= limit:
-            return IDLE
+        by_mean = math.inf if self.by_place[head] else idle[0]
+        limit = min([*found.values(), by_mean]) + self.slack
         serve = [name for name, moved in found.items() if moved <= limit]
-        if not serve:
+        if max(idle) <= limit or not serve:
             return IDLE
         worth = {n: self.likeness(head, n) - PRICE * (complexity(n) - 1) for n in serve}
         alike = [name for name in serve if worth[name] >= max(worth.values()) - ALIKE]
