@@ -4,13 +4,11 @@ Rows of attention count by what their ablation would move (`reading.row_weights`
 which nothing depends do not hide what a head does in the others.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 
 import torch
-from jaxtyping import Bool
 from torch import Tensor
 
 from headway.circuits.mechanism import Circuit, Head, Mechanism, Paths, Tabled, WrittenHead, name_of
@@ -77,20 +75,22 @@ def looks(
 
 
 class _Looking:
-    """The heads of a model on some sequences."""
+    """The heads of a model on some sequences.
+
+    Attributes:
+        masks: all relations that a head may follow: those of the task, and composed ones.
+    """
 
     def __init__(self, model: Tappable, task: Task, batch: Batch):
         self.task, self.batch = task, batch
         self.own = attention_patterns(model, batch.inputs)
         self.weights = row_weights(model, task, batch)
-        self.paths = Patterns(model, batch, task.edges(batch))
-        given = dict[str, Tensor]()
+        edges, given = task.edges(batch), dict[str, Tensor]()
+        self.paths = Patterns(model, batch, edges)
         if not task.is_read_blind:
-            edges = task.edges(batch).items()
-            given = {n: one.mask(task.length) for n, one in edges if one.use == "path"}
-        self.relations = Composed(
-            batch.inputs, task.vocabulary is not None, task.looks_ahead, given
-        )
+            given = {n: x.mask(task.length) for n, x in edges.items() if x.use == "path"}
+        known = Composed(batch.inputs, task.vocabulary is not None, task.looks_ahead, given)
+        self.masks = {name: known.part(name) for name in known.vocabulary(1)}
 
     def look(self, head: Head, mechanism: Mechanism) -> Look:
         """A head under its mechanism."""
@@ -109,11 +109,6 @@ class _Looking:
             sorted(chain(*rivals), key=lambda rival: rival.follows - rival.instead),
             by_token(tokens, common, there, weights) if of_tokens else {},
         )
-
-    @cached_property
-    def masks(self) -> Mapping[str, Bool[Tensor, "sequence query key"]]:
-        """All relations that a head may follow: those of the task, and composed ones."""
-        return {name: self.relations.part(name) for name in self.relations.vocabulary(1)}
 
 
 def of_looks(looks: list[Look], circuit: Circuit, faithful: bool) -> list[str]:

@@ -92,22 +92,14 @@ class Patterns:
         """
         if name not in self._used:
             with contextlib.suppress(HeadwayError, KeyError):
-                made, is_given = self._given[name], name in self._names
+                made = self._given[name]
                 rows = torch.arange(len(made.keys), device=made.keys.device)[:, None, None]
-                left = self._seen(made) & self._read[rows, made.keys]
-                seen = replace(made, keys=made.keys.where(left, NO_KEY))
-                hides_all = bool(made.there.any()) and not seen.there.any()
-                if self._is_visible(made) if is_given else not hides_all:
-                    self._used[name] = seen
+                seen = self.visible.any(0)[made.queries[..., None], made.keys]
+                read = made.keys.where(seen & self._read[rows, made.keys], NO_KEY)
+                left, is_whole = replace(made, keys=read), bool((seen | ~made.there).all())
+                if is_whole or (name not in self._names and bool(left.there.any())):
+                    self._used[name] = left
         return name in self._used
-
-    def _is_visible(self, edges: Edges) -> bool:
-        """True if some layer's mask hides none of a relation's keys."""
-        return bool((self._seen(edges) | ~edges.there).all())
-
-    def _seen(self, edges: Edges) -> Bool[Tensor, "batch row key"]:
-        """True for the keys of a relation that some layer's mask does not hide."""
-        return self.visible.any(0)[edges.queries[..., None], edges.keys]
 
     def alone(self, name: str) -> Float[Tensor, "sequence query key"]:
         """The rows of one path, each shared evenly among its keys, or by their weights."""

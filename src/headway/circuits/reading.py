@@ -16,7 +16,6 @@ relations whose effects are alike.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 
 import torch
 from jaxtyping import Float
@@ -72,9 +71,8 @@ UNLIKE = 0.1
 ENOUGH = 0.95
 """The share of answers that relations must keep; else some heads are put to tables."""
 
-READ = 0.8
-"""A head of whose attention a relation has so much is not put to a table; one of whose attention
-its mean has so much attends by place."""
+PLACED = 0.8
+"""A head of whose attention its mean has so much attends by place."""
 
 ROUNDS = 2
 
@@ -102,14 +100,18 @@ class Reader:
         self.own, self.tables = self.patterns.own, self.patterns.tables
         self.weights = row_weights(model, task, batch)
         by_mean = self.own.minimum(self.own.mean(0)).sum(-1)
-        self.by_place = (by_mean * self.weights).sum((0, 3)) >= READ
-        ends = self.moved([dict.fromkeys(self.heads, x) for x in (IDLE, ZERO)])
-        self.most = max(ends)
-        self.slack = SHARE * self.most
+        self.by_place = (by_mean * self.weights).sum((0, 3)) >= PLACED
+        self.slack = SHARE * max(self.moved([dict.fromkeys(self.heads, x) for x in (IDLE, ZERO)]))
         matters = (self.weights.sum((1, 2)) > 0)[..., None]
         self.relations = Composed(batch.inputs, task.vocabulary is not None, task.looks_ahead)
         tried = [self.relations.vocabulary(at, matters) for at in range(model.n_layers)]
-        self.names = [[name for name in names if self.patterns.has(name)] for names in tried]
+        every, n = "all so far", self.relations.length
+        own, rows = self.own[..., :n, :n], self.weights[..., :n]
+        self.names = {
+            at: [name for name in tried[at[0]] if self.patterns.has(name)]
+            + weighed(every, self.relations, own[:, *at], rows[:, *at])
+            for at in self.heads
+        }
 
     def mechanism(self, what: str, head: Head | None = None) -> Mechanism:
         """The mechanism of a choice; of a head, with what fills rows without a path."""
@@ -159,22 +161,20 @@ class Reader:
         """The relation that every head follows, or that it is idle."""
         chosen = dict.fromkeys(self.idle(), IDLE)
         useful = [head for head in self.heads if head not in chosen]
-        for head in useful:
-            chosen[head] = self.choice(head, chosen)
-        for _ in range(ROUNDS):
+        for turn in range(1 + ROUNDS):
             before = dict(chosen)
             for head in useful:
-                chosen[head] = self.choice(head, chosen, head[0])
-            if chosen == before or len(useful) < 2:
+                chosen[head] = self.choice(head, chosen, head[0] if turn else None)
+            if turn and (chosen == before or len(useful) < 2):
                 break
         return chosen if self.agreement(chosen) >= ENOUGH else self.tabled(chosen, useful)
 
     def tabled(self, chosen: Chosen, useful: Sequence[Head]) -> dict[Head, str]:
         """Tables for heads that no relation explains, relations for as many others as possible.
 
-        Heads that are read keep theirs, if all are or that keeps enough answers. Relations of the
-        rest are chosen anew with the others put to tables; those that then move answers least come
-        first, as long as enough answers stay.
+        With all heads put to tables, one after the other gets back what was chosen, those first
+        whose attention that is likest, or a relation that is chosen anew, as long as enough answers
+        stay.
 
         Args:
             chosen: what is kept if tables keep no more answers than that, but for useful heads for
@@ -186,26 +186,21 @@ class Reader:
         self.tables = Tables(more, lambda: attention_patterns(model, more))
         if not self.tables.are_possible:
             return dict(chosen)
-
-        def is_read(head: Head) -> bool:
-            return chosen[head] != IDLE and self.likeness(head, chosen[head]) >= READ
-
-        unread = [head for head in self.heads if not is_read(head)]
-        for left in (unread, self.heads if unread else []):
-            found = {**chosen, **dict.fromkeys(left, TABLE)}
-            kept = self.agreement(found)
-            if kept >= ENOUGH:
-                break
+        found = dict.fromkeys(self.heads, TABLE)
+        kept = self.agreement(found)
         if kept <= self.agreement(chosen):
             return {**chosen, **{head: TABLE for head in useful if chosen[head] == IDLE}}
-        named = {head: self.choice(head, found, head[0]) for head in left}
-        moved = self.moved([{**found, head: what} for head, what in named.items()])
         least = min(ENOUGH, kept - SHARE)
-        for _, head in sorted(zip(moved, named, strict=True)):
-            for what in (named[head], chosen[head]):
-                if self.agreement(fewer := {**found, head: what}, head[0]) >= least:
-                    found = fewer
-                    break
+
+        def serves(head: Head, what: str) -> bool:
+            return self.agreement({**found, head: what}, head[0]) >= least
+
+        for head in sorted(self.heads, key=lambda head: -self.likeness(head, chosen[head])):
+            again = chosen[head]
+            if not serves(head, again):
+                again = self.choice(head, found, head[0])
+            if serves(head, again):
+                found[head] = again
         return found
 
     def idle(self) -> list[Head]:
@@ -242,7 +237,7 @@ class Reader:
         def tried(names: Sequence[str], likely: Sequence[str]) -> dict[str, float]:
             return moved(sorted({*least(moved(names, few=True), KEPT), *likely}))
 
-        names = [*self.names[head[0]], *self.weighed[head]]
+        names = self.names[head]
         looked = [name for name in names if self.explained(head, name) >= UNLIKE]
         simple = tried(looked, likest(looked, BEFORE_ELSE))
         plain = [name for name in looked if complexity(name) == 1]
@@ -289,16 +284,6 @@ class Reader:
             ):
                 found.append(other)
         return found
-
-    @cached_property
-    def weighed(self) -> dict[Head, list[str]]:
-        """Averages over all so far in which some tokens count less than others, by head."""
-        n = self.relations.length
-        own, rows = self.own[..., :n, :n], self.weights[..., :n]
-        return {
-            head: weighed("all so far", self.relations, own[:, *head], rows[:, *head])
-            for head in self.heads
-        }
 
     def likeness(self, head: Head, name: str) -> float:
         """The share of a head's attention that lies where its replacement would have it."""
