@@ -261,7 +261,7 @@ def what_is_seen(
         return pattern
 
     model(inputs, look)
-    return torch.stack(seen), torch.stack(read).any(0), types[0]
+    return torch.stack(seen), torch.stack(read).any(0).expand(len(inputs), -1), types[0]
 
 
 def tap_of(

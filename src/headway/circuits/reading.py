@@ -43,7 +43,8 @@ KEPT = 10
 """Relations that are tried on all sequences, of those with an `else` and of those without."""
 
 ALSO = ("first position", "own position", f"own position{AND}first position")
-"""Places that are tried together with the relations that are likest."""
+"""Places that are tried together with the relations that are likest, as a head may look at itself
+or at the first position by default; named if the head is read so."""
 
 BEFORE_ELSE = 3
 """Relations to which every `else` is tried."""
@@ -71,8 +72,9 @@ UNLIKE = 0.1
 ENOUGH = 0.95
 """The share of answers that relations must keep; else some heads are put to tables."""
 
-PLACED = 0.8
-"""A head of whose attention its mean has so much attends by place."""
+READ = 0.8
+"""A head of whose attention a relation has so much is read; one of whose attention its mean has so
+much attends by place."""
 
 ROUNDS = 2
 
@@ -100,7 +102,7 @@ class Reader:
         self.own, self.tables = self.patterns.own, self.patterns.tables
         self.weights = row_weights(model, task, batch)
         by_mean = self.own.minimum(self.own.mean(0)).sum(-1)
-        self.by_place = (by_mean * self.weights).sum((0, 3)) >= PLACED
+        self.by_place = (by_mean * self.weights).sum((0, 3)) >= READ
         self.slack = SHARE * max(self.moved([dict.fromkeys(self.heads, x) for x in (IDLE, ZERO)]))
         matters = (self.weights.sum((1, 2)) > 0)[..., None]
         self.relations = Composed(batch.inputs, task.vocabulary is not None, task.looks_ahead)
@@ -174,13 +176,15 @@ class Reader:
 
         With all heads put to tables, one after the other gets back what was chosen, those first
         whose attention that is likest, or a relation that is chosen anew, as long as enough answers
-        stay.
+        stay. Nothing changes if all useful heads are read.
 
         Args:
             chosen: what is kept if tables keep no more answers than that, but for useful heads for
                 which nothing was found: these are put to tables.
             useful: heads without which answers change.
         """
+        if all(self.likeness(head, chosen[head]) >= READ for head in useful):
+            return dict(chosen)
         model, device = self.bench.model, str(self.answers.device)
         more = held_out(self.bench.task, SEQUENCES, 0, device, "tables").inputs
         self.tables = Tables(more, lambda: attention_patterns(model, more))
@@ -247,7 +251,9 @@ class Reader:
         pairs = [f"{first}{ELSE}{other}" for first in firsts for other in others]
         pairs = [pair for pair in pairs if self._adds(*pair.split(ELSE))]
         even = [name for name in plain if BY_WEIGHT not in name]
-        pairs += [f"{one}{AND}{also}" for one in likest(even, KEPT) for also in ALSO]
+        even = sorted(even, key=lambda name: -self.explained(head, name))[:KEPT]
+        both = [f"{one}{AND}{also}" for one in even for also in ALSO]
+        pairs += [name for name in both if self.explained(head, name) >= READ]
         likely = likest(pairs, 4 * KEPT)
         found = simple | tried(likely, likely[:KEPT])
         without = {**chosen, head: IDLE}
