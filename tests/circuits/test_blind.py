@@ -233,7 +233,6 @@ def test_what_a_head_does_beyond_its_mechanism_is_said():
     assert list(right.rest.values()) == [pytest.approx(1 / 9, abs=1e-3)]
     wrong = seen(Line(before), "first position")
     assert wrong.explained < 0.5
-    assert not wrong.is_explained
     assert next(iter(wrong.rest)) == "previous token"
     assert wrong.explained + sum(wrong.rest.values()) == pytest.approx(1.0, abs=0.05)
 

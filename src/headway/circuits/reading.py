@@ -281,15 +281,13 @@ class Reader:
             weights = self.weights[:, *head] * rows
             return ((own.minimum(pattern).sum(2) * weights).sum() / weights.sum()).item()
 
-        found = list[str]()
-        for other in (one for one in among if complexity(one) <= complexity(name)):
+        def follows(other: str) -> bool:
             wide = self.patterns.one_hot(frozenset({other}))
-            more = wide.any(2) & ~rows
-            if torch.equal(wide[rows], keys[rows]) and along(wide, more) > GOES_ON * along(
-                keys, rows
-            ):
-                found.append(other)
-        return found
+            more = along(wide, wide.any(2) & ~rows)
+            return torch.equal(wide[rows], keys[rows]) and more > GOES_ON * along(keys, rows)
+
+        as_simple = [one for one in among if complexity(one) <= complexity(name)]
+        return [one for one in as_simple if follows(one)]
 
     def likeness(self, head: Head, name: str) -> float:
         """The share of a head's attention that lies where its replacement would have it."""
