@@ -185,9 +185,8 @@ class Reader:
         """
         if all(self.likeness(head, chosen[head]) >= READ for head in useful):
             return dict(chosen)
-        model, device = self.bench.model, str(self.answers.device)
-        more = held_out(self.bench.task, SEQUENCES, 0, device, "tables").inputs
-        self.tables = Tables(more, lambda: attention_patterns(model, more))
+        more = held_out(self.bench.task, SEQUENCES, 0, str(self.answers.device), "tables").inputs
+        self.tables = Tables(more, lambda: attention_patterns(self.bench.model, more))
         if not self.tables.are_possible:
             return dict(chosen)
         found = dict.fromkeys(self.heads, TABLE)
@@ -286,8 +285,7 @@ class Reader:
             more = along(wide, wide.any(2) & ~rows)
             return torch.equal(wide[rows], keys[rows]) and more > GOES_ON * along(keys, rows)
 
-        as_simple = [one for one in among if complexity(one) <= complexity(name)]
-        return [one for one in as_simple if follows(one)]
+        return [one for one in among if complexity(one) <= complexity(name) and follows(one)]
 
     def likeness(self, head: Head, name: str) -> float:
         """The share of a head's attention that lies where its replacement would have it."""
