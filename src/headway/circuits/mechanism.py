@@ -80,9 +80,6 @@ class Paths:
     def __str__(self):
         return "  ".join(sorted(self.relations)) or "nothing"
 
-    def __len__(self):
-        return len(self.relations)
-
     @property
     def select(self) -> str:
         """The call of `select` in a program that stands for it."""

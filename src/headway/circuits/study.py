@@ -297,6 +297,8 @@ class BlindSample(Sample):
         nothing = Paths(frozenset())
         bare = Circuit({h: nothing if m == Mean() else m for h, m in circuit.mechanisms.items()})
         near = max(own + min(HARDLY * (threshold - own), THRESHOLD), self.all.loss(bare))
+        if near >= threshold:
+            return circuit
         limit = math.nextafter(near, math.inf)
         bare = simplify(self.all, bare, limit, plain=())
         idle = Circuit({h: Mean() if m == nothing else m for h, m in bare.mechanisms.items()})
