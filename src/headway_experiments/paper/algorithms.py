@@ -8,7 +8,7 @@ from headway.theory import closed_form
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Drawn, Experiment, Group, Runs
 from headway_experiments.paper.cells import CURRICULA, LONGER, MODELS, Cell, runs_of
-from headway_experiments.paper.ways import LABELS, Label, ways
+from headway_experiments.paper.ways import LABELS, Label, Way, ways
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,18 +25,28 @@ def measured(runs: Runs) -> Measures:
     found = ways(runs)
     labels = {name: way.label for name, way in found.items()}
     layers = {name: len(way.layers) for name, way in found.items()}
+    return ways_measured(found) | _by_block(labels, layers) | _by_change(labels)
+
+
+def ways_measured(found: Mapping[str, Way], what: str = "algorithm") -> Measures:
+    """The label of every run, the layers that it depends on, and the costs of cuts.
+
+    Args:
+        found: the way of every run.
+        what: the beginning of the measures' names.
+    """
     measured: Measures = {
-        "algorithm_label": {name: float(LABELS.index(label)) for name, label in labels.items()},
-        "algorithm_layers": {name: float(n) for name, n in layers.items()},
+        f"{what}_label": {name: float(LABELS.index(way.label)) for name, way in found.items()},
+        f"{what}_layers": {name: float(len(way.layers)) for name, way in found.items()},
     }
     for cut in ("jumps", "passes"):
-        measured[f"algorithm_{cut}_cost"] = {
+        measured[f"{what}_{cut}_cost"] = {
             f"{name} {hop}": cost
             for name, way in found.items()
             for hop, cost in getattr(way, cut).items()
             if hop != "x_1"
         }
-    return measured | _by_block(labels, layers) | _by_change(labels)
+    return measured
 
 
 def counts(found: Measures) -> dict[Cell, dict[Label, int]]:
@@ -144,14 +154,14 @@ def draw(runs: Runs) -> Drawn:
         if cell.change or cell in changed:
             name = cell.change or "as it is"
             changes.setdefault(f"{title}, {cell.layers} layers", {})[name] = count
-    drawn = {"algorithms": ("Which algorithm is learnt", _shares_drawn(block))}
+    drawn = {"algorithms": ("Which algorithm is learnt", shares_drawn(block))}
     if changes:
         title = "Which algorithm is learnt, one thing changed at a time"
-        drawn["algorithms-changes"] = title, _shares_drawn(changes)
+        drawn["algorithms-changes"] = title, shares_drawn(changes)
     return drawn
 
 
-def _shares_drawn(groups: Mapping[str, Mapping[str, Mapping[Label, int]]]) -> "Figure":
+def shares_drawn(groups: Mapping[str, Mapping[str, Mapping[Label, int]]]) -> "Figure":
     """A panel per group: of every setting the share of runs that learn all hops, and of these the
     shares that jump and that pass on, with their intervals."""
     from headway_experiments.figures import Panel, Series, draw_panels, numbered
