@@ -18,7 +18,8 @@ from headway_experiments.paper import (
 
 MODULES = (
     *(language_models, information_flow, layers, transformers_abc, transformer_d, first_steps),
-    *(depths, curricula, circuits, lengths, algorithms, doubling, identifiability),
+    *(depths, curricula, circuits, lengths, algorithms, doubling),
+    identifiability,
 )
 FIGURES = {one.name: one for module in MODULES for one in module.EXPERIMENTS}
 

@@ -28,19 +28,14 @@ def measured(runs: Runs) -> Measures:
     return ways_measured(found) | _by_block(labels, layers) | _by_change(labels)
 
 
-def ways_measured(found: Mapping[str, Way], what: str = "algorithm") -> Measures:
-    """The label of every run, the layers that it depends on, and the costs of cuts.
-
-    Args:
-        found: the way of every run.
-        what: the beginning of the measures' names.
-    """
+def ways_measured(found: Mapping[str, Way]) -> Measures:
+    """The label of every run, the layers that it depends on, and what cuts cost."""
     measured: Measures = {
-        f"{what}_label": {name: float(LABELS.index(way.label)) for name, way in found.items()},
-        f"{what}_layers": {name: float(len(way.layers)) for name, way in found.items()},
+        "algorithm_label": {name: float(LABELS.index(way.label)) for name, way in found.items()},
+        "algorithm_layers": {name: float(len(way.layers)) for name, way in found.items()},
     }
     for cut in ("jumps", "passes"):
-        measured[f"{what}_{cut}_cost"] = {
+        measured[f"algorithm_{cut}_cost"] = {
             f"{name} {hop}": cost
             for name, way in found.items()
             for hop, cost in getattr(way, cut).items()
@@ -154,14 +149,14 @@ def draw(runs: Runs) -> Drawn:
         if cell.change or cell in changed:
             name = cell.change or "as it is"
             changes.setdefault(f"{title}, {cell.layers} layers", {})[name] = count
-    drawn = {"algorithms": ("Which algorithm is learnt", shares_drawn(block))}
+    drawn = {"algorithms": ("Which algorithm is learnt", _shares_drawn(block))}
     if changes:
         title = "Which algorithm is learnt, one thing changed at a time"
-        drawn["algorithms-changes"] = title, shares_drawn(changes)
+        drawn["algorithms-changes"] = title, _shares_drawn(changes)
     return drawn
 
 
-def shares_drawn(groups: Mapping[str, Mapping[str, Mapping[Label, int]]]) -> "Figure":
+def _shares_drawn(groups: Mapping[str, Mapping[str, Mapping[Label, int]]]) -> "Figure":
     """A panel per group: of every setting the share of runs that learn all hops, and of these the
     shares that jump and that pass on, with their intervals."""
     from headway_experiments.figures import Panel, Series, draw_panels, numbered

@@ -42,7 +42,7 @@ QUICK: dict[str, Any] = {
 learnt, long before attention is sharp; so a run takes some ten seconds. Rates are written out, so
 that the runs stay the same when the recipe changes."""
 
-DECAY = {2: 0.05, 3: 0.05, 4: 0.1}
+DECAY = {2: 0.05, 3: 0.05, 4: 0.1, 5: 0.05, 7: 0.05}
 """Weight decay by depth."""
 
 WIDE: dict[str, Any] = {"model.d_model": 128, "model.d_mlp": 128, "training.patience": 0}
