@@ -3,6 +3,7 @@
 from headway_experiments.tasks.associations import Associations
 from headway_experiments.tasks.bigrams import Bigrams
 from headway_experiments.tasks.composition import Composition
+from headway_experiments.tasks.named import Named
 from headway_experiments.tasks.recall import Recall
 
-__all__ = ["Associations", "Bigrams", "Composition", "Recall"]
+__all__ = ["Associations", "Bigrams", "Composition", "Named", "Recall"]

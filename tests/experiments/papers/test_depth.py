@@ -1,0 +1,70 @@
+"""The studies of doubling untaught, and of facts by heart: settings, and what claims are of."""
+
+from types import SimpleNamespace
+
+from headway.theory import closed_form
+from headway_experiments.curricula import Leaps
+from headway_experiments.paper import by_heart, doubling
+from headway_experiments.paper.cells import Cell
+from headway_experiments.paper.ways import LABELS
+
+
+def test_names_tell_the_setting():
+    for name, config in doubling.runs_of("small").items():
+        cell = Cell.of(name)
+        assert f"{cell},seed={config.seed}" == name
+        assert (config.task.depth, config.model.n_layers) == (cell.depth, cell.layers)
+        assert config.training.curriculum.kind == ("mixture" if cell.mixture else "leaps")
+    for name, config in by_heart.runs_of("small").items():
+        facts, asked, *rest = name.split(",")
+        assert rest == [f"layers={config.model.n_layers}", f"seed={config.seed}"]
+        assert config.task.kind == ("named" if facts == "named" else "composition")
+        assert config.task.asked == by_heart.ASKED[asked]
+
+
+def test_leaps_are_of_what_every_number_of_layers_can_do_at_most():
+    task = doubling.runs_of("small")["D=7,spare=0,full,leaps,seed=3100"].task
+    asked = {Leaps().ask(step, 0, task, 1).depth for step in range(64)}
+    assert asked == {1, 3, 7}
+    assert [closed_form(depth) for depth in sorted(asked)] == [2, 3, 4]
+
+
+def test_claims_on_doubling_are_of_the_runs_that_they_speak_of(monkeypatch):
+    labels = {
+        "D=5,spare=0,full,leaps,seed=0": "jumps",
+        "D=7,spare=0,full,leaps,seed=0": "neither",
+        "D=4,spare=0,mixture,seed=0": "both",
+        "D=5,spare=2,mixture,seed=0": "passes on",
+        "D=5,spare=2,full,leaps,seed=0": "neither",
+    }
+    hops = dict.fromkeys(("x_1", "x_2"), 0.25)
+    ways = {
+        name: SimpleNamespace(label=label, layers=(0, 1), jumps=hops, passes=hops)
+        for name, label in labels.items()
+    }
+    monkeypatch.setattr(doubling, "ways", lambda runs: ways)
+    found = doubling.measured(dict.fromkeys(labels))
+    assert [LABELS[int(n)] for n in found["algorithm_label"].values()] == list(labels.values())
+    assert list(found["doubling_leaps_learnt"].values()) == [1, 0]
+    assert list(found["doubling_mixture_learnt"].values()) == [1]
+    assert list(found["doubling_tight_jumps"].values()) == [1, 0]
+    assert found["doubling_mixture_jumps"] == {"D=5,spare=2,mixture,seed=0": 0}
+    assert found["doubling_leaps_jumps"] == {}
+
+
+def test_the_least_layers_are_the_fewest_that_solve_the_last_hop(monkeypatch):
+    right = {3: 0.5, 4: 0.95, 5: 0.9}
+    configs = by_heart.runs_of("small").items()
+    runs = {name: SimpleNamespace(config=one) for name, one in configs if one.seed == 3100}
+
+    def accuracies(run, without=None):
+        layers, ks = run.config.model.n_layers, run.config.task.asked
+        last = 0.2 if len(ks) == 3 else right[layers]
+        return [1.0] * (len(ks) - 1) + [last if without in (None, 1) else 0.3]
+
+    monkeypatch.setattr(by_heart, "accuracies", accuracies)
+    found = by_heart.measured(runs)
+    assert found["heart_named_all"] == found["heart_written_all"] == {"seed=3100": 4}
+    assert found["heart_named_doubling"] == {"seed=3100": 6}
+    assert list(found["heart_ends"].values()) == [1, 1]
+    assert found["heart_named_used"] == {"named,all,layers=5,seed=3100": 4}  # all but layer 1
