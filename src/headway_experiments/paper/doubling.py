@@ -4,7 +4,6 @@ Models in the fewest layers must jump somewhere to learn all hops. They are aske
 and D hops (`curricula.Leaps`), or for every number of hops (a mixture of depths).
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from headway.recipes import changed
@@ -37,33 +36,24 @@ def runs_of(scale: str) -> Configs:
         "small": (SEEDS, LONGER, CELLS),
         "paper": (SEEDS, {**WIDE, **HEADS}, CELLS),
     }[scale]
-    found = {}
-    for seed in seeds:
-        for cell in cells:
-            config = cell.config(seed, setting)
-            asked = {} if cell.mixture else {"training.curriculum": Leaps()}
-            found[f"{cell},seed={seed}"] = changed(config, asked)
-    return found
+    leaps = {"training.curriculum": Leaps()}
+    return {
+        f"{cell},seed={seed}": changed(cell.config(seed, setting), leaps if cell.change else {})
+        for seed in seeds
+        for cell in cells
+    }
 
 
 def measured(runs: Runs) -> Measures:
-    """The way of every run, as in `paper.algorithms`, and what the claims are judged by: whether
-    runs in the fewest layers learn all hops; and of those that do, whether they jump."""
+    """The way of every run, as in `paper.algorithms`; and of those in the fewest layers, whether
+    they learn all hops, and if so whether they jump."""
     found = ways(runs)
-    learnt = {name: way.label != "neither" for name, way in found.items()}
-    jumps = {name: way.label == "jumps" for name, way in found.items() if learnt[name]}
-
-    def of(numbers: Mapping[str, bool], tight: bool, *mixture: bool) -> dict[str, float]:
-        cells = {name: Cell.of(name) for name in numbers}
-        chosen = [n for n, c in cells.items() if (c.spare == 0) == tight and c.mixture in mixture]
-        return {name: float(numbers[name]) for name in chosen}
-
+    tight = {name: found[name].label for name in runs if Cell.of(name).spare == 0}
+    learnt = {name: float(label != "neither") for name, label in tight.items()}
     return ways_measured(found) | {
-        "doubling_leaps_learnt": of(learnt, True, False),
-        "doubling_mixture_learnt": of(learnt, True, True),
-        "doubling_tight_jumps": of(jumps, True, False, True),
-        "doubling_leaps_jumps": of(jumps, False, False),
-        "doubling_mixture_jumps": of(jumps, False, True),
+        "doubling_leaps": {n: got for n, got in learnt.items() if not Cell.of(n).mixture},
+        "doubling_mixture": {n: got for n, got in learnt.items() if Cell.of(n).mixture},
+        "doubling_jumps": {n: float(tight[n] == "jumps") for n, got in learnt.items() if got},
     }
 
 
