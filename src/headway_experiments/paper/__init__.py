@@ -6,7 +6,6 @@ from headway_experiments.paper import (
     circuits,
     curricula,
     depths,
-    doubling,
     first_steps,
     identifiability,
     information_flow,
@@ -19,8 +18,7 @@ from headway_experiments.paper import (
 
 MODULES = (
     *(language_models, information_flow, layers, transformers_abc, transformer_d, first_steps),
-    *(depths, curricula, circuits, lengths, algorithms, doubling, by_heart),
-    identifiability,
+    *(depths, curricula, circuits, lengths, algorithms, by_heart, identifiability),
 )
 FIGURES = {one.name: one for module in MODULES for one in module.EXPERIMENTS}
 

@@ -7,7 +7,7 @@ from headway.intervals import wilson
 from headway.theory import closed_form
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Drawn, Experiment, Group, Runs
-from headway_experiments.paper.cells import CURRICULA, LONGER, MODELS, Cell, runs_of
+from headway_experiments.paper.cells import CURRICULA, LONGER, MODELS, Cell, runs_of, untaught
 from headway_experiments.paper.ways import LABELS, Label, Way, ways
 
 if TYPE_CHECKING:
@@ -42,6 +42,19 @@ def ways_measured(found: Mapping[str, Way]) -> Measures:
             if hop != "x_1"
         }
     return measured
+
+
+def untaught_measured(runs: Runs) -> Measures:
+    """The way of every run; and of those in the fewest layers, whether they learn all hops, and if
+    so whether they jump."""
+    found = ways(runs)
+    tight = {name: found[name].label for name in runs if Cell.of(name).spare == 0}
+    learnt = {name: float(label != "neither") for name, label in tight.items()}
+    return ways_measured(found) | {
+        "doubling_leaps": {n: got for n, got in learnt.items() if not Cell.of(n).mixture},
+        "doubling_mixture": {n: got for n, got in learnt.items() if Cell.of(n).mixture},
+        "doubling_jumps": {n: float(tight[n] == "jumps") for n, got in learnt.items() if got},
+    }
 
 
 def counts(found: Measures) -> dict[Cell, dict[Label, int]]:
@@ -179,4 +192,9 @@ def _shares_drawn(groups: Mapping[str, Mapping[str, Mapping[Label, int]]]) -> "F
 
 RUNS = Group("algorithms", "jumping or passing on", runs_of)
 TITLE = "jump over facts, or pass symbols on: which of the two is learnt, and what decides"
-EXPERIMENTS = (Experiment(__file__, "algorithms", TITLE, (RUNS,), measured, draw),)
+UNTAUGHT = Group("doubling", "jumping where it must be, untaught", untaught)
+UNTAUGHT_TITLE = "four to seven hops in the fewest layers, with no layer read out but the last"
+EXPERIMENTS = (
+    Experiment(__file__, "algorithms", TITLE, (RUNS,), measured, draw),
+    Experiment(__file__, "doubling", UNTAUGHT_TITLE, (UNTAUGHT,), untaught_measured),
+)

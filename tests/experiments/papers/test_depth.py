@@ -4,13 +4,13 @@ from types import SimpleNamespace
 
 from headway.theory import closed_form
 from headway_experiments.curricula import Leaps
-from headway_experiments.paper import by_heart, doubling
+from headway_experiments.paper import algorithms, by_heart, cells
 from headway_experiments.paper.cells import Cell
 from headway_experiments.paper.ways import LABELS
 
 
 def test_names_tell_the_setting():
-    for name, config in doubling.runs_of("small").items():
+    for name, config in cells.untaught("small").items():
         cell = Cell.of(name)
         assert f"{cell},seed={config.seed}" == name
         assert (config.task.depth, config.model.n_layers) == (cell.depth, cell.layers)
@@ -23,7 +23,7 @@ def test_names_tell_the_setting():
 
 
 def test_leaps_are_of_what_every_number_of_layers_can_do_at_most():
-    task = doubling.runs_of("small")["D=7,spare=0,full,leaps,seed=3100"].task
+    task = cells.untaught("small")["D=7,spare=0,full,leaps,seed=3100"].task
     asked = {Leaps().ask(step, 0, task, 1).depth for step in range(64)}
     assert asked == {1, 3, 7}
     assert [closed_form(depth) for depth in sorted(asked)] == [2, 3, 4]
@@ -40,8 +40,8 @@ def test_claims_on_doubling_are_of_the_fewest_layers(monkeypatch):
         name: SimpleNamespace(label=label, layers=(), jumps={}, passes={})
         for name, label in labels.items()
     }
-    monkeypatch.setattr(doubling, "ways", lambda runs: ways)
-    found = doubling.measured(dict.fromkeys(labels))
+    monkeypatch.setattr(algorithms, "ways", lambda runs: ways)
+    found = algorithms.untaught_measured(dict.fromkeys(labels))
     assert [LABELS[int(n)] for n in found["algorithm_label"].values()] == list(labels.values())
     assert list(found["doubling_leaps"].values()) == [1, 0]
     assert list(found["doubling_mixture"].values()) == [1]
