@@ -24,7 +24,7 @@ class Named(SeveralHops):
     Tokens are the symbols, then the names.
 
     Attributes:
-        asked: the k that are asked, rising, up to at least 2; the largest is K.
+        asked: the k that are asked, rising; the largest is K.
         n_symbols: N, what permutations permute.
         n_names: R, permutations.
         facts: the seed of the permutations, and of what is held out.
@@ -48,9 +48,9 @@ class Named(SeveralHops):
         those = held_out if self.beginnings == "held out" else shown
         begun = those[torch.randint(len(those), (count,), generator=generator, device=device)]
         start = begun // r**2, begun // r % r, begun % r
-        shape = count, self.asked[-1] - 2
-        rest = torch.randint(r, shape, generator=generator, device=device)
-        return (torch.cat([torch.stack(start, 1), rest], 1),)
+        most = self.asked[-1]
+        rest = torch.randint(r, (count, most), generator=generator, device=device)
+        return (torch.cat([torch.stack(start, 1), rest[:, 2:]], 1)[:, : most + 1],)
 
     def assemble(self, draws: tuple[Tensor]) -> Batch:
         (start, *names), maps = draws[0].unbind(1), facts_of(self, draws[0].device)
