@@ -52,7 +52,7 @@ class Named(SeveralHops):
         rest = torch.randint(r, (count, most), generator=generator, device=device)
         return (torch.cat([torch.stack(start, 1), rest[:, 2:]], 1)[:, : most + 1],)
 
-    def assemble(self, draws: tuple[Tensor]) -> Batch:
+    def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         (start, *names), maps = draws[0].unbind(1), facts_of(self, draws[0].device)
         reached = [start]
         for name in names:
