@@ -3,8 +3,8 @@
     headway demo seed=1 --folder runs/demo
     python docs/images/make.py runs/demo
 
-The first run is that of README and docs/report.md; it and further ones get a picture of the
-gallery. Needs their report.html, Playwright with a Chromium, and Pillow.
+Every run gets a picture of the gallery; the one in a folder called demo is that of README and
+docs/report.md, too. Needs their report.html, Playwright with a Chromium, and Pillow.
 """
 
 import io
@@ -70,7 +70,7 @@ def hang(browser: Browser, run: Path) -> None:
 if __name__ == "__main__":
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"))
-        first, *others = map(Path, sys.argv[1:])
-        draw(chromium, first)
-        for each in (first, *others):
+        for each in map(Path, sys.argv[1:]):
             hang(chromium, each)
+            if each.name == "demo":
+                draw(chromium, each)

@@ -4,19 +4,16 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
-from headway.figures import FAINT, hop_looks, log_scale, look, styled
 from headway.training import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Look = Mapping[str, Any]
 """Keywords of `Axes.plot`."""
-
-DOTTED: Look = {"color": FAINT, "lw": 1, "ls": (0, (2, 2))}
-"""The look of what is expected."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +62,17 @@ class Panel:
     names: Sequence[str] = ()
 
 
+def dotted() -> Look:
+    """The look of what is expected."""
+    from headway.figures import FAINT
+
+    return {"color": FAINT, "lw": 1, "ls": (0, (2, 2))}
+
+
 def numbered(number: int, marker: bool = False, **more: Any) -> Look:
     """The colour and dashes of one of several curves, and its marker if that is wanted."""
+    from headway.figures import look
+
     return {**look(number), "lw": 1.2, "alpha": 0.85, **({} if marker else {"marker": ""}), **more}
 
 
@@ -81,17 +87,10 @@ def curves(named: Mapping[str, Iterable[tuple[Sequence[float], Sequence[float]]]
 
 def run_curves(run: Run, hops: Sequence[str]) -> list[Series]:
     """The partial losses of a run against the step, of the hops that it is asked for."""
-    lines, looks = run.metrics(), hop_looks(list(hops)).values()
+    lines = run.metrics()
     steps = [line["step"] for line in lines]
-    return [
-        Series(
-            steps,
-            [line["partial"].get(hop, math.nan) for line in lines],
-            {**look, "marker": "", "lw": 1.2},
-            hop,
-        )
-        for hop, look in zip(hops, looks, strict=True)
-    ]
+    partial = {hop: [line["partial"].get(hop, math.nan) for line in lines] for hop in hops}
+    return [Series(steps, partial[h], numbered(i, alpha=1), h) for i, h in enumerate(hops)]
 
 
 def means(
@@ -112,8 +111,7 @@ def means(
     ]
 
 
-@styled
-def draw_panels(panels: Sequence[Panel], columns: int = 3, shared: bool = False) -> Figure:
+def draw_panels(panels: Sequence[Panel], columns: int = 3, shared: bool = False) -> "Figure":
     """At least one panel, row by row.
 
     Args:
@@ -121,6 +119,14 @@ def draw_panels(panels: Sequence[Panel], columns: int = 3, shared: bool = False)
         columns: of the grid, at most.
         shared: whether all have the same axes, and one legend beside them.
     """
+    from headway.figures import styled
+
+    return styled(_drawn)(panels, columns, shared)
+
+
+def _drawn(panels: Sequence[Panel], columns: int, shared: bool) -> "Figure":
+    from matplotlib.figure import Figure
+
     columns = min(columns, len(panels))
     rows, (wide, high) = -(-len(panels) // columns), (2.3, 1.9) if shared else (3.7, 3.0)
     figure = Figure(figsize=(0.8 + wide * columns, 0.3 + high * rows), layout="constrained")
@@ -146,7 +152,9 @@ def draw_panels(panels: Sequence[Panel], columns: int = 3, shared: bool = False)
     return figure
 
 
-def _draw_panel(axes: Axes, panel: Panel) -> None:
+def _draw_panel(axes: "Axes", panel: Panel) -> None:
+    from headway.figures import FAINT, log_scale
+
     for one in panel.series:
         axes.plot(one.x, one.y, label=one.label or None, **one.look)
         if one.ends:

@@ -1,108 +1,154 @@
-"""Groups of runs, which experiments are made of: what they cost, and how many are done."""
+"""Groups of runs, which experiments are made of: their configs, their cost, and what is done."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from headway.circuits import discover, emergence, saved_discovery
-from headway.errors import HeadwayError
+from headway import sweeps, terminal
+from headway.circuits import THRESHOLD, discover, emergence, saved_discovery
+from headway.errors import HeadwayError, require
 from headway.files import is_there
-from headway.sweeps import require_same, step_cost
-from headway.training import Run
-from headway_experiments.experiment import Experiment, Group
+from headway.recipes import changed, flat
+from headway.training import Run, RunConfig
+from headway_experiments.claims import FRESH, SCALES, setting
+
+Configs = dict[str, RunConfig]
+"""The configs of runs, by their names."""
+Runs = Mapping[str, Run]
+"""The runs of one group that are done, by name."""
 
 PER_WEIGHT = 6
 """Floating-point operations per weight and position in a training step: 2 forward, 4 backward."""
 
 
-def groups_of(experiments: Iterable[Experiment]) -> list[Group]:
-    """The groups of runs that experiments take, each once."""
-    return list({group.name: group for one in experiments for group in one.groups}.values())
-
-
 class Cost(NamedTuple):
-    """The most that a group of runs costs.
+    """The most that a group costs.
 
     Attributes:
         group: its name.
-        runs: how many there are.
+        total: how many runs there are, or questions.
         done: how many have ended.
         operations: floating-point operations of all steps of those that have not.
     """
 
     group: str
-    runs: int
+    total: int
     done: int
     operations: float
 
 
-def cost(group: Group, scale: str, folder: Path) -> Cost:
-    """The cost of a group, and the part of it that is done in a folder with all groups."""
-    ended, configs = outcomes(group, scale, folder), group.configs(scale)
-    left = [config for name, config in configs.items() if not ended[name]]
-    work = PER_WEIGHT * sum(step_cost(config) * config.training.steps for config in left)
-    return Cost(group.name, len(configs), len(configs) - len(left), work)
+@dataclass(frozen=True)
+class Group:
+    """Runs that belong together; what is done lies in a folder of all groups, and is of a scale.
 
-
-def take_apart(group: Group, scale: str, folder: Path, watch: Callable[[str], None]) -> None:
-    """Finds and dates the circuits of a group's runs that are done, where that is not done yet.
-
-    A run whose circuit cannot be found is left as it is: `left_out` tells that it lacks one.
-
-    Args:
-        group: of runs.
-        scale: of them.
-        folder: of all groups.
-        watch: called with what is done with a run, in words.
+    Attributes:
+        name: of the folder that they lie in.
+        about: what they are, in a few words.
+        plan: the config of every run by name, at a scale.
+        taken_apart: whether their circuits are found and dated.
+        threshold: the loss that circuits are to stay below, if so.
+        seeded: the fields of a config that are seeds.
     """
-    for name, run in finished(group, scale, folder).items() if group.taken_apart else ():
-        if run.read("emergence.json") is not None:
-            continue
-        watch(f"{name}: finding and dating its circuit")
-        try:
-            known = run.read("circuit.json") is not None
-            found = saved_discovery(run) if known else discover(run, threshold=group.threshold)
-            emergence(run, found)
-        except HeadwayError as error:
-            watch(f"{name}: {error}")
 
+    name: str
+    about: str
+    plan: Callable[[str], Configs]
+    taken_apart: bool = False
+    threshold: float = THRESHOLD
+    seeded: tuple[str, ...] = ("seed",)
 
-def finished(group: Group, scale: str, folder: Path) -> dict[str, Run]:
-    """The runs of a group that are done, by name."""
-    ended = outcomes(group, scale, folder)
-    done = [name for name, outcome in ended.items() if outcome.get("status") == "done"]
-    return {name: Run.open(folder / group.name / name) for name in done}
+    def configs(self, scale: str) -> Configs:
+        """The config of every run by name, at a scale.
 
+        Scale `fresh` has the runs of `small`, with seeds by which no setting and no rule was
+        chosen. Their names tell the new seeds.
 
-def left_out(group: Group, scale: str, folder: Path) -> list[str]:
-    """The runs of a group that cannot be measured, and why."""
-    ended, gaps, without = outcomes(group, scale, folder), [], []
-    if undone := sum(not outcome for outcome in ended.values()):
-        gaps.append(f"{undone} of {len(ended)} runs of {group.name} are not done")
-    for name, outcome in ended.items():
-        place = folder / group.name / name
-        if outcome.get("status") == "failed":
-            message = str(outcome.get("message")).replace(f" in {place}", "")
-            gaps.append(f"{group.name}/{name} failed: {message}")
-        elif outcome and group.taken_apart and Run.open(place).read("emergence.json") is None:
-            without.append(name)
-    if without:
-        gaps.append(f"no circuit was found in {', '.join(without)} of {group.name} ({group.about})")
-    return gaps
+        Raises:
+            HeadwayError: if there is no such scale; if, for `fresh`, a seed is not below `FRESH`,
+                or a run's name does not tell it.
+        """
+        require(scale in SCALES, "scale", scale, "one of " + ", ".join(SCALES))
+        planned = self.plan(setting(scale))
+        if scale != "fresh":
+            return planned
+        renewed = {}
+        for name, config in planned.items():
+            run, old = f"{self.name}, run {name!r}", f"seed={config.seed}"
+            require(config.seed < FRESH, f"{run}: seed", config.seed, f"below {FRESH}")
+            if old not in name:
+                told = f"its name must tell {old}, as that of the fresh run tells another"
+                raise HeadwayError(f"{run}: {told}")
+            fields = {field: flat(config)[field] + FRESH for field in self.seeded}
+            new = name.replace(old, f"seed={config.seed + FRESH}")
+            renewed[new] = changed(config, fields)
+        return renewed
 
+    def costs(self, scale: str, folder: Path) -> list[Cost]:
+        """The cost of all runs, and the part of it that is done."""
+        ended, configs = self.outcomes(scale, folder), self.configs(scale)
+        left = [config for name, config in configs.items() if not ended[name]]
+        steps = sum(sweeps.step_cost(config) * config.training.steps for config in left)
+        done = len(configs) - len(left)
+        return [Cost(self.name, len(configs), done, PER_WEIGHT * steps)]
 
-def outcomes(group: Group, scale: str, folder: Path) -> dict[str, dict[str, Any]]:
-    """The outcome of every run of a group, from its folder; empty if it has not ended.
+    def obtain(self, scale: str, folder: Path, engine: sweeps.Engine | None) -> None:
+        """Trains the runs, if there is an engine; then finds and dates circuits, if that is wanted.
 
-    Raises:
-        HeadwayError: if a run there is not the planned one.
-    """
-    found: dict[str, dict[str, Any]] = {}
-    for name, config in group.configs(scale).items():
-        place, found[name] = folder / group.name / name, {}
-        if is_there(place / "config.json"):
-            run = Run.open(place)
-            require_same(place, run.config, replace(config, device=run.config.device))
-            found[name] = run.outcome() or {}
-    return found
+        What is done stays. A run whose circuit cannot be found is left as it is: `gaps` tells that
+        it lacks one.
+        """
+        if engine is not None:
+            terminal.say(f"{self.name}: {self.about}")
+            with terminal.following() as watch:
+                planned = sweeps.Plan(f"{self.name}-{scale}", self.configs(scale))
+                sweeps.sweep(planned, folder / self.name, engine, watch=watch)
+        for name, run in self.found(scale, folder).items() if self.taken_apart else ():
+            if run.read("emergence.json") is not None:
+                continue
+            terminal.say(f"{name}: finding and dating its circuit")
+            try:
+                known = run.read("circuit.json") is not None
+                found = saved_discovery(run) if known else discover(run, threshold=self.threshold)
+                emergence(run, found)
+            except HeadwayError as error:
+                terminal.say(f"{name}: {error}")
+
+    def found(self, scale: str, folder: Path) -> Mapping[str, Any]:
+        """The runs that are done, by name."""
+        ended = self.outcomes(scale, folder)
+        done = [name for name, outcome in ended.items() if outcome.get("status") == "done"]
+        return {name: Run.open(folder / self.name / name) for name in done}
+
+    def gaps(self, scale: str, folder: Path) -> list[str]:
+        """The runs that cannot be measured, and why."""
+        ended, gaps, without = self.outcomes(scale, folder), [], []
+        if undone := sum(not outcome for outcome in ended.values()):
+            gaps.append(f"{undone} of {len(ended)} runs of {self.name} are not done")
+        for name, outcome in ended.items():
+            place = folder / self.name / name
+            if outcome.get("status") == "failed":
+                message = str(outcome.get("message")).replace(f" in {place}", "")
+                gaps.append(f"{self.name}/{name} failed: {message}")
+            elif outcome and self.taken_apart and Run.open(place).read("emergence.json") is None:
+                without.append(name)
+        if without:
+            told = ", ".join(without)
+            gaps.append(f"no circuit was found in {told} of {self.name} ({self.about})")
+        return gaps
+
+    def outcomes(self, scale: str, folder: Path) -> dict[str, dict[str, Any]]:
+        """The outcome of every run, from its folder; empty if it has not ended.
+
+        Raises:
+            HeadwayError: if a run there is not the planned one.
+        """
+        found: dict[str, dict[str, Any]] = {}
+        for name, config in self.configs(scale).items():
+            place, found[name] = folder / self.name / name, {}
+            if is_there(place / "config.json"):
+                run = Run.open(place)
+                own = replace(config, device=run.config.device)
+                sweeps.require_same(place, run.config, own)
+                found[name] = run.outcome() or {}
+        return found

@@ -15,8 +15,7 @@ from headway.files import is_file
 from headway.userfile import called, load
 from headway_experiments.claims import Judged, Measures, Verdict
 from headway_experiments.experiment import Experiment
-from headway_experiments.groups import finished, left_out
-from headway_experiments.paper import FIGURES, language_models
+from headway_experiments.paper import FIGURES
 from headway_experiments.result_files import read, require_writable
 from headway_experiments.talk import MECHANISMS
 
@@ -119,18 +118,14 @@ def unknown(measures: Measures) -> list[str]:
 def gathered(experiment: Experiment, scale: str, folder: Path) -> tuple[list[Any] | None, str]:
     """The data that an experiment is measured by, and what is missing of them, in words.
 
-    Returns: the runs of each of its groups that are done, or the answers of language models; None
-        if it needs some and there are none.
+    Returns: what is done of each of its groups; None if it needs some and there is nothing.
 
     Raises:
         HeadwayError: if a file is corrupted.
     """
-    if experiment.asks:
-        answers, gaps = language_models.gathered(scale, folder / "asked")
-        return ([answers] if answers else None), gaps
-    runs = [finished(group, scale, folder) for group in experiment.groups]
-    gaps = [gap for group in experiment.groups for gap in left_out(group, scale, folder)]
-    return (None if runs and not any(runs) else runs), "; ".join(gaps)
+    found = [group.found(scale, folder) for group in experiment.groups]
+    gaps = [gap for group in experiment.groups for gap in group.gaps(scale, folder)]
+    return (None if found and not any(found) else found), "; ".join(gaps)
 
 
 def verdicts(experiment: Experiment, scale: str, found: Measures, missing: str) -> list[Verdict]:
@@ -161,7 +156,7 @@ def draw(experiment: Experiment, scale: str, folder: Path) -> list[Path]:
 def judged(experiments: Iterable[Experiment], scales: Sequence[str], results: Path) -> list[Judged]:
     """Every claim of experiments, judged at scales by the results that there are.
 
-    An experiment without runs and questions is the same at every scale but `smoke`.
+    An experiment without groups is the same at every scale but `smoke`.
 
     Raises:
         HeadwayError: if a result file is corrupted, or of another format.
@@ -170,8 +165,8 @@ def judged(experiments: Iterable[Experiment], scales: Sequence[str], results: Pa
     for one in experiments:
         columns = []
         for scale in scales:
-            seedless = not one.groups and not one.asks
-            result = read(one.name, "small" if seedless and scale != "smoke" else scale, results)
+            seedless = not one.groups and scale != "smoke"
+            result = read(one.name, "small" if seedless else scale, results)
             found, missing = (result.measures, result.missing) if result else ({}, "")
             columns.append(verdicts(one, scale, found, missing))
         rows += [dict(zip(scales, row, strict=True)) for row in zip(*columns, strict=True)]

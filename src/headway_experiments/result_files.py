@@ -8,7 +8,6 @@ from headway.fields import found_in
 from headway.files import clear_io_errors, is_there, read_json, write_json
 from headway.training import describe_environment
 from headway_experiments.claims import Measures
-from headway_experiments.experiment import Experiment
 
 
 @dataclass(frozen=True)
@@ -38,26 +37,24 @@ def read(experiment: str, scale: str, results: Path) -> Result | None:
     return found_in(Result, read_json(path), str(path))
 
 
-def write(experiment: Experiment, scale: str, found: Measures, missing: str, results: Path) -> Path:
+def write(experiment: str, scale: str, found: Measures, missing: str, results: Path) -> Path:
     """Writes an experiment's measures into `results/<scale>/<name>.json`.
 
     Raises:
         HeadwayError: if the disk does not take it.
     """
-    path = results / scale / f"{experiment.name}.json"
+    path = results / scale / f"{experiment}.json"
     require_writable(path.parent)
     environment = describe_environment("cpu", 1)
     del environment["command"]  # it may name folders of this machine
     data = {
         "format": 1,
-        "figure": experiment.name,
+        "figure": experiment,
         "scale": scale,
         "environment": environment,
         "missing": missing,
         "measures": found,
     }
-    if used := experiment.texts(scale):
-        data["texts"] = used
     write_json(path, data)
     return path
 

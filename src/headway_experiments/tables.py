@@ -37,15 +37,17 @@ LEGEND = (
 
 
 def print_costs(costs: Sequence[Cost]) -> None:
-    """Print what groups of runs take at most, and how much is done already."""
-    if costs:
-        table = columns(("runs of",), ("runs", "done", "PFLOP left"), wrap=False)
-        every = Cost("all", *(sum(numbers) for numbers in list(zip(*costs, strict=True))[1:]))
-        for cost in (*costs, every) if len(costs) > 1 else costs:
-            numbers = str(cost.runs), str(cost.done), f"{cost.operations / 1e15:.3g}"
-            table.add_row(cost.group, *numbers)
-        console().print("At most, if no run stops early:", style="bold")
-        console().print(table)
+    """Print what groups take at most, and how much is done already."""
+    if not costs:
+        console().print("nothing to train")
+        return
+    table = columns(("runs of",), ("runs", "done", "PFLOP left"), wrap=False)
+    every = Cost("all", *(sum(numbers) for numbers in list(zip(*costs, strict=True))[1:]))
+    for cost in (*costs, every) if len(costs) > 1 else costs:
+        numbers = str(cost.total), str(cost.done), f"{cost.operations / 1e15:.3g}"
+        table.add_row(cost.group, *numbers)
+    console().print("At most, if no run stops early:", style="bold")
+    console().print(table)
 
 
 def print_verdicts(rows: Sequence[Judged], own: bool = False) -> None:

@@ -10,7 +10,7 @@ in front of a stage multiplies its rates. The others stay as they were drawn.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -119,28 +119,25 @@ class Held:
     """
 
     def __init__(self, model: Transformer, weights: str, every: int):
-        named, places = dict(model.named_parameters()), _places(model)
-        self._weights = {name: named[key] for name, (key, _, _) in places.items() if key in named}
-        self._places, self._every = places, every
-        stages = stages_of(weights)
+        named, stages = dict(model.named_parameters()), stages_of(weights)
+        places = {name: place for name, place in _places(model).items() if place.key in named}
+        self._parameters, self._every = named, every
         self._factors = [stage.factor for stage in stages]
-        trained_in = [self._matched(stage.names) for stage in stages]
-        ever = {id(self._weights[name]) for stage in trained_in for name in stage}
-        for weight in named.values():
-            weight.requires_grad_(id(weight) in ever)
+        trained_in: list[set[str]] = []
+        for stage in stages:
+            trained_in.append(set())
+            for wanted in stage.names:
+                found = {name for name in places if wanted in (name, name.partition(".")[0])}
+                has = f"a weight that the model has ({', '.join(places)})"
+                require(bool(found), FIELD, wanted, has)
+                trained_in[-1] |= found
+        ever = {places[name].key for stage in trained_in for name in stage}
+        for key, weight in named.items():
+            weight.requires_grad_(key in ever)
         self._held = [
-            [name for name, w in self._weights.items() if id(w) in ever and name not in stage]
+            [place for name, place in places.items() if place.key in ever and name not in stage]
             for stage in trained_in
         ]
-
-    def _matched(self, wanted_names: Sequence[str]) -> set[str]:
-        found: set[str] = set()
-        for wanted in wanted_names:
-            names = {n for n in self._weights if wanted in (n, n.partition(".")[0])}
-            has = ", ".join(self._weights)
-            require(bool(names), FIELD, wanted, f"a weight that the model has ({has})")
-            found |= names
-        return found
 
     @contextmanager
     def holding(self, step: int) -> Iterator[float]:
@@ -150,27 +147,34 @@ class Held:
             The factor on the rates.
         """
         stage = min(step // self._every, len(self._held) - 1)
-        held = self._held[stage]
-        before = [self._piece(name, self._weights[name].detach()).clone() for name in held]
-        for name in held:
-            if (gradient := self._weights[name].grad) is not None:
-                self._piece(name, gradient).zero_()
+        held = [(place, self._parameters[place.key]) for place in self._held[stage]]
+        before = [place.of(weight.detach()).clone() for place, weight in held]
+        for place, weight in held:
+            if weight.grad is not None:
+                place.of(weight.grad).zero_()
         yield self._factors[stage]
-        for name, kept in zip(held, before, strict=True):
-            self._piece(name, self._weights[name].detach()).copy_(kept)
-
-    def _piece(self, name: str, whole: Tensor) -> Tensor:
-        """The part of a parameter, or of its gradient, that has a name of its own."""
-        _, part, parts = self._places[name]
-        return whole.chunk(parts)[part]
+        for (place, weight), kept in zip(held, before, strict=True):
+            place.of(weight.detach()).copy_(kept)
 
 
-def _places(model: Transformer) -> dict[str, tuple[str, int, int]]:
-    """For every name of a weight, the parameter, which part of it, and how many parts it has."""
+class Place(NamedTuple):
+    """The parameter that a weight lies in, which part of it, and how many parts it has."""
+
+    key: str
+    part: int = 0
+    parts: int = 1
+
+    def of(self, whole: Tensor) -> Tensor:
+        """The part of the parameter, or of its gradient."""
+        return whole.chunk(self.parts)[self.part]
+
+
+def _places(model: Transformer) -> dict[str, Place]:
+    """The place of every weight, by its name."""
     ends = ("embed.weight", "pos_embed.weight", "unembed.weight")
-    found = {name: (key, 0, 1) for name, key in zip(ENDS, ends, strict=True)}
+    found = {name: Place(key) for name, key in zip(ENDS, ends, strict=True)}
     for layer in range(model.n_layers):
         for name, (key, part) in INNER.items():
             parts = 3 if key == "attn.qkv.weight" else 1
-            found[f"{name}.{layer}"] = (f"blocks.{layer}.{key}", part, parts)
+            found[f"{name}.{layer}"] = Place(f"blocks.{layer}.{key}", part, parts)
     return found

@@ -13,7 +13,7 @@ from fuzz.damage import Way, exchanged, read, ways_in, write
 from fuzz.tried import Tried, is_one_line
 from headway.errors import HeadwayError
 from headway.report import Findings, render
-from headway.report.runs import write_comparison, write_sweep
+from headway.report.runs import write_runs
 from headway.training import Run
 
 MARKUP = (
@@ -150,7 +150,7 @@ def markup(tried: Tried, run: Run, folder: Path, browse: Browse, share: int = 1)
         pages.append(folder / f"{copy.name}.html")
         pages[-1].write_text(render(Findings.of(Run.open(copy))))
     runs = [Run.open(one) for one in (*copies, run.folder)]
-    pages += [write_comparison(runs, folder / "comparison.html"), write_sweep(folder)]
+    pages += [write_runs(runs, folder / "comparison.html"), write_runs(folder)]
     urls = [page.as_uri() for page in pages]
     with serving(folder) as site:
         assert MARKUP not in site.page()

@@ -8,7 +8,7 @@ from typing import Any
 from headway.models import TransformerConfig
 from headway.tasks import Retrieval
 from headway.training import Run, RunConfig, TrainingConfig, train
-from headway.training.files import checksum
+from headway.training.files import checksum, read_tensors
 
 CONFIG = RunConfig(
     task=Retrieval(depth=1, n_chains=2),
@@ -27,10 +27,9 @@ TIMES = {"seconds", "examples_per_second"}
 def kept(run: Run) -> dict[str, Any]:
     """All that the folder of a run that is done holds of it, by file; without times."""
     assert run.status == "done", run.status
-    outcome, state = run.outcome(), run.load_state()
+    outcome = run.outcome()
     assert outcome is not None
-    assert state is not None
-    tensors, about = state
+    tensors, about = read_tensors(run.folder / "state.safetensors")
     digests = {name: checksum({name: tensor}, {}) for name, tensor in tensors.items()}
     paths = sorted((run.folder / "checkpoints").iterdir())
     return {

@@ -4,12 +4,7 @@ import string
 
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
-from transformers import (
-    GPT2Config,
-    GPT2LMHeadModel,
-    LlamaTokenizer,
-    PreTrainedTokenizerFast,
-)
+from transformers import LlamaTokenizer, PreTrainedTokenizerFast
 
 LETTERS = string.digits + string.ascii_letters + " .,?()<>=[]/\n:'"
 TEMPLATE = (
@@ -54,27 +49,6 @@ def stripping():
     """White space at both ends of a text is dropped."""
     vocab = letters("[UNK]", "[CLS]", "[SEP]")
     return fast(vocab, normalizer=normalizers.Strip(), decoder=decoders.Fuse())
-
-
-def save(folder, tokenizer, template=None, **more):
-    tokenizer.chat_template = template
-    tokenizer.save_pretrained(folder)
-    torch.manual_seed(0)
-    config = GPT2Config(
-        **{
-            "vocab_size": len(tokenizer),
-            "n_positions": 2048,
-            "n_embd": 32,
-            "n_layer": 2,
-            "n_head": 2,
-            "initializer_range": 0.3,
-            "bos_token_id": None,
-            "eos_token_id": None,
-        }
-        | more
-    )
-    GPT2LMHeadModel(config).save_pretrained(folder)
-    return str(folder)
 
 
 ACROSS = {"completion": [(":", " ")], "chat": [("=", "3"), ("=", "1")]}

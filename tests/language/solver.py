@@ -17,12 +17,12 @@ def solve(prompt):
     return lives_with(lines, question)
 
 
-def follow(leads, start, until):
-    """All ends of the ways from a start."""
+def follow(leads, start, until=str.isalpha, key=str):
+    """All ends of the ways from a start; what a word leads to is found by its key."""
     ends, open_ends = set(), [start]
     while open_ends:
         here = open_ends.pop()
-        further = [b for a, b in leads if a == here]
+        further = [b for a, b in leads if a == key(here)]
         if not further and until(here):
             ends.add(here)
         open_ends += further
@@ -36,7 +36,7 @@ def equations(lines, question):
 
 def lives_with(lines, question):
     leads = [tuple(re.split(" lives in | lives with ", line)) for line in lines]
-    return follow(leads, re.match(r"Where does (\w+) live", question)[1], str.isalpha)
+    return follow(leads, re.match(r"Where does (\w+) live", question)[1])
 
 
 def stem(word):
@@ -48,17 +48,8 @@ def kingdoms(lines, question):
     leads = []
     for line in lines:
         found = re.fullmatch(r"(\w+) (?:lives in|believe in|eat|contains|causes) (\w+)\.", line)
-        # Asked is what the last of these leads to.
-        leads.append((stem(found[2]), stem(found[1]), found[1]))
-    asked = re.match(r"Who [a-z ]+ (\w+)\?", question)[1]
-    ends, open_ends = set(), [(stem(asked), asked)]
-    while open_ends:
-        key, word = open_ends.pop()
-        further = [(to, said) for at, to, said in leads if at == key]
-        if not further:
-            ends.add(word)
-        open_ends += further
-    return ends
+        leads.append((stem(found[2]), found[1]))
+    return follow(leads, re.match(r"Who [a-z ]+ (\w+)\?", question)[1], key=stem)
 
 
 def functions(lines, question):

@@ -1,30 +1,15 @@
 """Prompts and answers are the tokens of running text, whatever the tokenizer is like."""
 
-import math
 import string
 
 import pytest
-import torch
-from odd_tokenizers import (
-    ACROSS,
-    TEMPLATE,
-    bert,
-    byte_level,
-    fast,
-    llama,
-    save,
-    stripping,
-)
-from tiny_model import in_full, save_tiny_model
+from odd_tokenizers import ACROSS, TEMPLATE, bert, byte_level, fast, llama, stripping
+from tiny_model import in_full, save_model, save_tiny_model
 from tokenizers import decoders
-from transformers import (
-    ByT5Tokenizer,
-)
+from transformers import ByT5Tokenizer
 
 from headway.errors import HeadwayError
-from headway.intervals import wilson
 from headway.language import LocalModel, questions
-from headway.language.asking import expected
 
 
 @pytest.mark.parametrize(
@@ -39,7 +24,7 @@ from headway.language.asking import expected
 )
 def test_nothing_stands_behind_a_prompt(tmp_path, made, front, behind):
     """What the tokenizer puts in front stays."""
-    model = LocalModel(save(tmp_path, made), "completion")
+    model = LocalModel(save_model(tmp_path, made), "completion")
     (question,) = questions("equations", 1, count=1)
     text = f"{question.prompt}\nAnswer:"
     bare = made(text, add_special_tokens=False)["input_ids"]
@@ -58,7 +43,7 @@ def test_nothing_stands_behind_a_prompt(tmp_path, made, front, behind):
 def test_an_answers_tokens_are_those_that_follow_the_prompt(tmp_path, form, gap, made):
     """Those of the whole text, with the white space that the template puts before an answer."""
     tokenizer = made()
-    model = LocalModel(save(tmp_path, tokenizer, TEMPLATE.replace("GAP", gap)), form)
+    model = LocalModel(save_model(tmp_path, tokenizer, TEMPLATE.replace("GAP", gap)), form)
     (question,) = questions("equations", 1, count=1)
     assert {"3", "0"} <= set(question.acceptable)
     lead = gap if form == "chat" else " "
@@ -77,23 +62,16 @@ def test_where_answers_change_the_prompts_last_token_they_begin_with_it(tmp_path
     text = model.text(question.prompt)
     before = model.tokenizer(text)["input_ids"]
     assert model.cut(question)[0].tolist() == before[:-1]
-    said, ended = model.answers(question)
+    said, _ = model.answers(question)
     for answer, option in zip(question.acceptable, model.cut(question)[1], strict=True):
         whole = model.tokenizer(f"{text}{model.lead}{answer}")["input_ids"]
         assert [*before[:-1], *option] == whole
     assert said == pytest.approx(in_full(model, question)[0], abs=1e-4)
-    if form == "completion":  # in the chat form, `=`, `3` says the same in other tokens
-        drawn = model.sample(question, 8_000, torch.Generator().manual_seed(0))
-        kept = [text for text in drawn if text in question.acceptable]
-        low, high = wilson(len(kept), len(drawn))
-        assert low <= sum(map(math.exp, ended)) <= high
-        low, high = wilson(kept.count(question.correct), len(kept))
-        assert low <= expected(ended)[question.rank] <= high
 
 
 def test_answers_that_are_the_same_tokens_are_one_line(tmp_path):
     vocab = {t: i for i, t in enumerate(["[UNK]", "[CLS]", "[SEP]", *string.ascii_letters, " .:"])}
-    model = LocalModel(save(tmp_path, fast(vocab, decoder=decoders.Fuse())), "completion")
+    model = LocalModel(save_model(tmp_path, fast(vocab, decoder=decoders.Fuse())), "completion")
     (question,) = questions("equations", 1, count=1)
     with pytest.raises(HeadwayError, match=r"^the tokens of .* do not tell the answers apart$"):
         model.answers(question)

@@ -88,23 +88,15 @@ def test_every_sample_ends_scored_or_named_as_failed(tmp_path):
     known = list(asked("equations", (1,), n=7).values())
     numbers = {question.prompt: number for number, question in enumerate(known)}
 
+    broken, busy = (500, "out of order"), (429, "too many")
+    at_first = {0: broken, 1: busy}
+    always = {2: (200, "I would rather not say"), 3: broken, 4: busy, 5: (200, b"<html>not JSON")}
+
     def behave(prompt, before):
-        right = 200, known[numbers[prompt]].correct
-        match numbers[prompt]:
-            case 0:
-                return right if before else (500, "out of order")
-            case 1:
-                return right if before else (429, "too many")
-            case 2:
-                return 200, "I would rather not say"
-            case 3:
-                return 500, "out of order"
-            case 4:
-                return 429, "too many"
-            case 5:
-                return 200, b"<html>not what was asked for"
-            case _:
-                return right
+        number = numbers[prompt]
+        if not before and number in at_first:
+            return at_first[number]
+        return always.get(number, (200, known[number].correct))
 
     with serving(behave) as address:
         log = run(address, tmp_path, 7)

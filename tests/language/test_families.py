@@ -1,15 +1,9 @@
 """Models that keep more of a text than keys and values, or none, answer as by whole passes."""
 
 import pytest
-import torch
 from families import ORDINARY, RECURRENT, VOCAB, save
 from tiny_model import in_full
-from transformers import (
-    AutoConfig,
-    AutoModelForCausalLM,
-    AutoModelForSeq2SeqLM,
-    LlamaTokenizer,
-)
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, LlamaTokenizer
 
 from commands import refused
 from headway.language import LocalModel, questions
@@ -35,8 +29,6 @@ def test_answers_are_those_of_whole_passes(tmp_path, name):
         said, ended = model.answers(question)
         assert said == pytest.approx(expected[0], abs=1e-4)
         assert ended == pytest.approx(expected[1], abs=1e-4)
-    drawn = model.sample(question, 20, torch.Generator().manual_seed(0))
-    assert all(text.endswith("…") or text in question.acceptable for text in drawn if text)
 
 
 @pytest.mark.parametrize(

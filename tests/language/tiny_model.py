@@ -4,12 +4,7 @@ import string
 
 import torch
 from tokenizers import Tokenizer, decoders, models
-from transformers import (
-    AutoModelForCausalLM,
-    GPT2Config,
-    GPT2LMHeadModel,
-    PreTrainedTokenizerFast,
-)
+from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 TEMPLATE = (
     "{% for message in messages %}<{{ message['content'] }}>{% endfor %}"
@@ -18,35 +13,27 @@ TEMPLATE = (
 LETTERS = string.digits + string.ascii_letters + " .,?()<>=\n:'"
 
 
-def save_tiny_model(folder, seed=0, positions=2048, template=TEMPLATE, merges=()):
-    """Digits, what ends an answer and merged letters are likelier than the rest, so that answers
-    come about."""
+def save_model(folder, tokenizer, template=None, **more):
+    """A model with random weights for a tokenizer; both are saved."""
+    tokenizer.chat_template = template
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(0)
+    sizes = {"vocab_size": len(tokenizer), "n_positions": 2048, "n_embd": 32}
+    sizes |= {"n_layer": 2, "n_head": 2, "initializer_range": 0.3}
+    ends = {"bos_token_id": None, "eos_token_id": None}
+    GPT2LMHeadModel(GPT2Config(**sizes | ends | more)).save_pretrained(folder)
+    return str(folder)
+
+
+def save_tiny_model(folder, positions=2048, template=TEMPLATE, merges=()):
+    """Reads letters, and pairs of them that are merged; the folder."""
     vocab = {token: i for i, token in enumerate([*LETTERS, "<end>", *(a + b for a, b in merges)])}
     letters = Tokenizer(models.BPE(vocab=vocab, merges=list(merges)))
     letters.decoder = decoders.Fuse()
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=letters, eos_token="<end>")
-    tokenizer.chat_template = template
-    torch.manual_seed(seed)
-    config = GPT2Config(
-        vocab_size=len(vocab),
-        n_positions=positions,
-        n_embd=32,
-        n_layer=2,
-        n_head=2,
-        initializer_range=0.3,
-        tie_word_embeddings=False,
-        bos_token_id=vocab["<end>"],
-        eos_token_id=vocab["<end>"],
-    )
-    model = GPT2LMHeadModel(config)
-    with torch.no_grad():
-        towards = torch.randn(32)
-        model.transformer.ln_f.bias.copy_(towards)
-        likely = [vocab[letter] for letter in "0123\n. "] + [vocab["<end>"]]
-        likely += [vocab[a + b] for a, b in merges]
-        model.lm_head.weight[likely] += 0.2 * towards
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    ends = dict.fromkeys(("bos_token_id", "eos_token_id"), vocab["<end>"])
+    own = {"n_positions": positions, "tie_word_embeddings": False}
+    save_model(folder, tokenizer, template, **ends, **own)
     return folder
 
 

@@ -5,27 +5,22 @@ import copy
 import pytest
 import torch
 import torch.nn.functional as F
-from nano import LENGTH, WIDTH, Nano
+from nano import BIAS, LENGTH, WIDTH, Nano, X, looked
 from torch import nn
 
 from headway.models import Tappable, Transformer, TransformerConfig, attention_patterns, tapped
 
 CAUSAL = torch.ones(LENGTH, LENGTH, dtype=torch.bool).tril()
-X = torch.randn(3, LENGTH, WIDTH, generator=torch.Generator().manual_seed(0))
 
 
 @pytest.mark.parametrize("kind", ["sdpa", "softmax", "einsum"])
 def test_a_model_of_ones_own(kind):
-    model, reference = Nano(kind, kind), Nano("softmax", "softmax")
-    expected = reference(X)
-    seen = {}
-    wrapped = tapped(model, X[:1])
-    found = wrapped(X, lambda layer, pattern: seen.setdefault(layer, pattern).clone())
+    reference, wrapped = Nano("softmax", "softmax"), tapped(Nano(kind, kind), X[:1])
+    expected, (found, seen) = reference(X), looked(wrapped)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
     assert (wrapped.n_layers, wrapped.n_heads) == (2, 2)
-    assert sorted(seen) == [0, 1]
-    for layer, block in enumerate(reference.blocks):
-        torch.testing.assert_close(seen[layer], block.pattern, atol=1e-5, rtol=0)
+    for pattern, block in zip(seen, reference.blocks, strict=True):
+        torch.testing.assert_close(pattern, block.pattern, atol=1e-5, rtol=0)
         assert block.pattern.std() > 0.2  # there is something to see
 
 
@@ -82,7 +77,6 @@ class Attends(nn.Module):
         )
 
 
-BIAS = torch.randn(4, LENGTH, LENGTH, generator=torch.Generator().manual_seed(1))
 LONELY = CAUSAL & (torch.arange(LENGTH) != 2)[:, None]  # the third query has no key
 OPTIONS = {
     "plain": {},
@@ -97,13 +91,13 @@ OPTIONS = {
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_attention_in_the_open_is_that_of_torch(name):
-    module, rows = Attends(**OPTIONS[name]), []
-    found = tapped(module, X)(X, lambda _, pattern: rows.append(pattern.sum(-1)) or pattern)
+    module = Attends(**OPTIONS[name])
+    found, (pattern,) = looked(tapped(module, X))
     torch.testing.assert_close(found, module(X), atol=1e-6, rtol=0)
     expected = torch.ones(3, 4, LENGTH)
     if name == "no key":
         expected[:, :, 2] = 0
-    torch.testing.assert_close(rows[0], expected)
+    torch.testing.assert_close(pattern.sum(-1), expected)
 
 
 class SelfAttention(nn.Module):
@@ -136,12 +130,11 @@ class SelfAttention(nn.Module):
 def test_multihead_attention(need_weights, batch_first, mask, options):
     module = SelfAttention(need_weights, batch_first, mask, **options).eval()
     without = copy.deepcopy(module)
-    seen = []
     with torch.no_grad():
         without.inner.out_proj.weight[:, 4:8] = 0
         expected, pattern = module.both(X, need_weights=True, average=False)
         wrapped = tapped(module, X)
-        found = wrapped(X, lambda _, pattern: seen.append(pattern) or pattern.clone())
+        found, seen = looked(wrapped)
         torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
         torch.testing.assert_close(seen, [pattern], atol=1e-5, rtol=0)
         found = wrapped(X, zeroed(0, 1))
@@ -158,18 +151,15 @@ def test_an_encoder_is_kept_from_its_fast_path(norm_first):
         without.layers[1].self_attn.out_proj.weight[:, 12:] = 0
         wrapped = tapped(module, X)
         assert (wrapped.n_layers, wrapped.n_heads) == (3, 4)
-        torch.testing.assert_close(
-            wrapped(X, lambda _, pattern: pattern), module(X), atol=1e-5, rtol=0
-        )
+        torch.testing.assert_close(looked(wrapped)[0], module(X), atol=1e-5, rtol=0)
         torch.testing.assert_close(wrapped(X, zeroed(1, 3)), without(X), atol=1e-5, rtol=0)
 
 
 def test_headways_own_model_has_the_same_tap_either_way():
     config = TransformerConfig(n_layers=3, n_heads=2, d_model=16)
     model = Transformer(config, d_input=WIDTH, d_target=4, n_positions=LENGTH, n_read=2)
-    seen = []
     wrapped = tapped(model, X)
-    found = wrapped(X, lambda _, pattern: seen.append(pattern) or pattern)
+    found, seen = looked(wrapped)
     expected = attention_patterns(model, X).unbind(1)
     torch.testing.assert_close(found, model(X))
     torch.testing.assert_close(seen[:2], list(expected[:2]))

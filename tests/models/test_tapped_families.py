@@ -1,4 +1,5 @@
-"""The tap in families of language models at random weights, against what the library says."""
+"""The tap in families of language models, and in the options of x-transformers, at random weights,
+against what the library says."""
 
 import copy
 
@@ -6,6 +7,7 @@ import pytest
 import torch
 import transformers as hf
 
+from headway.errors import HeadwayError
 from headway.models import tapped
 
 SIZES = {
@@ -65,12 +67,54 @@ FAMILIES = {
         ("eager",),
     ),
 }
-QUICK = ("GPT2LMHeadModel", "LlamaForCausalLM")
-CASES = [
-    pytest.param(name, how, marks=() if name in QUICK else pytest.mark.slow)
-    for name, (_, _, hows) in FAMILIES.items()
-    for how in hows
-]
+GPT2 = {"vocab_size": 31, "n_positions": 64, "n_embd": 32, "n_layer": 3, "n_head": 4}
+# The name of a family's classes, and its config.
+MORE = {
+    "GPTNeoForCausalLM": hf.GPTNeoConfig(
+        **SIZES,
+        num_layers=3,
+        num_heads=4,
+        attention_types=[[["global", "local", "global"], 1]],
+        window_size=5,
+    ),
+    "GPTJForCausalLM": hf.GPTJConfig(**GPT2, rotary_dim=4, bos_token_id=1, eos_token_id=2),
+    "CodeGenForCausalLM": hf.CodeGenConfig(**GPT2, rotary_dim=4, bos_token_id=1, eos_token_id=2),
+    "GPTBigCodeForCausalLM": hf.GPTBigCodeConfig(**GPT2, bos_token_id=1, eos_token_id=2),
+    "GemmaForCausalLM": hf.GemmaConfig(**EIGHT),
+    "Qwen2ForCausalLM": hf.Qwen2Config(**GROUPED),
+    "Qwen2MoeForCausalLM": hf.Qwen2MoeConfig(
+        **GROUPED, num_experts=4, moe_intermediate_size=16, shared_expert_intermediate_size=16
+    ),
+    "StableLmForCausalLM": hf.StableLmConfig(**GROUPED),
+    "CohereForCausalLM": hf.CohereConfig(**GROUPED),
+    "Cohere2ForCausalLM": hf.Cohere2Config(**GROUPED, sliding_window=5),
+    "OlmoForCausalLM": hf.OlmoConfig(**GROUPED),
+    "Olmo2ForCausalLM": hf.Olmo2Config(**GROUPED),
+    "GraniteForCausalLM": hf.GraniteConfig(**GROUPED),
+    "Starcoder2ForCausalLM": hf.Starcoder2Config(**GROUPED),
+    "Phi3ForCausalLM": hf.Phi3Config(**GROUPED),
+    "NemotronForCausalLM": hf.NemotronConfig(**GROUPED),
+    "HeliumForCausalLM": hf.HeliumConfig(**EIGHT),
+    "GlmForCausalLM": hf.GlmConfig(**EIGHT),
+    "SmolLM3ForCausalLM": hf.SmolLM3Config(**GROUPED),
+    "PersimmonForCausalLM": hf.PersimmonConfig(**WIDE),
+    "BioGptForCausalLM": hf.BioGptConfig(**WIDE),
+    "RobertaForMaskedLM": hf.RobertaConfig(**WIDE | {"pad_token_id": 1}),
+    "ElectraForMaskedLM": hf.ElectraConfig(**WIDE, embedding_size=32),
+    "AlbertForMaskedLM": hf.AlbertConfig(**WIDE, embedding_size=16),
+    "ModernBertForMaskedLM": hf.ModernBertConfig(
+        **WIDE, local_attention=6, cls_token_id=1, sep_token_id=2
+    ),
+    "RoFormerForMaskedLM": hf.RoFormerConfig(**WIDE, embedding_size=32),
+}
+QUICK = ("GPT2LMHeadModel", "LlamaForCausalLM", "GPTNeoForCausalLM", "Qwen2ForCausalLM")
+
+
+def marked(name, *more):
+    return pytest.param(name, *more, marks=() if name in QUICK else pytest.mark.slow)
+
+
+CASES = [marked(name, how) for name, (_, _, hows) in FAMILIES.items() for how in hows]
 LAYER, HEAD, WIDTH = 1, 2, 8
 
 
@@ -80,20 +124,14 @@ def test_family(name, how, length):
     model = made(name, how)
     ids = torch.randint(3, 31, (3, length))
     with torch.no_grad():
-        wrapped = tapped(model, ids)
-        assert (wrapped.n_layers, wrapped.n_heads) == (3, 4)
-        seen = []
-        found = wrapped(ids, lambda _, pattern: seen.append(pattern) or pattern.clone())
-        expected = model(ids).logits
-        close(found, expected)
-        for pattern in seen:
-            torch.testing.assert_close(pattern.sum(-1), torch.ones(3, 4, length))
+        sink = int(name == "GptOssForCausalLM")
+        seen = seen_as_it_is(model, ids, 3, lambda: model(ids).logits, sink)
         patterns = made(name, "eager")(ids, output_attentions=True).attentions
         for pattern, known in zip(seen, patterns, strict=True):
             # A sink is the last key, which the library leaves out.
             torch.testing.assert_close(pattern[..., :length], known, atol=1e-5, rtol=0)
             assert known.std() > 0.05
-        found = wrapped(ids, without_pattern)
+        found = tapped(model, ids)(ids, without_pattern)
         expected = without_head(model, name)(ids).logits
         close(found, expected)
         assert (found - model(ids).logits).abs().max() > 0.01 * found.abs().max()
@@ -125,3 +163,84 @@ def close(found, expected):
     """Equal to 1e-5 of the largest output."""
     size = expected.abs().max().clamp(min=1)
     torch.testing.assert_close(found / size, expected / size, atol=1e-5, rtol=0)
+
+
+def seen_as_it_is(model, ids, n_layers, plain, beside=0):
+    """The tap changes nothing, sees whole rows, and reaches the output."""
+    wrapped, seen = tapped(model, ids), []
+    assert (wrapped.n_layers, wrapped.n_heads, wrapped.mixers) == (n_layers, 4, ())
+    close(wrapped(ids, lambda _, own: seen.append(own) or own.clone()), plain())
+    length = ids.shape[1]
+    for own in seen:
+        assert own.shape == (len(ids), 4, length, length + beside)
+        torch.testing.assert_close(own.sum(-1), torch.ones(len(ids), 4, length))
+    cut = wrapped(ids, lambda layer, own: own * (layer != n_layers - 1))
+    assert (cut - plain()).abs().max() > 1e-3 * plain().abs().max()
+    return seen
+
+
+@pytest.mark.parametrize("name", [marked(name) for name in MORE])
+def test_more_families(name):
+    torch.manual_seed(0)
+    model = getattr(hf, name)._from_config(MORE[name]).eval()
+    ids = torch.randint(3, 31, (3, 10))
+    with torch.no_grad():
+        seen_as_it_is(model, ids, 3, lambda: model(ids).logits)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "config", "why"),
+    [
+        ("FNetForMaskedLM", hf.FNetConfig(vocab_size=31, hidden_size=32), "no attention was seen"),
+        ("LongformerForMaskedLM", hf.LongformerConfig(**WIDE, attention_window=4), "einsum to"),
+        ("YosoForMaskedLM", hf.YosoConfig(**WIDE), r"another by torch.matmul to \[4, 10, 10\]"),
+        ("ConvBertForMaskedLM", hf.ConvBertConfig(**WIDE, head_ratio=2), "another by torch.matmul"),
+        ("MambaForCausalLM", hf.MambaConfig(vocab_size=31, hidden_size=32), "no attention"),
+    ],
+)
+def test_what_attends_in_another_way_is_refused(name, config, why):
+    torch.manual_seed(0)
+    config.num_hidden_layers = 2
+    model = getattr(hf, name)._from_config(config).eval()
+    with pytest.raises(HeadwayError, match=why):
+        tapped(model, torch.randint(3, 31, (3, 10)))
+
+
+# The options of a Decoder, and how many keys are no position.
+OPTIONS = {
+    "plain": ({}, 0),
+    "memory": ({"attn_num_mem_kv": 4}, 4),
+    "zero key": ({"attn_add_zero_kv": True}, 1),
+    "memory and zero key": ({"attn_num_mem_kv": 2, "attn_add_zero_kv": True}, 3),
+    "flash": ({"attn_flash": True}, 0),
+    "flash, memory": ({"attn_flash": True, "attn_num_mem_kv": 3}, 3),
+    "learned sink": ({"attn_head_learned_sink": True}, 1),
+    "memory tokens": ({}, 3),
+    "rotary": ({"rotary_pos_emb": True}, 0),
+    "alibi": ({"alibi_pos_bias": True}, 0),
+    "relative": ({"rel_pos_bias": True}, 0),
+    "one key head": ({"attn_one_kv_head": True}, 0),
+    "gated values": ({"attn_gate_values": True}, 0),
+    "heads that talk": ({"attn_pre_talking_heads": True}, 0),
+    "soft clamp": ({"attn_softclamp_logits": True}, 0),
+    "residual": ({"residual_attn": True}, 0),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.filterwarnings("ignore")
+def test_options_of_x_transformers(name):
+    library = pytest.importorskip("x_transformers")
+    options, beside = OPTIONS[name]
+    torch.manual_seed(0)
+    layers = library.Decoder(dim=32, depth=2, heads=4, attn_dim_head=16, **options)
+    tokens = beside if name == "memory tokens" else None
+    model = library.TransformerWrapper(
+        num_tokens=31, max_seq_len=64, num_memory_tokens=tokens, attn_layers=layers
+    ).eval()
+    ids = torch.randint(3, 31, (3, 10))
+    with torch.no_grad():
+        own = seen_as_it_is(model, ids, 2, lambda: model(ids), beside)[0][..., :10]
+        assert not own.triu(1).any()  # each position is where it says

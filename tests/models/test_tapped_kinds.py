@@ -3,6 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from nano import looked
 from torch import nn
 
 from commands import refusing
@@ -112,6 +113,14 @@ def token_that_is_read_out(net, x):
     return attended(with_token(net, x))[:, :1]
 
 
+def convolution_alone(net, x):
+    return x + net.conv(x.mT).mT
+
+
+def nothing_of_the_input(net, x):
+    return attended(x * 0)
+
+
 REFUSED = {
     block_local: "by torch.Tensor.matmul to [1, 2, 4, 4]",
     blocks_as_heads: "[4, 4, 4], are not [head, query, key] of its 8 positions",
@@ -123,6 +132,8 @@ REFUSED = {
     under_vmap: "attention inside torch.vmap cannot be tapped",
     token_that_relays: "by torch.Tensor.matmul to [1, 2, 9, 8]",
     token_that_is_read_out: "by torch.Tensor.matmul to [1, 2, 9, 8]",
+    convolution_alone: "another by torch.nn.functional.conv1d to [1, 16, 8]",
+    nothing_of_the_input: "nothing that Net gives depends on the example inputs",
 }
 
 
@@ -233,15 +244,6 @@ def test_routes_of_rows_mix_no_positions(route, seed):
         tapped(Net(with_attention), x)
 
 
-def test_without_attention_the_others_are_named():
-    class Convolution(Net):
-        def forward(self, x):
-            return x + self.conv(x.mT).mT
-
-    with pytest.raises(HeadwayError, match=r"no attention was seen: .* another by torch\.nn.*conv"):
-        tapped(Convolution(None), X)
-
-
 # Keys that are no position, and positions that are no query.
 def memory_first(net, x):
     return attended(x, torch.cat([net.memory.expand(len(x), -1, -1, -1), split(x)], 2))
@@ -280,10 +282,9 @@ def test_keys_that_are_no_position_come_last(forward, monkeypatch):
     (pattern,), keys = softmaxes, BESIDE[forward]
     others = [key for key in range(pattern.shape[-1]) if key not in keys]
     queries = keys if forward is token_in_front else range(LENGTH)
-    seen = []
     with torch.no_grad():
         wrapped = tapped(net, X)
-        found = wrapped(X, lambda _, own: seen.append(own) or own.clone())
+        found, seen = looked(wrapped, X)
         torch.testing.assert_close(found, net(X))
         torch.testing.assert_close(seen[0], pattern[:, :, list(queries)][..., keys + others])
 
@@ -297,9 +298,9 @@ def test_keys_that_are_no_position_come_last(forward, monkeypatch):
 
 
 def test_a_single_query_is_that_of_the_last_position():
-    net, seen = Net(last_query_alone), []
-    wrapped = tapped(net, X)
-    torch.testing.assert_close(wrapped(X, lambda _, own: seen.append(own) or own.clone()), net(X))
+    net = Net(last_query_alone)
+    found, seen = looked(tapped(net, X), X)
+    torch.testing.assert_close(found, net(X))
     assert seen[0].shape == (3, 2, LENGTH, LENGTH)
     torch.testing.assert_close(seen[0].sum(-1)[..., -1], torch.ones(3, 2))
     assert not seen[0][:, :, :-1].any()
@@ -312,8 +313,8 @@ def test_rows_that_see_nothing_are_zero():
         scores = (split(x) @ split(x).mT).masked_fill(hidden, -torch.inf)
         return joined(scores.softmax(-1).nan_to_num(0.0) @ split(x))
 
-    net, seen = Net(strict), []
-    found = tapped(net, X)(X, lambda _, own: seen.append(own) or own)
+    net = Net(strict)
+    found, seen = looked(tapped(net, X), X)
     torch.testing.assert_close(found, net(X))
     assert not seen[0][:, :, 0].any()
     torch.testing.assert_close(seen[0][:, :, 1:].sum(-1), torch.ones(3, 2, LENGTH - 1))
@@ -350,8 +351,3 @@ def test_a_tap_may_edit_in_place(kind):
     torch.testing.assert_close(wrapped(X, lambda _, own: own.zero_()), X)
     with torch.inference_mode():
         torch.testing.assert_close(wrapped(X, lambda _, own: own.zero_()), X)
-
-
-def test_inputs_that_nothing_depends_on_are_named():
-    with pytest.raises(HeadwayError, match="nothing that Net gives depends on the example inputs"):
-        tapped(Net(lambda net, x: attended(x * 0)), X)

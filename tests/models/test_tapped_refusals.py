@@ -3,13 +3,11 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from nano import LENGTH, WIDTH, Nano
+from nano import BIAS, LENGTH, WIDTH, Nano, X, looked
 from torch import nn
 
 from headway.errors import HeadwayError
 from headway.models import tapped
-
-X = torch.randn(3, LENGTH, WIDTH, generator=torch.Generator().manual_seed(0))
 
 
 def unchanged(layer, pattern):
@@ -27,21 +25,6 @@ def refusal(module, inputs=X):
     return str(at_once.value)
 
 
-def test_no_attention():
-    class Mixes(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.weight = nn.Parameter(torch.eye(WIDTH))
-
-        def forward(self, x):
-            return (x @ self.weight).softmax(-1)
-
-    assert refusal(Mixes()) == (
-        "no attention was seen: Mixes calls neither scaled_dot_product_attention nor a softmax "
-        "over keys"
-    )
-
-
 @pytest.mark.parametrize("kinds", [("sigmoid",), ("sdpa", "sigmoid"), ("sigmoid", "softmax")])
 @pytest.mark.parametrize("length", [6, 8])  # 8 is the width of a value, too
 def test_attention_by_another_function(kinds, length):
@@ -49,20 +32,6 @@ def test_attention_by_another_function(kinds, length):
     assert refusal(Nano(*kinds), x) == (
         f"in Nano one position reaches another by torch.Tensor.matmul to [1, 2, {length}, "
         f"{length}], which is no attention that the tap sees"
-    )
-
-
-@pytest.mark.parametrize("kinds", [("custom",), ("sdpa", "custom")])
-def test_an_operator_of_another_library(kinds):
-    assert refusal(Nano(*kinds)) == (
-        "attention is no softmax that can be seen: headway_tests.flash_attn.default is called"
-    )
-
-
-def test_heads_that_differ():
-    assert refusal(Nano("sdpa", "softmax", n_heads=(2, 3))) == (
-        "heads and keys beside the positions by layer of Nano = [(2, 0), (3, 0)] is not allowed:"
-        " it must be the same in every layer"
     )
 
 
@@ -81,15 +50,48 @@ class Around(nn.Module):
         return self.after(self, x) if self.after else x
 
 
-@pytest.mark.parametrize(
-    "before",
-    [lambda _, x: x + 0.1 * torch.randn_like(x), lambda self, x: x + 0.1 * self.calls],
-    ids=["noise", "state"],
+class Mixes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.eye(WIDTH))
+
+    def forward(self, x):
+        return (x @ self.weight).softmax(-1)
+
+
+NONE = (
+    "no attention was seen: Mixes calls neither scaled_dot_product_attention nor a softmax over"
+    " keys"
 )
-def test_two_calls_that_differ(before):
-    assert refusal(Around(before)) == (
-        "Around keeps state between calls or draws at random: two calls with the same inputs differ"
-    )
+OPERATOR = "attention is no softmax that can be seen: headway_tests.flash_attn.default is called"
+HEADS = (
+    "heads and keys beside the positions by layer of Nano = [(2, 0), (3, 0)] is not allowed:"
+    " it must be the same in every layer"
+)
+DIFFER = (
+    "Around keeps state between calls or draws at random: two calls with the same inputs differ"
+)
+OUTPUT = (
+    "the output of Around is a {}: it must be a floating-point tensor, a tuple that starts with"
+    " one, or an object with .logits"
+)
+REFUSED = {
+    "no attention": (Mixes(), NONE),
+    "operator": (Nano("custom"), OPERATOR),
+    "operator behind": (Nano("sdpa", "custom"), OPERATOR),
+    "heads": (Nano("sdpa", "softmax", n_heads=(2, 3)), HEADS),
+    "noise": (Around(lambda _, x: x + 0.1 * torch.randn_like(x)), DIFFER),
+    "state": (Around(lambda self, x: x + 0.1 * self.calls), DIFFER),
+    "whole numbers": (Around(after=lambda _, x: x.argmax(-1)), OUTPUT.format("Tensor")),
+    "dict": (Around(after=lambda _, x: {"logits": x}), OUTPUT.format("dict")),
+    "empty": (Around(after=lambda _, x: ()), OUTPUT.format("tuple")),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_module_that_cannot_be_tapped(name):
+    module, said = REFUSED[name]
+    assert refusal(module) == said
 
 
 @pytest.mark.parametrize("where", ["sdpa", "module", "encoder"])
@@ -104,22 +106,6 @@ def test_dropout(where):
     expected = "dropout is on (p = 0.1): call .eval() on the module that is tapped"
     assert refusal(module[where]) == expected
     assert tapped(module[where].eval(), X).n_layers == 1
-
-
-@pytest.mark.parametrize(
-    ("after", "kind"),
-    [
-        (lambda _, x: x.argmax(-1), "Tensor"),
-        (lambda _, x: {"logits": x}, "dict"),
-        (lambda _, x: (), "tuple"),
-    ],
-    ids=["whole numbers", "dict", "empty"],
-)
-def test_outputs_of_another_kind(after, kind):
-    assert refusal(Around(after=after)) == (
-        f"the output of Around is a {kind}: it must be a floating-point tensor, a tuple that "
-        "starts with one, or an object with .logits"
-    )
 
 
 def test_inputs_of_another_shape():
@@ -146,9 +132,6 @@ def test_a_model_that_changes_its_layers():
     del module.blocks[1]
     with pytest.raises(HeadwayError, match=r"by layer = \[\(2, 0\)\] is not .*\(2, 0\)\], as at"):
         wrapped(X, unchanged)
-
-
-BIAS = torch.randn(4, LENGTH, LENGTH, generator=torch.Generator().manual_seed(1))
 
 
 def split(x):
@@ -197,9 +180,8 @@ def test_other_ways_to_write_attention(weigh):
             values = F.pad(split(x), (0, 0, 0, pattern.shape[-1] - LENGTH))
             return (pattern @ values).transpose(1, 2)
 
-    wrapped, seen = tapped(Module(), X), []
-    expected = wrapped(X)
-    found = wrapped(X, lambda _, pattern: seen.append(pattern) or pattern.clone())
+    wrapped = tapped(Module(), X)
+    expected, (found, seen) = wrapped(X), looked(wrapped)
     torch.testing.assert_close(found, expected)
     torch.testing.assert_close(seen, [weigh(X)])
     assert (wrapped.n_layers, wrapped.n_heads) == (1, 4)
@@ -230,8 +212,8 @@ class Decoys(nn.Module):
 
 
 def test_other_softmaxes_are_left_alone():
-    module, seen = Decoys(), []
+    module = Decoys()
     wrapped = tapped(module, X)
-    wrapped(X, lambda _, pattern: seen.append(pattern) or pattern)
+    _, seen = looked(wrapped)
     assert (wrapped.n_layers, wrapped.n_heads) == (1, 1)
     torch.testing.assert_close(seen, [module.pattern[:, None]])

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -80,13 +80,6 @@ class Visit:
         while not self.page.evaluate(expression):
             assert time.monotonic() < end, f"{expression} is not true after {seconds:g} s"
             time.sleep(0.02)
-
-    def wait_for(self, read: Callable[[], object], expected: object, seconds: float = 20.0) -> None:
-        """Waits until what is read is what is expected."""
-        end = time.monotonic() + seconds
-        while (found := read()) != expected and time.monotonic() < end:
-            time.sleep(0.02)
-        assert found == expected
 
     def settle(self) -> None:
         """Waits until what was asked of the page is drawn."""

@@ -4,18 +4,18 @@ from dataclasses import replace
 import pytest
 from pages import Written, written
 from serving import serving
-from tiny_runs import tiny_config, trained
+from tiny_runs import taken_apart, tiny_config
 
 from headway.circuits import discover, emergence
 from headway.tasks import Conditional, Retrieval
-from headway.training import Run
+from headway.training import Run, train
 
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory) -> Run:
     """A run with circuit and timeline; nobody may write to its folder."""
     config = tiny_config(Retrieval(depth=1, n_chains=2))
-    return trained(tmp_path_factory.mktemp("finished") / "run", config)
+    return taken_apart(tmp_path_factory.mktemp("finished") / "run", config)
 
 
 @pytest.fixture
@@ -26,9 +26,10 @@ def run(finished, tmp_path) -> Run:
 
 @pytest.fixture
 def site(finished, tmp_path):
-    """Three runs, two of them in a sweep."""
-    for place in ("alone", "sweep/seed=1", "sweep/seed=2"):
+    """Three runs, two of them in a sweep, of which one has not begun."""
+    for place in ("alone", "sweep/seed=2"):
         shutil.copytree(finished.folder, tmp_path / "runs" / place)
+    Run.create(tmp_path / "runs" / "sweep" / "seed=10", finished.config)
     with serving(tmp_path / "runs") as site:
         yield site
 
@@ -37,7 +38,7 @@ def site(finished, tmp_path):
 def unfinished(tmp_path_factory) -> Run:
     """A run of which only the training is done."""
     config = tiny_config(Retrieval(depth=1, n_chains=2))
-    return trained(tmp_path_factory.mktemp("unfinished") / "run", config, taken_apart=False)
+    return train(config, tmp_path_factory.mktemp("unfinished") / "run")
 
 
 @pytest.fixture(scope="session", params=["conditional", "no mask", "several heads"])
@@ -48,7 +49,7 @@ def other(request, tmp_path_factory) -> Run:
         "no mask": tiny_config(Retrieval(depth=2, n_chains=2), causal=False),
         "several heads": tiny_config(Retrieval(depth=1, n_chains=3), n_heads=2),
     }[request.param]
-    return trained(tmp_path_factory.mktemp("other") / "run", config)
+    return taken_apart(tmp_path_factory.mktemp("other") / "run", config)
 
 
 @pytest.fixture(scope="session")
@@ -66,4 +67,4 @@ def two_hops(tmp_path_factory) -> Written:
     folder = tmp_path_factory.mktemp("two-hops")
     config = tiny_config(Retrieval(depth=2, n_chains=3))
     training = replace(config.training, steps=12, eval_every=4, checkpoint_every=3)
-    return written(trained(folder / "run", replace(config, training=training)), folder)
+    return written(taken_apart(folder / "run", replace(config, training=training)), folder)

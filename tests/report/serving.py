@@ -69,8 +69,7 @@ class Site:
 
     def links(self) -> list[str]:
         """Of the list to the pages of runs."""
-        groups = self.data()["groups"]
-        return [run["link"] for group in groups for run in group["runs"]]
+        return [link for group in self.data()["groups"] for link in group["table"]["links"]]
 
     def data(self, path: str = "/") -> dict[str, Any]:
         """What is shown at a path."""
@@ -80,9 +79,8 @@ class Site:
 
     def row(self, name: str) -> dict[str, Any]:
         """A run in the list."""
-        data = self.data()
-        runs = [run for group in data["groups"] for run in group["runs"]]
-        rows = [dict(zip(data["head"], run["cells"], strict=True)) | run for run in runs]
+        tables = [group["table"] for group in self.data()["groups"]]
+        rows = [dict(zip(one["head"], row, strict=True)) for one in tables for row in one["rows"]]
         (found,) = [row for row in rows if row["run"] == name]
         return found
 

@@ -9,9 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 from browser import faults
-from every_task import TASKS, taken_apart
 from pages import page_data, unpacked, written
-from tiny_runs import ANY_LOSS, tiny_config
+from tiny_runs import ANY_LOSS, TASKS, taken_apart, tiny_config
 
 from headway.circuits import Circuit, Paths, Uniform, discover
 from headway.tasks import Retrieval
@@ -81,10 +80,9 @@ def test_what_is_shown_is_of_the_moment(visit, learnt):
         shown = seen.go_to(index)
         assert shown["step"] == f"step {step:,}"
         assert shown["answers"] == answers(data, index)
-        before = [i for i, at in enumerate(data["losses"]["steps"]) if at <= step]
+        before = [loss for at, loss in data["losses"][1]["points"] if at <= step]
         losses = [(text.split()[0], float(text.split()[1])) for text in shown["losses"]]
-        hop = data["losses"]["hops"]["x_1"]
-        assert losses == [("x₁", pytest.approx(hop[i], rel=0.01)) for i in before[-1:]]
+        assert losses == [("x₁", pytest.approx(loss, rel=0.01)) for loss in before[-1:]]
         row = along[index * len(edges) : (index + 1) * len(edges)]
         for key, opacity in shown["arrows"]:
             shares = [share / 100 for share, edge in zip(row, edges, strict=True) if edge == key]
@@ -113,11 +111,12 @@ def test_a_cut_changes_the_answers_to_those_without_the_path(visit, learnt):
 
 def test_a_cut_is_told_with_the_numbers_of_the_moment(visit, learnt):
     seen, data = visit(learnt, address=f"#cut={FIRST}"), data_of(learnt)
-    (path,) = [path for path in data["circuit"]["paths"] if path["key"] == FIRST]
+    (along,) = [curve for curve in data["along"] if curve["key"] == FIRST]
+    (without,) = [curve for curve in data["without"] if curve["key"] == FIRST]
     for index in (1, len(data["steps"]) - 1):
         seen.go_to(index)
         found = re.findall(r"(?:attention|loss|it) (\d[\d.]*\d)", seen.words(".says"))
-        values = path["attention"][index], data["model"][index], path["without"][index]
+        values = [one["points"][index][1] for one in (along, data["without"][-1], without)]
         assert list(map(float, found)) == pytest.approx(values, rel=0.01)
 
 
@@ -234,16 +233,17 @@ def test_two_steps_are_compared(visit, learnt):
     seen.page.get_by_label("step to compare with").select_option("1")
     rows = seen.page.locator("details", has_text="Compare two steps").locator("tbody tr")
     shown = {
-        cells[0].text_content(): [cell.get_attribute("title") for cell in cells[1:]]
+        cells[0].inner_text(): [cell.get_attribute("title") for cell in cells[1:]]
         for cells in (row.locator("td").all() for row in rows.all())
     }
-    steps, losses = data["steps"], data["losses"]
-    for path in data["circuit"]["paths"]:
-        values = [path[kind][i] for kind in ("attention", "without") for i in (1, -1)]
-        assert [float(one) for one in shown[path["label"]]] == values
-    assert [float(one) for one in shown["nothing cut"][2:]] == [data["model"][i] for i in (1, -1)]
-    before = [max(at for at in losses["steps"] if at <= steps[i]) for i in (1, -1)]
-    hop = [losses["hops"]["x_1"][losses["steps"].index(at)] for at in before]
+    for *curves, name in [
+        *((*both, both[0]["name"]) for both in zip(data["along"], data["without"], strict=False)),
+        (data["without"][-1], "nothing cut"),
+    ]:
+        values = [str(curve["points"][i][1]) for curve in curves for i in (1, -1)]
+        assert [value for value in shown[name] if value is not None] == values
+    steps, losses = data["steps"], data["losses"][1]["points"]
+    hop = [max(point for point in losses if point[0] <= steps[i])[1] for i in (1, -1)]
     assert [float(one) for one in shown["x₁"][2:]] == hop
 
 
@@ -294,7 +294,8 @@ def any_page(request, tmp_path_factory, learnt):
     if request.param == "learnt":
         return learnt
     folder = tmp_path_factory.mktemp(request.param)
-    return written(taken_apart(TASKS[request.param](), folder / request.param), folder)
+    config = tiny_config(TASKS[request.param](), causal=False)
+    return written(taken_apart(folder / request.param, config), folder)
 
 
 def test_anyone_can_read_and_use_it(visit, any_page):

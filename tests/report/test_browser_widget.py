@@ -4,6 +4,7 @@ import json
 
 import pytest
 from pages import page_data
+from playwright.sync_api import expect
 
 from headway.report.page import app
 
@@ -53,12 +54,12 @@ def test_step_and_path_are_the_same_on_both_sides(notebook):
     assert step.text_content() == "step 0"  # as Python had it, not at the end
     assert not seen.page.evaluate("model.saved")
     seen.page.evaluate(f"model.set('step', {steps[3]})")
-    seen.wait_for(step.text_content, f"step {steps[3]:,}")
+    expect(step).to_have_text(f"step {steps[3]:,}")
     seen.page.get_by_label("path to cut").select_option(keys[0])
     seen.wait_until(f"model.state.path === {json.dumps(keys[0])} && model.state.cut")
     assert seen.page.evaluate("model.saved.at(-1).step") == steps[3]
     seen.page.evaluate("model.set('path', null); model.set('cut', false)")
-    seen.wait_for(seen.page.locator(".arrow.cut").count, 0)
+    expect(seen.page.locator(".arrow.cut")).to_have_count(0)
     count = seen.page.evaluate("model.saved.length")
     seen.settle()
     assert seen.page.evaluate("model.saved.length") == count  # what was told is not told back

@@ -6,7 +6,6 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from pages import page_data
 from tiny_runs import ANY_LOSS, tiny_config
 
 from commands import refused
@@ -185,11 +184,3 @@ def test_another_circuit_has_other_dependences(mine):
     discover(mine, threshold=ANY_LOSS, sequences=8)
     assert saved_discovery(mine).circuit.paths != found.circuit.paths
     assert mine.load(Dependence) is None
-
-
-def test_the_page_shows_it_if_it_was_asked(mine, run):
-    def texts(one):
-        return [section["text"] for section in page_data(write_report(one).read_text())["details"]]
-
-    assert str(mine.load(Dependence)) in texts(mine)
-    assert not any("clamped" in text for text in texts(run))

@@ -5,15 +5,17 @@ from pathlib import Path
 
 import pytest
 import torch
-from every_task import TASKS, taken_apart
 from pages import page_data, report, unpacked
 from serving import serving
+from tiny_runs import TASKS, taken_apart, tiny_config
 from torch import nn
 
-from headway.circuits import saved_timeline
+from headway.circuits import saved_discovery, saved_timeline
 from headway.report import Findings
-from headway.report.circuit import path_key, short
-from headway.report.runs import write_comparison, write_sweep
+from headway.report.circuit import path_key
+from headway.report.curves import short
+from headway.report.labels import typeset
+from headway.report.runs import write_runs
 from headway.tasks import Edges, Hops
 from headway.training import Recorder, Run
 
@@ -26,7 +28,7 @@ def folder(tmp_path_factory) -> Path:
     """A run of every task."""
     folder = tmp_path_factory.mktemp("every")
     for name, task in TASKS.items():
-        taken_apart(task(), folder / name)
+        taken_apart(folder / name, tiny_config(task(), causal=False))
     return folder
 
 
@@ -45,7 +47,8 @@ def test_every_task_has_a_page_with_a_curve_and_cells_of_every_path(one):
     assert data["task"]["loss"] == LOSSES[name not in VECTORS]
     assert data["task"]["references"] == task.references()
     assert [hop["name"] for hop in data["task"]["hops"]] == list(task.hops)
-    assert data["losses"]["steps"]
+    assert [curve["name"] for curve in data["losses"]] == ["training", *map(typeset, task.hops)]
+    assert data["losses"][1]["points"]
     batch = Findings.of(one).sequences.part(slice(1))
     assert data["steps"] == one.checkpoint_steps()
     if task.length == 1:
@@ -57,17 +60,14 @@ def test_every_task_has_a_page_with_a_curve_and_cells_of_every_path(one):
     if one.folder.name not in VECTORS:
         right = [first["names"][question["answer"]] for question in first["questions"]]
         assert right == [task.token_name(token) for token in batch.targets[0][asked].tolist()]
-    assert circuit["joined"] == bool(task.roles)
-    for entry, history in zip(circuit["paths"], timeline.paths, strict=True):
+    curves = zip(circuit["paths"], data["along"], timeline.paths, strict=True)
+    for entry, curve, history in curves:
         relation = history.path.relation
         assert entry["key"] == path_key(history.path)
         assert set(map(tuple, entry["cells"][0])) == led(task.relations(batch)[relation])
-        ends = (None, None)
-        if task.roles:
-            roles = [place["role"] for place in circuit["places"]]
-            ends = tuple(roles.index(end) for end in relation.ends)
-        assert (entry["query"], entry["attended"]) == ends
-        assert entry["attention"] == list(map(short, history.attention))
+        assert curve["points"] == [
+            [at, short(x)] for at, x in zip(timeline.steps, history.attention, strict=True)
+        ]
 
 
 def led(edges: Edges) -> set[tuple[int, int]]:
@@ -78,9 +78,14 @@ def led(edges: Edges) -> set[tuple[int, int]]:
 
 def test_runs_of_all_tasks_are_compared_listed_and_gathered(folder, tmp_path):
     runs = [Run.open(folder / name) for name in TASKS]
-    data = page_data(write_comparison(runs, tmp_path / "all.html").read_text())
-    assert sum(member["circuit"] is not None for member in data["members"]) == len(TASKS) - 1
-    data = page_data(write_sweep(folder, tmp_path / "sweep.html").read_text())
+    data = page_data(write_runs(runs, tmp_path / "all.html").read_text())
+    for run, circuit in data["circuits"].items():
+        paths = saved_discovery(Run.open(folder / run)).circuit.paths
+        roles = [place["role"] for place in circuit["places"]]
+        ends = [[roles.index(end) for end in path.relation.ends] for path in paths if roles]
+        assert [path["cells"] for path in circuit["paths"]] == [[[one]] for one in ends] or not ends
+    assert len(data["circuits"]) == len(TASKS) - 1
+    data = page_data(write_runs(folder, tmp_path / "sweep.html").read_text())
     assert f"{len(TASKS)} of {len(TASKS)} runs done" in data["summary"][0]
     with serving(folder) as site:
         for run in runs:
@@ -134,5 +139,5 @@ def test_a_recorded_run_has_a_page(tmp_path, can_build):
     assert bool(data["attention"]) == bool(data["sequences"]) == can_build
     with serving(tmp_path) as site:
         assert site.row("run")["step"] == 2
-    data = page_data(write_sweep(tmp_path, tmp_path / "s.html").read_text())
+    data = page_data(write_runs(tmp_path, tmp_path / "s.html").read_text())
     assert "1 of 1 run done" in data["summary"][0]

@@ -6,9 +6,9 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
-from every_task import taken_apart
 from pages import Page, page_data, report
 from serving import serving
+from tiny_runs import taken_apart, tiny_config
 
 from commands import refused
 from fuzz.markup import MARKUP, browsed, markup
@@ -21,7 +21,7 @@ from headway.report import Findings
 from headway.report.cells import cell
 from headway.report.circuit import path_key
 from headway.report.figures.saving import save_figures
-from headway.report.runs import write_comparison, write_sweep
+from headway.report.runs import write_runs
 from headway.tasks import Batch, Task, previous_token
 from headway.tasks.registry import KINDS
 from headway.training import Run
@@ -69,14 +69,14 @@ class Hostile(Task, registered=False):
 @pytest.mark.parametrize("named", [True, False])
 def test_hostile_names_are_escaped(named, tmp_path, monkeypatch):
     monkeypatch.setitem(KINDS, "hostile", Hostile)
-    run = taken_apart(Hostile(named=named), tmp_path / "run")
+    run = taken_apart(tmp_path / "run", tiny_config(Hostile(named=named), causal=False))
     other = Run.open(shutil.copytree(run.folder, tmp_path / "<i>other"))
     for figure in save_figures(run).values():
         ElementTree.fromstring(figure.read_bytes())
-    comparison = write_comparison([run, other], tmp_path / "c.html").read_text()
+    comparison = write_runs([run, other], tmp_path / "c.html").read_text()
     with serving(tmp_path) as site:
         pages = [report(run), comparison, site.page(), site.page("/run/run/")]
-    pages.append(write_sweep(tmp_path, tmp_path / "s.html").read_text())
+    pages.append(write_runs(tmp_path, tmp_path / "s.html").read_text())
     pages += [cell(run), cell(saved_discovery(run)), cell(saved_timeline(run))]
     pages.append(cell(saved_discovery(run).circuit))
     for text in pages:

@@ -28,17 +28,14 @@ from headway.circuits.mechanism import KnockOut
 from headway.errors import HeadwayError
 from headway.models import attention_patterns
 from headway.report import Findings, render, write_report
-from headway.report.circuit import path_key, short
+from headway.report.circuit import path_key
+from headway.report.curves import points, short
 from headway.report.examples import hundredths
 from headway.report.heads import QK, SEQUENCES, parted
 from headway.report.labels import typeset
 from headway.report.run import run_page, verdicts_of
 from headway.report.schema import to_json
 from headway.training import Run, held_out
-
-
-def copy(run, tmp_path):
-    return Run.open(shutil.copytree(run.folder, tmp_path / "run"))
 
 
 @pytest.mark.parametrize("live", ["", "a version"])
@@ -70,17 +67,18 @@ def test_the_numbers_are_those_of_the_folder(run):
         *(step for step in timeline["hops"].values() if step is not None),
     } <= numbers(data)
     lines = run.metrics()
-    assert data["losses"]["steps"] == [line["step"] for line in lines]
-    assert data["losses"]["hops"]["x_1"] == [short(line["partial"]["x_1"]) for line in lines]
+    losses = [[line["step"], short(line["partial"]["x_1"])] for line in lines]
+    assert data["losses"][1]["points"] == losses
     assert data["steps"] == run.checkpoint_steps()
-    paths = data["circuit"]["paths"]
-    assert [path["key"] for path in paths] == [
-        path_key(AttentionPath.parse(dated["path"])) for dated in timeline["paths"]
-    ]
-    for path, dated in zip(paths, timeline["paths"], strict=True):
-        assert path["attention"] == list(map(short, dated["attention"]))
-        assert path["without"] == list(map(short, dated["loss_without"]))
-    assert data["model"] == list(map(short, timeline["loss"]))
+    names = [path_key(AttentionPath.parse(dated["path"])) for dated in timeline["paths"]]
+    assert [path["key"] for path in data["circuit"]["paths"]] == names
+    *without, model = data["without"]
+    for curves, measured in ((data["along"], "attention"), (without, "loss_without")):
+        assert [curve["key"] for curve in curves] == names
+        for curve, dated in zip(curves, timeline["paths"], strict=True):
+            assert [value for _, value in curve["points"]] == list(map(short, dated[measured]))
+    measured = zip(timeline["steps"], map(short, timeline["loss"]), strict=True)
+    assert model["points"] == list(map(list, measured))
 
 
 def test_attention_and_answers_are_those_of_the_checkpoints(run):
@@ -170,7 +168,8 @@ def test_the_ablation_is_named_where_there_are_losses(run, rows):
 
 
 def test_what_is_missing_names_its_command(unfinished, tmp_path):
-    data = page_data(report(copy(unfinished, tmp_path)))
+    run = Run.open(shutil.copytree(unfinished.folder, tmp_path / "run"))
+    data = page_data(report(run))
     assert data["circuit"] is None
     assert "headway circuit " in data["missing"]["circuit"]
     assert "emergence" not in data["missing"]
@@ -185,7 +184,7 @@ def test_without_dates_the_command_that_dates_is_named(run):
     assert data["missing"] == {
         "emergence": f"The circuit's paths are not dated yet: headway emergence {run.folder}"
     }
-    assert data["circuit"]["paths"][0]["attention"] == data["model"] == []
+    assert data["along"] == data["without"] == []
 
 
 def test_every_verdict_is_shown_with_its_reason_and_what_is_next(finished):
@@ -197,16 +196,12 @@ def test_every_verdict_is_shown_with_its_reason_and_what_is_next(finished):
         assert data.because == typeset(verdict.because)
 
 
-def ended_with(run, loss):
-    told = {"step": 99, "val_loss": loss, "partial": {"x_1": loss}}
+def test_the_headline_says_what_came_out(run):
+    assert "did not solve the task" in page_data(report(run))["summary"][0]
+    told = {"step": 99, "val_loss": 0.01, "partial": {"x_1": 0.01}}
     line, outcome = {**run.metrics()[-1], **told}, {**run.outcome(), **told}
     run.append_metrics(line)
     run.write("outcome.json", outcome)
-
-
-def test_the_headline_says_what_came_out(run):
-    assert "did not solve the task" in page_data(report(run))["summary"][0]
-    ended_with(run, 0.01)
     data = page_data(report(run))
     assert "necessary: no; with" in " ".join(data["summary"])  # trained by nothing
     assert [v["name"] for v in data["verdicts"]][:2] == ["faithful", "the model's own"]
@@ -214,7 +209,7 @@ def test_the_headline_says_what_came_out(run):
     circuit = run.read("circuit.json")
     circuit["threshold"] = max(1.01 * circuit["loss"]["replaced"], 0.001)
     for n in circuit["evidence"]["necessity"]:
-        n["loss"] = 20.0
+        n["loss"], n["free"] = 0.0, 20.0
     circuit["evidence"] |= {"droppable": [], "trials": [], "infeasible": []}
     circuit["evidence"]["likeness"]["layerwise"], circuit["looks"] = [1.0], []
     run.write("circuit.json", circuit)
@@ -224,6 +219,9 @@ def test_the_headline_says_what_came_out(run):
     assert "2 useful heads in 2 layers" in " ".join(data["summary"])
     assert all(verdict["holds"] is not False for verdict in data["verdicts"])
     assert all(row[3] == 20 for row in data["evidence"]["rows"])
+    n["loss"], n["free"] = n["free"], n["loss"]  # others do what the path does
+    run.write("circuit.json", circuit)
+    assert page_data(report(run))["summary"][0].endswith(" attention paths.")
 
 
 def test_with_many_heads_the_maps_are_of_the_useful_ones(run, monkeypatch):
@@ -239,7 +237,7 @@ def test_with_many_heads_the_maps_are_of_the_useful_ones(run, monkeypatch):
     timeline["paths"] = [p for p in timeline["paths"] if not p["path"].startswith("L0.")]
     run.write("emergence.json", timeline)
     data = page_data(report(run))
-    assert [head["layer"] for head in data["attention"]["heads"]] == [1]
+    assert data["attention"]["heads"] == [[1, 0]]
     assert data["heads"]["rows"][0][:2] == ["L0.H0", "uniform"]
 
 
@@ -254,8 +252,10 @@ def test_a_certificate_of_another_circuit_is_refused(run):
 
 def test_numbers_that_are_not_finite_are_null(finished):
     page = run_page(Findings.of(finished))
-    text = to_json(replace(page, model=[math.nan, -math.inf, 1.0], title="</script><b>"))
-    assert json.loads(text)["model"] == [None, None, 1.0]
+    odd = replace(page.losses[0], points=[(1, math.nan), (2, -math.inf), (3, 1.0)])
+    text = to_json(replace(page, losses=[odd], title="</script><b>"))
+    assert json.loads(text)["losses"][0]["points"] == [[1, None], [2, None], [3, 1.0]]
+    assert points(odd.points) == [(3, 1.0)]
     assert "<" not in text
 
 

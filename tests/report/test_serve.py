@@ -8,47 +8,31 @@ import subprocess
 import sys
 
 import pytest
-from serving import add_line, serving, tree
-from tiny_runs import tiny_config
+from pages import numbers, said
+from serving import SIDE_BY_SIDE, add_line, serving, tree
 
+from headway.circuits import discover
 from headway.errors import HeadwayError
+from headway.report.curves import short
 from headway.report.server import Server
-from headway.tasks import Retrieval
 from headway.training import Run
-
-CONFIG = tiny_config(Retrieval(depth=1, n_chains=2))
-
-
-@pytest.fixture
-def folder(finished, tmp_path):
-    """Two runs that ended, one of them in a sweep with one that has not begun."""
-    shutil.copytree(finished.folder, tmp_path / "runs" / "ended")
-    shutil.copytree(finished.folder, tmp_path / "runs" / "sweep" / "seed=2")
-    Run.create(tmp_path / "runs" / "sweep" / "seed=10", CONFIG)
-    return tmp_path / "runs"
-
-
-@pytest.fixture
-def site(folder):
-    with serving(folder) as site:
-        yield site
 
 
 def test_the_list_shows_what_is_known_of_every_run(site, finished):
-    assert site.links() == ["/run/ended/", "/run/sweep/seed%3D2/", "/run/sweep/seed%3D10/"]
-    data, told, waiting = site.data(), site.row("ended"), site.row("seed=10")
+    assert site.links() == ["/run/alone/", "/run/sweep/seed%3D2/", "/run/sweep/seed%3D10/"]
+    data, told, waiting = site.data(), site.row("alone"), site.row("seed=10")
     last = finished.metrics()[-1]
     assert (told["task"], told["status"]) == ("retrieval D=1", "done")
     assert told["model"] == f"2 layers × 1 head · seed {finished.config.seed}"
     assert (told["step"], told["validation loss"]) == (6, last["val_loss"])
     assert told["circuit"] == "2 useful heads in 2 layers, flow minimum 2"
-    assert told["curve"] == [[line["step"], line["val_loss"]] for line in finished.metrics()]
     assert re.fullmatch(r"20\d\d-\d\d-\d\d [\d:]{8}", told["changed"])
     assert (waiting["status"], waiting["step"]) == ("stopped", "0 of 6")
-    assert [(group["name"], group["link"]) for group in data["groups"]] == [
-        ("", ""),
-        ("sweep", "/sweep/sweep/"),
-    ]
+    alone, sweep = data["groups"]
+    losses = [[line["step"], short(line["val_loss"])] for line in finished.metrics()]
+    assert alone["curves"] == [losses]
+    assert (alone["table"]["title"], alone["link"]) == ("", "")
+    assert (sweep["table"]["title"], sweep["link"]) == ("sweep", "/sweep/sweep/")
     assert data["summary"][0] == "3 runs · 2 done · 1 stopped"
 
 
@@ -62,15 +46,23 @@ def test_a_run_that_is_written_to_is_shown_as_running(site):
 
 
 def test_why_a_run_failed_or_cannot_be_read_is_in_the_list(site):
-    Run.open(site.folder / "sweep" / "seed=10").fail("the loss is nan at step 3")
-    (site.folder / "ended" / "config.json").write_text("{")
+    Run.open(site.folder / "sweep" / "seed=10").end("the loss is nan at step 3")
+    (site.folder / "alone" / "config.json").write_text("{")
     (site.folder / "figures").mkdir()
     (site.folder / "lost" / "checkpoints").mkdir(parents=True)
     assert "the loss is nan at step 3" in site.row("seed=10")["status"]
-    assert "config.json is not valid JSON" in site.row("ended")["status"]
+    assert "config.json is not valid JSON" in site.row("alone")["status"]
     lost = site.row("lost")["status"]
     assert "lost: not a run folder, or a half-written one: no config.json" in lost
     assert len(site.links()) == 4
+
+
+def test_why_a_search_is_refused_is_on_page_comparison_and_list(site, unfinished):
+    shutil.copytree(unfinished.folder, site.folder / "not")
+    with pytest.raises(HeadwayError, match=r"the model's own loss is"):
+        discover(site.folder / "not")
+    for address in ("/", "/run/not/", "/compare/alone/not/"):
+        assert "The search was refused: there is no circuit to find" in said(site.page(address))
 
 
 def test_an_empty_folder_says_how_to_train_a_first_run(tmp_path):
@@ -84,43 +76,44 @@ def test_a_folder_that_goes_away_is_told_and_may_come_back(site):
     site.folder.rename(aside)
     assert "there is no such folder" in site.data()["why"]
     assert site.version() != before
-    assert site.ask("/run/ended/").status == 404
+    assert site.ask("/run/alone/").status == 404
     aside.rename(site.folder)
     assert site.version() == before
 
 
-def test_the_page_of_a_run_is_its_report_and_keeps_itself_up_to_date(site, finished):
-    for path in ("/run/ended/", "/run/sweep/seed%3D2/"):
-        data = site.data(path)
-        assert data["losses"]["steps"] == [line["step"] for line in finished.metrics()]
-        assert data["live"] == site.version(path)
-    assert "seed=2</title>" in site.page(path)
-    moved = site.ask("/run/sweep/seed%3D2")
-    assert (moved.status, moved.headers["Location"]) == (301, "/run/sweep/seed%3D2/")
-
-
-def test_a_new_evaluation_changes_versions_and_pages(site):
-    run = Run.open(site.folder / "ended")
-    before = [site.version(path) for path in ("/", "/run/ended/", "/run/sweep/seed%3D2/")]
-    add_line(run, 0.125)
-    after = [site.version(path) for path in ("/", "/run/ended/", "/run/sweep/seed%3D2/")]
-    assert [a == b for a, b in zip(before, after, strict=True)] == [False, False, True]
-    assert site.row("ended")["validation loss"] == 0.125
-    assert site.data("/run/ended/")["losses"]["hops"]["x_1"][-1] == 0.125
-    for path in ("/", "/run/ended/"):
-        assert site.data(path)["live"] == site.version(path)
+@pytest.mark.parametrize(
+    ("address", "links"),
+    [
+        ("/", []),
+        ("/run/sweep/seed%3D2/", []),
+        ("/sweep/sweep/", ["/run/sweep/seed%3D2/", "/run/sweep/seed%3D10/"]),
+        (SIDE_BY_SIDE, ["/run/alone/", "/run/sweep/seed%3D2/"]),
+    ],
+)
+def test_every_page_follows_its_runs_and_no_others(site, address, links):
+    data, before, other = site.data(address), site.version(address), site.version("/run/alone/")
+    assert data["live"] == before
+    assert data.get("table", {}).get("links", []) == links
+    add_line(Run.open(site.folder / "sweep" / "seed=2"), 0.125)
+    assert site.version(address) != before
+    assert site.version("/run/alone/") == other
+    assert 0.125 in numbers(data := site.data(address))
+    assert data["live"] == site.version(address)
+    bare = address.rstrip("/") or "/run/alone"
+    moved = site.ask(bare)
+    assert (moved.status, moved.headers["Location"]) == (301, f"{bare}/")
 
 
 @pytest.mark.parametrize(
     "name", ["outcome.json", "circuit.json", "emergence.json", "environment.json", "config.json"]
 )
 def test_every_file_that_is_shown_is_part_of_the_version(site, name):
-    versions = [site.version("/run/ended/")]
-    data = (site.folder / "ended" / name).read_bytes()
-    (site.folder / "ended" / name).unlink()
-    versions += [] if name == "config.json" else [site.version("/run/ended/")]
-    (site.folder / "ended" / name).write_bytes(data)
-    versions.append(site.version("/run/ended/"))
+    versions = [site.version("/run/alone/")]
+    data = (site.folder / "alone" / name).read_bytes()
+    (site.folder / "alone" / name).unlink()
+    versions += [] if name == "config.json" else [site.version("/run/alone/")]
+    (site.folder / "alone" / name).write_bytes(data)
+    versions.append(site.version("/run/alone/"))
     assert len(set(versions)) == len(versions)
 
 
@@ -140,22 +133,46 @@ def test_every_file_that_is_shown_is_part_of_the_version(site, name):
     ],
 )
 def test_a_spoilt_run_is_a_page_that_says_why(site, name, content, reason):
-    path = site.folder / "ended" / name
+    path = site.folder / "alone" / name
     whole = path.read_bytes()
     path.write_text(content)
-    data = site.data("/run/ended/")
+    data = site.data("/run/alone/")
     assert reason in data["why"]
     assert "Traceback" not in data["why"]
-    assert (data["back"], data["live"]) == ("/", site.version("/run/ended/"))
+    assert (data["back"], data["live"]) == ("/", site.version("/run/alone/"))
     site.page()
     path.write_bytes(whole)
     os.utime(path)
     (path.parent / "now.json").touch()
-    assert site.data("/run/ended/")["kind"] == "run"
+    assert site.data("/run/alone/")["kind"] == "run"
+
+
+@pytest.mark.parametrize(
+    ("address", "what"),
+    [
+        ("/sweep/", "sweep"),
+        ("/sweep/alone/", "sweep"),
+        ("/sweep/sweep/seed%3D2/", "sweep"),
+        ("/sweep/%2E%2E/", "sweep"),
+        ("/compare/alone/", "comparison"),
+        ("/compare/alone/alone/", "comparison"),
+        ("/compare/alone/nowhere/", "comparison"),
+        ("/compare/alone/..%2Fruns%2Falone/", "comparison"),
+    ],
+)
+def test_what_is_no_run_of_the_folder_is_not_shown(site, address, what):
+    answer = site.ask(address)
+    assert (answer.status, answer.text) == (404, f"there is no such {what}\n")
+
+
+def test_a_run_that_cannot_be_read_is_named_on_both_pages(site):
+    (site.folder / "sweep" / "seed=2" / "config.json").write_text("{")
+    for address in ("/sweep/sweep/", SIDE_BY_SIDE):
+        assert "config.json is not valid JSON" in said(site.page(address))
 
 
 def test_nothing_in_the_folder_is_changed(site):
-    with Run.open(site.folder / "ended").writing():
+    with Run.open(site.folder / "alone").writing():
         pass
     (site.folder / "lost" / "checkpoints").mkdir(parents=True)
     before = tree(site.folder)

@@ -1,4 +1,4 @@
-"""What the server refuses, and what cannot harm it."""
+"""What the server refuses, what cannot harm it, and that every request gets one answer."""
 
 import concurrent.futures
 import os
@@ -13,6 +13,7 @@ from serving import add_line, serving
 from tiny_runs import tiny_config
 
 from headway.report import server as server_module
+from headway.report import watch
 from headway.tasks import Retrieval
 from headway.training import Run
 
@@ -76,7 +77,7 @@ def test_a_run_may_be_called_version(still):
     assert "one" not in still.ask("/run/sweep/version").headers.get("Location", "")
     assert still.ask("/run/sweep/version").headers["Location"] == "/run/sweep/version/"
     assert still.data("/run/sweep/version/")["name"] == "version"
-    assert page_data(still.page("/run/plain/?x=/../../#y"))["losses"]["hops"]["x_1"] == [0.5]
+    assert page_data(still.page("/run/plain/?x=/../../#y"))["losses"][1]["points"] == [[100, 0.5]]
 
 
 @pytest.mark.parametrize(
@@ -192,7 +193,7 @@ def test_odd_names_are_only_names(tmp_path, name):
         assert len(links) == 2
         for link in links:
             page, data = site.page(link), site.data(link)
-            assert data["losses"]["hops"]["x_1"] == [0.2468]
+            assert data["losses"][1]["points"] == [[100, 0.2468]]
             assert data["live"] == site.version(link)
             assert site.ask(link.rstrip("/")).headers["Location"] == link
         spoilt = tmp_path / "runs" / name / "config.json"
@@ -269,3 +270,76 @@ def test_who_sends_nothing_is_hung_up_on(site, monkeypatch):
         line.sendall(b"GET / HTTP/1.0\r\n")
         assert line.recv(1) == b""
     assert site.page()
+
+
+def get(address, *headers, version=b"HTTP/1.1"):
+    return b"\r\n".join(
+        [b"GET " + address + b" " + version, b"Host: localhost", *headers, b"", b""]
+    )
+
+
+ANSWERED = {
+    "address: whole": (get(b"http://localhost:1/run/plain/?x#y"), 404),
+    "address: an authority": (get(b"localhost:80"), 404),
+    "address: an asterisk": (get(b"*"), 404),
+    "address: backslashes": (get(b"\\run\\plain"), 404),
+    "address: half an escape": (get(b"/run/plain%/"), 404),
+    "address: an escape of an escape": (get(b"/run/%2570lain/"), 404),
+    "address: an escaped letter": (get(b"/run/%70lain/"), 200),
+    "address: bytes that are no text": (get(b"/run/%ff%fe%00/"), 404),
+    "method: unknown": (b"BREW / HTTP/1.1\r\n" + b"Host: localhost\r\n\r\n", 501),
+    "version: 2": (get(b"/", version=b"HTTP/2.0"), 505),
+    "line: without an end": (b"x" * 70_000, 414),
+    "length: zero": (get(b"/", b"Content-Length: 0"), 200),
+    "header: a host after a bare return": (get(b"/", b"X: a\rHost: evil.example"), 403),
+    "header: two hosts": (get(b"/", b"Host: localhost"), 403),
+    "header: very many": (get(b"/", *[b"X: y"] * 50_000), 431),
+    "header: what is expected": (get(b"/", b"Expect: 100-continue"), 200),
+    "body: another request": (get(b"/version") + get(b"/run/plain/"), 200),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERED)
+def test_every_request_has_one_answer_of_the_right_status(still, name, capfd):
+    request, status = ANSWERED[name]
+    answer = still.sent(request)
+    assert re.match(rb"HTTP/1\.0 %d [A-Z]" % status, answer), answer[:80]
+    assert answer.count(b"HTTP/1.0 ") == 1
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert int(re.search(rb"Content-Length: (\d+)", head)[1]) == len(body) > 0
+    assert b"Content-Security-Policy: " in head
+    assert still.ask("/version").status == 200
+    assert capfd.readouterr().err == ""
+
+
+def test_what_goes_wrong_anywhere_is_an_answer(still, monkeypatch, capfd):
+    def fails(*_):
+        raise RecursionError("too <deep>\nTraceback")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(watch.Watch, "find", fails)
+        answers = [
+            still.ask(path) for path in ("/", "/version", "/run/plain/", "/sweep/sweep/version")
+        ]
+    assert {one.status for one in answers} == {500}
+    assert answers[-1].text == "RecursionError: too <deep>\n"
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("/", "/version", "/data.json", "/run/plain/", "/run/plain/version", "/run/plain"),
+        *("/run/plain/data.json", "/run/" + "plain/" * 60, "/run/" + "no%2F" * 3_000),
+        *("/sweep/sweep/", "/sweep/" + "sweep/" * 60, "/sweep/" + "sweep/" * 3_000),
+        *("/compare/plain/sweep%2Fone/", "/compare/plain/sweep%2Fone"),
+        *("/compare/" + "plain/x/" * 30, "/compare/" + "x/" * 3_000),
+        *("/compare/" + "x%2Fy/" * 60 + "version", "/compare/" + "%61/" * 5_000),
+    ],
+    ids=lambda address: address[:30],
+)
+def test_no_address_costs_more_than_a_few_looks_at_the_folder(still, monkeypatch, address):
+    looks, look = [], watch.run_folders
+    monkeypatch.setattr(watch, "run_folders", lambda *of: looks.append(of) or look(*of))
+    still.ask(address)
+    assert len(looks) <= 2

@@ -1,21 +1,43 @@
-"""Configs of runs that take a moment."""
+"""Runs that take a moment, of a task of every kind."""
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
 
-from headway.circuits import Discovery, Paths, Relation, Trial, discover, emergence
+from headway.circuits import (
+    Circuit,
+    Head,
+    Mechanism,
+    Paths,
+    Relation,
+    Trial,
+    Uniform,
+    discover,
+    emergence,
+)
 from headway.models import TransformerConfig
-from headway.tasks import Task
+from headway.report.findings import heads_of
+from headway.tasks import Conditional, Hops, Retrieval, Task, task_in
 from headway.training import Run, RunConfig, TrainingConfig, train
+from headway_experiments.arena import Labelled
+from headway_experiments.tasks import Associations, Bigrams, Composition, Recall
 
-
-def certified(found: Discovery, **changes: Any) -> Discovery:
-    """The discovery with some of its evidence changed."""
-    return replace(found, evidence=replace(found.evidence, **changes))
-
+OUTSIDE = Path(__file__).parents[1] / "outside"
+TASKS = {
+    "retrieval": lambda: Retrieval(depth=1, n_chains=2),
+    "conditional": lambda: Conditional(n_chains=2),
+    "labelled": lambda: Labelled(depth=1, n_chains=2),
+    "hops": lambda: Hops(asked=(1, 2), n_places=9),
+    "composition": lambda: Composition(asked=(1, 2), n_symbols=3),
+    "bigrams": lambda: Bigrams(length=16, n_tokens=8, n_triggers=2),
+    "recall": lambda: Recall(length=5),
+    "associations": lambda: Associations(n_items=6),
+    "assignments": lambda: task_in(str(OUTSIDE / "assignments.py"))(),
+    "reassigned": lambda: task_in(str(OUTSIDE / "reassigned.py"))(),
+    "sums": lambda: task_in(str(OUTSIDE / "sums.py"))(),
+}
+"""A task of every kind."""
 
 ANY_LOSS = 10.0
 """A threshold under which even an untrained model has a circuit."""
@@ -42,20 +64,17 @@ def path_names(task: Task) -> list[Relation]:
     return [Relation(name) for name, edges in relations.items() if edges.use == "path"]
 
 
-def trained(folder: Path, config: RunConfig, taken_apart: bool = True) -> Run:
+def taken_apart(folder: Path, config: RunConfig) -> Run:
+    """A run that learnt nothing, with a circuit in both layers that was given, and its dates."""
     run = train(config, folder)
-    if taken_apart:
-        found = with_paths(discover(run, threshold=ANY_LOSS, sequences=8), run)
+    if run.task.length > 1:
+        names = path_names(run.task)
+        given = dict[Head, Mechanism]((head, Uniform()) for head in heads_of(run))
+        given |= {(0, 0): Paths(frozenset(names[-1:])), (1, 0): Paths(frozenset(names[:2]))}
+        found = discover(run, circuit=Circuit(given), threshold=ANY_LOSS, sequences=8)
+        paths = found.circuit.paths
+        trials = [Trial("one", paths[1:], 2 / 3), Trial("two", paths, 1.0)]
+        found = replace(found, evidence=replace(found.evidence, trials=trials))
         run.write("circuit.json", found.to_json())
         emergence(run, found, sequences=8)
     return run
-
-
-def with_paths(found: Discovery, run: Run) -> Discovery:
-    """The discovery with paths in both layers, so that there is something to draw and to date."""
-    names = path_names(run.task)
-    circuit = found.circuit.replacing((0, 0), Paths(frozenset(names[-1:])))
-    circuit = circuit.replacing((1, 0), Paths(frozenset(names[:2])))
-    given = discover(run, circuit=circuit, threshold=ANY_LOSS, sequences=8)
-    trials = Trial("one", circuit.paths[1:], 2 / 3), Trial("two", circuit.paths, 1.0)
-    return certified(given, trials=[*trials])

@@ -22,7 +22,7 @@ def runs(tiny, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     short = replace(tiny, training=replace(tiny.training, steps=4))
     train(short, folder / "alone")
-    Run.create(folder / "broken", replace(short, seed=9)).fail('it, "so" to say,\nbroke')
+    Run.create(folder / "broken", replace(short, seed=9)).end('it, "so" to say,\nbroke')
     for seed in (2, 10):
         train(replace(short, seed=seed), folder / "some" / f"seed={seed}")
     Run.create(folder / "some" / "other", replace(short, task=Conditional()))

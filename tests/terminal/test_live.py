@@ -130,7 +130,7 @@ def test_of_many_that_run_some_are_named(tiny, capsys):
 
 def test_the_end_of_a_sweep_is_a_table(tiny, tmp_path, capsys):
     train(tiny, tmp_path / "a")
-    Run.create(tmp_path / "b", tiny).fail("it broke")
+    Run.create(tmp_path / "b", tiny).end("it broke")
     ends = {
         "a": Standing("done", 12),
         "b": Standing("failed", message="it broke"),

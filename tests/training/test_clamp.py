@@ -11,7 +11,7 @@ from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig, attention_patterns
 from headway.relations.paths import AttentionPath
 from headway.tasks import Retrieval
-from headway.training import Run, RunConfig, TrainingConfig, fast, train
+from headway.training import Run, RunConfig, TrainingConfig, evaluate, fast, train
 from headway.training.clamp import Clamp
 from headway.training.data import held_out
 
@@ -75,17 +75,13 @@ def test_a_clamped_run_differs_from_the_start_and_is_evaluated_with_its_clamp(tm
     assert again.config == run.config
     assert again.config.training.clamped == ("L0.H1 s2←s1",)
 
-    batch = held_out(TASK, 40, 3, "cpu", "test")
-    with torch.no_grad():
-        said = run.transformer()(batch.inputs, run.config.training.clamp.tap(TASK, batch, step=1))
-        without = run.transformer()(batch.inputs)
-    error = [
-        (s.unflatten(2, (2, -1)) - batch.targets).square().mean().item() for s in (said, without)
-    ]
+    model, batch = run.transformer(), held_out(TASK, 40, 3, "cpu", "test")
+    tap = run.config.training.clamp.tap(TASK, batch, step=1)
+    error, without = (evaluate(model, TASK, batch, lambda _, t=t: t).mean() for t in (tap, None))
     outcome = run.outcome()
     assert outcome is not None
-    assert outcome["test_loss"] == pytest.approx(error[0], rel=1e-5)
-    assert abs(error[0] - error[1]) > 1e-5
+    assert outcome["test_loss"] == pytest.approx(error.item(), rel=1e-5)
+    assert (error - without).abs() > 1e-5
 
 
 def test_before_and_after_a_clamp_training_is_as_it_was(tmp_path):

@@ -30,7 +30,7 @@ from headway.training import (
 from headway.training.curriculum import CURRICULA
 
 
-def stream_of(curriculum: Deepening, task: Retrieval) -> Stream:
+def stream_of(curriculum: Curriculum, task: Retrieval) -> Stream:
     training = TrainingConfig(batch_size=8, train_examples=None, curriculum=curriculum, steps=100)
     return Stream(RunConfig(task, TransformerConfig(), training))
 
@@ -122,17 +122,19 @@ def test_stages_are_resumed_to_the_same_bits(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("task", "layers", "complaint"),
+    ("kind", "task", "layers", "complaint"),
     [
-        (Retrieval(depth=4), 3, r"model.n_layers = 3 is not allowed: .* 4, the fewest"),
-        (Retrieval(depth=4), 5, r"model.n_layers = 5 is not allowed: .* 4, the fewest"),
-        (Retrieval(depth=1), 3, "one depth only"),
-        (Hops(), 4, "it is for a chain under the causal mask"),
-        (Conditional(), 4, "one depth only"),
+        ("deepening", Retrieval(depth=4), 3, "model.n_layers = 3 is not allowed: .* 4, the fewest"),
+        ("deepening", Retrieval(depth=4), 5, "model.n_layers = 5 is not allowed: .* 4, the fewest"),
+        ("deepening", Retrieval(depth=1), 3, "one depth only"),
+        ("deepening", Hops(), 4, "it is for a chain under the causal mask"),
+        ("deepening", Conditional(), 4, "one depth only"),
+        ("mixture", Conditional(), 4, "^training.curriculum = mixture .* one depth"),
+        ("mixture", Retrieval(2, order="shallow-first"), 4, "one depth only"),
     ],
 )
-def test_deepening_needs_a_chain_and_the_fewest_layers_for_it(task, layers, complaint):
-    training = TrainingConfig(curriculum=Deepening())
+def test_curricula_need_several_depths_a_chain_or_the_fewest_layers(kind, task, layers, complaint):
+    training = TrainingConfig(curriculum=CURRICULA[kind]())
     with pytest.raises(HeadwayError, match=complaint):
         RunConfig(task, TransformerConfig(n_layers=layers), training)
 
@@ -166,11 +168,8 @@ def test_a_curriculum_may_be_ones_own(late, tiny, with_training, tmp_path):
 
 
 def test_a_mixture_holds_every_depth_about_equally_often():
-    training = TrainingConfig(batch_size=8, train_examples=None, curriculum=Mixture())
-    config = RunConfig(Retrieval(depth=4), training=training)
-    stream = Stream(config)
-    batches = map(stream.batch, range(1, 401))
-    depths = [(batch.roles.shape[1] - 1) // 2 for batch in batches]
+    stream = stream_of(Mixture(), Retrieval(depth=4))
+    depths = [depth_of(stream.batch(step)) for step in range(1, 401)]
     assert all(70 <= depths.count(depth) <= 130 for depth in (1, 2, 3, 4))
 
 
@@ -205,13 +204,7 @@ def test_a_batch_of_fewer_hops_is_judged_by_these(task):
     assert losses[0] == pytest.approx(losses[1], rel=1e-6)
 
 
-@pytest.mark.parametrize("task", [Conditional(), Retrieval(2, order="shallow-first")])
-def test_a_mixture_needs_several_depths(task):
-    with pytest.raises(HeadwayError, match=r"^training\.curriculum = mixture .* one depth"):
-        RunConfig(task, training=TrainingConfig(curriculum=Mixture()))
-
-
-@pytest.mark.parametrize("given", ["mixture", {"kind": "nothing"}, {"kind": []}, 3])
+@pytest.mark.parametrize("given", ["nothing", {"kind": "nothing"}, {"kind": []}, 3])
 def test_what_is_no_curriculum(given):
     with pytest.raises(HeadwayError, match=r"^training\.curriculum.* = .* one of implicit, mixt"):
         TrainingConfig(curriculum=given)

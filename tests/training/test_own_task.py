@@ -12,39 +12,13 @@ from headway.tasks import task_in
 from headway.training import Run, RunConfig, TrainingConfig, from_dict, resume, to_dict, train
 from in_process import forget_files
 
-FILE = '''
-from dataclasses import dataclass
-import torch
-import headway.tasks as tasks
-
-@dataclass(frozen=True)
-class {name}(tasks.Task):
-    """The token before the last."""
-
-    length: int = 5
-
-    @property
-    def vocabulary(self):
-        return 6
-
-    @property
-    def roles(self):
-        return ("last", "before")
-
-    def draw(self, count, generator):
-        return (torch.randint(6, (count, self.length), generator=generator),)
-
-    def assemble(self, draws):
-        (tokens,) = draws
-        at = torch.tensor([self.length - 1, self.length - 2]).expand(len(tokens), -1)
-        return tasks.Batch(tokens, tokens[:, -2:-1, None], at[..., None])
-'''
+FILE = Path(__file__).parents[1] / "outside" / "assignments.py"
 
 
 def written(folder: Path, name: str, more: str = "") -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name.lower()}.py"
-    path.write_text(FILE.format(name=name) + more)
+    path.write_text(FILE.read_text().replace("Assignments", name) + more)
     return path
 
 
@@ -61,7 +35,7 @@ def test_a_run_finds_its_task_again(tmp_path):
     assert run.changed is None
     assert from_dict(json.loads(json.dumps(to_dict(run.config)))) == run.config
     forget_files()
-    assert str(Run.open(run.folder).task) == "BeforeLast(length=5)"
+    assert str(Run.open(run.folder).task) == "BeforeLast(depth=2, n_chains=2, n_letters=8)"
 
 
 def test_a_run_whose_task_changed_tells_and_is_not_resumed_unless_asked_for(tmp_path):

@@ -8,34 +8,23 @@ import torch
 from headway.errors import HeadwayError
 from headway.models.transformer import Attention
 from headway.training import Run, environment, optimisers, train
-from headway.training import environment as precisions
 from headway.training.files import read_tensors
 from headway.training.run import flushes_subnormals, require_device
-
-
-def products(monkeypatch) -> set[torch.dtype]:
-    """The types of the scores of attention during a short training."""
-    seen, weigh = set(), Attention.weigh
-
-    def noting(self, scores, mask):
-        if torch.is_grad_enabled():
-            seen.add(scores.dtype)
-        else:
-            assert scores.dtype == torch.float32, "evaluations are float32"
-        return weigh(self, scores, mask)
-
-    monkeypatch.setattr(Attention, "weigh", noting)
-    return seen
 
 
 def test_bfloat16_is_close_to_float32_and_weights_stay_float32(
     tiny, with_training, tmp_path, monkeypatch
 ):
     full = train(tiny, tmp_path / "full")
-    config = with_training(tiny, precision="bfloat16")
-    seen = products(monkeypatch)
-    half = train(config, tmp_path / "half")
-    assert seen == {torch.bfloat16}
+    seen, weigh = set(), Attention.weigh
+
+    def noting(self, scores, mask):
+        seen.add((torch.is_grad_enabled(), scores.dtype))
+        return weigh(self, scores, mask)
+
+    monkeypatch.setattr(Attention, "weigh", noting)
+    half = train(with_training(tiny, precision="bfloat16"), tmp_path / "half")
+    assert seen == {(True, torch.bfloat16), (False, torch.float32)}, "evaluations are float32"
     tensors, _ = read_tensors(half.folder / "state.safetensors")
     assert {tensor.dtype for tensor in tensors.values()} == {torch.float32}
     pairs = list(zip(half.metrics(), full.metrics(), strict=True))
@@ -63,7 +52,7 @@ def test_muon_multiplies_in_the_precision_of_the_run(
 
 @pytest.mark.parametrize("quicker", [False, True])
 def test_auto_is_bfloat16_where_it_is_quicker(tiny, with_training, tmp_path, monkeypatch, quicker):
-    monkeypatch.setattr(precisions, "multiplies_bfloat16", lambda: quicker)
+    monkeypatch.setattr(environment, "multiplies_bfloat16", lambda: quicker)
     run = train(with_training(tiny, precision="auto"), tmp_path / "auto")
     name = "bfloat16" if quicker else "float32"
     explicit = train(with_training(tiny, precision=name), tmp_path / "explicit")

@@ -60,23 +60,19 @@ def _edit(folder: Path, **fields) -> None:
     (folder / "config.json").write_text(json.dumps({**data, **fields}))
 
 
-@pytest.mark.parametrize("keep", [0, 7, 100, -5])
-def test_a_truncated_checkpoint_is_named(tiny, tmp_path, keep):
+@pytest.mark.parametrize(
+    ("spoil", "complaint"),
+    [
+        *((lambda p, n=n: p.write_bytes(p.read_bytes()[:n]), "truncated") for n in (0, 7, 100, -5)),
+        (lambda path: write_tensors(path, {"x": torch.zeros(2)}, {}), "does not fit the model"),
+    ],
+)
+def test_a_spoilt_checkpoint_is_named(tiny, tmp_path, spoil, complaint):
     run = train(tiny, tmp_path / "run")
-    path = run.folder / "checkpoints" / "step_0000012.safetensors"
-    path.write_bytes(path.read_bytes()[:keep])
-    with pytest.raises(HeadwayError, match=r"step_0000012.safetensors is truncated or corrupted"):
+    spoil(run.checkpoint_path(12))
+    with pytest.raises(HeadwayError, match=rf"step_0000012.safetensors .*{complaint}"):
         run.model()
     run.model(8)
-
-
-def test_a_checkpoint_of_another_model_is_named(tiny, tmp_path):
-    run = train(tiny, tmp_path / "run")
-    write_tensors(
-        run.folder / "checkpoints" / "step_0000012.safetensors", {"x": torch.zeros(2)}, {}
-    )
-    with pytest.raises(HeadwayError, match="does not fit the model"):
-        run.model()
 
 
 def test_a_metrics_line_cut_off_in_writing_is_left_out(tiny, tmp_path):
@@ -192,28 +188,18 @@ BESIDE = ("figures", "results", "asked")
 
 def test_runs_of_sweeps_in_a_folder_of_sweeps_are_found(tiny, tmp_path):
     alone = Run.create(tmp_path / "alone", tiny).folder
-    for group in ("ic", "non-ic"):
-        for seed in (10, 9):
-            Run.create(tmp_path / "paper-small" / group / f"seed={seed}", tiny)
-        (tmp_path / "paper-small" / group / "plan.json").write_text("{}")
+    sweeps = [tmp_path / "paper-small" / group for group in ("ic", "non-ic")]
+    inner = [sweep / f"seed={seed}" for sweep in sweeps for seed in (9, 10)]
+    for folder in reversed(inner):
+        Run.create(folder, tiny)
+    for sweep in sweeps:
+        (sweep / "plan.json").write_text("{}")
     for name in BESIDE:
         (tmp_path / "paper-small" / name / "more").mkdir(parents=True)
     (tmp_path / "no-run").mkdir()
-    inner = [
-        tmp_path / "paper-small" / group / f"seed={seed}"
-        for group in ("ic", "non-ic")
-        for seed in (9, 10)
-    ]
     assert run_folders(tmp_path) == [alone, *inner]
     assert run_folders(tmp_path / "paper-small") == inner
-    assert run_folders(tmp_path / "paper-small" / "ic") == inner[:2]
-
-
-def test_runs_and_sweeps_side_by_side_in_a_folder_are_all_found(tiny, tmp_path):
-    alone = Run.create(tmp_path / "all" / "alone", tiny).folder
-    swept = Run.create(tmp_path / "all" / "sweep" / "seed=0", tiny).folder
-    (tmp_path / "all" / "sweep" / "plan.json").write_text("{}")
-    assert run_folders(tmp_path) == [alone, swept]
+    assert run_folders(sweeps[0]) == inner[:2]
     (alone / "metrics.jsonl").write_text("")
     (alone / "config.json").unlink()
     assert run_folders(alone) == [alone]
@@ -229,52 +215,29 @@ def test_a_run_that_lost_its_config_is_told_and_other_folders_are_not(tiny, tmp_
     assert run_folders(tmp_path) == [whole, tmp_path / "lost"]
 
 
-def lines(run: Run) -> list[str]:
-    with pytest.MonkeyPatch.context() as narrow:
-        narrow.setenv("COLUMNS", "60")
-        found = str(run).splitlines()
-    assert max(map(len, found[:-1])) <= 60
-    assert found[-1] == f"run   {run.folder}"
-    return found[:-1]
+GIVEN_UP = [{"step": step, "partial": {}} for step in (5, 6)]
 
 
-def test_a_run_that_is_done_says_its_losses(tiny, tmp_path):
-    run = train(tiny, tmp_path / "run")
-    outcome = run.outcome()
-    told = " ".join(" ".join(lines(run)).split())
-    hops = " ".join(f"{hop} {loss:.4f}" for hop, loss in outcome["partial"].items())
-    assert told.startswith(f"done: validation MSE {outcome['val_loss']:.4f} ({hops}) after 12 ste")
-
-
-def test_a_run_that_has_stopped_or_failed_says_how_far_it_was(tiny, tmp_path):
+@pytest.mark.parametrize(
+    ("ended", "told"),
+    [
+        (None, "stopped: {losses} after 7 steps, 1 min 01 s"),
+        ({"message": "the loss is nan"}, "failed: the loss is nan {losses} after 7 steps, 1 min"),
+        ({}, "done: {losses} after 7 steps, 1 min 01 s"),
+        ({"given_up": GIVEN_UP}, "1 min 01 s (given up before: attempts at step 5, 6)"),
+    ],
+)
+def test_a_run_says_how_it_ended_and_its_losses(tiny, tmp_path, monkeypatch, ended, told):
     run = Run.create(tmp_path / "run", tiny)
-    evaluation = {
-        "step": 7,
-        "train_loss": 1.0,
-        "val_loss": 0.75,
-        "partial": dict.fromkeys(run.task.hops, 0.75),
-    }
-    run.append_metrics({**evaluation, "seconds": 61.0, "examples_per_second": 1.0})
-    hops = "  ".join(f"{hop} 0.7500" for hop in run.task.hops)
-    assert lines(run) == [
-        f"stopped: validation MSE 0.7500 ({hops})",
-        "      after 7 steps, 1 min 01 s",
-    ]
-    run.fail("the loss is nan at step 8")
-    assert lines(run) == [
-        "failed: the loss is nan at step 8",
-        f"      validation MSE 0.7500 ({hops})",
-        "      after 7 steps, 1 min 01 s",
-    ]
-
-
-def test_attempts_that_were_given_up_are_told(tiny, tmp_path):
-    run = Run.create(tmp_path / "run", tiny)
-    partial = dict.fromkeys(run.task.hops, 0.5)
-    ended = {"status": "done", "step": 3, "val_loss": 0.5, "partial": partial, "seconds": 2.0}
-    run.append_metrics({"train_loss": 1.0, **ended} | {"examples_per_second": 1.0})
-    run.write(
-        "outcome.json", {**ended, "given_up": [{"step": step, "partial": {}} for step in (5, 6)]}
-    )
-    told = " ".join(" ".join(lines(run)).split())
-    assert told.endswith("after 3 steps, 2 s (given up before: attempts at step 5, 6)")
+    partial = dict.fromkeys(run.task.hops, 0.75)
+    losses = {"train_loss": 1.0, "val_loss": 0.75, "partial": partial, "seconds": 61.0}
+    run.append_metrics({"step": 7, **losses})
+    if ended is not None:
+        run.end(**ended)
+    monkeypatch.setenv("COLUMNS", "60")
+    *lines, last = str(run).splitlines()
+    assert max(map(len, lines)) <= 60
+    assert last == f"run   {run.folder}"
+    hops = " ".join(f"{hop} 0.7500" for hop in run.task.hops)
+    whole = " ".join(" ".join(lines).split())
+    assert told.format(losses=f"validation MSE 0.7500 ({hops})") in whole

@@ -7,13 +7,14 @@ export function keep(name: string, content: BlobPart, type: string): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-/** Rows as comma-separated values, exact; RFC 4180. */
-function csv(rows: unknown[][]): string {
+/** Keep rows as comma-separated values, exact; RFC 4180. */
+export function keepCsv(name: string, rows: unknown[][]): void {
   const cell = (value: unknown) => {
     const text = String(value ?? "");
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  return rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+  const text = rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+  keep(`${name}.csv`, text, "text/csv");
 }
 
 const LOOKS = [
@@ -34,10 +35,6 @@ function standalone(svg: SVGSVGElement): string {
   copy.style.background = getComputedStyle(document.body).backgroundColor;
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   return new XMLSerializer().serializeToString(copy);
-}
-
-export function keepCsv(name: string, rows: unknown[][]): void {
-  keep(`${name}.csv`, csv(rows), "text/csv");
 }
 
 export function keepSvg(name: string, svg: SVGSVGElement): void {

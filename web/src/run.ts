@@ -1,4 +1,4 @@
-import type { Page, RunPage, Sequence } from "../data";
+import type { Circuit, Page, RunPage, Sequence } from "../data";
 
 /** Bytes that Python packed, gzip as base64; none of an empty text. */
 async function unpacked(text: string): Promise<Uint8Array> {
@@ -31,11 +31,16 @@ export interface Prepared {
   maps: Uint8Array;
 }
 
+/** The arrows over one of the sequences. */
+export function edgesOf(circuit: Circuit | null, sequence: number): Edge[] {
+  return (circuit?.paths ?? []).flatMap(({ cells, layer }, path) =>
+    (cells[sequence] ?? []).map(([to, from]) => ({ path, from, to, layer })));
+}
+
 async function example(page: RunPage, sequence: Sequence, index: number): Promise<Example> {
   return {
     sequence,
-    edges: (page.circuit?.paths ?? []).flatMap(({ cells, layer }, path) =>
-      (cells[index] ?? []).map(([to, from]) => ({ path, from, to, layer }))),
+    edges: edgesOf(page.circuit, index),
     queries: [...new Set(sequence.questions.map((question) => question.position))],
     answers: await unpacked(sequence.answers),
     along: await unpacked(sequence.along),

@@ -1,10 +1,5 @@
-/** A scale of numbers, straight between the places that are given. */
-export interface Scale {
-  (value: number): number;
-  invert(place: number): number;
-}
-
-function straight(from: number[], to: number[]): (value: number) => number {
+/** A scale of numbers, straight between the places that are given; the numbers rise. */
+export function linear(from: number[], to: number[]): (value: number) => number {
   return (value) => {
     const piece = Math.max(1, from.findIndex((end, i) => i > 0 && value <= end));
     const i = value > from.at(-1)! && from.at(-1)! > from[0] ? from.length - 1 : piece;
@@ -12,18 +7,13 @@ function straight(from: number[], to: number[]): (value: number) => number {
   };
 }
 
-/** A scale through pairs of numbers; both rise, or the places fall. */
-export function linear(domain: number[], range: number[]): Scale {
-  const falls = range[0] > range.at(-1)!;
-  const back = falls ? straight(range.toReversed(), domain.toReversed()) : straight(range, domain);
-  return Object.assign(straight(domain, range), { invert: back });
-}
-
-/** Steps on an axis from 0 to 1: those until `until`, in which paths emerge, take most of it. */
-export function timeScale(first: number, until: number, end: number): Scale {
+/** Steps on an axis from 0 to 1, and back; those until `until`, in which paths emerge, take most
+ * of it. */
+export function timeScale(first: number, until: number, end: number) {
   const whole = end <= first ? first + 1 : end;
-  if (until <= first || until >= whole) return linear([first, whole], [0, 1]);
-  return linear([first, until, whole], [0, 0.8, 1]);
+  const bent = first < until && until < whole;
+  const [steps, places] = bent ? [[first, until, whole], [0, 0.8, 1]] : [[first, whole], [0, 1]];
+  return Object.assign(linear(steps, places), { invert: linear(places, steps) });
 }
 
 /** Round numbers from one to another, about as many as are asked for. */

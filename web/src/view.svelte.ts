@@ -1,4 +1,4 @@
-import type { CircuitPath, Page, RunPage } from "../data";
+import type { CircuitPath, Curve, Page, RunPage } from "../data";
 import { wayTo } from "./circuit";
 import type { Example, Prepared } from "./run";
 
@@ -184,6 +184,11 @@ export class View {
     if (this.playing || !/^(https?|file):$/.test(location.protocol)) return;
     history.replaceState(null, "", this.fragment || location.pathname + location.search);
   }
+}
+
+/** The last value of a curve until a step. */
+export function latest(curve: Curve | undefined, step: number | null): number | null {
+  return curve?.points.findLast(([at]) => at <= (step ?? -1))?.[1] ?? null;
 }
 
 /** The number of the value that is nearest. */

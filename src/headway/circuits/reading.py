@@ -217,7 +217,8 @@ class Reader:
         """
 
         def tried(names: Sequence[str], few: bool = False) -> dict[str, float]:
-            moved = self.moved([{**chosen, head: name} for name in names], few, above)
+            candidates = [{**chosen, head: name} for name in names]
+            moved = self.moved(candidates, few, above) if candidates else []
             return dict(zip(names, moved, strict=True))
 
         def best(found: Mapping[str, float], count: int) -> list[str]:

@@ -165,7 +165,8 @@ def _necessary(found: "Discovery") -> Verdict:
     least = min(evidence, key=lambda n: n.worst)
     because = (
         f"{_rows(found)} cutting any one of its {counted(len(evidence), 'path')} takes the loss to"
-        f" {rounded(least.worst)} or more (least: {least.path}); it may be {at:.3g}"
+        f" {rounded(least.worst)} or more, other heads replaced or free (least: {least.path});"
+        f" it may be {at:.3g}"
     )
     if helpers := [n.path for n in evidence if n.loss < at]:
         above = "the heads above, left free, need"

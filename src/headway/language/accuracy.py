@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from headway.fields import AtLeastOne, NotNegative
+from headway.fields import AtLeastOne
 from headway.intervals import wilson
 
 
@@ -28,8 +28,6 @@ class Reply:
         expectation: the probability of ending right by the paper's protocol.
         said: log-probabilities of the acceptable answers.
         ended: the same, and that the answer ends there.
-        sampled: what the paper's protocol ended with; None if nothing acceptable came.
-        draws: how many it took; None if the protocol was not run.
         seconds: that the answer took.
     """
 
@@ -45,8 +43,6 @@ class Reply:
     expectation: float
     said: list[float]
     ended: list[float]
-    sampled: str | None
-    draws: NotNegative | None
     seconds: float
 
     @property
@@ -66,11 +62,6 @@ class Cell:
         count: questions.
         argmax: share in which the most probable acceptable answer is right.
         expectation: the mean probability of ending right by the paper's protocol.
-        drawn: questions that were also asked by the paper's protocol.
-        sampled: share of right answers among the drawn questions that it answered; None if there
-            are none.
-        unanswered: share of the drawn questions without an acceptable answer; None likewise.
-        draws: mean number of draws of those with one; None likewise.
         chance: of guessing among the acceptable answers.
         nearer: of guessing among those that belong to the asked function, person or the like.
         majority: share of the most common right answer, by its rank among the acceptable ones.
@@ -82,27 +73,18 @@ class Cell:
     count: int
     argmax: float
     expectation: float
-    drawn: int
-    sampled: float | None
-    unanswered: float | None
-    draws: float | None
     chance: float
     nearer: float
     majority: float
 
     def to_json(self) -> dict[str, Any]:
         """As plain data, with the intervals."""
-        kinds = ("argmax", "expectation", "sampled")
+        kinds = ("argmax", "expectation")
         return {**asdict(self), "intervals": {kind: self.interval(kind) for kind in kinds}}
 
-    def interval(self, name: str) -> tuple[float, float] | None:
-        """Of `argmax`, `expectation` or `sampled`; None if there is none."""
-        share = getattr(self, name)
-        if share is None:
-            return None
-        answered = round(self.drawn * (1 - (self.unanswered or 0)))
-        count = answered if name == "sampled" else self.count
-        return wilson(share * count, count) if count else None
+    def interval(self, name: str) -> tuple[float, float]:
+        """The 95 % interval of `argmax` or `expectation`."""
+        return wilson(getattr(self, name) * self.count, self.count)
 
 
 def cells(replies: Iterable[Reply]) -> list[Cell]:
@@ -110,17 +92,11 @@ def cells(replies: Iterable[Reply]) -> list[Cell]:
     found = []
     for place, group in groupby(replies, attrgetter("place")):
         every = list(group)
-        drawn = [one for one in every if one.draws is not None]
-        ended = [one for one in drawn if one.sampled is not None]
         cell = Cell(
             *place,
             count=len(every),
             argmax=mean([one.argmax == one.correct for one in every]),
             expectation=mean([one.expectation for one in every]),
-            drawn=len(drawn),
-            sampled=mean([one.sampled == one.correct for one in ended]) if ended else None,
-            unanswered=(len(drawn) - len(ended)) / len(drawn) if drawn else None,
-            draws=mean([one.draws or 0 for one in ended]) if ended else None,
             chance=mean([1 / one.acceptable for one in every]),
             nearer=mean([1 / one.nearer for one in every]),
             majority=max(Counter(one.rank for one in every).values()) / len(every),

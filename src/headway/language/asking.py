@@ -5,20 +5,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import torch
-from annotated_types import Ge, Le
 
 from headway.errors import HeadwayError, require
-from headway.fields import NotNegative, check, found_in
+from headway.fields import check, found_in
 from headway.language.accuracy import Reply, cells
 from headway.language.formulations import Count, formulation, questions
 from headway.language.ledger import Ledger
 from headway.language.local import Form, LocalModel
 from headway.language.question import Question
-from headway.training.data import generator_for
-from headway.training.files import clear_content_errors
+from headway.training.files import clear_content_errors, json_lines
 
 FORMAT = 1
 """Of `asked.json`."""
@@ -37,9 +35,7 @@ class Asked:
         places: (formulation, depth) of every cell.
         chains: interleaved.
         n: questions per cell.
-        seed: of questions and draws.
-        sampled: how many questions per cell are also asked by the paper's protocol.
-        draws: unacceptable answers after which the protocol gives a question up.
+        seed: of the questions.
     """
 
     model: str
@@ -48,8 +44,6 @@ class Asked:
     chains: int = 4
     n: Count = 500
     seed: int = 0
-    sampled: NotNegative = 0
-    draws: Annotated[int, Ge(1), Le(100_000)] = 100
 
     def __post_init__(self):
         check(self)
@@ -91,30 +85,29 @@ def ask_local(
             cannot be loaded; or if a question does not fit into it, or it answers with values that
             are not finite.
     """
-    known = answered(asked, folder)
-    if len(known) == asked.total:
-        return known
+    replies = answered(asked, folder)
+    if len(replies) == asked.total:
+        return replies
     model, ledger = LocalModel(asked.model, asked.form, **loading), asked.ledger(folder)
     # What a model cannot do is told before anything is written.
-    first = None if known else reply_of(asked, model, *next(asked.questions()))
+    first = None if replies else reply_of(model, *next(asked.questions()))
     with ledger.writing(model.device):
-        start = len(answered(asked, folder))
-        for at, (number, question) in enumerate(islice(asked.questions(), start, None), start):
-            reply = reply_of(asked, model, number, question) if at or not first else first
+        replies = answered(asked, folder)
+        for number, question in islice(asked.questions(), len(replies), None):
+            known = None if replies else first
+            reply = known or reply_of(model, number, question)
             ledger.add(asdict(reply))
-            watch(at + 1, asked.total)
-    return answered(asked, folder)
+            replies.append(reply)
+            watch(len(replies), asked.total)
+    return replies
 
 
-def reply_of(asked: Asked, model: LocalModel, number: int, question: Question) -> Reply:
-    """A model's answer to a question, by exact probabilities, and by the protocol if asked for."""
+def reply_of(model: LocalModel, number: int, question: Question) -> Reply:
+    """A model's answer to a question, the number of which is told, by exact probabilities."""
     start = time.perf_counter()
-    (said, ended), sampled, draws = model.answers(question), None, None
-    if number < asked.sampled:
-        about = asked.seed, question.formulation, question.depth, number
-        drawn = model.sample(question, asked.draws, generator_for("cpu", "ask", *about))
-        fit = [i for i, text in enumerate(drawn) if text in question.acceptable]
-        sampled, draws = (drawn[fit[0]], fit[0] + 1) if fit else (None, asked.draws)
+    said, ended = model.answers(question)
+    # The paper's protocol asks until an answer is acceptable: so it ends with each.
+    ends = torch.tensor(ended, dtype=torch.float64).softmax(0).tolist()
     return Reply(
         formulation=question.formulation,
         depth=question.depth,
@@ -125,19 +118,11 @@ def reply_of(asked: Asked, model: LocalModel, number: int, question: Question) -
         acceptable=len(question.acceptable),
         nearer=len(question.nearer),
         argmax=question.acceptable[said.index(max(said))],
-        expectation=expected(ended)[question.rank],
+        expectation=ends[question.rank],
         said=[round(log_p, 5) for log_p in said],
         ended=[round(log_p, 5) for log_p in ended],
-        sampled=sampled,
-        draws=draws,
         seconds=round(time.perf_counter() - start, 3),
     )
-
-
-def expected(ended: list[float]) -> list[float]:
-    """The probability that the paper's protocol, asking until an answer is acceptable, ends with
-    each, by the log-probabilities that it is given and ends there."""
-    return torch.tensor(ended, dtype=torch.float64).softmax(0).tolist()
 
 
 def answered(asked: Asked, folder: Path) -> list[Reply]:
@@ -146,14 +131,14 @@ def answered(asked: Asked, folder: Path) -> list[Reply]:
     Raises:
         HeadwayError: if it holds another asking, or is damaged.
     """
-    ledger = asked.ledger(folder)
+    ledger, replies = asked.ledger(folder), list[Reply]()
     ledger.require_same()
-    lines = enumerate(ledger.lines())
-    replies = [found_in(Reply, line, f"{ledger.path}, line {i + 1}") for i, line in lines]
-    for i, reply in enumerate(replies):
-        place, number = asked.places[min(i // asked.n, len(asked.places) - 1)], i % asked.n
-        if i >= asked.total or (*reply.place, reply.number) != (*place, asked.chains, number):
-            raise HeadwayError(f"{ledger.path}, line {i + 1} is not what is asked there")
+    wanted = ((*place, asked.chains, n) for place in asked.places for n in range(asked.n))
+    for where, line in json_lines(ledger.path):
+        reply = found_in(Reply, line, where)
+        if (*reply.place, reply.number) != next(wanted, None):
+            raise HeadwayError(f"{where} is not what is asked there")
+        replies.append(reply)
     return replies
 
 

@@ -31,7 +31,7 @@ from rich.markup import escape
 from tenacity import RetryError
 
 from headway.errors import HeadwayError
-from headway.fields import values_of
+from headway.fields import AtLeastOne, require_allowed, values_of
 from headway.intervals import wilson
 from headway.language.accuracy import mean
 from headway.language.asking import Asked
@@ -67,7 +67,8 @@ def task_of(name: str) -> Callable[..., Task]:
                     f"-T {field}={value} is not allowed: {name} takes d, n, chains, seed, draws"
                 )
             places = tuple((name, depth) for depth in depths_of(d, formulation(name).default_depth))
-            asked = Asked("", None, places, chains, n, seed, draws=draws)
+            asked = Asked("", None, places, chains, n, seed)
+            require_allowed("draws", draws, AtLeastOne)
         except HeadwayError as error:
             raise PrerequisiteError(escape(f"headway: {error}")) from None
         return Task(

@@ -14,15 +14,15 @@ from typing import Any
 import torch
 
 from headway.errors import HeadwayError, require, shown
-from headway.reading import parsed
+from headway.fields import found_in
 from headway.training.environment import describe_environment
 from headway.training.files import (
-    append_line,
+    append_json,
     clear_io_errors,
     holding,
     is_there,
+    json_lines,
     read_json,
-    whole_lines,
     write_json,
 )
 
@@ -60,7 +60,7 @@ class Ledger:
         Raises:
             HeadwayError: if the folder does not tell.
         """
-        return _object(read_json(self.plan), str(self.plan))
+        return found_in(dict[str, Any], read_json(self.plan), str(self.plan))
 
     def require_same(self) -> None:
         """Raises `HeadwayError` if the folder holds another asking, or is damaged."""
@@ -77,9 +77,8 @@ class Ledger:
         Raises:
             HeadwayError: if the file is damaged.
         """
-        lines = enumerate(whole_lines(self.path), start=1)
-        numbered = [(line, f"{self.path}, line {number}") for number, line in lines]
-        return [_object(parsed(line, where), where) for line, where in numbered]
+        lines = json_lines(self.path)
+        return [found_in(dict[str, Any], line, where) for where, line in lines]
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Adds a result; only while `writing`.
@@ -87,11 +86,7 @@ class Ledger:
         Raises:
             HeadwayError: if a number in it is not finite; nothing is then written.
         """
-        try:
-            text = json.dumps(line, ensure_ascii=False, allow_nan=False)
-        except ValueError:
-            raise HeadwayError("the model answers with values that are not finite") from None
-        append_line(self.path, text)
+        append_json(self.path, line)
 
     @contextmanager
     def writing(self, device: str) -> Iterator[None]:
@@ -115,8 +110,3 @@ class Ledger:
                     environment["transformers"] = version("transformers")
                 write_json(self.plan, {**self.asked, "environment": environment})
             yield
-
-
-def _object(data: Any, where: str) -> dict[str, Any]:
-    require(isinstance(data, dict), where, data, "an object of fields")
-    return data

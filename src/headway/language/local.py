@@ -1,11 +1,10 @@
-"""A local language model: what it answers, by exact probabilities and by sampling."""
+"""A local language model: what it answers, by exact probabilities."""
 
-import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import takewhile
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -34,7 +33,6 @@ class LocalModel:
     Attributes:
         front: the tokens that stand in front of every text.
         lead: the white space between a prompt and its answer.
-        known: the tokens that both the tokenizer and the model have.
         stops: the tokens with which an answer ends, [token].
         goes_on: whether the model can go on from its cache of a prompt; otherwise the prompt is
             read again with every answer.
@@ -61,7 +59,6 @@ class LocalModel:
             self.model = self.model.to(device).eval()
             self.front = [] if self.form == "chat" else self._front()
             self.lead = self._lead()
-            self.known = set(self.tokenizer.get_vocab().values()) & set(range(self.columns))
             self.stops = self._stops()
             self.goes_on = self._goes_on()
 
@@ -109,7 +106,7 @@ class LocalModel:
         about = getattr(self.model, "generation_config", None) or self.model.config
         ends = getattr(about, "eos_token_id", None)
         ends = {self.tokenizer.eos_token_id, *(ends if isinstance(ends, list) else [ends])}
-        for number in self.known:
+        for number in {*self.tokenizer.get_vocab().values()} & {*range(self.columns)}:
             text = self.tokenizer.decode([number])
             if text.startswith("\n") or text.lstrip(" ").startswith("."):
                 ends.add(number)
@@ -127,18 +124,15 @@ class LocalModel:
         require(len(ids) > 4, "model", self.name, "one that reads letters, digits and full stops")
         prompt = torch.tensor(ids[:-2], device=self.device)
         rows = [ids[-2:], ids[:-3:-1]]
-        one, other = (self.whole(prompt[None, :1], [ids[i]])[0, 0] for i in (1, 2))
+        one, other = (self._whole(prompt[:1], [ids[i]])[0] for i in (1, 2))
         if (one - other).abs().max() > 1e-3 * one.std():
             raise HeadwayError(f"{self.kind} does not read from left to right")
-        whole = self._after(prompt, None, rows)
-        self.goes_on = True
+        whole = self._behind(prompt, rows, cached=False)
         try:
-            cache = self._read(prompt)[1]
-            after = self._after(prompt, cache, rows)
+            after = self._behind(prompt, rows, cached=True)
         except Exception:  # where a cache is missing, or has parts that do not repeat
             return False
-        same = (after - whole).abs().max() <= 1e-3 * whole.std()
-        return cache is not None and bool(same)
+        return bool((after - whole).abs().max() <= 1e-3 * whole.std())
 
     def text(self, prompt: str) -> str:
         """A prompt in the form in which it is put, without the tokens in `front`."""
@@ -209,89 +203,34 @@ class LocalModel:
         longest, said, ended = max(map(len, options)), [], []
         rows = [option + [0] * (longest - len(option)) for option in options]
         with self._reading():
-            first, cache = self._read(prompt)
-            for option, row in zip(options, self._after(prompt, cache, rows), strict=True):
-                before = torch.cat([first[None], row[: len(option) - 1]])
-                log_p = before.gather(1, torch.tensor(option, device=self.device)[:, None]).sum()
+            behind = self._behind(prompt, rows, self.goes_on)
+            for option, log_ps in zip(options, behind, strict=True):
+                tokens = torch.tensor(option, device=self.device)[:, None]
+                log_p = log_ps[: len(option)].gather(1, tokens).sum()
                 said.append(log_p.item())
-                ended.append((log_p + row[len(option) - 1, self.stops].logsumexp(0)).item())
+                ended.append((log_p + log_ps[len(option), self.stops].logsumexp(0)).item())
         if not all(map(math.isfinite, said + ended)):
             raise HeadwayError("the model answers with values that are not finite")
         return said, ended
 
-    def sample(self, question: Question, count: int, generator: torch.Generator) -> list[str]:
-        """`count` independent answers at temperature 1, each up to where it ends.
-
-        An answer in other tokens than those that `answers` counts is the same answer. One
-        that cannot become acceptable any more is cut off there, with an ellipsis; draws that
-        have said the same so far share a pass.
-        """
-        prompt, options = self.cut(question)
-        drawn = [""] * count
-        with self._reading():
-            answers = {
-                self._text(prompt, option): text
-                for option, text in zip(options, question.acceptable, strict=True)
-            }
-            begun = {tuple(option[:n]) for option in options for n in range(1, len(option) + 1)}
-            ends = set(self.stops.tolist())
-            first, cache = self._read(prompt)
-            log_p, open_draws = first[None], {(): list(range(count))}
-            for _ in range(max(map(len, options)) + 2):
-                going: dict[tuple[int, ...], list[int]] = {}
-                for row, (said, draws) in zip(log_p.exp().cpu(), open_draws.items(), strict=True):
-                    tokens = torch.multinomial(row, len(draws), True, generator=generator)
-                    for draw, token in zip(draws, tokens.tolist(), strict=True):
-                        more = (*said, token)
-                        if token in ends and more not in begun:
-                            text = self._text(prompt, said)
-                            drawn[draw] = answers.get(text, text)
-                        elif token not in self.known:
-                            drawn[draw] = "…"
-                        else:
-                            text = self._text(prompt, more)
-                            drawn[draw] = f"{text} …"
-                            if any(answer.startswith(text) for answer in answers):
-                                going.setdefault(more, []).append(draw)
-                if not going:
-                    break
-                open_draws = going
-                log_p = self._after(prompt, cache, list(map(list, going)))[:, -1]
-        return drawn
-
-    def _text(self, prompt: Tensor, tokens: Sequence[int]) -> str:
-        """The text of tokens behind a prompt."""
-        before = prompt.tolist()
-        start = len(self.tokenizer.decode(before))
-        return self.tokenizer.decode([*before, *tokens])[start:].removeprefix(self.lead)
-
-    def whole(self, prompts: Tensor, row: Sequence[int]) -> Tensor:
-        """Log-probabilities after each of some prompts of one length, and after every token of a
-        row behind it, read without a cache, [prompt, 1 + token, next token]."""
-        more = torch.tensor(row, dtype=torch.long, device=self.device)
-        ids = torch.cat([prompts, more.expand(len(prompts), -1)], 1)
-        kept = len(row) + 1
-        logits = self.model(input_ids=ids, use_cache=False, logits_to_keep=kept).logits
-        return logits[:, -kept:].float().log_softmax(-1)
-
-    def _after(self, prompt: Tensor, cache: Any, rows: list[list[int]]) -> Tensor:
-        """Log-probabilities after every token of rows of one length, each told after the prompt
-        that the cache, which stays as it is, comes from, [row, token, next token]."""
-        if cache is None:
-            return torch.cat([self.whole(prompt[None], row)[:, 1:] for row in rows])
-        begun = copy.deepcopy(cache)
-        begun.batch_repeat_interleave(len(rows))
-        tokens = torch.tensor(rows, device=self.device)
-        out = self.model(input_ids=tokens, past_key_values=begun, use_cache=True)
-        return out.logits.float().log_softmax(-1)
-
-    def _read(self, prompt: Tensor) -> tuple[Tensor, Any]:
-        """Log-probabilities of what comes after a prompt, and the cache to go on with, if the model
-        can."""
-        if not self.goes_on:
-            return self.whole(prompt[None], [])[0, 0], None
+    def _behind(self, prompt: Tensor, rows: list[list[int]], cached: bool) -> Tensor:
+        """Log-probabilities after a prompt, and after every token of rows of one length behind it,
+        [row, 1 + token, next token]; the prompt is read once for all rows, or with every row."""
+        if not cached:
+            return torch.stack([self._whole(prompt, row) for row in rows])
         out = self.model(input_ids=prompt[None], use_cache=True, logits_to_keep=1)
-        return out.logits[0, -1].float().log_softmax(-1), out.past_key_values
+        cache, tokens = out.past_key_values, torch.tensor(rows, device=self.device)
+        cache.batch_repeat_interleave(len(rows))
+        more = self.model(input_ids=tokens, past_key_values=cache, use_cache=True).logits
+        first = out.logits[:, -1:].expand(len(rows), -1, -1)
+        return torch.cat([first, more], 1).float().log_softmax(-1)
+
+    def _whole(self, prompt: Tensor, row: list[int]) -> Tensor:
+        """The same of one row without a cache, [1 + token, next token]."""
+        ids = torch.cat([prompt, torch.tensor(row, device=self.device)])
+        kept = len(row) + 1
+        logits = self.model(input_ids=ids[None], use_cache=False, logits_to_keep=kept).logits
+        return logits[0, -kept:].float().log_softmax(-1)
 
 
 def common_start(ways: Sequence[Sequence[int]]) -> int:

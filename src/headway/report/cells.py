@@ -13,8 +13,8 @@ from headway.circuits import Circuit, Discovery, Timeline
 from headway.circuits.roles import cast_of
 from headway.errors import HeadwayError
 from headway.report.findings import Findings
-from headway.report.headline import headline, summary
 from headway.report.labels import setting_of
+from headway.report.run import headline, summary
 from headway.text import counted
 from headway.training import Run
 

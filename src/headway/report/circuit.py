@@ -1,9 +1,9 @@
-"""A run's circuit as data: its places, its paths with their curves, and what is measured of it."""
+"""A run's circuit as data: places, paths with their curves, evidence, and what flows along it."""
 
 from collections.abc import Sequence
 
 from headway.circuits import ABLATIONS
-from headway.circuits.flows import lost_without
+from headway.circuits.flows import Least, lost_without
 from headway.circuits.roles import joins_roles, places, symbol_order
 from headway.relations.paths import AttentionPath
 from headway.report import schema
@@ -12,7 +12,18 @@ from headway.report.labels import typeset
 from headway.report.looks import path_looks, symbol_colours
 from headway.tasks import Task
 from headway.text import rounded
-from headway.theory import Holdings, is_code
+from headway.theory import (
+    Flow,
+    Holdings,
+    chain_depth,
+    closed_form,
+    fewest_paths,
+    is_code,
+    theorem_1_bound,
+)
+
+Cells = dict[str, list[list[tuple[int, int]]]]
+"""Cells of relations in every example: pairs of positions, query and key."""
 
 
 def path_key(path: AttentionPath) -> str:
@@ -20,52 +31,31 @@ def path_key(path: AttentionPath) -> str:
     return f"{path.layer}.{path.head}.{path.relation}"
 
 
-def hop_data(task: Task, learnt: dict[str, float | None]) -> list[schema.Hop]:
-    """The hops asked for, each with the step at which it was learnt."""
-    colours = symbol_colours(task)
-    return [schema.Hop(hop, typeset(hop), learnt.get(hop), colours[hop]) for hop in task.hops]
-
-
-def circuit_data(
-    findings: Findings,
-    steps: Sequence[int] = (),
-    cells: dict[str, list[list[tuple[int, int]]]] | None = None,
-) -> schema.Circuit | None:
+def circuit_data(findings: Findings, cells: Cells | None = None) -> schema.Circuit | None:
     """The mechanisms of heads; None if that is not known.
 
     Args:
         findings: of a run.
-        steps: of the page, for the curves of paths.
         cells: where relations lead in the examples; without them it is not told what is lost
             without a path either.
     """
     if findings.discovery is None:
         return None
-    timeline, task, paths = findings.timeline, findings.task, findings.paths
+    task, paths = findings.task, findings.paths
     colours, looks, standing = symbol_colours(task), path_looks(task, paths), places(task)
-    roles = [place.role for place in standing]
     lost = lost_without(task, paths, findings.causal) or {} if cells is not None else {}
-    histories = {} if timeline is None else {h.path: h for h in timeline.paths}
+    cells = cells or _in_chain(task, paths)
 
     def data_of(path: AttentionPath) -> schema.CircuitPath:
-        rest, history, look = lost.get(path), histories.get(path), looks[path]
-        query, key = path.relation.ends or ("", "")
-        between = query in roles and key in roles
+        rest, look = lost.get(path), looks[path]
         return schema.CircuitPath(
             key=path_key(path),
             layer=path.layer,
             head=path.head,
             label=typeset(str(path)),
-            query=roles.index(query) if between else None,
-            attended=roles.index(key) if between else None,
             colour=look.colour,
-            dashes=look.dashes,
             carries=[typeset(symbol) for symbol in look.carries],
-            cells=(cells or {}).get(path.relation, []),
-            attention=[] if history is None else at_steps(findings, history.attention, steps),
-            without=[] if history is None else at_steps(findings, history.loss_without, steps),
-            emerged=history and history.emerged,
-            needed=history and history.needed,
+            cells=cells.get(path.relation, []),
             lost=[] if rest is None else list(map(path_key, rest.unfound + rest.lacking)),
             answers=[] if rest is None else list(map(typeset, rest.answers)),
         )
@@ -80,23 +70,17 @@ def circuit_data(
             )
             for place in standing
         ],
-        joined=joins_roles(task, paths),
         paths=list(map(data_of, paths)),
     )
 
 
-def at_steps(
-    findings: Findings, values: Sequence[float], steps: Sequence[int]
-) -> list[float | None]:
-    """A curve of the timeline at the steps of the page; None where it was not measured."""
-    assert findings.timeline is not None
-    when = dict(zip(findings.timeline.steps, values, strict=True))
-    return [None if (value := when.get(step)) is None else short(value) for step in steps]
-
-
-def short(value: float) -> float:
-    """A measured number to four digits, which is what a drawing can show."""
-    return float(f"{value:.4g}")
+def _in_chain(task: Task, paths: Sequence[AttentionPath]) -> Cells:
+    """Where paths lead in one chain of places; nothing if one joins no two of them."""
+    if not joins_roles(task, paths):
+        return {}
+    roles = [place.role for place in places(task)]
+    ends = {path.relation: path.relation.ends or ("", "") for path in paths}
+    return {name: [[(roles.index(q), roles.index(k))]] for name, (q, k) in ends.items()}
 
 
 def evidence(findings: Findings) -> schema.Table | None:
@@ -106,6 +90,7 @@ def evidence(findings: Findings) -> schema.Table | None:
         return None
     necessity = {n.path: (n.attention, n.worst) for n in found.evidence.necessity}
     emerged = {} if timeline is None else {h.path: h.emerged for h in timeline.paths}
+    curves = "" if timeline is None else f" (curves: of {timeline.sequences} others)"
     looks, rows = path_looks(findings.task, findings.paths), list[list[schema.Cell]]()
     for path in findings.paths:
         carries, step = ", ".join(map(typeset, looks[path].carries)), emerged.get(path)
@@ -117,9 +102,10 @@ def evidence(findings: Findings) -> schema.Table | None:
         rows=rows,
         keys=list(map(path_key, findings.paths)),
         note=(
-            f"At the last step; loss of the circuit ({ABLATIONS[found.ablation]}) without the path,"
-            " heads above as found or free, whichever is worse. Whole:"
-            f" {rounded(found.replaced_loss)}; threshold: {rounded(found.threshold)}."
+            f"At the last step, on {found.evidence.sequences} sequences{curves}; loss of the"
+            f" circuit ({ABLATIONS[found.ablation]}) without the path, heads above as found or"
+            f" free, whichever is worse. Whole: {rounded(found.replaced_loss)}; threshold:"
+            f" {rounded(found.threshold)}."
         ),
     )
 
@@ -150,3 +136,38 @@ def symbols(task: Task, held: Holdings, role: str) -> list[str]:
     found = [piece for piece in held[role] if not is_code(piece)]
     found.sort(key=lambda one: (rank.get(one, len(order)), one))
     return [typeset(piece) for piece in found]
+
+
+def minimum(findings: Findings) -> schema.Section:
+    """The flow minimum, and what the query can hold layer by layer, at best and by the circuit."""
+    flow = findings.task.flow()
+    if flow is None:
+        why = "the task does not say how information must flow to its answers."
+        return schema.Section("Minimum", [f"The flow minimum of this task is not known: {why}"])
+    ways = {"at best": flow.holdings(findings.run.config.model.n_layers, findings.causal)}
+    ways |= {} if findings.along is None else {"along the circuit": findings.along.stages}
+    rows = [
+        [layers, *(", ".join(symbols(findings.task, held, flow.query)) for held in stages)]
+        for layers, stages in enumerate(zip(*ways.values(), strict=False))
+    ]
+    table = schema.Table("symbols at the query", ["layers", *ways], rows)
+    return schema.Section("Minimum", [_sentence(findings, flow)], [table])
+
+
+def _sentence(findings: Findings, flow: Flow) -> str:
+    causal, depth, least = findings.causal, chain_depth(flow), findings.least.layers
+    if least is None:
+        return "The answer never reaches the query, so no number of layers is enough."
+    if depth is None:
+        return f"Information needs at least {least} layers to reach the query, by simulation."
+    formula, times, other = (
+        ("⌊log₂ D⌋ + 2 under the causal mask", "doubles", "without a mask")
+        if causal
+        else ("⌈log₃(4D + 1)⌉ without a mask", "triples", "with the causal mask")
+    )
+    return (
+        f"In closed form the minimum is {formula}: what the query can reach {times} with every"
+        f" layer. For D = {depth} that is {closed_form(depth, causal)}; {other} it is"
+        f" {Least.of(findings.task, not causal).cell}. The lower bound of Musat (2024), theorem 1,"
+        f" is {theorem_1_bound(depth)}; no circuit has fewer than {fewest_paths(depth)} paths."
+    )

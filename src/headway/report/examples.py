@@ -4,7 +4,6 @@ import base64
 import gzip
 from collections.abc import Sequence as Sequential
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import torch
 from jaxtyping import Float, Int, UInt8
@@ -19,6 +18,8 @@ from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
 from headway.relations.roles import chain_letter
 from headway.report import schema
+from headway.report.circuit import Cells
+from headway.report.curves import thinned
 from headway.report.findings import EXAMPLES, Findings
 from headway.report.labels import typeset
 from headway.tasks import Batch
@@ -40,11 +41,6 @@ MOST_LEADS = 256
 """The most cells of a path in one sequence."""
 
 NO_ANSWER, MOST_NAMES = 255, 254
-
-Cells = dict[str, list[list[tuple[int, int]]]]
-"""Cells of relations in every example: pairs of positions, query and key."""
-
-Kept = TypeVar("Kept")
 
 
 @dataclass(frozen=True)
@@ -109,14 +105,6 @@ def examples(findings: Findings, memory: Memory | None = None) -> Examples:
         ],
         attention=looker.attention(seen),
     )
-
-
-def thinned(steps: Sequential[Kept], most: int) -> list[Kept]:
-    """At most so many steps or points, at least two, evenly spread, with the first and the last."""
-    most = max(2, most)
-    if len(steps) <= most:
-        return list(steps)
-    return [steps[round(i * (len(steps) - 1) / (most - 1))] for i in range(most)]
 
 
 class _Looker:
@@ -184,17 +172,10 @@ class _Looker:
 
     def attention(self, seen: Sequential[Snapshot]) -> schema.Attention:
         """The attention of the followed heads, at as many steps as there is room for."""
-        findings, found = self.findings, self.findings.discovery
-        useful, does = set(findings.useful_heads), found.circuit.mechanisms if found else {}
         return schema.Attention(
             steps=self.kept,
             sequences=self.count,
-            heads=[
-                schema.FollowedHead(
-                    *head, found is None or head in useful, typeset(str(does.get(head, "")))
-                )
-                for head in findings.followed_heads
-            ],
+            heads=self.findings.followed_heads,
             packed=packed(torch.stack([seen[i].attention for i in self.kept], dim=-1)),
         )
 

@@ -237,9 +237,10 @@ class Findings:
 
     @property
     def followed_heads(self) -> list[Head]:
-        """The heads whose attention the page follows through training."""
-        every = heads_of(self.run)
-        return every if len(every) <= MOST_HEADS else self.useful_heads or every
+        """The heads whose attention the page follows through training, the useful ones first."""
+        every, useful = heads_of(self.run), self.useful_heads
+        rest = [] if useful and len(every) > MOST_HEADS else every
+        return list(dict.fromkeys([*useful, *rest]))
 
     @functools.cached_property
     def sequences(self) -> Batch:

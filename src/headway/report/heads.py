@@ -7,7 +7,7 @@ from torch import Tensor
 from headway.circuits.mechanism import Head, name_of
 from headway.models import Transformer
 from headway.report import schema
-from headway.report.circuit import short
+from headway.report.curves import short
 from headway.report.findings import Findings
 from headway.report.labels import typeset
 from headway.text import rounded

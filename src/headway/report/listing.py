@@ -4,18 +4,17 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
-from headway.circuits import THRESHOLD
 from headway.circuits.flows import Least
 from headway.errors import HeadwayError
-from headway.report.examples import thinned
+from headway.report.curves import points, thinned
 from headway.report.findings import refusal
 from headway.report.labels import plain, setting_of
-from headway.report.schema import Cell, ListedGroup, ListedRun, ListPage
+from headway.report.schema import Cell, ListedGroup, ListPage, Table
 from headway.text import counted
 from headway.training import Run
 from headway.training.config import Elsewhere
@@ -66,59 +65,67 @@ class Entry:
         return Run.open(self.folder)
 
 
-def list_page(folder: Path, rows: Sequence[tuple[Entry, ListedRun]], version: str) -> ListPage:
+@dataclass(frozen=True)
+class Line:
+    """A run's line in the list: its cells, and at most so many steps and losses."""
+
+    cells: list[Cell]
+    curve: list[tuple[float, float]]
+
+
+def list_page(folder: Path, lines: Sequence[tuple[Entry, Line]], version: str) -> ListPage:
     """The data of the list.
 
     Args:
         folder: that holds all.
-        rows: the runs, each with its line.
+        lines: of the runs.
         version: of what is shown.
     """
     title = folder.name or Path(os.path.realpath(folder)).name
-    if not rows:
+    if not lines:
         why = (
             "There are no runs here yet. This trains a first one in a minute or two, and it shows"
             f" here while it does: headway train fast --folder {shlex.quote(str(folder / 'first'))}"
         )
         return nothing(title, why, version, back=None)
-    groups = dict[Name, list[ListedRun]]()
-    for entry, run in sorted(rows, key=lambda one: len(one[0].name)):
-        groups.setdefault(entry.name[:-1], []).append(run)
-    states = Counter(str(run.cells[STATUS]).partition(":")[0] for _, run in rows)
+    groups = dict[Name, list[tuple[Entry, Line]]]()
+    for entry, line in sorted(lines, key=lambda one: len(one[0].name)):
+        groups.setdefault(entry.name[:-1], []).append((entry, line))
+    states = Counter(str(line.cells[STATUS]).partition(":")[0] for _, line in lines)
     parts = [f"{states[state]} {state}" for state in STATES if states[state]]
-    headline = " · ".join([counted(len(rows), "run"), *parts])
-    listed = [
-        ListedGroup(plain("/".join(name)), link("sweep", name) if name else "", runs)
-        for name, runs in groups.items()
-    ]
-    return _page(title, [headline], listed, version)
+    headline = " · ".join([counted(len(lines), "run"), *parts])
+    listed = [_group(name, some) for name, some in groups.items()]
+    return ListPage("runs", plain(title), [headline], version, listed)
+
+
+def _group(sweep: Name, lines: Sequence[tuple[Entry, Line]]) -> ListedGroup:
+    names = [entry.name for entry, _ in lines]
+    return ListedGroup(
+        link=link("sweep", sweep) if sweep else "",
+        table=Table(
+            title=plain("/".join(sweep)),
+            head=COLUMNS,
+            rows=[line.cells for _, line in lines],
+            keys=[_quoted("/".join(name)) for name in names],
+            links=[link("run", name) for name in names],
+        ),
+        curves=[line.curve for _, line in lines],
+    )
 
 
 def nothing(title: str, why: str, version: str, back: str | None = "/") -> ListPage:
     """The page that says why there is none of something; it looks again when that changes."""
     text = "There is nothing to show now. This page looks again whenever something changes."
-    return replace(_page(title, [text, plain(why)], [], version), why=plain(why), back=back)
+    return ListPage("runs", plain(title), [text, plain(why)], version, why=plain(why), back=back)
 
 
-def _page(title: str, lines: list[str], groups: list[ListedGroup], version: str) -> ListPage:
-    return ListPage(
-        name="runs",
-        title=plain(title),
-        summary=lines,
-        head=COLUMNS,
-        groups=groups,
-        threshold=THRESHOLD,
-        live=version,
-    )
-
-
-def listed(entry: Entry) -> ListedRun:
-    """The list's entry for a run, or why it cannot be read."""
+def listed(entry: Entry) -> Line:
+    """The list's line for a run, or why it cannot be read."""
     row, curve = dict[str, Cell](), list[tuple[float, float]]()
     try:
         run = entry.open()
         row = _read(run)
-        curve = [(line["step"], line["val_loss"]) for line in thinned(run.metrics(), POINTS)]
+        curve = points((m["step"], m["val_loss"]) for m in thinned(run.metrics(), POINTS))
     except HeadwayError as error:
         row["status"] = f"unreadable: {error}"
     except Exception as error:
@@ -128,12 +135,7 @@ def listed(entry: Entry) -> ListedRun:
         at = datetime.fromtimestamp(min(max(entry.changed, 0.0), LATEST))
         row["changed"] = f"{at:%Y-%m-%d %H:%M:%S}"
     cells = [row.get(name) for name in COLUMNS]
-    return ListedRun(
-        link=link("run", entry.name),
-        key=_quoted("/".join(entry.name)),
-        cells=[plain(cell) if isinstance(cell, str) else cell for cell in cells],
-        curve=curve,
-    )
+    return Line([plain(cell) if isinstance(cell, str) else cell for cell in cells], curve)
 
 
 def _read(run: Run) -> dict[str, Cell]:

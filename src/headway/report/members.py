@@ -70,7 +70,8 @@ class Runs:
             for run, folder in zip(runs, folders, strict=True)
         ]
         title = shortened(enumerated(member.name for member in members), 100)
-        return cls(base, "comparison", title, members)
+        parents = {run.folder.parent for run in runs}
+        return cls(parents.pop() if len(parents) == 1 else base, "comparison", title, members)
 
     @classmethod
     def of(cls, folder: Path, runs: Iterable[Run | HeadwayError] | None = None) -> "Runs":

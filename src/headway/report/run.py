@@ -10,20 +10,17 @@ from headway.circuits.emergence import EMERGES_AT
 from headway.circuits.text import verdict_lines
 from headway.circuits.verdicts import Verdict, to_type, verdicts
 from headway.report import schema
-from headway.report.circuit import at_steps, circuit_data, evidence, hop_data, short, stream
-from headway.report.examples import Memory, examples, thinned
-from headway.report.findings import Findings, no_circuit
-from headway.report.headline import headline, summary
+from headway.report.circuit import circuit_data, evidence, minimum, stream
+from headway.report.curves import dated, losses
+from headway.report.examples import Memory, examples
+from headway.report.findings import Findings, judged_loss, no_circuit
 from headway.report.heads import heads
 from headway.report.labels import setting_of, typeset
-from headway.report.looks import shown_until
-from headway.report.minimum import minimum
-from headway.text import command
+from headway.report.looks import shown_until, symbol_colours
+from headway.text import command, counted, enumerated, rounded
 from headway.training import to_dict
 from headway.training.config import Elsewhere
-
-MOST_POINTS = 600
-"""Evaluations on a page; of more, evenly many are kept."""
+from headway.training.losses import accuracy_text
 
 CHANGED = "so what is computed here may be of another task or model than the run's."
 VERSIONS = ("headway", "python", "torch")
@@ -53,10 +50,11 @@ def run_page(
         HeadwayError: if a checkpoint cannot be read.
     """
     run, task, timeline = findings.run, findings.task, findings.timeline
+    colours = symbol_colours(task)
     shown = examples(findings, memory)
     steps = shown.steps
+    along, without = dated(findings, steps)
     end = max([1, *steps, *(line["step"] for line in findings.metrics)])
-    lines = thinned(findings.metrics, MOST_POINTS)
     session = findings.sessions[-1] if findings.sessions else {}
     versions = {name: str(session[name]) for name in VERSIONS if session.get(name) is not None}
     return schema.RunPage(
@@ -69,19 +67,16 @@ def run_page(
         task=schema.Task(
             reading=typeset(task.reading),
             loss=task.targets.loss_name,
-            hops=hop_data(task, findings.hops),
+            hops=[schema.Hop(hop, typeset(hop), colours[hop]) for hop in task.hops],
             references=task.references(),
         ),
         steps=steps,
         until=end if timeline is None else shown_until(timeline, findings.metrics)[0],
         end=end,
-        losses=schema.Losses(
-            steps=[line["step"] for line in lines],
-            training=[short(line["train_loss"]) for line in lines],
-            hops={hop: [short(line["partial"][hop]) for line in lines] for hop in task.hops},
-        ),
-        circuit=circuit_data(findings, steps, shown.cells),
-        model=at_steps(findings, timeline.loss, steps) if timeline else [],
+        losses=losses(findings),
+        along=along,
+        without=without,
+        circuit=circuit_data(findings, shown.cells),
         answer_steps=shown.answer_steps,
         sequences=shown.sequences,
         attention=shown.attention,
@@ -97,6 +92,62 @@ def run_page(
         config=json.dumps(to_dict(run.config), indent=1, ensure_ascii=False),
         live=live,
     )
+
+
+def headline(findings: Findings) -> str:
+    """The outcome, in one sentence."""
+    outcome, discovery = findings.outcome, findings.discovery
+    if outcome and outcome["status"] != "done":
+        return f"Training failed: {outcome['message']}"
+    if not findings.metrics:
+        return "Training has not been evaluated yet."
+    loss = rounded(findings.loss or 0.0)
+    if outcome is None:
+        return f"Training has not ended; the validation loss so far is {loss}."
+    model = f"{findings.run.config.model.n_layers}-layer model"
+    if not findings.solved:
+        return f"This {model} did not solve the task: the validation loss ended at {loss}."
+    if discovery is None:
+        return f"This {model} solves the task, with a validation loss of {loss}."
+    if not discovery.circuit.paths:
+        rest = "without any attention path, so the circuit explains nothing"
+        return f"This {model} solves the task {rest}."
+    paths = counted(len(discovery.circuit.paths), "attention path")
+    if not discovery.faithful:
+        rest = "does not account for it"
+        return f"This {model} solves the task; the circuit found, of {paths}, {rest}."
+    fails = all(n.free >= discovery.threshold for n in discovery.evidence.necessity)
+    all_needed = discovery.necessary and fails and len(discovery.circuit.paths) > 1
+    rest = "; cut any one and answers fail" if all_needed else ""
+    return f"{typeset(findings.task.title)}: this {model} does it with {paths}{rest}."
+
+
+def summary(findings: Findings) -> Iterator[str]:
+    """The outcome in more sentences, for a page without scripts and for the first screen."""
+    task, outcome = findings.task, findings.outcome
+    if not findings.metrics or (outcome or {}).get("status", "done") != "done":
+        return
+    last = findings.metrics[-1]
+    if findings.solved:
+        text = f"The task was solved, with a validation loss of {rounded(findings.loss or 0.0)}"
+        text += accuracy_text(last)
+        if task.judged != task.hops:
+            names = enumerated(map(typeset, task.judged))
+            text += f" ({rounded(judged_loss(task, last))} for {names}; the rest cannot be told"
+            text += " without error)"
+        yield f"{text}."
+    if "circuit" in findings.missing:
+        yield findings.missing["circuit"]
+    elif (found := findings.discovery) is not None:
+        for one in verdicts(found, findings.circuits):
+            word = {True: "yes", False: "no", None: "cannot be said"}[one.holds]
+            yield f"{one.name}: {word}; {typeset(one.because)}."
+    learnt = sorted((step, hop) for hop, step in findings.hops.items() if step is not None)
+    if outcome is not None and not learnt:
+        yield "No hop was learnt."
+    elif learnt:
+        steps = ", ".join(f"{typeset(hop)} by step {step:,.0f}" for step, hop in learnt)
+        yield f"Of {counted(len(task.hops), 'hop')}, so many were learnt: {steps}."
 
 
 def verdicts_of(findings: Findings) -> list[Verdict]:

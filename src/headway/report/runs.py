@@ -10,13 +10,13 @@ from headway.circuits.emergence import EMERGES_AT
 from headway.fields import natural
 from headway.report.axes import SEED, Axis, axes_of, grouped
 from headway.report.circuit import circuit_data
-from headway.report.examples import thinned
+from headway.report.curves import points, thinned
 from headway.report.findings import Findings, solved_at
 from headway.report.labels import common_parts, task_words, typeset
 from headway.report.looks import DASHES, worth_showing
 from headway.report.members import Link, Runs, links_from
 from headway.report.page import html
-from headway.report.schema import Cell, Curve, Member, RunsPage, Section, Table
+from headway.report.schema import Cell, Curve, RunsPage, Section, Table
 from headway.text import counted, enumerated, rounded
 from headway.training import Run
 from headway.training.files import write_text
@@ -33,41 +33,26 @@ MOST_COLOURS, MOST_POINTS, MOST_NOTES = 6, 120, 24
 kept; of more runs, the page does not say what each lacks."""
 
 
-def write_comparison(runs: Sequence[Run], out: Path | None = None) -> Path:
-    """Writes one page about runs that are named.
+def write_runs(shown: Path | Sequence[Run], out: Path | None = None) -> Path:
+    """Writes one page about several runs.
 
     Args:
-        runs: at least two.
-        out: the page; by default `comparison.html` in the folder that holds all of the runs.
+        shown: at least two runs; or a folder, of a sweep or any that holds runs.
+        out: the page; by default `comparison.html` in the folder that holds all that are named, and
+            `report.html` in a folder of runs.
 
     Returns: the page's path.
 
     Raises:
-        HeadwayError: if a run is named twice, there are fewer than two, a file of a run is
-            corrupted, or the disk does not take the page.
+        HeadwayError: if a run is named twice, there are fewer than two, or none in the folder; if a
+            file that was named, or the folder's plan, is corrupted; or if the disk does not take
+            the page.
     """
-    found, parents = Runs.named(runs), {run.folder.parent for run in runs}
-    folder = found.folder if len(parents) > 1 else runs[0].folder.parent
-    return _written(found, out or folder / "comparison.html")
-
-
-def write_sweep(folder: Path, out: Path | None = None) -> Path:
-    """Writes one page about all runs of a folder.
-
-    Args:
-        folder: of a sweep, or any that holds runs.
-        out: the page; by default `report.html` in the folder.
-
-    Returns: the page's path.
-
-    Raises:
-        HeadwayError: if there is no run in the folder, its plan is corrupted, or the disk does not
-            take the page.
-    """
-    return _written(Runs.of(folder), out or folder / "report.html")
-
-
-def _written(found: Runs, page: Path) -> Path:
+    if isinstance(shown, Path):
+        found, name = Runs.of(shown), "report.html"
+    else:
+        found, name = Runs.named(shown), "comparison.html"
+    page = out or found.folder / name
     write_text(page, html(runs_page(found, links_from(page.parent))))
     return page
 
@@ -97,15 +82,12 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
             " ".join(_headline(found)),
             " · ".join([*common_parts([m.run.config for m in members]), varies]),
         ],
-        members=[
-            Member(
-                name=member.name,
-                link=link(member.run.folder),
-                circuit=circuit_data(member) if len(members) <= FEW else None,
-            )
-            for member in members
-        ],
-        table=_table(members, every),
+        table=_table(members, every, link),
+        circuits={
+            member.name: circuit
+            for member in (members if len(members) <= FEW else ())
+            if (circuit := circuit_data(member)) is not None
+        },
         sections=[
             *_grid(members, axes),
             *_by_field(members, axes),
@@ -159,7 +141,7 @@ def _between(values: Iterable[int]) -> str:
     return " to ".join(map(str, ends[:1] + ends[1:][-1:]))
 
 
-def _table(members: Sequence[Findings], axes: Sequence[Axis]) -> Table:
+def _table(members: Sequence[Findings], axes: Sequence[Axis], link: Link) -> Table:
     """A row for every run, with its values of what varies."""
     rows = [_row(member, axes) for member in members]
     along = [f"With {a.name} goes {enumerated(a.along[:6])}." for a in axes if a.along]
@@ -173,6 +155,7 @@ def _table(members: Sequence[Findings], axes: Sequence[Axis]) -> Table:
         head=list(rows[0]),
         rows=[list(row.values()) for row in rows],
         keys=[member.name for member in members],
+        links=[link(member.run.folder) for member in members],
         note=" ".join([*along, note]),
     )
 
@@ -281,7 +264,7 @@ def _curves(members: Sequence[Findings], axes: Sequence[Axis]) -> list[Curve]:
             key=member.name,
             colour=1 + (i if by is None else by.values.index(by.of(member))) % MOST_COLOURS,
             dashes=i // MOST_COLOURS % DASHES if by is None else 0 if member.done else 1,
-            points=[(m["step"], m["val_loss"]) for m in thinned(member.metrics, MOST_POINTS)],
+            points=points((m["step"], m["val_loss"]) for m in thinned(member.metrics, MOST_POINTS)),
         )
         curves.append(curve)
     return curves

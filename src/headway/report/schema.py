@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
+from headway.circuits import THRESHOLD
 from headway.circuits.verdicts import Verdict
 
 Cell = str | bool | int | float | None
@@ -28,6 +29,8 @@ class Table:
     rows: list[list[Cell]]  #: its cells, row by row
     #: for every row the key of its path or run; empty if the rows are about neither
     keys: list[str] = field(default_factory=list)
+    #: for every row the address of its run's page, None without one; empty if it is about no run
+    links: list[str | None] = field(default_factory=list)
     note: str = ""  #: what the columns mean, in sentences; perhaps empty
     #: how strongly cells are tinted, row by row, from 0 to 1; empty if none is
     shares: list[list[float]] = field(default_factory=list)
@@ -44,13 +47,23 @@ class Section:
 
 
 @dataclass(frozen=True)
+class Curve:
+    """Something that is measured through training."""
+
+    name: str  #: as it is printed
+    key: str  #: of its path or run; empty if it is of neither
+    colour: int  #: -1 to 6; -1 is for what stays in the background
+    dashes: int  #: 0 to 5, which tells apart curves of one colour
+    points: list[tuple[float, float]]  #: steps and values, without those that were not finite
+    mark: float | None = None  #: the step of what is marked on it; None if that never happens
+
+
+@dataclass(frozen=True)
 class Hop:
     """Something that a query must predict."""
 
     name: str  #: as in the code
     label: str  #: as it is printed
-    #: the step at which its loss first passes below `emerges_at`; None if it never does
-    learnt: float | None
     colour: int  #: 0 to 6, that of the symbol that it asks for
 
 
@@ -81,23 +94,13 @@ class CircuitPath:
     layer: int  #: of the head
     head: int  #: its number in the layer
     label: str  #: head and relation as they are printed
-    query: int | None  #: the place that attends; None if the relation is not one between roles
-    attended: int | None  #: the place attended to; None likewise
     #: 0 to 6, of the symbol carried that is nearest to the answer, or of the head where no symbols
     #: are known; -1 if the path brings nothing new
     colour: int
-    dashes: int  #: 0 to 5, which tells apart curves of one colour
     carries: list[str]  #: the symbols that it brings, as they are printed; empty if none are known
-    #: where it leads in every example: pairs of positions, query and key; of very many the last
+    #: where it leads in every example: pairs of positions, query and key; of very many the last.
+    #: Without examples of the chain of places; empty if a path joins no two of them
     cells: list[list[tuple[int, int]]]
-    #: mean attention along it, at every step of the page, None where it was not measured; empty if
-    #: the path was not dated
-    attention: list[float | None]
-    #: the loss of the model of that step with this attention set to zero; likewise
-    without: list[float | None]
-    #: the step at which its attention first passes `emerges_at`; None if it never does
-    emerged: float | None
-    needed: float | None  #: the step from which the loss depends on it; None if it never does
     #: the keys of the paths that, without it, do not find their key, by the flow of information
     lost: list[str]
     answers: list[str]  #: the labels of the hops that the query then lacks, likewise
@@ -109,7 +112,6 @@ class Circuit:
 
     layers: int  #: of the model
     places: list[Place]  #: the roles of one chain; empty if the task has none
-    joined: bool  #: whether all paths lead from place to place, so that places can be columns
     paths: list[CircuitPath]  #: in the order in which information flows
 
 
@@ -144,35 +146,15 @@ class Sequence:
 
 
 @dataclass(frozen=True)
-class FollowedHead:
-    """A head whose attention the page shows, whether it is of use, and what it does in the circuit;
-    without a circuit it may be of use, and does nothing that is known."""
-
-    layer: int
-    head: int
-    useful: bool
-    does: str
-
-
-@dataclass(frozen=True)
 class Attention:
     """The attention of heads on the examples, through training."""
 
     steps: list[int]  #: for which it is kept, as indices into the steps of the page
     sequences: int  #: of how many examples, from the first
-    heads: list[FollowedHead]  #: the heads
+    heads: list[tuple[int, int]]  #: layer and number of each, those of the circuit first
     #: one byte a value, in hundredths, rounded to even ones, [sequence, head, query, key, step]; by
     #: gzip, as base64
     packed: str
-
-
-@dataclass(frozen=True)
-class Losses:
-    """Losses by the step of the evaluation: on training's own batch, and held out by hop."""
-
-    steps: list[int]
-    training: list[float | None]
-    hops: dict[str, list[float | None]]
 
 
 @dataclass(frozen=True)
@@ -199,10 +181,16 @@ class RunPage(PageBase):
     end: float  #: the last step that there is
     task: Task  #: what was learnt
     steps: list[int]  #: of the checkpoints
-    losses: Losses  #: by the step of the evaluation
+    #: by the step of the evaluation: on training's own batch, then held out, hop by hop; marked
+    #: where a hop's loss first passes below `emerges_at`
+    losses: list[Curve]
+    #: mean attention along every path of the circuit, at the steps of the page; marked where it
+    #: first passes `emerges_at`; empty if paths were not dated
+    along: list[Curve]
+    #: the loss of the model of that step with the attention along each path at zero; marked from
+    #: where the loss depends on it; at last with nothing cut; empty likewise
+    without: list[Curve]
     circuit: Circuit | None  #: what the heads do; None if that is not known
-    #: its loss at every step, on the sequences that paths were dated on; empty if they were not
-    model: list[float | None]
     answer_steps: list[int]  #: for which answers are kept, as indices into the steps
     sequences: list[Sequence]  #: the examples
     attention: Attention | None  #: of heads on them; None if there is none to show
@@ -223,32 +211,12 @@ class RunPage(PageBase):
 
 
 @dataclass(frozen=True)
-class Curve:
-    """A run's validation loss by step."""
-
-    name: str  #: of the run, or the value that it is coloured by
-    key: str  #: of the run
-    colour: int  #: 0 to 6
-    dashes: int  #: 0 to 5
-    points: list[tuple[float, float]]  #: steps and losses
-
-
-@dataclass(frozen=True)
-class Member:
-    """One of several runs."""
-
-    name: str  #: its folder's, with those above it as far as they are not common to all
-    link: str | None  #: the address of its own page; None if there is none
-    #: without examples and curves; None if none is known, or the runs are many
-    circuit: Circuit | None
-
-
-@dataclass(frozen=True)
 class RunsPage(PageBase):
     """Several runs side by side: those that were named, or all of a folder."""
 
-    members: list[Member]  #: the runs
     table: Table  #: a row for every run
+    #: by the keys of runs, without examples and curves; empty if the runs are many
+    circuits: dict[str, Circuit]
     sections: list[Section]  #: what came out, field by field and hop by hop; what circuits share
     curves: list[Curve]  #: losses through training
     threshold: float  #: the loss below which a task counts as solved
@@ -259,31 +227,22 @@ class RunsPage(PageBase):
 
 
 @dataclass(frozen=True)
-class ListedRun:
-    """A run in the list of runs."""
-
-    link: str  #: the address of its page
-    key: str  #: its name as a part of the address of a comparison, `/compare/KEY/KEY/`
-    cells: list[Cell]  #: what is known of it, as the columns of the list are named
-    curve: list[tuple[float, float]]  #: steps and validation losses, at most 48
-
-
-@dataclass(frozen=True)
 class ListedGroup:
-    """The runs of a sweep, with the address of its page; those outside of any have no name."""
+    """The runs of a sweep, or those outside of any."""
 
-    name: str
-    link: str
-    runs: list[ListedRun]
+    link: str  #: the address of the sweep's page; empty outside of any
+    #: a row for every run; its title is the sweep's name, and the key of a run its part of the
+    #: address of a comparison, `/compare/KEY/KEY/`
+    table: Table
+    curves: list[list[tuple[float, float]]]  #: of every run, steps and losses, at most 48
 
 
 @dataclass(frozen=True)
 class ListPage(PageBase):
     """The runs in a folder; or why something has no page."""
 
-    head: list[str]  #: the names of the columns
-    groups: list[ListedGroup]  #: the runs
-    threshold: float  #: the loss below which a task counts as solved
+    groups: list[ListedGroup] = field(default_factory=list)  #: the runs
+    threshold: float = THRESHOLD  #: the loss below which a task counts as solved
     why: str | None = None  #: why there is nothing to show; None if there is
     back: str | None = None  #: the address of the list of all runs; None on that list itself
     kind: Literal["list"] = "list"

@@ -81,22 +81,21 @@ class Watch:
             if kind != "list":
                 raise
             return Shown(kind, name, (), _digest([str(error)]), str(error))
-        names, plan = [name], ""
-        if kind == "list":
-            names = list(found)
-        elif kind == "sweep":
-            names = [one for one in found if name and one[:-1] == name]
-            plan = _mark(self.folder.joinpath(*name, PLAN))
-        elif kind == "compare":
-            names = [tuple(one.split("/")) for one in name]
-            if not 2 <= len(names) == len({*names}):
-                return None
-        if kind != "list" and (not names or not {*names} <= found.keys()):
+        match kind:
+            case "list":
+                least, names = 0, list(found)
+            case "run":
+                least, names = 1, [name]
+            case "sweep":
+                least, names = 1, [one for one in found if name and one[:-1] == name]
+            case "compare":
+                least, names = 2, [tuple(one.split("/")) for one in name]
+        if not least <= len(names) == len({*names} & found.keys()):
             return None
         entries = tuple(self._entry(one, found[one]) for one in names)
         marks = [text for entry in entries for text in (*entry.name, entry.version)]
-        version = entries[0].version if kind == "run" else _digest([*marks, plan])
-        return Shown(kind, name, entries, version)
+        plan = _mark(self.folder.joinpath(*name, PLAN)) if kind == "sweep" else ""
+        return Shown(kind, name, entries, _digest([*marks, plan]))
 
     def page(self, shown: Shown) -> tuple[bool, Page]:
         """The page's data, or why there is none; and False if nobody knows that reason."""

@@ -243,7 +243,9 @@ class Carrier:
         """Takes note of what became of a run: done, failed, or another process has it."""
         try:
             if failure is not None:
-                RunFolder(self.folder / name).fail(failure)
+                lost = RunFolder(self.folder / name)
+                with lost.writing():
+                    lost.end(failure)
             there = standing(self.folder / name)
         except HeadwayError as error:  # which the board tells alone
             there = Standing("failed", message=failure or str(error))

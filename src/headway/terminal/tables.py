@@ -89,35 +89,22 @@ def print_comparison(comparison: Comparison, names: Sequence[str]) -> None:
 def print_cells(cells: Sequence[Cell]) -> None:
     """Accuracies of a language model, a row per cell, beside those of guessing."""
     out = console()
-    sampled = any(cell.sampled is not None or cell.unanswered is not None for cell in cells)
-    shares = {"argmax": "argmax", "expected": "expectation"}
-    shares |= {"sampled": "sampled"} if sampled else {}
-    shown = columns(("formulation",), ("D", "n", *shares, "chance", "majority"), wrap=False)
+    numbers = ("D", "n", "argmax", "expected", "chance", "majority")
+    shown = columns(("formulation",), numbers, wrap=False)
     for cell in cells:
         nearer = "" if cell.nearer == cell.chance else f" ({cell.nearer:.2f})"
         shown.add_row(
             cell.formulation,
             str(cell.depth),
             str(cell.count),
-            *(_share(cell, name) for name in shares.values()),
+            *(_share(cell, name) for name in ("argmax", "expectation")),
             f"{cell.chance:.2f}{nearer}",
             f"{cell.majority:.2f}",
         )
     out.print(shown)
     out.print("after each share its 95 % interval (Wilson)", style="dim")
-    for cell in cells:
-        if cell.unanswered is not None:
-            draws = "" if cell.draws is None else f", {cell.draws:.0f} draws a question"
-            out.print(
-                f"sampled, {cell.formulation} D={cell.depth}: of {cell.drawn} questions"
-                f" {cell.unanswered:.0%} never answered{draws}",
-                style="dim",
-            )
 
 
 def _share(cell: Cell, name: str) -> str:
-    value, interval = getattr(cell, name), cell.interval(name)
-    if value is None or interval is None:
-        return "–"
-    low, high = interval
-    return f"{value:.2f} " + f"{low:.2f}–{high:.2f}".replace("0.", ".")
+    low, high = cell.interval(name)
+    return f"{getattr(cell, name):.2f} " + f"{low:.2f}–{high:.2f}".replace("0.", ".")

@@ -37,14 +37,11 @@ class Clamp:
         Raises:
             HeadwayError: if a layer, a head or a relation is none of theirs.
         """
-        if not self.paths:
-            return
-        names = clampable(task)
+        names = clampable(task) if self.paths else []
+        allowed = f"a path of {n_layers} layers of {n_heads} heads, along one of"
         for path in self.paths:
             fits = path.layer < n_layers and path.head < n_heads and path.relation in names
-            shown = ", ".join(names[:3])
-            allowed = f"a path of {n_layers} layers of {n_heads} heads, along one of {shown}, …"
-            require(fits, "training.clamped", str(path), allowed)
+            require(fits, "training.clamped", str(path), f"{allowed} {', '.join(names[:3])}, …")
 
     def tap(self, task: Task, batch: Batch, step: int) -> Tap | None:
         """The tap that sets attention along the paths to zero; None if nothing is blocked then.

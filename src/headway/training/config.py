@@ -212,16 +212,12 @@ def flat(config: RunConfig) -> dict[str, Any]:
 
     The curriculum is its kind, `training.curriculum`, and its own fields behind that name.
     """
-    parts = {name: getattr(config, name) for name in SECTIONS}
-    parts |= {CURRICULUM: config.training.curriculum, "": config}
-    if isinstance(config.training, Elsewhere):
-        del parts["training"], parts[CURRICULUM]
-    values = {
-        f"{name}.{field.name}".lstrip("."): getattr(part, field.name)
-        for name, part in parts.items()
-        for field in dataclasses.fields(part)
-    }
-    if CURRICULUM in parts:
-        values[CURRICULUM] = config.training.curriculum.kind
-    values = {name: value for name, value in values.items() if name not in SECTIONS}
-    return {"task.kind": config.task.kind, **values}
+    training, values = config.training, {"task.kind": config.task.kind}
+    parts: dict[str, Any] = {"task.": config.task, "model.": config.model}
+    if not isinstance(training, Elsewhere):
+        parts |= {"training.": training, f"{CURRICULUM}.": training.curriculum}
+    for where, part in {**parts, "": config}.items():
+        values |= {where + one.name: getattr(part, one.name) for one in dataclasses.fields(part)}
+    if CURRICULUM in values:
+        values[CURRICULUM] = training.curriculum.kind
+    return {name: value for name, value in values.items() if name not in SECTIONS}

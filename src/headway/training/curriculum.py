@@ -251,17 +251,23 @@ class Deepening(Curriculum):
 
 
 def curriculum_from_json(data: Any) -> Curriculum:
-    """The curriculum that JSON data hold; one that is a curriculum already stays.
+    """The curriculum that JSON data hold, or that is named by its kind, with the fields' defaults.
+
+    One that is a curriculum already stays.
 
     Raises:
         HeadwayError: if there is none of its kind, or a field is unknown, missing or not allowed.
     """
     if isinstance(data, Curriculum):
         return data
-    require(isinstance(data, dict), CURRICULUM, data, "one of " + ", ".join(CURRICULA))
-    fields = dict(data)
-    kind = kind_of_curriculum(fields.pop("kind", None), f"{CURRICULUM}.kind")
-    return from_json(kind, fields, f"{CURRICULUM}.")
+    is_whole = isinstance(data, dict)
+    fields = dict(data) if is_whole else {"kind": data}
+    kind = fields.pop("kind", None)
+    if not isinstance(kind, str) or kind not in CURRICULA:
+        field = f"{CURRICULUM}.kind" if is_whole else CURRICULUM
+        require(False, field, kind, "one of " + ", ".join(CURRICULA))
+    cls = CURRICULA[kind]
+    return from_json(cls, fields, f"{CURRICULUM}.") if is_whole else cls()
 
 
 Chosen = Annotated[
@@ -270,14 +276,3 @@ Chosen = Annotated[
     PlainSerializer(lambda one: {"kind": one.kind, **to_json(one)}),
 ]
 """The field of a config that holds a curriculum; in JSON, its kind beside its fields."""
-
-
-def kind_of_curriculum(kind: Any, field: str = CURRICULUM) -> type[Curriculum]:
-    """The class of a kind that a field names.
-
-    Raises:
-        HeadwayError: if there is none.
-    """
-    known = isinstance(kind, str) and kind in CURRICULA
-    require(known, field, kind, "" if known else "one of " + ", ".join(CURRICULA))
-    return CURRICULA[kind]

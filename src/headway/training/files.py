@@ -117,12 +117,14 @@ def write_text(path: Path, text: str) -> None:
     write_whole(path, text.encode("utf-8", "replace"))
 
 
-def append_line(path: Path, line: str) -> None:
-    """Adds a line to a file, in place of one that was cut off in writing, and flushes it to disk.
+def append_json(path: Path, data: Any) -> None:
+    """Adds a line of JSON to a file, in place of one that was cut off, and flushes it to disk.
 
     Raises:
-        HeadwayError: if the disk does not take it; the file may then end in a part of the line.
+        HeadwayError: if a number in it is not finite, or the disk does not take it; the file may
+            then end in a part of the line.
     """
+    line = _json(path, data)
     with clear_io_errors(path, "write"):
         is_new = not path.exists()
         with open(path, "ab+") as file:
@@ -130,7 +132,7 @@ def append_line(path: Path, line: str) -> None:
             if file.read() not in (b"", b"\n"):
                 file.seek(0)
                 file.truncate(file.read().rfind(b"\n") + 1)
-            file.write(f"{line}\n".encode("utf-8", "replace"))
+            file.write(line)
             file.flush()
             os.fsync(file.fileno())
         if is_new:
@@ -140,6 +142,17 @@ def append_line(path: Path, line: str) -> None:
 def whole_lines(path: Path) -> list[bytes]:
     """The lines of a file but for one that was cut off in writing; empty if there is no file."""
     return read_bytes(path).split(b"\n")[:-1] if is_there(path) else []
+
+
+def json_lines(path: Path) -> Iterator[tuple[str, Any]]:
+    """The data of every whole line of JSON, with the place that errors name.
+
+    Raises:
+        HeadwayError: at the first line that is no JSON.
+    """
+    for number, line in enumerate(whole_lines(path), start=1):
+        where = f"{path}, line {number}"
+        yield where, parsed(line, where)
 
 
 def sync_folder(folder: Path) -> None:
@@ -193,11 +206,16 @@ def write_json(path: Path, data: Any) -> None:
     Raises:
         HeadwayError: if a number in it is not finite, or the disk does not take it.
     """
+    write_whole(path, _json(path, data, indent=1))
+
+
+def _json(path: Path, data: Any, indent: int | None = None) -> bytes:
+    """The JSON that is written to a file; `HeadwayError` if a number in it is not finite."""
     try:
-        text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False)
     except ValueError as error:
         raise HeadwayError(f"cannot write {path}: {error}") from None
-    write_text(path, f"{text}\n")
+    return f"{text}\n".encode("utf-8", "replace")
 
 
 def read_json(path: Path) -> Any:

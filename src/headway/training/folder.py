@@ -10,7 +10,6 @@ figures/  report.html                             drawings of it
 clamped/  clamped,until=200/ …                    the same seed trained again, clamped (a sweep)
 """
 
-import json
 import math
 import os
 import re
@@ -24,15 +23,14 @@ from torch import Tensor
 
 from headway.errors import HeadwayError, require
 from headway.fields import Fraction, NotBelowZero, NotNegative, found_in, to_json
-from headway.reading import parsed
 from headway.training.files import (
-    append_line,
+    append_json,
     clear_io_errors,
     holding,
     is_held,
     is_there,
+    json_lines,
     read_json,
-    read_tensors,
     remove_drafts,
     sync_folder,
     whole_lines,
@@ -170,7 +168,7 @@ class RunFolder:
 
     def append_metrics(self, metrics: dict[str, Any]) -> None:
         """Adds the line of one evaluation; when this returns, a power cut does not lose it."""
-        append_line(self._metrics_path, json.dumps(metrics, allow_nan=False))
+        append_json(self._metrics_path, metrics)
 
     @property
     def _metrics_path(self) -> Path:
@@ -178,23 +176,18 @@ class RunFolder:
 
     def evaluations(self, until: float = math.inf) -> list[dict[str, Any]]:
         """The lines of `metrics.jsonl`, each checked, up to a step and no further."""
-        found, last = list[dict[str, Any]](), 0 if until == 0 else -1
-        for number, line in enumerate(whole_lines(self._metrics_path), start=1):
-            if last == until:
-                break
-            where = f"{self._metrics_path}, line {number}"
-            evaluation = parsed(line, where)
+        found, last = list[dict[str, Any]](), -1
+        for where, evaluation in json_lines(self._metrics_path) if until > 0 else ():
             step = found_in(Evaluation, evaluation, where).step
             if step > until:
                 break
             require(step > last, f"{where}: step", step, f"above that of the line before, {last}")
-            hops, known = [*evaluation["partial"]], self.hops
-            if known is not None:
-                require(
-                    {*hops} == {*known}, f"{where}: the hops in partial", hops, ", ".join(known)
-                )
+            hops = [*evaluation["partial"]]
+            known = hops if self.hops is None else self.hops
+            require({*hops} == {*known}, f"{where}: the hops in partial", hops, ", ".join(known))
             found.append(evaluation)
-            last = step
+            if (last := step) == until:
+                break
         return found
 
     def sessions(self) -> list[Any]:
@@ -203,10 +196,10 @@ class RunFolder:
         Raises:
             HeadwayError: if what it tells is no list.
         """
-        path = self.folder / "environment.json"
-        sessions = self.read(path.name)
-        found_in(list[Session], [] if sessions is None else sessions, str(path))
-        return sessions or []
+        sessions = self.read("environment.json")
+        sessions = [] if sessions is None else sessions
+        found_in(list[Session], sessions, f"{self.folder}/environment.json")
+        return sessions
 
     def rewind(self, step: int) -> None:
         """Forgets what was written after a step.
@@ -253,15 +246,6 @@ class RunFolder:
         with clear_io_errors(path, "remove"):
             path.unlink(missing_ok=True)
 
-    def load_state(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
-        """The tensors and counters from which to resume, or None before the first save."""
-        path = self.folder / "state.safetensors"
-        return read_tensors(path) if is_there(path) else None
-
-    def save_state(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
-        """Replaces the state from which to resume."""
-        write_tensors(self.folder / "state.safetensors", tensors, about)
-
     def outcome(self) -> dict[str, Any] | None:
         """The end of the run, with every field of `Outcome`; None if it has not.
 
@@ -272,9 +256,9 @@ class RunFolder:
         if not is_there(path):
             return None
         outcome = to_json(found_in(Outcome, read_json(path), str(path)))
-        lacks = [name for name in LAST if outcome[name] is None]
-        if outcome["status"] == "done" and lacks:
-            raise HeadwayError(f"{path}: {lacks[0]} is missing, although the run is done")
+        for name in LAST if outcome["status"] == "done" else ():
+            if outcome[name] is None:
+                raise HeadwayError(f"{path}: {name} is missing, although the run is done")
         return outcome
 
     def end(self, message: str | None = None, **fields: Any) -> None:
@@ -287,15 +271,6 @@ class RunFolder:
         last, status = _last(self.metrics()), "done" if message is None else "failed"
         ended = {"status": status, "message": message, **last, "given_up": [], **fields}
         self.write("outcome.json", ended)
-
-    def fail(self, message: str) -> None:
-        """Records that the run ended as failed, for a reason that the loop could not record.
-
-        Raises:
-            HeadwayError: if another process is writing to the run, or the disk does not take it.
-        """
-        with self.writing():
-            self.end(message)
 
     @property
     def status(self) -> str:

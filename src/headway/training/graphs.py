@@ -8,7 +8,6 @@ the same.
 
 from collections.abc import Callable, Hashable
 from dataclasses import replace
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -24,22 +23,6 @@ Passes = Callable[[Ask, Batch], Float[Tensor, ""]]
 """Gives the loss of a batch, and leaves its gradients on the weights."""
 
 
-class Recording(NamedTuple):
-    """The passes of batches of one kind, as a CUDA graph.
-
-    Attributes:
-        graph: the passes.
-        batch: where they read sequences.
-        loss: where they put the loss.
-        gradients: where they put each weight's gradient; None of a weight that has none.
-    """
-
-    graph: torch.cuda.CUDAGraph
-    batch: Batch
-    loss: Float[Tensor, ""]
-    gradients: list[Tensor | None]
-
-
 class Recorded:
     """Passes that are recorded once for every kind of batch.
 
@@ -50,33 +33,38 @@ class Recorded:
 
     def __init__(self, passes: Passes, model: nn.Module):
         self._passes, self._weights = passes, list(model.parameters())
-        self._known: dict[Hashable, Recording] = {}
+        self._known: dict[Hashable, Callable[[Batch], Float[Tensor, ""]]] = {}
 
     def __call__(self, ask: Ask, batch: Batch) -> Float[Tensor, ""]:
         """The loss of a batch, its gradients being those of the weights now."""
         kind = (ask.depth, ask.hops and (*ask.hops,), ask.layers, batch.inputs.shape)
         if kind not in self._known:
-            self._known[kind] = self._record(ask, batch)
-        known = self._known[kind]
-        known.batch.inputs.copy_(batch.inputs)
-        known.batch.targets.copy_(batch.targets)
-        known.graph.replay()
-        for weight, gradient in zip(self._weights, known.gradients, strict=True):
-            weight.grad = gradient
-        return known.loss.clone()
+            self._known[kind] = self._recorded(ask, batch)
+        return self._known[kind](batch)
 
-    def _record(self, ask: Ask, batch: Batch) -> Recording:
-        own = replace(batch, inputs=batch.inputs.clone(), targets=batch.targets.clone())
-        device = batch.inputs.device
+    def _recorded(self, ask: Ask, like: Batch) -> Callable[[Batch], Float[Tensor, ""]]:
+        """The passes of batches of one kind, as a CUDA graph that is launched by a call."""
+        read = replace(like, inputs=like.inputs.clone(), targets=like.targets.clone())
+        device = like.inputs.device
         here, aside = torch.cuda.current_stream(device), torch.cuda.Stream(device)
         aside.wait_stream(here)
         with torch.cuda.stream(aside):
             for _ in range(WARM):
-                self._passes(ask, own)
+                self._passes(ask, read)
         here.wait_stream(aside)
         for weight in self._weights:
             weight.grad = None
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            loss = self._passes(ask, own)
-        return Recording(graph, own, loss, [weight.grad for weight in self._weights])
+            loss = self._passes(ask, read)
+        gradients = [weight.grad for weight in self._weights]  # None of one that has none
+
+        def launched(batch: Batch) -> Float[Tensor, ""]:
+            read.inputs.copy_(batch.inputs)
+            read.targets.copy_(batch.targets)
+            graph.replay()
+            for weight, gradient in zip(self._weights, gradients, strict=True):
+                weight.grad = gradient
+            return loss.clone()
+
+        return launched

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,7 +19,7 @@ from headway.training.config import RunConfig
 from headway.training.curriculum import Ask
 from headway.training.data import Stream, batch_of, held_out
 from headway.training.environment import casting, describe_environment, generator_for, resolved
-from headway.training.files import clear_content_errors
+from headway.training.files import clear_content_errors, is_there, read_tensors, write_tensors
 from headway.training.graphs import Passes, Recorded
 from headway.training.losses import Reader, scores
 from headway.training.optimisers import Optimisers
@@ -27,7 +27,8 @@ from headway.training.run import Run, require_device
 from headway.training.size import require_size
 from headway.training.state import DivergedError, State
 
-T = TypeVar("T", bound="Trainer")
+STATE = "state.safetensors"
+"""The file from which a killed run resumes."""
 
 STAGE_EXAMPLES = 256
 """Held-out sequences by which a stage of a curriculum is judged."""
@@ -107,7 +108,7 @@ def fit(run: Run, watch: Watch | None = None) -> None:
         HeadwayError: as `train` and `resume` do.
     """
     with run.writing():
-        if (run.outcome() or {}).get("status") == "done":  # by another process, meanwhile
+        if run.status == "done":  # by another process, meanwhile
             return
         with run.computing():
             try:
@@ -158,7 +159,7 @@ class Trainer:
         self.batches = Stream(self.run.config, state.attempt)
 
     @classmethod
-    def restored(cls: type[T], run: Run) -> T:
+    def restored(cls, run: Run) -> "Trainer":
         """A run as it was last saved, or before its first step. Changes nothing.
 
         Raises:
@@ -166,14 +167,12 @@ class Trainer:
                 damaged.
         """
         run.sessions()
-        saved, config = run.load_state(), run.config.training
-        path = run.folder / "state.safetensors"
-        if saved is None:
-            kept = run.checkpoint_steps()
-            if kept and kept[-1] > config.save_every:
+        config, path = run.config.training, run.folder / STATE
+        if not is_there(path):
+            if max(run.checkpoint_steps(), default=0) > config.save_every:
                 raise HeadwayError(f"{path} is missing: cannot resume; its checkpoints are kept")
             return cls(run, State.at_start(config))
-        tensors, about = saved
+        tensors, about = read_tensors(path)
         with clear_content_errors(path):
             found_in(State, about, str(path))
             for name, tensor in tensors.items():
@@ -305,7 +304,8 @@ class Trainer:
     def save(self) -> None:
         """Saves all that the run resumes from."""
         named = {f"model.{name}": weight for name, weight in self.model.state_dict().items()}
-        self.run.save_state({**named, **self.optimisers.state()}, vars(self.state))
+        path, tensors = self.run.folder / STATE, {**named, **self.optimisers.state()}
+        write_tensors(path, tensors, vars(self.state))
 
     def give_up(self, metrics: dict[str, Any]) -> None:
         """Gives an attempt up at its last evaluation and starts the next.
@@ -356,8 +356,5 @@ def require_evaluations(run: Run, state: State) -> None:
     due |= {state.step} if state.step == state.end else set()
     missing = sorted(due - {line["step"] for line in run.evaluations(state.step)})
     if missing:
-        raise HeadwayError(
-            f"{run.folder}/metrics.jsonl lacks {len(missing)} of {len(due)} evaluations, of step"
-            f" {', '.join(map(str, missing[:3]))}: they were lost after state.safetensors was"
-            " saved; cannot resume, as the run would end with a gap"
-        )
+        told = f"lacks {len(missing)} of {len(due)} evaluations, of step {missing[0]} on"
+        raise HeadwayError(f"{run.folder}/metrics.jsonl {told}: cannot resume to a whole run")

@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils import parametrize
 from torch.optim.swa_utils import AveragedModel
 
 from headway import userfile
@@ -69,8 +68,7 @@ class Module:
         """
         count = sum(weight.numel() for weight in model.parameters())
         size = model.n_layers, model.n_heads, count, causal
-        own = parametrize.type_before_parametrizations(model.module)
-        maker = own if build is None else build
+        maker = type(model.module) if build is None else build
         if problem := _why_not(maker, model.module):
             require(build is None, "build", getattr(build, "__name__", build), problem)
             return cls(*size)
@@ -137,29 +135,16 @@ def plain(model: nn.Module) -> nn.Module:
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
-    """The state dict of a plain module, for a checkpoint; as if no part were compiled.
-
-    A parametrized weight is kept as it is computed, under its own name.
-    """
-    state = model.state_dict()
-    found = {name: state[name] for name in state if "parametrizations" not in name.split(".")}
-    for path, part in model.named_modules(remove_duplicate=False):
-        for name in _parametrized(part):
-            found[f"{path}.{name}".lstrip(".")] = getattr(part, name)
-    return {_as_written(name): weight for name, weight in found.items()}
+    """The state dict of a plain module, for a checkpoint; as if no part were compiled."""
+    return {_as_written(name): weight for name, weight in model.state_dict().items()}
 
 
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
     """Gives a plain module the weights that `weights_of` found, in their precision.
 
-    Its parametrizations are removed, so it is for evaluation only.
-
     Raises:
         RuntimeError: if they do not fit.
     """
-    for part in list(model.modules()):
-        for name in _parametrized(part):
-            parametrize.remove_parametrizations(part, name)
     own = model.state_dict()
     kinds = [_precisions(tensors) for tensors in (weights, own)]
     if kinds[0] != kinds[1] and len(kinds[0]) == 1:  # what is not in the state dict goes along
@@ -167,11 +152,6 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
     names = {_as_written(name): name for name in own}
     named = {names.get(name, name): weight for name, weight in weights.items()}
     model.load_state_dict(named, assign=True)
-
-
-def _parametrized(part: nn.Module) -> list[str]:
-    """The names of a module's own weights that are parametrized."""
-    return [*getattr(part, "parametrizations", ())] if parametrize.is_parametrized(part) else []
 
 
 def _precisions(weights: Mapping[str, Tensor]) -> set[torch.dtype]:

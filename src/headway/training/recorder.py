@@ -1,14 +1,12 @@
 """A training loop of one's own, recorded: what it leaves is a run like any other."""
 
 import math
-import operator
-import os
-import threading
+import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -32,12 +30,8 @@ from headway.training.modules import (
 )
 from headway.training.run import Run
 
-T = TypeVar("T")
 LAST = 10**15
 """The largest step: what reads a run's folder takes larger numbers for others."""
-
-NOBODY = 0, 0
-"""The writer of a run that is closed."""
 
 
 class Recorder:
@@ -50,8 +44,8 @@ class Recorder:
                     recorder.save(step, loss)
         found = headway.discover("runs/mine")
 
-    It changes nothing in the model, nor in what is drawn at random after it. It records one run, in
-    the thread that entered it. No other thread may use the model during a call.
+    It changes nothing in the model, nor in what is drawn at random after it. It records one run. No
+    other thread may use the model during a call.
 
     Other processes, such as the command line, must be able to build the model again. They call
     `build`, a function or class in a file of yours, without arguments; by default the model's own
@@ -61,7 +55,7 @@ class Recorder:
     Args:
         folder: of the run; must not exist.
         model: any module whose attention can be tapped (`headway.tapped`). Of one that is compiled,
-            replicated, averaged or parametrized, the plain module is recorded.
+            replicated or averaged, the plain module is recorded.
         task: what it is trained on.
         build: makes such a module, with any weights.
         seed: of the held-out sequences that it is evaluated on.
@@ -84,8 +78,7 @@ class Recorder:
         require(isinstance(folder, str | Path), "folder", folder, "a path")
         require(isinstance(model, nn.Module), "model", model, "a torch.nn.Module")
         require(isinstance(task, Task), "task", task, "a task, such as headway.tasks.Hops()")
-        hint = fields.AtLeastOne
-        fields.require_allowed("sequences", sequences, hint)
+        fields.require_allowed("sequences", sequences, fields.AtLeastOne)
         self.model, self.task, self._plain = model, task, plain(model)
         self._raises = f"model: {type(self._plain).__name__} raises"
         weight = next(iter(model.parameters()), None)
@@ -102,7 +95,7 @@ class Recorder:
         config = RunConfig(task, described, Elsewhere(), seed, device, threads)
         self.run = Run.create(Path(folder), config)
         described.keep()
-        self._writer: tuple[int, int] | None = None
+        self._is_open: bool | None = None
         self._block = ExitStack()
         self._clock = time.perf_counter()
 
@@ -118,19 +111,15 @@ class Recorder:
 
         Raises:
             HeadwayError: if the step is none, a loss is no finite number, the model fails or is
-                another, or the recorder is not open here; nothing is kept then.
+                another, or the recorder is not open; nothing is kept then.
         """
-        if self._writer != _here():
-            raise HeadwayError(
-                f"{self.run.folder}: save is for inside the recorder's `with` block, and for the"
-                " thread that entered it alone"
-            )
+        if not self._is_open:
+            raise HeadwayError(f"{self.run.folder}: save is for inside the recorder's `with` block")
         last = max(self.run.checkpoint_steps(), default=-1)
-        made = _number(step, operator.index)
-        fits = made is not None and last < made <= LAST
+        made, train_loss = _number(step), _number(loss)
+        fits = type(made) is int and last < made <= LAST
         require(fits, "step", step, f"a whole number above {last}, the last one, and up to {LAST}")
-        train_loss = _number(loss, float)
-        is_finite = train_loss is not None and math.isfinite(train_loss)
+        is_finite = type(train_loss) in (int, float) and abs(train_loss) <= sys.float_info.max
         require(is_finite, "train_loss", loss, "finite, one number")
         weights = self._weights()
         now = {name: weight.shape for name, weight in weights.items()}
@@ -147,11 +136,11 @@ class Recorder:
         }
         require(math.isfinite(metrics["val_loss"]), "val_loss", metrics["val_loss"], "finite")
         try:
-            self.run.save_checkpoint(metrics["step"], weights)
+            self.run.save_checkpoint(made, weights)
             self.run.append_metrics(metrics)
         except BaseException:  # a full disk or an interrupt; both are kept, or neither
-            if metrics["step"] not in [line["step"] for line in self.run.metrics()]:
-                self.run.drop_checkpoint(metrics["step"])
+            if made not in [line["step"] for line in self.run.metrics()]:
+                self.run.drop_checkpoint(made)
             raise
         return metrics
 
@@ -174,34 +163,25 @@ class Recorder:
             return kept
 
     def __enter__(self) -> "Recorder":
-        if self._writer is not None:
+        if self._is_open is not None:
             raise HeadwayError(
                 f"{self.run.folder}: this recorder was entered before; it records one run"
             )
         self._block.enter_context(self.run.writing())
-        self._writer = _here()
+        self._is_open = True
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, *_: object) -> None:
-        if self._writer != _here():  # a copy of the process, which leaves the block, too
-            return
-        self._writer = NOBODY
+        self._is_open = False
         with self._block:
             if not isinstance(error, KeyboardInterrupt):  # such a run counts as stopped
                 why = None if self.run.metrics() else "nothing was saved"
                 self.run.end(why if error is None else userfile.described(error))
 
 
-def _here() -> tuple[int, int]:
-    """The process and the thread."""
-    return os.getpid(), threading.get_ident()
-
-
-def _number(value: Any, convert: Callable[[Any], T]) -> T | None:
-    """A number of Python, NumPy or torch, converted; None if it is none."""
-    if isinstance(value, bool | str | bytes) or "bool" in str(getattr(value, "dtype", "")):
-        return None
+def _number(value: Any) -> Any:
+    """A number of NumPy or torch as one of Python; all else as it is."""
     try:
-        return convert(value.detach() if isinstance(value, Tensor) else value)
-    except (TypeError, ValueError, RuntimeError, OverflowError):
-        return None
+        return value.item()
+    except (AttributeError, ValueError, RuntimeError):  # no such number, several, or on no device
+        return value

@@ -16,8 +16,6 @@ def ask(
     n: int = 500,
     seed: int = 0,
     form: Literal["chat", "completion"] | None = None,
-    sampled: int = 0,
-    draws: int = 100,
     folder: Path | None = None,
     device: str = "cpu",
     threads: int | None = None,
@@ -38,12 +36,9 @@ def ask(
             examples. A formulation is asked at the depths that it has names for.
         chains: that are interleaved.
         n: questions of every formulation and depth.
-        seed: of questions and draws.
+        seed: of the questions.
         form: in the model's chat template, or as a text to go on with; by default the template if
             there is one.
-        sampled: how many questions of each are also asked by the paper's protocol, until the answer
-            is acceptable.
-        draws: how many unacceptable answers it takes to give a question up.
         folder: of the answers; by default runs/ask-MODEL.
         device: cpu, cuda or mps.
         threads: how many compute on a CPU; by default as many as PyTorch takes.
@@ -68,7 +63,7 @@ def ask(
     language.compute_on(device, threads)
     model = model or "smollm2"
     place = language.place_of("ask", model, folder)
-    asked = language.Asked(model, form, wanted, chains, n, seed, sampled, draws)
+    asked = language.Asked(model, form, wanted, chains, n, seed)
     with terminal.counting("asked") as watch:
         found = language.cells(
             language.ask_local(asked, place, watch, device=device, say=terminal.say)

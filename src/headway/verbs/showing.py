@@ -22,7 +22,7 @@ def report(folders: tuple[Path, ...], /, out: Path | None = None) -> None:
     """
     from headway import terminal
     from headway.report import figures_if_possible, write_report
-    from headway.report.runs import write_comparison, write_sweep
+    from headway.report.runs import write_runs
     from headway.training.files import clear_io_errors, is_there
 
     if out is not None:
@@ -32,7 +32,7 @@ def report(folders: tuple[Path, ...], /, out: Path | None = None) -> None:
         if is_there(folder / "config.json") or not is_there(folder):
             continue
         if not several:
-            print(f"report   {write_sweep(folder, out)}")
+            print(f"report   {write_runs(folder, out)}")
             return
         with clear_io_errors(folder, "read"):
             holds = any(is_there(inside / "config.json") for inside in folder.iterdir())
@@ -42,7 +42,7 @@ def report(folders: tuple[Path, ...], /, out: Path | None = None) -> None:
             )
     those = [opened(folder) for folder in folders]
     if several:
-        print(f"report   {write_comparison(those, out)}")
+        print(f"report   {write_runs(those, out)}")
         return
     (run,) = those
     if out is not None:

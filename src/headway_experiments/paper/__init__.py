@@ -14,11 +14,12 @@ from headway_experiments.paper import (
     lengths,
     transformer_d,
     transformers_abc,
+    two_hops,
 )
 
 MODULES = (
     *(language_models, information_flow, layers, transformers_abc, transformer_d, first_steps),
-    *(depths, curricula, circuits, lengths, algorithms, by_heart, identifiability),
+    *(depths, curricula, circuits, lengths, algorithms, by_heart, identifiability, two_hops),
 )
 FIGURES = {one.name: one for module in MODULES for one in module.EXPERIMENTS}
 

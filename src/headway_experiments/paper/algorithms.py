@@ -1,17 +1,14 @@
 """The algorithm that is learnt, by setting: jumping over facts, or passing symbols on."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from headway.intervals import wilson
 from headway.theory import closed_form
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Drawn, Experiment, Group, Runs
+from headway_experiments.figures import Panel, Series, draw_panels, numbered
 from headway_experiments.paper.cells import CURRICULA, LONGER, MODELS, Cell, runs_of, untaught
 from headway_experiments.paper.ways import LABELS, Label, Way, ways
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Share = tuple[float, float, float]
 """A share, and its 95 % interval (Wilson): from and to."""
@@ -162,18 +159,16 @@ def draw(runs: Runs) -> Drawn:
         if cell.change or cell in changed:
             name = cell.change or "as it is"
             changes.setdefault(f"{title}, {cell.layers} layers", {})[name] = count
-    drawn = {"algorithms": ("Which algorithm is learnt", _shares_drawn(block))}
+    drawn = {"algorithms": ("Which algorithm is learnt", draw_panels(_panels(block), columns=2))}
     if changes:
         title = "Which algorithm is learnt, one thing changed at a time"
-        drawn["algorithms-changes"] = title, _shares_drawn(changes)
+        drawn["algorithms-changes"] = title, draw_panels(_panels(changes), columns=2)
     return drawn
 
 
-def _shares_drawn(groups: Mapping[str, Mapping[str, Mapping[Label, int]]]) -> "Figure":
+def _panels(groups: Mapping[str, Mapping[str, Mapping[Label, int]]]) -> list[Panel]:
     """A panel per group: of every setting the share of runs that learn all hops, and of these the
     shares that jump and that pass on, with their intervals."""
-    from headway_experiments.figures import Panel, Series, draw_panels, numbered
-
     panels = []
     for title, settings in groups.items():
         series, known = [], [shares(count) for count in settings.values()]
@@ -187,7 +182,7 @@ def _shares_drawn(groups: Mapping[str, Mapping[str, Mapping[Label, int]]]) -> "F
         panels.append(
             Panel(title, series, "", "share", {"": 0.5}, limits=limits, names=list(settings))
         )
-    return draw_panels(panels, columns=2)
+    return panels
 
 
 RUNS = Group("algorithms", "jumping or passing on", runs_of)

@@ -9,6 +9,7 @@ from headway.circuits import Circuit, saved_discovery
 from headway.recipes import changed
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.figures import Panel, draw_panels, means, numbered
 from headway_experiments.reading import is_solved, least_heads, minimum, taken_apart
 from headway_experiments.recipes import base, smoke
 
@@ -81,8 +82,6 @@ def _own(circuits: Mapping[str, Circuit]) -> dict[str, float]:
 
 def drawn(runs: Runs) -> Drawn:
     """The number of heads that circuits use, over seeds."""
-    from headway_experiments.figures import Panel, draw_panels, means, numbered
-
     heads = measured(runs)["circuits_useful_heads"]
     sizes = list(dict.fromkeys(name.split(",")[0] for name in heads))
     if not sizes:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from headway.circuits import EMERGES_AT, hop_steps
 from headway.fields import natural
@@ -11,10 +10,8 @@ from headway.training import Curriculum, Implicit, Mixture, Run, evaluate, gener
 from headway_experiments.claims import Measures
 from headway_experiments.curricula import FinalHop, FinalMixture, Gaps, Growing, PerLayer, Scheduled
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.figures import Panel, draw_panels, run_curves
 from headway_experiments.recipes import base
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 WAYS: dict[str, Curriculum] = {
     "concatenated": Implicit(),
@@ -105,25 +102,27 @@ def drawn(runs: Runs) -> Drawn:
     ways: dict[str, list[Run]] = {}
     for name, run in runs.items():
         ways.setdefault(name.split(",")[0], []).append(run)
-    return {"curricula": ("Partial losses against the step, by the way of asking", draw_hops(ways))}
+    return {
+        "curricula": (
+            "Partial losses against the step, by the way of asking",
+            draw_panels(hop_panels(ways), 4, shared=True),
+        )
+    }
 
 
-def draw_hops(ways: Mapping[str, Sequence[Run]]) -> "Figure":
+def hop_panels(ways: Mapping[str, Sequence[Run]]) -> list[Panel]:
     """A panel per way of asking: the partial losses of all its runs against the step.
 
     What is not asked for yet can be far worse than guessing, which is not what is to be seen.
     """
-    from headway_experiments.figures import Panel, draw_panels, run_curves
-
     runs = [run for several in ways.values() for run in several]
     hops = sorted({hop for run in runs for hop in run.task.hops}, key=natural)
     guesses = [loss for run in runs for loss in run.task.references().values()]
     how = {"levels": {"": EMERGES_AT}, "limits": {"ylim": (0, 1.08 * max(guesses))}}
-    panels = [
+    return [
         Panel(way, [one for run in several for one in run_curves(run, hops)], y="loss", **how)
         for way, several in ways.items()
     ]
-    return draw_panels(panels, columns=4, shared=True)
 
 
 RUNS = Group("curricula", "ways to ask for three hops", runs_of)

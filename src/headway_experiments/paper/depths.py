@@ -2,7 +2,6 @@
 
 import statistics
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from headway.circuits import hop_steps
 from headway.intervals import rank_correlation
@@ -13,11 +12,9 @@ from headway.theory import closed_form, theorem_1_bound
 from headway.training import Deepening, Run, RunConfig, fast
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.figures import Panel, Series, draw_panels, numbered
 from headway_experiments.reading import SOLVED, is_solved, minimum, task_of
 from headway_experiments.recipes import crossed, paper, smoke
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def small(depth: int = 3, layers: int = 3, seed: int = 0) -> RunConfig:
@@ -131,14 +128,12 @@ def drawn(runs: Runs) -> Drawn:
         solved.setdefault(place, []).append(is_solved(run))
     counts = {place: (sum(each), len(each)) for place, each in solved.items()}
     deepest = max(depth for depth, _ in counts)
-    figure = draw_depths(max(deepest, 2), counts)
+    figure = draw_panels([depths_panel(max(deepest, 2), counts)])
     return {"depths": ("Hops solved by so many layers, one head a layer", figure)}
 
 
-def draw_depths(deepest: int, trained: Mapping[tuple[int, int], tuple[int, int]]) -> "Figure":
+def depths_panel(deepest: int, trained: Mapping[tuple[int, int], tuple[int, int]]) -> Panel:
     """The least layers against the depth, and by depth and layers how many of the models solved."""
-    from headway_experiments.figures import Panel, Series, draw_panels, numbered
-
     depths = list(range(1, deepest + 1))
     curves = {
         "least, causal mask: ⌊log₂ D⌋ + 2": [closed_form(depth, True) for depth in depths],
@@ -159,7 +154,7 @@ def draw_depths(deepest: int, trained: Mapping[tuple[int, int], tuple[int, int]]
         if places:
             series.append(Series([d for d, _ in places], [n for _, n in places], dots, name))
     log = "x" if deepest > 40 else ""
-    return draw_panels([Panel("", series, "D, retrieval steps", "layers", log=log)])
+    return Panel("", series, "D, retrieval steps", "layers", log=log)
 
 
 RUNS = Group("depths", "hops against layers", runs_of)

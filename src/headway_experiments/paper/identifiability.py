@@ -20,6 +20,7 @@ from headway.training import Run, RunConfig, fast, held_out
 from headway_experiments.arena.families import build_compiled, build_planted
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.figures import Panel, Series, draw_panels, numbered
 from headway_experiments.recipes import smoke
 from headway_experiments.talk.induction import ordinary
 from headway_experiments.tasks import Bigrams
@@ -153,8 +154,6 @@ def shares(found: Measures, of: str) -> dict[str, dict[str, tuple[int, int]]]:
 
 def drawn(runs: Runs) -> Drawn:
     """Shares of models with one circuit, and with one set of heads, by ablation."""
-    from headway_experiments.figures import Panel, Series, draw_panels, numbered
-
     found, panels = measured(runs), []
     for of, title in (("circuits", "one minimal circuit"), ("heads", "one set of heads")):
         series = []

@@ -5,7 +5,8 @@ from itertools import combinations, pairwise
 from headway.theory import minimum_layers, retrieval_flow, theorem_1_bound, witness
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Drawn, Experiment
-from headway_experiments.paper.depths import draw_depths
+from headway_experiments.figures import draw_panels
+from headway_experiments.paper.depths import depths_panel
 
 
 def theorem_1() -> Measures:
@@ -26,7 +27,9 @@ def theorem_1() -> Measures:
 
 def bounds() -> Drawn:
     """Theorem 1: the least layers against D."""
-    return {"theorem1": ("Least layers against retrieval steps", draw_depths(64, {}))}
+    return {
+        "theorem1": ("Least layers against retrieval steps", draw_panels([depths_panel(64, {})]))
+    }
 
 
 def shared_information() -> Measures:

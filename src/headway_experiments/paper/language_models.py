@@ -4,9 +4,13 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from headway.language import FORMULATIONS, Asked, Cell, answered, cells, places
+from headway import terminal
+from headway.language import FORMULATIONS, Asked, Cell, answered, ask_local, cells, places
+from headway.sweeps import Engine
 from headway_experiments.claims import Measures
-from headway_experiments.experiment import Drawn, Experiment
+from headway_experiments.experiment import Drawn, Experiment, Group
+from headway_experiments.figures import Panel, Series, draw_panels, numbered
+from headway_experiments.groups import Cost
 
 Answers = Mapping[str, Sequence[Cell]]
 """The answers to the questions, by model."""
@@ -14,47 +18,60 @@ Answers = Mapping[str, Sequence[Cell]]
 DEPTHS = range(1, 6)
 
 
-def _models(n: int, sampled: int) -> dict[str, Asked]:
+def _models(n: int) -> dict[str, Asked]:
     wanted = places(("all",), DEPTHS, 4)
-    return {
-        "smollm2": Asked("smollm2", None, wanted, n=n, sampled=sampled),
-        "gemma3": Asked("gemma3", None, wanted, n=n),
-    }
+    return {name: Asked(name, None, wanted, n=n) for name in ("smollm2", "gemma3")}
 
 
 ASKED: Mapping[str, Mapping[str, Asked]] = {
     "smoke": {},
     "fresh": {},
-    "small": _models(200, 50),
-    "paper": _models(500, 500),
+    "small": _models(200),
+    "paper": _models(500),
 }
 """The models that packages carry, by scale, and what is asked (the paper: 500 a formulation)."""
 
 
-def askable(experiments: Sequence[Experiment], scale: str) -> Mapping[str, Asked]:
-    """The questions of experiments at a scale, by model; empty without the extra `llm`."""
-    asks = any(one.asks for one in experiments) and find_spec("transformers")
-    return ASKED[scale] if asks else {}
+class Questions(Group):
+    """Questions to language models in place of runs."""
 
+    def costs(self, scale: str, folder: Path) -> list[Cost]:
+        """The questions to every model."""
+        return [
+            Cost(
+                f"questions to {name}",
+                asked.total,
+                len(answered(asked, folder / self.name / name)),
+                0,
+            )
+            for name, asked in ASKED[scale].items()
+        ]
 
-def gathered(scale: str, folder: Path) -> tuple[Answers, str]:
-    """The answers so far, and what is missing, in words.
+    def obtain(self, scale: str, folder: Path, engine: Engine | None) -> None:
+        """Asks what is not answered, if there is an engine and the extra `llm`."""
+        for name, asked in ASKED[scale].items() if engine and find_spec("transformers") else ():
+            with terminal.counting("asked") as watch:
+                ask_local(asked, folder / self.name / name, watch, say=terminal.say)
 
-    Raises:
-        HeadwayError: if a file is damaged.
-    """
-    if not ASKED[scale]:
-        return {}, f"no language models are asked at scale {scale}"
-    found, gaps = {}, []
-    for name, asked in ASKED[scale].items():
-        lines = answered(asked, folder / name)
-        if lines:
-            found[name] = cells(lines)
-        if len(lines) < asked.total:
-            gaps.append(f"{name} has answered {len(lines)} of {asked.total} questions")
-    if gaps and find_spec("transformers") is None:
-        gaps.append("transformers is not installed: pip install 'headway[llm]'")
-    return found, "; ".join(gaps)
+    def found(self, scale: str, folder: Path) -> Answers:
+        """The answers so far."""
+        lines = {
+            name: answered(asked, folder / self.name / name) for name, asked in ASKED[scale].items()
+        }
+        return {name: cells(some) for name, some in lines.items() if some}
+
+    def gaps(self, scale: str, folder: Path) -> list[str]:
+        """The questions that are not answered."""
+        if not ASKED[scale]:
+            return [f"no language models are asked at scale {scale}"]
+        gaps = [
+            f"{name} has answered {known} of {asked.total} questions"
+            for name, asked in ASKED[scale].items()
+            if (known := len(answered(asked, folder / self.name / name))) < asked.total
+        ]
+        if gaps and find_spec("transformers") is None:
+            gaps.append("transformers is not installed: pip install 'headway[llm]'")
+        return gaps
 
 
 def measured(answers: Answers) -> Measures:
@@ -72,15 +89,13 @@ def measured(answers: Answers) -> Measures:
 
 def drawn(answers: Answers) -> Drawn:
     """Figure 2: the accuracies against depth, by formulation, model and kind, and chance."""
-    from headway_experiments.figures import Panel, Series, draw_panels, numbered
-
     found: dict[str, dict[str, list[tuple[int, float, tuple[float, float]]]]] = {}
     for model, cell in ((model, cell) for model, some in answers.items() for cell in some):
         lines, whose = found.setdefault(cell.formulation, {}), f"{model}, " * (len(answers) > 1)
-        for kind in ("chance", "argmax", "expectation", "sampled"):
+        for kind in ("chance", "argmax", "expectation"):
             share = getattr(cell, kind)
-            if ends := (share, share) if kind == "chance" else cell.interval(kind):
-                lines.setdefault(f"{whose}{kind}", []).append((cell.depth, share, ends))
+            ends = (share, share) if kind == "chance" else cell.interval(kind)
+            lines.setdefault(f"{whose}{kind}", []).append((cell.depth, share, ends))
     panels = list[Panel]()
     for name, lines in found.items():
         series = []
@@ -92,5 +107,6 @@ def drawn(answers: Answers) -> Drawn:
     return {"fig2": ("Accuracy of language models by formulation and depth", figure)}
 
 
+QUESTIONS = Questions("asked", "language models", lambda scale: {})
 TITLE = "language models on five formulations (section 4)"
-EXPERIMENTS = (Experiment(__file__, "fig2", TITLE, (), measured, drawn, asks=True),)
+EXPERIMENTS = (Experiment(__file__, "fig2", TITLE, (QUESTIONS,), measured, drawn),)

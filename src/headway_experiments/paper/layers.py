@@ -10,6 +10,7 @@ from headway.training import Run, RunConfig
 from headway_experiments.claims import Measures
 from headway_experiments.curricula import FinalHop
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.figures import Panel, draw_panels, means, numbered
 from headway_experiments.reading import final_loss, in_order
 from headway_experiments.recipes import crossed, paper, roomy, smoke
 
@@ -106,7 +107,6 @@ def by_layers(with_ic: Runs, without: Runs) -> Measures:
 def drawn(with_ic: Runs, without: Runs) -> Drawn:
     """Figure 4: final losses by number of layers, with and without the curriculum; and the partial
     losses with it."""
-    from headway_experiments.figures import Panel, draw_panels, means, numbered
 
     def against_layers(group: Runs, hop: str | None = None) -> list[tuple[float, float]]:
         last = [(run.config.transformer.n_layers, run.metrics()[-1]) for run in group.values()]

@@ -7,6 +7,7 @@ from headway.circuits import crossing
 from headway.recipes import changed
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.figures import Panel, Series, dotted, draw_panels, means, numbered
 from headway_experiments.reading import powers
 from headway_experiments.recipes import paper, roomy, smoke
 
@@ -60,8 +61,6 @@ def measured(runs: Runs) -> Measures:
 
 def drawn(runs: Runs) -> Drawn:
     """The step at which the first hop is learnt, against the length of the sequence."""
-    from headway_experiments.figures import DOTTED, Panel, Series, draw_panels, means, numbered
-
     steps = measured(runs)["lengths_steps"]
     points = [(runs[name].task.length, step) for name, step in steps.items()]
     if not points:
@@ -69,7 +68,7 @@ def drawn(runs: Runs) -> Drawn:
     found = means(points, numbered(0), "mean of all runs", geometric_mean)
     lengths, middle = found[-1].x, found[-1].y[0]
     square = [middle * (n / lengths[0]) ** 2 for n in lengths]
-    found.append(Series(lengths, square, DOTTED, "growing as the square"))
+    found.append(Series(lengths, square, dotted(), "growing as the square"))
     panel = Panel("", found, "positions in a sequence", "step at which x₁ emerges", log="xy")
     title = "Emergence of the first hop, by length of the sequence"
     return {"lengths": (title, draw_panels([panel]))}

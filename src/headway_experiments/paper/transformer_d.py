@@ -10,6 +10,7 @@ from headway.circuits import EMERGES_AT, AttentionPath, saved_discovery, saved_t
 from headway.recipes import changed
 from headway.training import Run
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.figures import Panel, Series, draw_panels, numbered
 from headway_experiments.paper.ways import facts
 from headway_experiments.reading import Row, by_run, in_order, taken_apart
 from headway_experiments.recipes import paper, roomy, smoke
@@ -135,8 +136,6 @@ def emerged(runs: Runs) -> Drawn:
 
 def paths(runs: Runs) -> Drawn:
     """Appendix D: the attention along every path against the step."""
-    from headway_experiments.figures import Panel, Series, draw_panels, numbered
-
     drawn: Drawn = {}
     how = {
         "y": "attention along the path",

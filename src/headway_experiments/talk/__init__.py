@@ -1,16 +1,8 @@
 """The talk's mechanisms (Bietti, April 2025), as experiments."""
 
-from headway_experiments.talk import (
-    composition,
-    induction,
-    khop,
-    memories,
-    noise,
-    recall,
-    three_steps,
-)
+from headway_experiments.talk import composition, induction, khop, memories, noise, recall
 
-MODULES = (memories, recall, induction, three_steps, noise, khop, composition)
+MODULES = (memories, recall, induction, noise, khop, composition)
 
 MECHANISMS = {one.name: one for module in MODULES for one in module.EXPERIMENTS}
 

@@ -13,7 +13,8 @@ from headway.training import Curriculum, Implicit, Run, RunConfig, held_out
 from headway_experiments.claims import Measures
 from headway_experiments.curricula import Scheduled
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
-from headway_experiments.paper.curricula import draw_hops
+from headway_experiments.figures import draw_panels
+from headway_experiments.paper.curricula import hop_panels
 from headway_experiments.reading import accuracies, in_order, task_of
 from headway_experiments.recipes import composition
 from headway_experiments.tasks import Composition
@@ -162,7 +163,9 @@ def drawn(runs: Runs) -> Drawn:
             way = way_of(run)
             panels.setdefault(f"k = {hardest[1]} alone" if way == "alone" else way, []).append(run)
     title = "Hops learned, by what is asked"
-    return {"khop-curriculum": (title, draw_hops(panels))} if panels else {}
+    if not panels:
+        return {}
+    return {"khop-curriculum": (title, draw_panels(hop_panels(panels), 4, shared=True))}
 
 
 SEEDED = "seed", "task.hidden"

@@ -9,52 +9,37 @@ The source prints its rates for embeddings of length √d; here they have length
 rates by d. As printed, a score is divided by √d here too.
 """
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from headway.errors import require
+from headway.circuits import crossing, saved_discovery
 from headway.models import TransformerConfig
-from headway.training import Run, RunConfig, TrainingConfig
+from headway.tasks import Batch
+from headway.training import Run, RunConfig, TrainingConfig, held_out
+from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
-from headway_experiments.talk.measures import bigrams as measures
-from headway_experiments.talk.measures.probes import draw_probes
+from headway_experiments.figures import Panel, curves, draw_panels
+from headway_experiments.reading import Row, accuracies, by_run, task_of
+from headway_experiments.talk.probes import (
+    OUTPUT,
+    PREVIOUS,
+    PROBES,
+    TRIGGER,
+    chances,
+    histories,
+    probes_panel,
+)
 from headway_experiments.tasks import Bigrams
-from headway_experiments.tasks.corpus import PLAYS, SYNTHETIC, has_plays, sha256_of
+from headway_experiments.tasks.bigrams import ALL, LATEST
+from headway_experiments.tasks.bigrams import PREVIOUS as PREVIOUS_TOKEN
 from headway_experiments.trained import Trained
 
-_corpus: ContextVar[str | None] = ContextVar("corpus", default=None)
+SEQUENCES = 1024
+"""Sequences on which accuracies are measured, none of them seen in training."""
 
 JOINT = "W_K.0 W_K.1 W_O.1"
 STAGES = "W_O.1 > W_K.1 > W_K.0"
-
-
-@contextmanager
-def reading(corpus: str | None) -> Iterator[None]:
-    """Bigrams are those of a text for the time being, if one is given.
-
-    Args:
-        corpus: a file in UTF-8, plays or synthetic.
-
-    Raises:
-        HeadwayError: if the name is empty.
-    """
-    require(corpus != "", "corpus", corpus, "a file, plays or synthetic")
-    token = _corpus.set(corpus)
-    try:
-        yield
-    finally:
-        _corpus.reset(token)
-
-
-def bigrams(scale: str) -> Bigrams:
-    """Bigrams of the text that is being read (see `reading`), as it is now; else of Shakespeare's
-    plays if they are installed and this is no smoke test, else of the synthetic chain."""
-    usual = PLAYS if has_plays() and scale != "smoke" else SYNTHETIC
-    corpus = _corpus.get() or usual
-    return Bigrams(corpus=corpus, sha256=sha256_of(corpus))
 
 
 def ordinary(n_layers: int, scale: str) -> Configs:
@@ -62,7 +47,7 @@ def ordinary(n_layers: int, scale: str) -> Configs:
 
     Small: sequences of 64, and only in-context outputs are asked for.
     """
-    task = replace(bigrams(scale), length=64, asked_at="in-context")
+    task = Bigrams(length=64, asked_at="in-context")
     model = TransformerConfig(
         n_layers=n_layers, d_model=64, n_heads=1, act_fn="relu", init="orthogonal"
     )
@@ -98,7 +83,7 @@ def simple(weights: str, scale: str) -> Configs:
 
     Small: T = 32, width 128, batches of 32.
     """
-    task = replace(bigrams(scale), length=32, asked_at="in-context")
+    task = Bigrams(length=32, asked_at="in-context")
     d_model, steps, rate, batch = 128, 300, 20.0, 32
     if scale == "paper":
         task = replace(task, length=256)
@@ -125,14 +110,145 @@ def simple(weights: str, scale: str) -> Configs:
     return {f"seed={seed}": RunConfig(task, model, training, seed=seed) for seed in _seeds(scale)}
 
 
+def three_steps(scale: str) -> Configs:
+    """Three steps of gradient descent: the second layer's W_O, then its W_K, then the first layer's
+    W_K, each from zero (section 5). One trigger twice among tokens that are equally frequent; one
+    large batch a step.
+
+    While attention is uniform a position sees the mean of what came before. So the first step
+    stores in W_OV of the second layer that a token is more often followed, at a trigger, by itself
+    than by others: outputs are in the context, other tokens are there by chance. The second step
+    raises the scores of the positions that say the output, and what these have in common is that
+    the trigger was before them. The third step should do the same one layer below, for the place
+    before.
+
+    A step's rate makes no difference to its own probe, as its weight starts from zero, only to
+    those of later steps: the first must not make the model certain, and the second must make
+    attention sharp. So the second has a rate 2000 times as large.
+    """
+    length, d_model, batch = {"paper": (32, 256, 65536), "small": (12, 128, 8192)}.get(
+        scale, (8, 96, 512)
+    )
+    return {
+        f"seed={seed}": RunConfig(
+            Bigrams(
+                length=length,
+                n_tokens=32,
+                exponent=0.0,
+                concentration=None,
+                asked_at="in-context",
+                layout="pair",
+            ),
+            TransformerConfig(
+                n_layers=2, d_model=d_model, n_heads=1, d_mlp=0, norm="none", init="orthonormal"
+            ),
+            TrainingConfig(
+                steps=3,
+                batch_size=batch,
+                train_examples=None,
+                curriculum=Trained("W_O.1 > 2e3 W_K.1 > W_K.0", every=1),
+                optimizer="sgd",
+                learning_rate=100.0,
+                momentum=0.0,
+                weight_decay=0.0,
+                eval_every=1,
+                eval_examples=256,
+                checkpoint_every=1,
+            ),
+            seed=seed,
+        )
+        for seed in range(1 if scale == "smoke" else 5)
+    }
+
+
 def _seeds(scale: str) -> Iterable[int]:
     return {"paper": range(5), "small": range(3)}.get(scale, range(1))
 
 
+def unseen(run: Run) -> Batch:
+    """Sequences to measure a run on, which no training step saw."""
+    return held_out(run.task, SEQUENCES, run.config.seed, run.device, "talk")
+
+
+def in_context_accuracy(run: Run) -> float:
+    """The share of the in-context outputs that the last weights predict."""
+    return accuracies(run, unseen(run))["in-context"]
+
+
+def measured(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Measures:
+    """One layer against two, the heads that are found in two, and the order in which the three
+    associative memories of an induction head are learnt."""
+    return {
+        "induction_one_layer": {name: in_context_accuracy(run) for name, run in one.items()},
+        "induction_two_layers": {name: in_context_accuracy(run) for name, run in two.items()},
+        "induction_heads": {
+            name: float(run.read("circuit.json") is not None and has_induction_head(run))
+            for name, run in two.items()
+        },
+        **by_run(joint, memories),
+        "induction_joint_gain": {
+            name: final_in_context_loss(stages[name]) - final_in_context_loss(run)
+            for name, run in joint.items()
+            if name in stages
+        },
+    }
+
+
+def memories(run: Run) -> Row:
+    """The contents of the three trained weights of a run at last, with their dates and order."""
+    steps, found = histories(run)
+    dates = {
+        probe: settled(steps, values, halfway(run, probe, values))
+        for probe, values in found.items()
+    }
+    learnt = [date for probe in (OUTPUT, TRIGGER, PREVIOUS) if (date := dates[probe]) is not None]
+    return {
+        **{f"induction_recall_{probe}": values[-1] for probe, values in found.items()},
+        **{f"induction_date_{probe}": date for probe, date in dates.items()},
+        "induction_order": len(learnt) == 3 and learnt[0] < learnt[1] < learnt[2],
+    }
+
+
+def has_induction_head(run: Run) -> bool:
+    """True if the run's circuit explains the model, and has a previous-token head in its first
+    layer and, in its second, one that attends from a trigger to what followed it."""
+    found = saved_discovery(run)
+    paths = {(layer, relation) for layer, _, relation in found.circuit.paths}
+    return found.faithful and (0, PREVIOUS_TOKEN) in paths and bool({(1, ALL), (1, LATEST)} & paths)
+
+
+def final_in_context_loss(run: Run) -> float:
+    """The last held-out loss of in-context outputs, in nats."""
+    return run.metrics()[-1]["partial"]["in-context"]
+
+
+def halfway(run: Run, probe: str, values: Sequence[float]) -> float:
+    """The level between a probe's chance and its last value."""
+    return (chances(task_of(run.config, Bigrams))[probe] + values[-1]) / 2
+
+
+def settled(steps: Sequence[int], values: Sequence[float], level: float) -> float | None:
+    """The step at which a curve rises above a level for good, interpolated; None if it ends below.
+
+    A probe of a few triggers is above the level by chance now and then; that does not count.
+    """
+    below = [i for i, value in enumerate(values) if value <= level]
+    start = below[-1] if below else 0
+    return crossing(steps[start:], values[start:], level)
+
+
+def probed(runs: Runs) -> Measures:
+    """The three probes after the three steps of every run."""
+
+    def probes(run: Run) -> Row:
+        model, task = run.transformer(), task_of(run.config, Bigrams)
+        return {f"three_steps_{probe}": recall(model, task) for probe, recall in PROBES.items()}
+
+    return by_run(runs, probes)
+
+
 def drawn(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Drawn:
     """One layer against two; and the probes of the three memories, trained together."""
-    from headway_experiments.figures import Panel, curves, draw_panels
-
     drawn: Drawn = {}
     ordinary, ways = (
         {"one layer": one, "two layers": two},
@@ -148,7 +264,7 @@ def drawn(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Drawn:
         drawn["induction-losses"] = title, draw_panels(panels)
     if joint:
         title = "Memory-recall probes of the three trained weights"
-        drawn["induction-recall"] = title, draw_probes(joint, "steps")
+        drawn["induction-recall"] = title, draw_panels([probes_panel(joint, "steps")])
     return drawn
 
 
@@ -162,6 +278,14 @@ def _losses(known: dict[str, Runs]) -> dict[str, list[tuple[list[int], list[floa
     return {name: [curve(run) for run in runs.values()] for name, runs in known.items()}
 
 
+def draw_steps(runs: Runs) -> Drawn:
+    """The probes after every step."""
+    if not runs:
+        return {}
+    title = "Memory-recall probes after each of three gradient steps"
+    return {"three-gradient-steps": (title, draw_panels([probes_panel(runs)]))}
+
+
 TITLE = "induction heads: two layers against one, and the order in which they are learnt"
 TWO_LAYERS = "ordinary transformers of two layers"
 GROUPS = (
@@ -170,4 +294,9 @@ GROUPS = (
     Group("induction-joint", "the simplified model, trained jointly", partial(simple, JOINT)),
     Group("induction-stages", "the simplified model, stage by stage", partial(simple, STAGES)),
 )
-EXPERIMENTS = (Experiment(__file__, "induction", TITLE, GROUPS, measures.induction, drawn),)
+STEPS = (Group("three-gradient-steps", "the simplified model, one step a weight", three_steps),)
+THREE = "three steps of gradient descent, one a weight, towards an induction head"
+EXPERIMENTS = (
+    Experiment(__file__, "induction", TITLE, GROUPS, measured, drawn),
+    Experiment(__file__, "three-gradient-steps", THREE, STEPS, probed, draw_steps),
+)

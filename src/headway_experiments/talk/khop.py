@@ -15,6 +15,7 @@ from headway.theory import closed_form
 from headway.training import Run, RunConfig, held_out
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.figures import Panel, Series, draw_panels, means, numbered, run_curves
 from headway_experiments.reading import accuracies, in_order, task_of
 from headway_experiments.recipes import crossed
 
@@ -133,8 +134,6 @@ def find_attention(run: Run, hops: int) -> dict[int, list[list[float]]]:
 def drawn(runs: Runs) -> Drawn:
     """Accuracy by k and layers, with the k that so many layers solve by the theory; losses and
     attention of the deepest run of the first seed."""
-    from headway_experiments.figures import Panel, Series, draw_panels, means, numbered, run_curves
-
     table: dict[int, list[tuple[float, float]]] = {}
     for run in runs.values():
         accuracy = hop_accuracies(run)

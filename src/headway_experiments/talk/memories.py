@@ -8,17 +8,31 @@ With attention that says nothing and an MLP it is x + W_out act(W_in x). Embeddi
 are random and stay.
 """
 
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import product
-from statistics import geometric_mean
+
+import torch
 
 from headway.models import TransformerConfig
-from headway.training import RunConfig, TrainingConfig
+from headway.tasks import Batch
+from headway.training import Run, RunConfig, TrainingConfig, predictions
+from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
-from headway_experiments.talk.measures import memories as measures
-from headway_experiments.talk.measures.capacity import draw_capacity, items_for
+from headway_experiments.figures import Panel, Series, draw_panels, means, numbered
+from headway_experiments.reading import Row, by_run, power, task_of
+from headway_experiments.talk import associative_memory as memory
+from headway_experiments.talk.capacity import (
+    Kept,
+    accuracy,
+    capacities,
+    capacity_panel,
+    information,
+    items_for,
+    mlp_parameters,
+)
 from headway_experiments.tasks import Associations
 from headway_experiments.trained import Trained
 
@@ -30,6 +44,22 @@ is wide enough to bracket a capacity that grows with another power of them, too.
 MLP = [0.4 * 1.2**i for i in range(9)]
 """N log N over the parameters of an MLP, likewise."""
 
+EXPONENTS = (1.5, 2.0)
+"""a of the frequencies p(z) ∝ z^-a."""
+SCHEMES = ("first", "frequency", "all")
+"""The ways of keeping items; see `memory.scheme`."""
+EXPECTED = {
+    "first": lambda a: a - 1,
+    "frequency": lambda a: (a - 1) / (2 * a),
+    "all": lambda a: 0.0,
+    "samples": lambda a: 1 - 1 / a,
+}
+"""The expected fall of the error with the width, or with the samples: minus the power."""
+WIDTHS = (8, 16, 32, 64, 128, 256)
+SAMPLES = (10, 30, 100, 300, 1_000, 3_000, 10_000)
+N_ITEMS, N_CLASSES, N_SAMPLED = 4_000, 5, 200_000
+REPEATS = 10
+"""Draws of all vectors, or of samples, over which an error is averaged: the laws are of means."""
 
 SHAPES = {
     "linear": {
@@ -67,7 +97,7 @@ def one_step(scale: str) -> Configs:
     }.get(scale, ((8, 64), 16, range(1)))
     return {
         f"d={d},items={items},seed={seed}": RunConfig(
-            task=Associations(n_items=items, n_classes=items, sampling="all"),
+            task=Associations(n_items=items, n_classes=items),
             model=replace(BARE, d_model=d, d_mlp=0),
             training=replace(
                 _training(1, items, 1.0, "W_O.0"),
@@ -97,7 +127,7 @@ def _series(
         rate, trained = (0.2, "W_in.0 W_out.0") if m else (1.0, "W_O.0")
         for n in dict.fromkeys(items_for(share * parameters) for share in shares):
             for seed in seeds:
-                task = Associations(n_items=n, sampling="all")
+                task = Associations(n_items=n)
                 training = _training(steps, n, rate, trained)
                 model = replace(BARE, d_model=d, d_mlp=m)
                 configs[f"{name},items={n},seed={seed}"] = RunConfig(task, model, training, seed)
@@ -121,35 +151,189 @@ def _training(steps: int, items: int, rate: float, trained: str) -> TrainingConf
     )
 
 
+def shape(run: Run) -> str:
+    """Width, and hidden width if there is an MLP."""
+    model = run.config.transformer
+    return f"d={model.d_model}" + ("" if model.attn_only else f" m={model.mlp_width}")
+
+
+def size(run: Run) -> tuple[int, int]:
+    """The number of trained parameters: W_O, and W_in and W_out."""
+    model = run.config.transformer
+    return (model.d_model**2 if model.attn_only else 0), mlp_parameters(model)
+
+
+def every_item(run: Run) -> Batch:
+    """All items, one a sequence."""
+    task = task_of(run.config, Associations)
+    return task.assemble((torch.arange(task.n_items, device=run.device),))
+
+
+def kept(runs: Runs) -> Kept:
+    """N log N at capacity."""
+    counts = capacities(runs, shape, size, every_item)
+    found, missing = (
+        {name: information(n) for name, n in numbers.items()}
+        for numbers in (counts.found, counts.missing)
+    )
+    return Kept(found, missing, counts.sizes)
+
+
+def associative(linear: Runs, with_mlp: Runs, longer: Runs) -> Measures:
+    """Capacities of linear and MLP memories, their slopes, and whether more steps change them."""
+    measured: Measures = {}
+    known: dict[str, float] = {}
+    for kind, runs in (("linear", linear), ("mlp", with_mlp)):
+        here = kept(runs)
+        known |= here.found
+        measured |= here.measures(kind, "information")
+        over = [size for size, _ in here.points]
+        measured[f"{kind}_range"] = {"largest / smallest": max(over) / min(over)} if over else {}
+    found = kept(longer)
+    every = {**found.found, **found.missing}.items()
+    ratios = {name: nats / known[name] for name, nats in every if name in known}
+    return {**measured, "memories_longer": ratios, "memories_longer_not_bracketed": found.missing}
+
+
+def gradient(runs: Runs) -> Measures:
+    """One step from zero, trained and written down, and memories of items of unequal frequency.
+
+    What is not trained is drawn by the runs' seeds.
+    """
+
+    def row(run: Run) -> Row:
+        share, items = known_share(run), task_of(run.config, Associations).n_items
+        is_wide = run.config.transformer.d_model >= 2 * items
+        return {
+            "gradient_accuracy": share,
+            "gradient_accuracy_wide": share if is_wide else None,
+            "gradient_as_written": _as_written(run),
+        }
+
+    seeds = seeds_of(runs)
+    exact = {"gradient_exact_logits": exact_logits(seeds)}
+    return {**by_run(runs, row), **exact, **zipf_exponents(seeds)}
+
+
+def seeds_of(runs: Runs) -> tuple[int, ...]:
+    """The seeds of runs, each once."""
+    return tuple(sorted({run.config.seed for run in runs.values()}))
+
+
+def known_share(run: Run) -> float:
+    """The share of the items whose class the last weights know."""
+    return accuracy(run, every_item(run))
+
+
+def exact_logits(seeds: Sequence[int]) -> dict[str, float]:
+    """The largest distance of logits after one step from the lemma's, for orthonormal vectors."""
+    found = {}
+    for n_items, n_classes in ((16, 16), (64, 64), (64, 8)):
+        for seed in seeds:
+            generator = torch.Generator().manual_seed(seed)
+            keys = memory.orthonormal_vectors(n_items, 64, generator)
+            values = memory.orthonormal_vectors(n_classes, 64, generator)
+            classes = torch.randint(n_classes, (n_items,), generator=generator)
+            alike = torch.full((n_items,), 1 / n_items, dtype=keys.dtype)
+            rate = float(n_items)
+            weights = memory.one_step(values, keys, classes, alike, rate)
+            expected = memory.one_step_logits(classes, n_classes, rate)
+            off = (memory.logits(weights, values, keys) - expected).abs().max().item()
+            found[f"N={n_items} classes={n_classes},seed={seed}"] = off
+    return found
+
+
+def _as_written(run: Run) -> float:
+    """The distance of a run's logits from those of the step written down, against the largest."""
+    task, model = task_of(run.config, Associations), run.transformer()
+    keys, values = model.embed.weight, model.unembed.weight
+    assert isinstance(keys, torch.Tensor)
+    residual = keys @ values.T
+    rate = run.config.training.learning_rate
+    frequencies = torch.full((task.n_items,), 1 / task.n_items, dtype=keys.dtype)
+    weights = memory.one_step(values, keys, task.classes(), frequencies, rate, residual)
+    written = memory.logits(weights, values, keys) + residual
+    trained = predictions(model, every_item(run))[:, 0]
+    return ((trained - written).abs().max() / written.abs().max()).item()
+
+
+def zipf_exponents(seeds: tuple[int, ...]) -> Measures:
+    """The fall of errors, as a power of width and of samples, against the expected power.
+
+    Every number is a measured exponent over the expected one; where none is expected (all items
+    kept alike: the error stays), the exponent itself.
+    """
+    measured: Measures = {f"zipf_{name}": {} for name in EXPECTED}
+    found = {which: -power(errors.items()) for which, errors in zipf_errors(seeds).items()}
+    for (name, a, seed), fall in found.items():
+        expected = EXPECTED[name](a)
+        measured[f"zipf_{name}"][f"a={a:g},seed={seed}"] = fall / expected if expected else fall
+    measured["zipf_frequency_to_first"] = {
+        f"a={a:g},seed={seed}": fall / found["first", a, seed]
+        for (name, a, seed), fall in found.items()
+        if name == "frequency"
+    }
+    return measured
+
+
+@cache
+def zipf_errors(seeds: tuple[int, ...]) -> dict[tuple[str, float, int], dict[int, float]]:
+    """The error by width, for every scheme, and by samples (`samples`), for every a and seed."""
+    drawn: dict[tuple[str, float, int], dict[int, list[float]]] = {}
+
+    def note(name: str, a: float, seed: int, at: int, error: float) -> None:
+        drawn.setdefault((name, a, seed), {}).setdefault(at, []).append(error)
+
+    frequencies = {a: memory.zipf(N_ITEMS, a) for a in EXPONENTS}
+    tails = {a: memory.zipf(N_SAMPLED, a) for a in EXPONENTS}
+    for seed in seeds:
+        generator = torch.Generator().manual_seed(seed)
+        classes = torch.randint(N_CLASSES, (N_ITEMS,), generator=generator)
+        for _ in range(REPEATS):
+            for d in WIDTHS:
+                keys = memory.random_vectors(N_ITEMS, d, generator)
+                values = memory.random_vectors(N_CLASSES, d, generator)
+                for (a, p), name in product(frequencies.items(), SCHEMES):
+                    strengths = memory.scheme(name, p, d).float()
+                    weights = memory.stored(values, keys, classes, strengths)
+                    note(name, a, seed, d, memory.error(weights, values, keys, classes, p))
+            for (a, p), count in product(tails.items(), SAMPLES):
+                note("samples", a, seed, count, memory.unseen(p, count, generator))
+    return {
+        which: {at: statistics.mean(errors) for at, errors in curve.items()}
+        for which, curve in drawn.items()
+    }
+
+
 def draw_associative(linear: Runs, with_mlp: Runs, _: Runs) -> Drawn:
     """The capacity against parameters, and accuracies against the number of items."""
     labelled = {"linear (d²)": linear, "MLP (2 m d)": with_mlp}
-    kept = {label: measures.kept(runs).points for label, runs in labelled.items()}
-    if not any(kept.values()):
+    found = {label: kept(runs).points for label, runs in labelled.items()}
+    if not any(found.values()):
         return {}
     title = "Associations kept, N log N, against trained parameters"
-    figure = draw_capacity(kept, "N log N at 99 % accuracy, nats")
+    figure = draw_panels([capacity_panel(found, "N log N at 99 % accuracy, nats")])
     return {"associative-memory": (title, figure)}
 
 
 def draw_gradient(runs: Runs) -> Drawn:
     """Accuracy after one step against the width; and a panel per exponent of the frequencies, and
     one for the samples: errors, dotted the power expected."""
-    from headway_experiments.figures import Panel, Series, draw_panels, means, numbered
-
     if not runs:
         return {}
-    shares = [(run.config.transformer.d_model, measures.known_share(run)) for run in runs.values()]
+    shares = [(run.config.transformer.d_model, known_share(run)) for run in runs.values()]
     points = means(shares, numbered(0), "mean")
     look = {"levels": {"0.99": 0.99}, "log": "x", "limits": {"ylim": (0, 1.03)}}
     accuracy = Panel("", points, "width d", "accuracy after one step", **look)
     errors: dict[tuple[str, float], list[tuple[float, float]]] = {}
-    for (name, a, _), curve in measures.zipf_errors(measures.seeds_of(runs)).items():
+    for (name, a, _), curve in zipf_errors(seeds_of(runs)).items():
         errors.setdefault((name, a), []).extend(curve.items())
 
     def series(name: str, a: float, number: int, label: str) -> list[Series]:
-        *dots, mean = means(errors[name, a], numbered(number, True, ls=""), label, geometric_mean)
-        last, power = mean.x[-1], measures.EXPECTED[name](a)
+        *dots, mean = means(
+            errors[name, a], numbered(number, True, ls=""), label, statistics.geometric_mean
+        )
+        last, power = mean.x[-1], EXPECTED[name](a)
         expected = [mean.y[-1] * (x / last) ** -power for x in mean.x]
         return [*dots, mean, Series(mean.x, expected, {**numbered(number), "ls": ":"})]
 
@@ -160,12 +344,12 @@ def draw_gradient(runs: Runs) -> Drawn:
     panels = [
         panel(
             f"a = {a:g}",
-            [series(name, a, i, f"α: {name}") for i, name in enumerate(measures.SCHEMES)],
+            [series(name, a, i, f"α: {name}") for i, name in enumerate(SCHEMES)],
             "width d",
         )
-        for a in measures.EXPONENTS
+        for a in EXPONENTS
     ]
-    samples = [series("samples", a, i, f"a = {a:g}") for i, a in enumerate(measures.EXPONENTS)]
+    samples = [series("samples", a, i, f"a = {a:g}") for i, a in enumerate(EXPONENTS)]
     panels.append(panel("room for all that was seen", samples, "samples T"))
     one = "Accuracy after one gradient step from zero, against the width"
     zipf = "Errors of memories of Zipf frequencies, against width and samples"
@@ -186,6 +370,6 @@ KEPT = "how many associations a linear map and an MLP keep (arXiv 2310.02984, 24
 STORED = "what one gradient step from zero stores (arXiv 2306.00802, 2310.02984)"
 CAPACITY, GRADIENT = "associative-memory", "gradient-memory"
 EXPERIMENTS = (
-    Experiment(__file__, CAPACITY, KEPT, SERIES, measures.associative, draw_associative),
-    Experiment(__file__, GRADIENT, STORED, STEP, measures.gradient, draw_gradient),
+    Experiment(__file__, CAPACITY, KEPT, SERIES, associative, draw_associative),
+    Experiment(__file__, GRADIENT, STORED, STEP, gradient, draw_gradient),
 )

@@ -17,12 +17,12 @@ from headway.models import Transformer, TransformerConfig
 from headway.tasks import IGNORE_INDEX, Batch
 from headway.training import Run, RunConfig, TrainingConfig, predictions
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.figures import Panel, curves, draw_panels
 from headway_experiments.reading import Row, by_run, task_of
-from headway_experiments.talk.induction import bigrams
-from headway_experiments.talk.measures.bigrams import unseen
+from headway_experiments.talk.induction import unseen
 from headway_experiments.tasks import Bigrams
 from headway_experiments.trained import Trained
-from headway_experiments.truncation.cuts import Cut, truncate
+from headway_experiments.truncation.cuts import Cut, Truncation
 from headway_experiments.truncation.weights import matrices
 
 INNER = "W_Q W_K W_V W_O W_in W_out"
@@ -36,9 +36,7 @@ def noisy(scale: str) -> Configs:
     Small: 32 characters, sequences of 32, width 64, Adam, only in-context outputs and the noise in
     their place asked for.
     """
-    task = replace(
-        bigrams(scale), length=32, n_tokens=32, n_triggers=1, noise=0.5, asked_at="in-context"
-    )
+    task = Bigrams(length=32, n_tokens=32, n_triggers=1, noise=0.5, asked_at="in-context")
     model = TransformerConfig(
         n_layers=2, d_model=64, n_heads=1, d_mlp=64, act_fn="relu", init="orthogonal"
     )
@@ -125,9 +123,11 @@ def by_fraction(run: Run, fractions: Sequence[float] = FRACTIONS) -> dict[float,
     """The likeliest tokens of the last weights, with the last layer's W_in and W_out cut."""
     task, model = task_of(run.config, Bigrams), run.transformer()
     batch, layers = unseen(run), matrices(model)
-    wanted = [Cut((len(layers) - 1,), "mlp", fraction) for fraction in fractions]
-    rows = truncate(layers, wanted, lambda _: said(model, task, batch))
-    return {row.cut.fraction: row.found for row in rows}
+    truncation, found = Truncation(layers), {}
+    for fraction in fractions:
+        with truncation.applied(Cut((len(layers) - 1,), "mlp", fraction)):
+            found[fraction] = said(model, task, batch)
+    return found
 
 
 @torch.no_grad()
@@ -200,8 +200,6 @@ RANKS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 def drawn(runs: Runs) -> Drawn:
     """The margins of the last MLP and attention for the noise, against the step; and the shares of
     tokens at clean outputs with the last MLP cut to low rank."""
-    from headway_experiments.figures import Panel, curves, draw_panels
-
     found = [histories(run) for run in runs.values()]
     cut = [by_fraction(run, RANKS) for run in runs.values()]
     if not found:

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from jaxtyping import Int
@@ -29,13 +28,10 @@ class Associations(Task):
         n_items: N, how many items there are.
         n_classes: how many classes; the class of every item is drawn uniformly among them, by the
             task and not by a run's seed. By default every item is its own class.
-        sampling: items are drawn at `random`, or `all` in a random order, and then all again: a
-            batch of N items then holds each once.
     """
 
     n_items: AtLeastTwo = 64
     n_classes: AtLeastTwo | None = None
-    sampling: Literal["all", "random"] = "random"
 
     def __post_init__(self):
         super().__post_init__()
@@ -71,12 +67,10 @@ class Associations(Task):
         return torch.randint(self.n_classes, (self.n_items,), generator=fixed).to(device)
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Int[Tensor, " batch"]]:
-        n, device = self.n_items, generator.device
-        if self.sampling == "all":
-            rounds = -(-count // n)
-            items = torch.rand(rounds, n, generator=generator, device=device).argsort(-1).flatten()
-            return (items[:count],)
-        return (torch.randint(n, (count,), generator=generator, device=device),)
+        """All items in a random order, then all again: a batch of N items holds each once."""
+        shape = -(-count // self.n_items), self.n_items
+        items = torch.rand(shape, generator=generator, device=generator.device).argsort(-1)
+        return (items.flatten()[:count],)
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         (items,) = draws

@@ -4,11 +4,11 @@ noise (Chen, Bruna and Bietti 2024, arXiv 2406.03068).
 """
 
 import math
-import re
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Annotated, Literal, NamedTuple
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from annotated_types import Ge, Le
@@ -27,10 +27,57 @@ from headway.tasks import (
     own_position,
     previous_token,
 )
-from headway_experiments.tasks.corpus import PLAYS, SYNTHETIC, Chain, chain_of, synthetic
 
 OWN, ALL, LATEST = "own token", "induction (all)", "induction (latest)"
 PREVIOUS = "previous token"
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The frequency of every token, and of those that follow it.
+
+    Attributes:
+        unigrams: the share of every token.
+        bigrams: of every token (row), the shares of those that follow it.
+    """
+
+    unigrams: Float[Tensor, " token"]
+    bigrams: Float[Tensor, "token following"]
+
+    @property
+    def unigram_entropy(self) -> float:
+        """The entropy of a token, in nats."""
+        return torch.special.entr(self.unigrams).sum().item()
+
+    @property
+    def bigram_entropy(self) -> float:
+        """The entropy of a token given the one before, in nats."""
+        return (self.unigrams @ torch.special.entr(self.bigrams).sum(1)).item()
+
+
+@cache
+def synthetic(vocabulary: int, exponent: float, concentration: float | None) -> Chain:
+    """A chain that is a function of these numbers alone.
+
+    Token j (from 1) has the share p_j ∝ 1/j^exponent, and what follows a token is drawn from
+    Dirichlet(concentration · p): on average p, and the more predictable the smaller the
+    concentration. The unigrams are the stationary distribution of what came out.
+
+    Args:
+        vocabulary: the number of tokens.
+        exponent: of Zipf's law; 0 makes all tokens equally frequent.
+        concentration: None makes every row p itself, so that a token tells nothing of the next.
+    """
+    shares = np.arange(1, vocabulary + 1) ** -float(exponent)
+    shares /= shares.sum()
+    rows, frequencies = np.tile(shares, (vocabulary, 1)), shares
+    if concentration is not None:
+        rows = np.random.default_rng(0).dirichlet(concentration * shares, size=vocabulary)
+        # p P = p and sum p = 1, solved at once: a chain that mixes slowly would take long to walk.
+        conditions = np.vstack([rows.T - np.eye(vocabulary), np.ones(vocabulary)])
+        frequencies = np.linalg.lstsq(conditions, np.eye(vocabulary + 1)[-1], rcond=None)[0]
+        frequencies = frequencies.clip(min=0) / frequencies.clip(min=0).sum()
+    return Chain(torch.from_numpy(frequencies), torch.from_numpy(rows))
 
 
 @dataclass(frozen=True)
@@ -53,11 +100,8 @@ class Bigrams(Task):
     predictor has a loss of -ln(1 - noise) there.
 
     Attributes:
-        corpus: what follows what: `plays` (Shakespeare's, from the package of the extra `plays`),
-            `synthetic`, or the path of a text in UTF-8.
-        sha256: how the SHA-256 of a text's file must begin; by default any text will do.
         length: T, positions in a sequence.
-        n_tokens: how many tokens there are; of a text, at most so many, its most frequent ones.
+        n_tokens: how many tokens there are, the noise token left out.
         n_triggers: K; so many of the most frequent tokens have an output of their own in every
             sequence, drawn uniformly from all tokens that are no trigger.
         noise: the probability that after a trigger comes, instead of its output, the noise token,
@@ -67,12 +111,10 @@ class Bigrams(Task):
         layout: a sequence is `text`, or a `pair`: one trigger at just two positions, anywhere and
             at the end, among tokens drawn from the unigrams that are no triggers (the setting of
             Bietti et al.'s section 5).
-        exponent: of a synthetic corpus (see `corpus.synthetic`).
+        exponent: of the text (see `synthetic`).
         concentration: likewise.
     """
 
-    corpus: str = SYNTHETIC
-    sha256: str | None = None
     length: Annotated[int, Ge(4)] = 64  # pyright: ignore[reportIncompatibleMethodOverride]
     n_tokens: Annotated[int, Ge(2), Le(4096)] = 65
     n_triggers: AtLeastOne = 5
@@ -84,47 +126,26 @@ class Bigrams(Task):
 
     def __post_init__(self):
         super().__post_init__()
-        require(self.corpus != "", "task.corpus", self.corpus, "plays, synthetic or a path")
-        named = self.corpus not in (PLAYS, SYNTHETIC)
-        digits = named and bool(re.fullmatch("[0-9a-f]{1,64}", self.sha256 or ""))
-        allowed = "up to 64 hexadecimal digits if task.corpus is a path, and none otherwise"
-        require(self.sha256 is None or digits, "task.sha256", self.sha256, allowed)
         allowed = f"from 1 to {self.n_tokens - 1}, one less than task.n_tokens"
         require(self.n_triggers < self.n_tokens, "task.n_triggers", self.n_triggers, allowed)
         plain = self.asked_at == "in-context" and self.noise == 0
         allowed = "text, unless task.asked_at = in-context and task.noise = 0"
         require(self.layout == "text" or plain, "task.layout", self.layout, allowed)
 
-    @cached_property
+    @property
     def chain(self) -> Chain:
-        """The corpus' statistics, read when they are first needed."""
-        if self.corpus == SYNTHETIC:
-            chain = synthetic(self.n_tokens, self.exponent, self.concentration)
-        else:
-            chain = chain_of(self.corpus, self.n_tokens, self.sha256 or "")
-        count = len(chain.unigrams)
-        allowed = f"at most {count - 1}: the corpus has {count} different characters"
-        require(self.n_triggers < count, "task.n_triggers", self.n_triggers, allowed)
-        return chain
-
-    @property
-    def drawn_from(self) -> str:
-        return self.chain.origin
-
-    @property
-    def n_characters(self) -> int:
-        """Tokens of the corpus, the noise token left out."""
-        return len(self.chain.unigrams)
+        """The statistics of the text."""
+        return synthetic(self.n_tokens, self.exponent, self.concentration)
 
     @property
     def noise_token(self) -> int | None:
         """The token that comes in place of an output, if any does."""
-        return self.n_characters if self.noise > 0 else None
+        return self.n_tokens if self.noise > 0 else None
 
     @property
     def vocabulary(self) -> int:
-        """The corpus's tokens, and the noise token."""
-        return self.n_characters + (self.noise > 0)
+        """The text's tokens, and the noise token."""
+        return self.n_tokens + (self.noise > 0)
 
     @property
     def targets(self) -> Tokens:
@@ -190,7 +211,7 @@ class Bigrams(Task):
         shape, device = (length, count, 1), output_of.device
         tables = tables_of(self, device)
         chances = torch.rand(shape, generator=generator, device=device)
-        last = self.n_characters - 1  # the sums may end below 1 by rounding
+        last = self.n_tokens - 1  # the sums may end below 1 by rounding
         token = torch.searchsorted(tables.first, chances[0], right=True).clamp_(max=last)
         tokens = [token]
         replaced = torch.zeros(shape, dtype=torch.bool, device=device)
@@ -200,7 +221,7 @@ class Bigrams(Task):
             rows = tables.cumulative[token[:, 0]]
             free = torch.searchsorted(rows, chances[place], right=True).clamp_(max=last)
             fixed = output_of.gather(1, token)
-            fixed = fixed.masked_fill((fixed != NO_KEY) & replaced[place], self.n_characters)
+            fixed = fixed.masked_fill((fixed != NO_KEY) & replaced[place], self.n_tokens)
             token = torch.where(fixed == NO_KEY, free, fixed)
             tokens.append(token)
         return torch.cat(tokens, dim=1)
@@ -247,8 +268,8 @@ class Bigrams(Task):
         return same & torch.isin(tokens, self.frequent(tokens.device))[:, :, None]
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
-        """The uniform distribution, of every hop; and of tokens drawn from the corpus (`global`),
-        predictors that know the corpus alone: its entropies, in nats."""
+        """The uniform distribution, of every hop; and of tokens drawn from the text (`global`),
+        predictors that know its chain alone: its entropies, in nats."""
         entropies = {"unigrams": self.chain.unigram_entropy, "bigrams": self.chain.bigram_entropy}
         known = {name: {"global": loss} for name, loss in entropies.items()}
         alike = dict.fromkeys(self.hops, math.log(self.vocabulary))
@@ -256,7 +277,7 @@ class Bigrams(Task):
 
 
 class Tables(NamedTuple):
-    """A corpus on a device: shares of tokens, and sums of shares to draw by."""
+    """A chain on a device: shares of tokens, and sums of shares to draw by."""
 
     unigrams: Float[Tensor, " token"]
     first: Float[Tensor, " token"]

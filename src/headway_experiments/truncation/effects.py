@@ -10,8 +10,8 @@ from torch import Tensor
 
 from headway.intervals import wilson
 from headway.training import generator_for
-from headway_experiments.truncation.cuts import Row, Table
-from headway_experiments.truncation.models import Line
+from headway_experiments.truncation.cuts import INTACT, Table
+from headway_experiments.truncation.models import Lines
 from headway_experiments.truncation.odds import Odds
 from headway_experiments.truncation.texts import Completion
 
@@ -46,13 +46,11 @@ class Mean:
     change_high: float
 
 
-Means = Row[dict[str, Mean]]
-"""The means over the texts of a kind at one cut, by measure (`MEASURES`)."""
+Effects = dict[str, Table[dict[str, Mean]]]
+"""The means by kind of text, cut and measure (`MEASURES`)."""
 
 
-def effects(
-    texts: Sequence[Completion], lines: Sequence[Line]
-) -> dict[str, Table[dict[str, Mean]]]:
+def effects(texts: Sequence[Completion], lines: Lines) -> Effects:
     """Means over the texts of every kind at every cut.
 
     All cuts are resampled with the same draws of texts, so that differences are paired.
@@ -61,23 +59,20 @@ def effects(
         texts: in the order of every line's odds.
         lines: the intact model among them.
     """
-    intact, found = Table(lines).intact, {}
+    found: Effects = {}
     for kind in dict.fromkeys(text.kind for text in texts):
         rows = [i for i, text in enumerate(texts) if text.kind == kind]
         draws = _draws(len(rows), kind)
-        before, *values = (
-            torch.tensor([_measures(line.found[i]) for i in rows], dtype=torch.float64)
-            for line in (intact, *lines)
-        )
-        means = [_means(here, before, draws) for here in values]
-        pairs = zip(lines, means, strict=True)
-        found[kind] = Table([Row(line.cut, line.kept, mean) for line, mean in pairs])
+        values = {
+            cut: torch.tensor([_measures(odds[i]) for i in rows], dtype=torch.float64)
+            for cut, odds in lines.items()
+        }
+        before = values[INTACT]
+        found[kind] = Table({cut: _means(here, before, draws) for cut, here in values.items()})
     return found
 
 
-def to_json(
-    found: Mapping[str, Table[dict[str, Mean]]], counts: Mapping[str, int], about: Mapping[str, Any]
-) -> dict[str, Any]:
+def to_json(found: Effects, counts: Mapping[str, int], about: Mapping[str, Any]) -> dict[str, Any]:
     """Effects as plain data, every mean as six numbers.
 
     Args:
@@ -86,10 +81,10 @@ def to_json(
         about: what was asked, and where it was computed.
     """
     told = [
-        {"kind": kind, **asdict(row.cut), "kept": round(row.kept, 4), "count": counts[kind]}
-        | {name: [round(number, 4) for number in astuple(m)] for name, m in row.found.items()}
+        {"kind": kind, **asdict(cut), "count": counts[kind]}
+        | {name: [round(number, 4) for number in astuple(m)] for name, m in means.items()}
         for kind, table in found.items()
-        for row in table.rows
+        for cut, means in table.rows.items()
     ]
     return {
         **about,

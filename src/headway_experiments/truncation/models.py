@@ -7,16 +7,13 @@ from pathlib import Path
 from headway.errors import HeadwayError
 from headway.files import clear_content_errors
 from headway.language import Ledger, LocalModel
-from headway_experiments.truncation.cuts import Cut, Cuts, Row, truncate
-from headway_experiments.truncation.odds import Completer, Odds, Replay
+from headway_experiments.truncation.cuts import Cut, Cuts, Truncation
+from headway_experiments.truncation.odds import Completer, Odds
 from headway_experiments.truncation.texts import Completion
 from headway_experiments.truncation.weights import layers_of, named_matrices
 
-UPPER = 1 / 3
-"""The share of a model's layers that are truncated by default: the late ones."""
-
-Line = Row[tuple[Odds, ...]]
-"""The odds of every text, in order, at one cut."""
+Lines = dict[Cut, tuple[Odds, ...]]
+"""The odds of every text, in order, by cut, the intact model first."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +22,7 @@ class Truncating:
 
     Attributes:
         model: its name or path.
-        cuts: of the upper third of the layers by default.
+        cuts: of its weights.
         texts: to go on with.
     """
 
@@ -38,8 +35,8 @@ class Truncating:
         about = {"model": self.model, **asdict(self.cuts), "texts": [asdict(t) for t in self.texts]}
         return Ledger(folder, "truncation", {"format": 1, **about})
 
-    def kept(self, folder: Path) -> list[Line] | None:
-        """A folder's lines by `truncate_model`, the intact model first; None if one is missing.
+    def kept(self, folder: Path) -> Lines | None:
+        """A folder's lines by `truncate_model`; None if one is missing.
 
         Raises:
             HeadwayError: if the folder holds something else, or is damaged.
@@ -47,18 +44,17 @@ class Truncating:
         ledger = self.ledger(folder)
         ledger.require_same()
         there, n_layers = self.there(ledger)
-        wanted = self.cuts.listed(_late(n_layers))
-        return [there[cut] for cut in wanted] if there.keys() >= set(wanted) else None
+        wanted = self.cuts.of(n_layers)
+        return {cut: there[cut] for cut in wanted} if there.keys() >= set(wanted) else None
 
-    def there(self, ledger: Ledger) -> tuple[dict[Cut, Line], int]:
-        """The lines so far, by their cuts, and how many layers the model has, 0 if none tells."""
-        found, n_layers = dict[Cut, Line](), 0
+    def there(self, ledger: Ledger) -> tuple[Lines, int]:
+        """The lines so far, and how many layers the model has, 0 if none tells."""
+        found, n_layers = Lines(), 0
         with clear_content_errors(ledger.path):
             for data in ledger.lines():
                 cut = Cut(tuple(data["layers"]), data["weights"], data["fraction"])
-                odds, n_layers = tuple(Odds(**one) for one in data["odds"]), data["n_layers"]
-                found[cut] = Row(cut, data["kept"], odds)
-                if len(odds) != len(self.texts):
+                found[cut], n_layers = tuple(Odds(**one) for one in data["odds"]), data["n_layers"]
+                if len(found[cut]) != len(self.texts):
                     raise HeadwayError(f"{ledger.path} does not fit the texts asked about")
         return found, n_layers
 
@@ -67,8 +63,8 @@ def truncate_model(
     asked: Truncating,
     load: Callable[[], LocalModel],
     folder: Path,
-    watch: Callable[[int, int], None] | None = None,
-) -> list[Line]:
+    watch: Callable[[int, int], None] = lambda done, total: None,
+) -> Lines:
     """Evaluates all cuts that the folder does not hold yet; each is kept at once.
 
     Args:
@@ -76,8 +72,6 @@ def truncate_model(
         load: the model; called once, and before anything is written.
         folder: new, or of the same asking before.
         watch: called with how many cuts are evaluated, and of how many.
-
-    Returns: a line per cut, the intact model first.
 
     Raises:
         HeadwayError: if the model has no such layer or weight, if a text does not fit into it, or
@@ -87,19 +81,16 @@ def truncate_model(
     ledger.require_same()
     model = load()
     layers = layers_of(model.model)
-    places, late = named_matrices(layers), _late(len(layers))
-    wanted = asked.cuts.of(places, late)
-    completer = Completer(model, asked.texts, Replay(layers, asked.cuts.chosen(late)))
+    places = named_matrices(layers)
+    asked.cuts.require_in(places)
+    wanted, truncation = asked.cuts.of(len(layers)), Truncation(places)
+    completer = Completer(model, asked.texts)
     with ledger.writing(model.device):
         known, _ = asked.there(ledger)
         missing = [cut for cut in wanted if cut not in known]
-        lines = truncate(places, missing, lambda cut: completer(cut.lowest), watch, len(known))
-        for line in lines:
-            odds = [one.to_json() for one in line.found]
-            told = {**asdict(line.cut), "kept": round(line.kept, 6), "n_layers": len(layers)}
-            ledger.add({**told, "odds": odds})
-    return asked.kept(folder) or []
-
-
-def _late(n_layers: int) -> range:
-    return range(n_layers - max(1, round(UPPER * n_layers)), n_layers)
+        for done, cut in enumerate(missing, start=len(known) + 1):
+            with truncation.applied(cut):
+                odds = [one.to_json() for one in completer()]
+            ledger.add({**asdict(cut), "n_layers": len(layers), "odds": odds})
+            watch(done, len(wanted))
+    return asked.kept(folder) or {}

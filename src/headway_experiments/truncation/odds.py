@@ -1,15 +1,9 @@
-"""The probabilities of the two ways to go on with a text, read in one go for many texts.
+"""The probabilities of the two ways to go on with a text, read in one go for many texts."""
 
-Layers below the first one that changed are not computed again: their output is kept.
-"""
-
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import torch
-from torch import nn
 
 from headway.errors import HeadwayError
 from headway.language import LocalModel, common_start
@@ -43,75 +37,20 @@ class Odds:
         return {name: round(value, 5) for name, value in asdict(self).items()}
 
 
-class Replay:
-    """The outputs of layers for batches that are read again and again, while later layers change.
-
-    The numbers are those of the whole computation, to the bit. For every batch, the residual stream
-    in front of every layer of `starts` is kept.
-
-    Args:
-        layers: of a model, in order; each is given what the one before it gave.
-        starts: layers from which on something may change.
-    """
-
-    def __init__(self, layers: Sequence[nn.Module], starts: Iterable[int]):
-        self.layers = layers
-        self.starts = sorted({start for start in starts if start > 0})
-        self._kept: dict[tuple[Hashable, int], Any] = {}
-
-    @contextmanager
-    def intact_below(self, first: int | None, batch: Hashable) -> Iterator[None]:
-        """Within it, the model reads a batch with the layers below `first` as they were.
-
-        Args:
-            first: the lowest layer that changed, if any did.
-            batch: a name of what is read.
-        """
-        known = None if first is None else self._kept.get((batch, first))
-        before = [(layer, vars(layer).get("forward")) for layer in self.layers]
-        try:
-            if known is not None:
-                for layer in self.layers[:first]:
-                    layer.forward = lambda *_, **__: known
-            else:
-                for start in self.starts:
-                    if first is None or start <= first:
-                        layer = self.layers[start - 1]
-                        layer.forward = self._keeping(layer.forward, (batch, start))
-            yield
-        finally:
-            for layer, own in before:
-                vars(layer).pop("forward", None)
-                if own is not None:
-                    layer.forward = own
-
-    def _keeping(
-        self, forward: Callable[..., Any], place: tuple[Hashable, int]
-    ) -> Callable[..., Any]:
-        def kept(*given: Any, **named: Any) -> Any:
-            self._kept[place] = forward(*given, **named)
-            return self._kept[place]
-
-        return kept
-
-
 class Completer:
     """A model, and texts in its tokens; a call gives the odds of every text.
 
     Args:
         model: local.
         texts: to go on with.
-        replay: of the model's layers; by default all are computed every time.
 
     Raises:
         HeadwayError: if a text does not fit into the model's context, or its tokens do not tell the
             two ways to go on apart.
     """
 
-    def __init__(
-        self, model: LocalModel, texts: Sequence[Completion], replay: Replay | None = None
-    ):
-        self.model, self.replay = model, replay
+    def __init__(self, model: LocalModel, texts: Sequence[Completion]):
+        self.model = model
         self.texts = [_tokens(model, text) for text in texts]
         alike: dict[int, list[int]] = {}
         for number, (before, _) in enumerate(self.texts):
@@ -123,18 +62,12 @@ class Completer:
         ]
 
     @torch.no_grad()
-    def __call__(self, changed_from: int | None = None) -> list[Odds]:
-        """The odds of every text, in order.
-
-        Args:
-            changed_from: the lowest layer that is changed, if any.
-        """
+    def __call__(self) -> list[Odds]:
+        """The odds of every text, in order."""
         found: dict[int, Odds] = {}
-        for batch, numbers in enumerate(self.batches):
+        for numbers in self.batches:
             ids = torch.tensor([self.texts[n][0] for n in numbers], device=self.model.device)
-            replay = self.replay and self.replay.intact_below(changed_from, batch)
-            with replay or nullcontext():
-                out = self.model.model(input_ids=ids, logits_to_keep=1, use_cache=False)
+            out = self.model.model(input_ids=ids, logits_to_keep=1, use_cache=False)
             for number, row in zip(numbers, out.logits[:, -1].float().log_softmax(-1), strict=True):
                 answer, generic = row[self.texts[number][1]].tolist()
                 found[number] = Odds(answer, generic, row.max().item())

@@ -10,10 +10,11 @@ told in the text itself, here about places that are made up, or that the text mo
     Madrid is a town in Peru. Madrid is located in …     Peru | Spain
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from headway.errors import HeadwayError, require
+from headway.errors import require
+from headway.fields import found_in
 from headway.files import is_file, parsed, read_bytes
 
 KINDS = ("places", "capitals", "fictional", "moved", "names")
@@ -73,25 +74,16 @@ def read_completions(path: Path) -> list[Completion]:
     Raises:
         HeadwayError: if it cannot be read, has no text in it, or a line is not as it should be.
     """
-    try:
-        lines = read_bytes(path).decode().split("\n")
-    except UnicodeDecodeError as error:
-        raise HeadwayError(f"{path} is not UTF-8 at byte {error.start}") from None
-    numbered = [(i, line) for i, line in enumerate(lines, start=1) if line.strip()]
+    lines = enumerate(read_bytes(path).split(b"\n"), start=1)
+    numbered = [(f"{path}, line {i}", line) for i, line in lines if line.strip()]
     require(len(numbered) > 0, "prompts", str(path), "a file with at least one line")
-    return [_completion(line, f"{path}, line {i}", path.stem) for i, line in numbered]
+    return [_completion(line, where, path.stem) for where, line in numbered]
 
 
-def _completion(line: str, where: str, kind: str) -> Completion:
-    data = parsed(line.encode(), where)
+def _completion(line: bytes, where: str, kind: str) -> Completion:
+    data = parsed(line, where)
     require(isinstance(data, dict), where, data, "an object with prompt, answer and generic")
-    fields = {"kind": kind, **data}
-    for name in ("kind", "prompt", "answer", "generic"):
-        if name not in fields:
-            raise HeadwayError(f"{where}: {name} is missing")
-        fits = isinstance(fields[name], str) and bool(fields[name].strip())
-        require(fits, f"{where}: {name}", fields[name], "text that is not empty")
-    found = Completion(*(fields[name] for name in ("kind", "prompt", "answer", "generic")))
-    apart = found.after(found.answer) != found.after(found.generic)
-    require(apart, f"{where}: generic", found.generic, "another text than the answer")
+    found = found_in(Completion, {"kind": kind, **data}, where)
+    for name, text in asdict(found).items():
+        require(bool(text.strip()), f"{where}: {name}", text, "text that is not empty")
     return found

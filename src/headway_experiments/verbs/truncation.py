@@ -42,8 +42,8 @@ def truncate(
     from headway_experiments.truncation.cuts import Cuts
     from headway_experiments.truncation.effects import effects, to_json
     from headway_experiments.truncation.models import Truncating, truncate_model
-    from headway_experiments.truncation.printing import print_effects
     from headway_experiments.truncation.texts import completions
+    from headway_experiments.truncation.views import draw_effects, print_effects
 
     chosen = None if layers is None else tuple(values_of("layers", layers, int))
     sets = tuple(dict.fromkeys(part.strip() for part in weights.split(",")))
@@ -64,7 +64,6 @@ def truncate(
     terminal.say(f"truncation.jsonl and effects.json are in {place}")
     if terminal.can_draw():
         from headway.figures import save_both
-        from headway_experiments.truncation.figures import draw_effects
 
         first, title = next(iter(found.values())), f"{Path(model).name} with weights cut to"
         for names, span in product(first.weights, first.spans):

@@ -14,7 +14,7 @@ from headway_experiments import result_files
 from headway_experiments.arena import compiled
 from headway_experiments.paper import algorithms
 from headway_experiments.paper.cells import CHANGES, Cell, cells, runs_of
-from headway_experiments.paper.ways import LABELS, Way, alone, jumping, passing, way_of, without
+from headway_experiments.paper.ways import LABELS, Way, jumping, passing, way_of, without
 
 
 def sampled(task, count=48, seed=1):
@@ -100,13 +100,6 @@ def test_a_cut_takes_those_paths_and_no_others():
         rows = torch.arange(4)[:, None, None]
         at = rows, slice(None), slice(None), others.queries[..., None], others.keys
         assert torch.equal(torch.stack(seen, 1)[at], before[at])
-
-
-def test_a_layer_alone_keeps_what_stands_at_a_position():
-    pattern = torch.rand(2, 1, 5, 5)
-    tap = alone(1)(None)
-    assert torch.equal(tap(0, pattern), pattern)
-    assert torch.equal(tap(1, pattern), pattern * torch.eye(5))
 
 
 @pytest.mark.parametrize("scale", ["smoke", "small", "paper"])

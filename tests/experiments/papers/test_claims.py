@@ -124,30 +124,6 @@ def test_what_cannot_fail_is_by_construction_and_not_counted_among_what_holds(ca
 
 
 @pytest.mark.parametrize(
-    "name", ["theorem1", "fig3", "depths", "circuits", "gradient-memory", "associative-memory"]
-)
-def test_claims_that_follow_from_a_proof_or_a_setting_are_marked(name):
-    marked = {one.measure for one in EXPERIMENTS[name].claims if one.by_construction}
-    assert (
-        marked
-        == {
-            "theorem1": {"minimum_minus_bound", "witness_heads_d3"},
-            "fig3": {"neighbours_share", "reach_growth"},
-            "depths": set(),
-            "circuits": {"circuits_layers_above_minimum"},
-            "gradient-memory": {"gradient_exact_logits", "gradient_as_written"},
-            "associative-memory": {"linear_range", "mlp_range"},
-        }[name]
-    )
-
-
-def test_scales_at_which_nothing_was_run_have_no_column():
-    run = Verdict(claim(), "small", {"a": 0.001}, ran=True)
-    head = markdown([{"small": run, "paper": Verdict(claim(), "paper", {})}]).splitlines()[0]
-    assert head == "| figure | claim | paper | rule | small |"
-
-
-@pytest.mark.parametrize(
     ("text", "said"),
     [
         (CLAIM + "odd = 1\n", "odd"),
@@ -204,19 +180,13 @@ def test_the_table_of_curricula_in_the_docs_is_that_of_the_results():
     assert table == ways_of_asking(result.measures)
 
 
-def test_a_bar_in_a_claim_does_not_end_its_cell():
-    for figure in ("factual-recall-dynamics", "khop-depth"):
-        rows = [{"small": Verdict(claim, "small", {})} for claim in EXPERIMENTS[figure].claims]
-        for line in markdown(rows).partition("\n\n")[0].splitlines()[2:]:
-            assert line.replace("\\|", "").count("|") == 6
-
-
 @pytest.mark.parametrize(
     ("field", "value", "told"),
     [
         ("measures", {"a": {"seed=0": "much"}}, "measures.a.seed=0 = 'much' is not allowed"),
         ("measures", [], "measures = [] is not allowed"),
         ("missing", None, "missing = None is not allowed"),
+        ("format", 99, "format = 99 is not allowed"),
     ],
 )
 def test_a_damaged_result_is_told_in_a_line(tmp_path, field, value, told):

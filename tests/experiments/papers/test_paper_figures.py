@@ -6,7 +6,7 @@ import pytest
 
 from headway.report.figures.style import svg_bytes
 from headway_experiments.figures import Panel, Series, curves, draw_panels, means, numbered
-from headway_experiments.talk.measures.capacity import draw_capacity
+from headway_experiments.talk.capacity import capacity_panel
 
 
 def shown(figure):
@@ -42,12 +42,12 @@ def test_panels_have_titles_levels_shades_and_a_legend(shared):
 def test_capacities_are_drawn_with_their_slope():
     linear = [(64.0, 60.0), (256.0, 240.0), (1024.0, 960.0)]
     square = [(100.0, 1.0), (1000.0, 100.0)]
-    texts = shown(draw_capacity({"linear": linear, "MLP": square, "none": []}, "y"))
+    texts = shown(draw_panels([capacity_panel({"linear": linear, "MLP": square, "none": []}, "y")]))
     assert {"linear, slope 1.00", "MLP, slope 2.00"} <= texts
-    assert "0.5 a parameter" in shown(draw_capacity({"one": [(10.0, 5.0)]}, "y"))
+    assert "0.5 a parameter" in shown(draw_panels([capacity_panel({"one": [(10.0, 5.0)]}, "y")]))
 
 
 def test_ticks_of_logarithmic_axes_are_plain_numbers():
-    texts = shown(draw_capacity({"one": [(0.01, 5.0), (20_000.0, 70_000.0)]}, "y"))
+    texts = shown(draw_panels([capacity_panel({"one": [(0.01, 5.0), (20_000.0, 70_000.0)]}, "y")]))
     assert {"0.01", "1", "100", "10,000", "100,000"} <= texts
     assert not any("$" in text for text in texts)

@@ -10,7 +10,7 @@ from headway.errors import HeadwayError
 from headway.terminal import base
 from headway.training import Run, to_dict
 from headway.training.config import FORMAT
-from headway_experiments import groups, reproduce, result_files
+from headway_experiments import reproduce, result_files
 from headway_experiments.curricula import FinalHop
 from headway_experiments.paper import FIGURES, layers
 from in_process import swept_here
@@ -93,7 +93,7 @@ def test_no_folder_of_this_machine_is_told_in_the_results(smoke):
 
 def test_runs_of_another_scale_are_not_taken_for_done(smoke):
     with pytest.raises(HeadwayError, match="is there already with"):
-        groups.cost(GROUPS["abc"], "small", smoke)
+        GROUPS["abc"].costs("small", smoke)
 
 
 def test_again_nothing_is_trained_and_the_same_is_drawn(smoke, capsys):
@@ -156,11 +156,11 @@ def test_what_is_done_so_far_can_be_judged_without_training(smoke, tmp_path):
 def test_the_costs_are_about_those_of_the_paper(tmp_path):
     """125 PFLOP for figure 4, 1.2 for each of A to C, 0.3 for D: attention itself adds little."""
     names = ("ic", "non-ic", "abc", "d")
-    cost = {name: groups.cost(GROUPS[name], "paper", tmp_path) for name in names}
+    cost = {name: GROUPS[name].costs("paper", tmp_path)[0] for name in names}
     assert cost["ic"].operations + cost["non-ic"].operations == pytest.approx(125e15, rel=0.1)
     assert cost["abc"].operations / 3 == pytest.approx(1.2e15, rel=0.1)
     assert cost["d"].operations == pytest.approx(0.3e15, rel=0.1)
-    assert [cost[name].runs for name in names] == [64, 64, 3, 1]
+    assert [cost[name].total for name in names] == [64, 64, 3, 1]
 
 
 def test_the_paper_scale_is_as_printed():
@@ -187,14 +187,6 @@ def test_what_is_not_done_or_failed_is_said(smoke, tmp_path):
     assert found == {}
     assert "d/seed=1 failed: the loss is nan" in missing
     assert {v.said for v in reproduce.verdicts(fig6, "smoke", found, missing)} == {"not run"}
-
-
-def test_results_of_another_format_are_refused(smoke, tmp_path):
-    data = json.loads((smoke / "results" / "smoke" / "fig3.json").read_text())
-    (tmp_path / "smoke").mkdir()
-    (tmp_path / "smoke" / "fig3.json").write_text(json.dumps({**data, "format": 99}))
-    with pytest.raises(HeadwayError, match="format = 99 is not allowed"):
-        result_files.read("fig3", "smoke", tmp_path)
 
 
 @pytest.mark.parametrize(

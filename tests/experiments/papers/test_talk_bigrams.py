@@ -12,11 +12,10 @@ from headway.tasks import IGNORE_INDEX
 from headway.training import train
 from headway.training.losses import predictions
 from headway_experiments.reading import by_run
-from headway_experiments.talk import induction, noise, three_steps
+from headway_experiments.talk import induction, noise, probes
 from headway_experiments.talk import noise as measures
-from headway_experiments.talk.measures import bigrams, probes
-from headway_experiments.talk.measures.bigrams import settled
-from headway_experiments.talk.measures.probes import (
+from headway_experiments.talk.induction import settled
+from headway_experiments.talk.probes import (
     OUTPUT,
     PREVIOUS,
     PROBES,
@@ -47,7 +46,7 @@ def joint(tmp_path_factory):
 
 def test_margins_add_up_to_the_logits(noisy):
     task, model = noisy.task, noisy.model()
-    batch = bigrams.unseen(noisy)
+    batch = induction.unseen(noisy)
     wanted = batch.targets[..., task.hops.index("in-context")]
     asked = wanted != IGNORE_INDEX
     logits = predictions(model, batch)
@@ -74,7 +73,7 @@ def fractions(noisy):
 
 def test_a_fraction_of_nothing_is_a_model_without_its_last_mlp(noisy, fractions):
     found = fractions
-    model, batch = noisy.model(), bigrams.unseen(noisy)
+    model, batch = noisy.model(), induction.unseen(noisy)
     intact = measures.said(model, noisy.task, batch)
     assert torch.equal(found[1.0].outputs, intact.outputs)
     assert torch.equal(found[1.0].noises, intact.noises)
@@ -145,51 +144,33 @@ def test_the_order_counts_if_all_three_are_learnt(joint, monkeypatch, learnt, ex
         name: [float(at is not None and step >= at) for step in steps]
         for name, at in zip(probes.PROBES, learnt, strict=True)
     }
-    monkeypatch.setattr(bigrams, "histories", lambda _: (steps, curves))
-    monkeypatch.setattr(bigrams, "halfway", lambda *_: 0.5)
-    found = bigrams.induction({}, {}, {"seed=0": joint}, {})
+    monkeypatch.setattr(induction, "histories", lambda _: (steps, curves))
+    monkeypatch.setattr(induction, "halfway", lambda *_: 0.5)
+    found = induction.measured({}, {}, {"seed=0": joint}, {})
     assert found["induction_order"] == {"seed=0": expected}
 
 
 @pytest.mark.parametrize(
     ("paths", "faithful", "expected"),
     [
-        (
-            [AttentionPath.of(0, 0, bigrams.PREVIOUS_TOKEN), AttentionPath.of(1, 0, bigrams.ALL)],
-            True,
-            True,
-        ),
-        (
-            [
-                AttentionPath.of(0, 0, bigrams.PREVIOUS_TOKEN),
-                AttentionPath.of(1, 0, bigrams.LATEST),
-            ],
-            True,
-            True,
-        ),
-        (
-            [AttentionPath.of(0, 0, bigrams.PREVIOUS_TOKEN), AttentionPath.of(1, 0, bigrams.ALL)],
-            False,
-            False,
-        ),
-        (
-            [AttentionPath.of(1, 0, bigrams.PREVIOUS_TOKEN), AttentionPath.of(1, 0, bigrams.ALL)],
-            True,
-            False,
-        ),
-        ([AttentionPath.of(0, 0, bigrams.PREVIOUS_TOKEN)], True, False),
+        ([(0, induction.PREVIOUS_TOKEN), (1, induction.ALL)], True, True),
+        ([(0, induction.PREVIOUS_TOKEN), (1, induction.LATEST)], True, True),
+        ([(0, induction.PREVIOUS_TOKEN), (1, induction.ALL)], False, False),
+        ([(1, induction.PREVIOUS_TOKEN), (1, induction.ALL)], True, False),
+        ([(0, induction.PREVIOUS_TOKEN)], True, False),
     ],
 )
 def test_an_induction_head_is_one_of_a_circuit_that_explains(
     monkeypatch, paths, faithful, expected
 ):
+    paths = [AttentionPath.of(layer, 0, relation) for layer, relation in paths]
     found = SimpleNamespace(circuit=SimpleNamespace(paths=paths), faithful=faithful)
-    monkeypatch.setattr(bigrams, "saved_discovery", lambda _: found)
-    assert bigrams.has_induction_head(None) is expected
+    monkeypatch.setattr(induction, "saved_discovery", lambda _: found)
+    assert induction.has_induction_head(None) is expected
 
 
 def test_the_memories_of_an_induction_head_are_learnt_in_order(joint):
-    measured = bigrams.induction({}, {}, {"seed=0": joint}, {})
+    measured = induction.measured({}, {}, {"seed=0": joint}, {})
     assert measured["induction_order"] == {"seed=0": 1.0}
     assert measured["induction_recall_W_OV.1"]["seed=0"] == 1.0
     dates = [measured[f"induction_date_{name}"]["seed=0"] for name in probes.PROBES]
@@ -198,7 +179,7 @@ def test_the_memories_of_an_induction_head_are_learnt_in_order(joint):
 
 
 def test_three_steps_change_one_weight_each(tmp_path):
-    config = three_steps.three_steps("smoke")["seed=0"]
+    config = induction.three_steps("smoke")["seed=0"]
     run = train(replace(config, training=replace(config.training, batch_size=64)), tmp_path / "run")
     models = [run.model(step) for step in range(4)]
     d = config.model.d_model
@@ -207,7 +188,7 @@ def test_three_steps_change_one_weight_each(tmp_path):
             attention = models[other].layers[layer].attn
             value = attention.out.weight if weight == "out" else attention.qkv.weight[d : 2 * d]
             assert bool(value.any()) == (other >= step)
-    measured = bigrams.three_steps({"seed=0": run})
+    measured = induction.probed({"seed=0": run})
     assert all(0 <= values["seed=0"] <= 1 for values in measured.values())
 
 

@@ -8,11 +8,10 @@ import torch
 from headway.changes import changed
 from headway.training import Run, train
 from headway_experiments.reading import by_run
-from headway_experiments.talk import MECHANISMS, recall
-from headway_experiments.talk.measures import capacity
-from headway_experiments.talk.measures import recall as measures
-from headway_experiments.talk.measures.capacity import Kept
-from headway_experiments.talk.measures.recall import Losses, Stage
+from headway_experiments.talk import MECHANISMS, capacity, recall
+from headway_experiments.talk import recall as measures
+from headway_experiments.talk.capacity import Kept
+from headway_experiments.talk.recall import Losses, Stage
 
 
 def test_the_losses_are_the_relations_and_the_subjects(tmp_path):

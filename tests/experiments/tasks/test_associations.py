@@ -42,12 +42,12 @@ def test_the_map_is_that_of_the_task_and_not_of_a_seed():
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_all_items_come_once_before_any_comes_again(rounds):
     n = 11
-    batch = sample(Associations(n_items=n, sampling="all"), rounds * n + 4)
+    batch = sample(Associations(n_items=n), rounds * n + 4)
     items = items_of(batch)
     parts = [items[i * n : (i + 1) * n] for i in range(rounds)]
     assert all(sorted(part) == list(range(n)) for part in parts)
     assert len(set(items[rounds * n :])) == 4
-    other = sample(Associations(n_items=n, sampling="all"), rounds * n + 4, seed=1)
+    other = sample(Associations(n_items=n), rounds * n + 4, seed=1)
     assert items_of(other) != items
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from headway.errors import HeadwayError
 from headway.tasks import IGNORE_INDEX, NO_KEY
 from headway_experiments.tasks import Bigrams
+from headway_experiments.tasks.bigrams import synthetic
 
 quick = settings(max_examples=25, deadline=None)
 seeds = st.integers(0, 2**31)
@@ -142,36 +143,10 @@ def test_sequences_are_distributed_as_the_slow_sampler_s(noise):
     assert max(abs(twice[0][key] - twice[1][key]) for key in twice[0]) < 6 * math.sqrt(count / 4)
 
 
-def test_the_global_bigrams_are_the_corpus_s(tmp_path):
-    text = tmp_path / "text.txt"
-    text.write_text("the cat sat on the mat and the dog ate the hat. " * 20, encoding="utf-8")
-    task = Bigrams(corpus=str(text), length=50, n_triggers=1)
-    (triggers, _, drawn), _ = sample(task, 3000)
-    assert task.chain.characters[triggers[0, 0]] == " "
-    assert task.vocabulary == len(set(text.read_text()))
-    counts = torch.zeros(task.vocabulary, task.vocabulary)
-    for a, b in zip(drawn[:, :-1].T, drawn[:, 1:].T, strict=True):
-        counts.index_put_((a, b), torch.ones(()), accumulate=True)
-    rows = [row for row in range(task.vocabulary) if row != triggers[0, 0]]
-    shares = counts / counts.sum(1, keepdim=True)
-    error = (task.chain.bigrams * (1 - task.chain.bigrams) / counts.sum(1, keepdim=True)).sqrt()
-    assert ((shares - task.chain.bigrams).abs() <= 5 * error + 1e-9)[rows].all()
-
-
 def test_the_same_generator_gives_the_same_draws():
     once, again, other = (sample(Bigrams(noise=0.2), seed=s)[0] for s in (0, 0, 1))
     assert all(torch.equal(a, b) for a, b in zip(once, again, strict=True))
     assert not torch.equal(once[2], other[2])
-
-
-def test_noise_comes_as_often_as_told():
-    task = Bigrams(noise=0.3, n_triggers=1)
-    (triggers, _, drawn), batch = sample(task, 2000)
-    after = drawn[:, 1:][drawn[:, :-1] == triggers]
-    share = (after == task.noise_token).double().mean()
-    assert abs(share - 0.3) < 5 * math.sqrt(0.21 / len(after))
-    assert task.hops == ("in-context", "global", "noise")
-    assert (batch.targets != IGNORE_INDEX).sum(-1).eq(1).all()
 
 
 def test_reference_losses_are_the_corpus_s_entropies():
@@ -183,12 +158,6 @@ def test_reference_losses_are_the_corpus_s_entropies():
     assert set(by_hop["all tokens alike"]) == {"in-context", "global", "noise"}
     assert set(by_hop["unigrams"]) == set(by_hop["bigrams"]) == {"global"}
     assert set(Bigrams(asked_at="in-context").reference_losses()) == {"all tokens alike"}
-
-
-def test_more_triggers_than_a_text_has_characters_are_refused(tmp_path):
-    (tmp_path / "ab.txt").write_text("abba")
-    with pytest.raises(HeadwayError, match=r"task.n_triggers = 2 .* at most 1"):
-        Bigrams(corpus=str(tmp_path / "ab.txt"), n_triggers=2).vocabulary  # noqa: B018
 
 
 def test_a_pair_is_one_trigger_twice():
@@ -214,3 +183,21 @@ def test_a_pair_is_asked_at_its_end_without_noise():
     for fields in ({"asked_at": "all"}, {"asked_at": "in-context", "noise": 0.5}):
         with pytest.raises(HeadwayError, match=r"task\.layout = 'pair' is not allowed"):
             Bigrams(layout="pair", **fields)
+
+
+def test_tokens_alike_are_as_open_as_a_die():
+    alike = synthetic(8, 0.0, None)
+    assert alike.unigram_entropy == alike.bigram_entropy == pytest.approx(math.log(8))
+
+
+def test_the_synthetic_chain_is_a_function_of_its_numbers():
+    once = synthetic.__wrapped__(65, 0.9, 12.0)
+    again = synthetic.__wrapped__(65, 0.9, 12.0)
+    assert torch.equal(once.bigrams, again.bigrams)
+    for chain in (once, synthetic(65, 0.9, 0.1)):
+        assert torch.allclose(chain.unigrams @ chain.bigrams, chain.unigrams, atol=1e-9)
+    torch.testing.assert_close(once.bigrams.sum(1), torch.ones(65).double())
+    # About as open as Shakespeare's characters are: 3.3 and 2.5 nats.
+    assert once.unigram_entropy == pytest.approx(3.37, abs=0.01)
+    assert once.bigram_entropy == pytest.approx(2.47, abs=0.01)
+    assert synthetic(65, 0.9, 3.0).bigram_entropy < once.bigram_entropy

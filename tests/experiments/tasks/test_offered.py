@@ -118,7 +118,6 @@ REFUSED = [
     (tasks.Bigrams, {"concentration": 0.0}, "task.concentration = 0.0"),
     (tasks.Bigrams, {"exponent": -1.0}, "task.exponent = -1.0"),
     (tasks.Bigrams, {"exponent": 1000.0}, "task.exponent = 1000.0 is not allowed"),
-    (tasks.Bigrams, {"corpus": ""}, "task.corpus"),
 ]
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from odd_tokenizers import llama, said_in_full, save
-from tiny_model import save_tiny_model
+from odd_tokenizers import llama, said_in_full
+from tiny_model import save_model, save_tiny_model
 from tiny_texts import TEXTS, write
 
 from commands import refused
@@ -41,7 +41,7 @@ def test_the_odds_are_those_of_whole_texts(model):
 
 def test_texts_to_go_on_with_have_nothing_behind_them(tmp_path):
     made = llama(add_bos_token=True, add_eos_token=True)
-    model = LocalModel(save(tmp_path, made), "completion")
+    model = LocalModel(save_model(tmp_path, made), "completion")
     (odds,) = Completer(model, TEXTS[:1])()
     one, other = (
         made(TEXTS[0].after(told))["input_ids"] for told in (TEXTS[0].answer, TEXTS[0].generic)
@@ -95,10 +95,6 @@ GOOD = '{"prompt": "Oslo is in", "answer": "Norway", "generic": "the"}'
         ('{"answer": "b", "generic": "c"}', "line 2: prompt is missing"),
         ('{"prompt": "a", "answer": 3, "generic": "c"}', "line 2: answer = 3 is not allowed"),
         ('{"prompt": " ", "answer": "b", "generic": "c"}', "line 2: prompt = ' ' is not allowed"),
-        (
-            '{"prompt": "a", "answer": "b", "generic": " b"}',
-            "line 2: generic = ' b' is not allowed",
-        ),
         ('{"prompt": "a", "answer": "b", "generic": "c", "kind": 1}', "line 2: kind = 1 is not al"),
     ],
 )
@@ -111,7 +107,7 @@ def test_files_without_texts_are_refused(tmp_path):
     with pytest.raises(HeadwayError, match="it must be a file with at least one line"):
         read_completions(write(tmp_path / "empty.jsonl", "", " "))
     (tmp_path / "bytes.jsonl").write_bytes(b"\xff\xfe")
-    with pytest.raises(HeadwayError, match=r"bytes\.jsonl is not UTF-8 at byte 0"):
+    with pytest.raises(HeadwayError, match=r"bytes\.jsonl, line 1 is not valid JSON"):
         read_completions(tmp_path / "bytes.jsonl")
 
 
@@ -119,3 +115,8 @@ def test_a_text_that_does_not_fit_is_told(tmp_path):
     model = LocalModel(str(save_tiny_model(tmp_path, positions=24)), "completion")
     with pytest.raises(HeadwayError, match=r"^a text of 26 tokens, 'Madrid is .*into the 24 of"):
         Completer(model, TEXTS)
+
+
+def test_answers_that_are_one_are_told(model):
+    with pytest.raises(HeadwayError, match=r"^the tokens of .* do not tell 'b' from ' b'"):
+        Completer(model, [Completion("one", "a", "b", " b")])

@@ -15,10 +15,10 @@ from transformers import (
 
 from headway.errors import HeadwayError
 from headway.language import LocalModel
-from headway_experiments.truncation.cuts import INTACT, Cut, Cuts, Row, Truncation
+from headway_experiments.truncation.cuts import INTACT, Cut, Cuts, Truncation
 from headway_experiments.truncation.effects import effects
 from headway_experiments.truncation.models import Truncating, truncate_model
-from headway_experiments.truncation.odds import Completer, Odds, Replay
+from headway_experiments.truncation.odds import Odds
 from headway_experiments.truncation.texts import Completion
 from headway_experiments.truncation.weights import layers_of, named_matrices
 
@@ -82,52 +82,6 @@ def test_packed_columns_of_gpt2_are_what_they_are_called(model):
         assert torch.equal(value, bias[64:].expand(5, 32))
 
 
-class Wrapped:
-    """A model without a tokenizer, as `Completer` needs it."""
-
-    def __init__(self, model, tokenizer):
-        self.model, self.tokens = model, lambda text: tokenizer(text)["input_ids"]
-        self.device, self.context, self.name = "cpu", 512, "llama"
-
-
-@pytest.mark.parametrize("kind", ["gpt2", "llama"])
-def test_layers_below_are_replayed_to_the_bit(model, kind):
-    """In any order of cuts, with and without a pass of the intact model first."""
-    local = model if kind == "gpt2" else Wrapped(tiny_llama(), model.tokenizer)
-    layers = layers_of(local.model)
-    last = len(layers) - 1
-    truncation = Truncation(named_matrices(layers))
-    wanted = [
-        Cut((last,), "mlp", 0.0),
-        Cut((0, last), "up", 0.3),
-        INTACT,
-        Cut((last,), "down", 0.5),
-    ]
-    for order in (wanted, wanted[::-1]):
-        replay = Replay(layers, range(last + 1))
-        whole, short = Completer(local, TEXTS), Completer(local, TEXTS, replay)
-        for cut in order:
-            with truncation.applied(cut):
-                assert short(cut.lowest) == whole()
-    assert not any("forward" in vars(layer) for layer in layers)
-
-
-def test_a_replayed_layer_is_not_computed(model):
-    layers = layers_of(model.model)
-    completer = Completer(model, TEXTS, Replay(layers, [1]))
-    completer(None)
-    count = []
-    with torch.no_grad():
-        hooks = [
-            part.register_forward_hook(lambda *_, i=i: count.append(i))
-            for i, part in enumerate(layer.mlp for layer in layers)
-        ]
-        completer(1)
-        for hook in hooks:
-            hook.remove()
-    assert set(count) == {1}
-
-
 def asked(folder, **more):
     given = {"layers": None, "weights": ("mlp",), "fractions": (0.0, 0.5, 1.0)}
     return Truncating(str(folder), Cuts(**{**given, **more}), TEXTS)
@@ -135,7 +89,7 @@ def asked(folder, **more):
 
 def test_a_truncation_that_stops_goes_on_where_it_was(model, folder, tmp_path):
     whole = truncate_model(asked(folder, layers=(0, 1)), lambda: model, tmp_path / "whole")
-    assert whole[0].cut == INTACT
+    assert next(iter(whole)) == INTACT
     assert len(whole) == 1 + 3 * 2
 
     def stop(done, _):
@@ -186,17 +140,16 @@ def test_effects_are_means_with_paired_intervals():
     before = [Odds(math.log(0.105 + i / 100), math.log(0.3), -0.1) for i in range(25)]
     after = [Odds(one.answer + 0.7, one.generic, -0.1) for one in before]
     cut = Cut((1,), "mlp", 0.0)
-    lines = [Row(INTACT, 1.0, tuple(before)), Row(cut, 0.0, tuple(after))]
-    intact, cut_off = effects(texts, lines)["k"].rows
-    mean = cut_off.found["log_odds"]
+    intact, cut_off = effects(texts, {INTACT: tuple(before), cut: tuple(after)})["k"].rows.values()
+    mean = cut_off["log_odds"]
     assert mean.change == pytest.approx(0.7)
     assert mean.change_low == pytest.approx(0.7)
     assert mean.change_high == pytest.approx(0.7)
     assert mean.low < mean.value - 0.05 < mean.value + 0.05 < mean.high
-    assert intact.found["answer"].value == pytest.approx(0.225)
-    assert intact.found["log_odds"].change == intact.found["log_odds"].change_high == 0
-    assert intact.found["prefers"].value == 5 / 25
-    assert cut_off.found["prefers"].value == 20 / 25
+    assert intact["answer"].value == pytest.approx(0.225)
+    assert intact["log_odds"].change == intact["log_odds"].change_high == 0
+    assert intact["prefers"].value == 5 / 25
+    assert cut_off["prefers"].value == 20 / 25
 
 
 def test_the_interval_of_a_mean_is_the_bootstraps():
@@ -204,8 +157,8 @@ def test_the_interval_of_a_mean_is_the_bootstraps():
     generator = torch.Generator().manual_seed(0)
     draws = torch.randn(400, generator=generator).tolist()
     texts = [Completion("k", str(i), "a", "b") for i in range(400)]
-    lines = [Row(INTACT, 1.0, tuple(Odds(x - 9, -9.0, 0.0) for x in draws))]
-    mean = effects(texts, lines)["k"].intact.found["log_odds"]
+    lines = {INTACT: tuple(Odds(x - 9, -9.0, 0.0) for x in draws)}
+    mean = effects(texts, lines)["k"].intact["log_odds"]
     half = 1.96 * torch.tensor(draws).std().item() / 20
     assert mean.high - mean.value == pytest.approx(half, rel=0.1)
     assert mean.value - mean.low == pytest.approx(half, rel=0.1)

@@ -5,16 +5,14 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from headway.models import TransformerConfig
 from headway.tasks import Batch
 from headway.training import Run
+from headway_experiments.claims import Measures
 from headway_experiments.experiment import Runs
+from headway_experiments.figures import Panel, Series, dotted, numbered
 from headway_experiments.reading import accuracies, powers
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 BAR = 0.99
 """The accuracy from which on everything counts as kept."""
@@ -91,6 +89,11 @@ class Kept:
         """Parameters, and how much is kept, of all that was bracketed."""
         return [(self.parameters(name), kept) for name, kept in self.found.items()]
 
+    def measures(self, kind: str, what: str) -> Measures:
+        """What is kept, where that was not bracketed, and the slopes, by names with a kind."""
+        found = {what: self.found, "not_bracketed": self.missing, "slope": self.slopes()}
+        return {f"{kind}_{name}": values for name, values in found.items()}
+
     def slopes(self) -> dict[str, float]:
         """Seed by seed, the slope of log(what is kept) against log(parameters) over all shapes.
 
@@ -139,7 +142,7 @@ def capacities(
     return Kept(found, missing, sizes)
 
 
-def draw_capacity(kinds: Mapping[str, Sequence[tuple[float, float]]], kept: str) -> "Figure":
+def capacity_panel(kinds: Mapping[str, Sequence[tuple[float, float]]], kept: str) -> Panel:
     """Capacity against trained parameters: a dot per model, a straight line per kind on two
     logarithmic axes, and one of slope 1.
 
@@ -147,8 +150,6 @@ def draw_capacity(kinds: Mapping[str, Sequence[tuple[float, float]]], kept: str)
         kinds: (parameters, how much is kept) of every model, by kind; at least one point in all.
         kept: what is kept.
     """
-    from headway_experiments.figures import DOTTED, Panel, Series, draw_panels, numbered
-
     series = []
     for i, (name, points) in enumerate(kinds.items()):
         at = sorted({size for size, _ in points})
@@ -164,5 +165,5 @@ def draw_capacity(kinds: Mapping[str, Sequence[tuple[float, float]]], kept: str)
     share = statistics.geometric_mean(value / size for size, value in every)
     ends = [min(every)[0], max(every)[0]]
     label = f"{share:.2g} a parameter"
-    series.append(Series(ends, [share * size for size in ends], DOTTED, label))
-    return draw_panels([Panel("", series, "trained parameters", kept, log="xy")])
+    series.append(Series(ends, [share * size for size in ends], dotted(), label))
+    return Panel("", series, "trained parameters", kept, log="xy")

@@ -7,7 +7,6 @@ alone: no sequence is needed.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float, Int
@@ -16,11 +15,9 @@ from torch import Tensor
 from headway.models import Transformer
 from headway.training import Run
 from headway_experiments.experiment import Runs
+from headway_experiments.figures import Panel, curves
 from headway_experiments.reading import task_of
 from headway_experiments.tasks import Bigrams
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 OUTPUT, TRIGGER, PREVIOUS = "W_OV.1", "W_KQ.1", "W_KQ.0"
 """W_OV of the second layer, and W_KQ of the second and of the first."""
@@ -106,24 +103,20 @@ def histories(run: Run) -> tuple[list[int], dict[str, list[float]]]:
     return steps, found
 
 
-def draw_probes(runs: Runs, log: str = "") -> "Figure":
+def probes_panel(runs: Runs, log: str = "") -> Panel:
     """Every probe at every checkpoint of every run."""
-    from headway_experiments.figures import Panel, curves, draw_panels
-
     probes = {name: [] for name in PROBES}
     for run in runs.values():
         steps, found = histories(run)
         for name, values in found.items():
             probes[name].append((steps, values))
     limits = {"ylim": (0, 1.05)}
-    return draw_panels(
-        [Panel("Memory recall", curves(probes), y="share recalled", log=log, limits=limits)]
-    )
+    return Panel("Memory recall", curves(probes), y="share recalled", log=log, limits=limits)
 
 
 def _outputs(task: Bigrams) -> Int[Tensor, " token"]:
     """The tokens that can be a trigger's output."""
-    tokens = torch.arange(task.n_characters)
+    tokens = torch.arange(task.n_tokens)
     return tokens[~torch.isin(tokens, task.frequent())]
 
 

@@ -1,1 +1,0 @@
-"""Measures for the claims of the talk, from run folders alone."""

@@ -1,0 +1,98 @@
+"""Two hops in context among distractors: facts of several chains, and one query."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from headway.errors import require
+from headway.fields import AtLeastTwo
+from headway.tasks import Batch, Task
+
+
+@dataclass(frozen=True)
+class TwoHops(Task):
+    """Chains source → bridge → end, as facts of two tokens each, and a source; asks for its end.
+
+    With two chains, a → b → c and d → e → f, a sequence could read
+
+        BOS  e f  a b  b c  d e  a
+
+    and its answer is c. The facts of all chains stand in a random order, so the second fact of a
+    chain may come before its first. All symbols of a sequence differ, so nothing but the facts
+    tells ends from bridges. Guo et al. 2025, arXiv 2502.13913.
+
+    Roles: query, the last token; source and bridge, the target chain's first fact; bridge again
+    and end, its second fact.
+
+    Attributes:
+        n_chains: the target's chain and its distractors.
+        n_symbols: tokens that may be drawn; BOS is one more.
+        asked: the end alone, as in the source, or the bridge too, by logits of its own.
+    """
+
+    n_chains: AtLeastTwo = 5
+    n_symbols: AtLeastTwo = 30
+    asked: Literal["end", "both"] = "end"
+
+    def __post_init__(self):
+        super().__post_init__()
+        least = 3 * self.n_chains
+        allowed = f"at least {least}, three for each of task.n_chains = {self.n_chains}"
+        require(self.n_symbols >= least, "task.n_symbols", self.n_symbols, allowed)
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return ("query", "source", "bridge", "bridge again", "end")
+
+    @property
+    def hops(self) -> tuple[str, ...]:
+        return ("bridge", "end") if self.asked == "both" else ("end",)
+
+    @property
+    def vocabulary(self) -> int:
+        return self.n_symbols + 1
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        return ("BOS", *map(str, range(1, self.n_symbols + 1)))
+
+    def draw(
+        self, count: int, generator: torch.Generator
+    ) -> tuple[Int[Tensor, "batch chain part"], Int[Tensor, "batch fact"]]:
+
+        def shuffled(n: int) -> Tensor:
+            return torch.rand(count, n, generator=generator, device=generator.device).argsort(-1)
+
+        symbols = 1 + shuffled(self.n_symbols)[:, : 3 * self.n_chains]
+        return symbols.view(count, self.n_chains, 3), shuffled(2 * self.n_chains)
+
+    def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
+        """Lays out the facts in their order; the first chain is the target's."""
+        chains, order = draws
+        count, device = len(chains), chains.device
+        facts = torch.stack([chains[..., :2], chains[..., 1:]], dim=2).view(count, -1, 2)
+        shown = facts.gather(1, order[..., None].expand_as(facts)).flatten(1)
+        bos, query = torch.zeros(count, 1, dtype=torch.long, device=device), chains[:, 0, :1]
+        first, second = 1 + 2 * order.argsort(-1)[:, :2].T
+        last = torch.full_like(first, shown.shape[1] + 1)
+        roles = torch.stack([last, first, first + 1, second, second + 1], dim=1)
+        tokens = torch.cat([bos, shown, query], dim=1)
+        targets = chains[:, 0, None, 1:] if self.asked == "both" else chains[:, 0, None, 2:]
+        return Batch(tokens, targets, roles[..., None])
+
+    def ends(self, batch: Batch) -> Int[Tensor, "batch chain"]:
+        """The ends of all chains of every sequence, which stand once and second in their fact."""
+        facts = batch.inputs[:, 1:-1].unflatten(1, (-1, 2))
+        is_end = (facts[:, :, 1, None] != facts[:, None, :, 0]).all(-1)
+        return facts[..., 1][is_end].view(len(facts), self.n_chains)
+
+    def reference_losses(self) -> dict[str, dict[str, float]]:
+        """Predicting all tokens alike, and all ends in the sequence: the plateau of the source."""
+        return {
+            "uniform": dict.fromkeys(self.hops, math.log(self.vocabulary)),
+            "any chain": dict.fromkeys(self.hops, math.log(self.n_chains)),
+        }
