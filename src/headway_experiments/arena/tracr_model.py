@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from headway.errors import HeadwayError
+from headway.models.hooks import Hooked, HookPoint
 
 HOW = "pip install tracr-pypi==1.0.0 (it brings JAX), or run: make arena"
 """The way to get Tracr."""
@@ -45,7 +46,15 @@ def tracr(module: str) -> Any:
     return import_module(f"tracr.{module}")
 
 
-class TracrModule(nn.Module):
+class Points(nn.Module):
+    """The hook points of a layer: what heads carry, [.., position, head, number], and hidden units."""
+
+    def __init__(self):
+        super().__init__()
+        self.hook_z, self.hook_post = HookPoint(), HookPoint()
+
+
+class TracrModule(Hooked):
     """A compiled model. Reads tokens [sequence, position]: BOS first, padding last.
 
     Attributes:
@@ -66,6 +75,7 @@ class TracrModule(nn.Module):
         self.weights = nn.ParameterDict(
             {name: nn.Parameter(value, requires_grad=False) for name, value in weights.items()}
         )
+        self.blocks = nn.ModuleList(Points() for _ in range(self.n_layers))
         self.scale, self.nothing = 1.0, False
 
     def _linear(self, x: Tensor, where: str) -> Tensor:
@@ -80,7 +90,7 @@ class TracrModule(nn.Module):
         x = self.weights["token_embed/embeddings"][tokens]
         x = x + self.weights["pos_embed/embeddings"][places]
         padding = (tokens == self.pad)[:, None, None]
-        for layer in range(self.n_layers):
+        for layer, points in enumerate(self.blocks):
             at = f"transformer/layer_{layer}"
             query, key, value = (
                 self._by_head(self._linear(x, f"{at}/attn/{name}"))
@@ -88,8 +98,9 @@ class TracrModule(nn.Module):
             )
             scores = query @ key.mT / math.sqrt(self.key_size)
             pattern = torch.softmax(scores.masked_fill(padding, -1e30), dim=-1)
-            x = x + self._linear((pattern @ value).transpose(1, 2).flatten(2), f"{at}/attn/linear")
-            hidden = torch.relu(self._linear(x, f"{at}/mlp/linear_1"))
+            z = points.hook_z((pattern @ value).transpose(1, 2))
+            x = x + self._linear(z.flatten(2), f"{at}/attn/linear")
+            hidden = points.hook_post(torch.relu(self._linear(x, f"{at}/mlp/linear_1")))
             x = x + self._linear(hidden, f"{at}/mlp/linear_2")
         return x
 
