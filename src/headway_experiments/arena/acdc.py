@@ -1,9 +1,12 @@
 """ACDC (Conmy et al. 2023, arXiv 2304.14997): cut edge after edge while the loss stays."""
 
+from collections.abc import Callable
+
 import torch
+from torch import Tensor
 
 from headway.circuits import AttentionPath
-from headway_experiments.arena.subject import Answer, Subject
+from headway_experiments.arena.subject import Answer, Keep, Subject
 
 THRESHOLDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """The costs that one cut may have, in parts of what ablating everything costs."""
@@ -16,17 +19,28 @@ OWN = 0.01
 """The threshold whose circuit is taken for the method's own choice."""
 
 
-@torch.no_grad()
 def acdc(subject: Subject, budget: int) -> Answer:
+    """ACDC by the task's loss; attention that is cut is zero."""
+    return _cut(subject, budget, lambda keep: subject.loss(keep, FEWER))
+
+
+def acdc_corrupted(subject: Subject, budget: int) -> Answer:
+    """ACDC as in the paper: by the divergence from the model, and what is cut is as in the
+    corrupted sequence."""
+    subject.passes += FEW / len(subject.batch.inputs)
+    return _cut(subject, budget, lambda keep: subject.divergence(keep, FEWER, "message"))
+
+
+@torch.no_grad()
+def _cut(subject: Subject, budget: int, cost: Callable[[Keep], Tensor]) -> Answer:
     """From the last layer down every edge is cut for good if that costs less than a threshold.
 
     A pair of positions is cut when the last of its relations is; within a head the largest
     relations are tried first, so that small ones stay. An edge's score is the largest threshold
     that it survives; once the budget is spent, edges that were not tried survive all that are
-    left. A threshold goes on from what the one below left, where the paper starts anew. The loss
-    is the task's, where the paper takes the divergence from the model.
+    left. A threshold goes on from what the one below left, where the paper starts anew.
     """
-    covered = subject.cells.sum(0)
+    covered = subject.covered
     counts = dict.fromkeys(subject.heads, covered + (covered == 0))
     keep = subject.whole()
     number = {name: i for i, name in enumerate(subject.relations)}
@@ -36,8 +50,8 @@ def acdc(subject: Subject, budget: int) -> Answer:
         counts[path.at] = counts[path.at] + change * subject.cells[number[path.relation]]
         keep[path.layer][path.head] = (counts[path.at] > 0.5).float()
 
-    current = subject.loss(None, FEWER).item()
-    scale = subject.loss(lambda at: torch.zeros(1, 1, 1, 1), FEWER).item() - current
+    current = cost(lambda at: torch.ones(1, 1, 1, 1)).item()
+    scale = cost(lambda at: torch.zeros(1, 1, 1, 1)).item() - current
     order = sorted(
         subject.paths, key=lambda path: (-path.layer, path.head, -subject.sizes[path.relation])
     )
@@ -48,7 +62,7 @@ def acdc(subject: Subject, budget: int) -> Answer:
             if subject.passes >= budget:
                 break
             count(path, -1)
-            after = subject.loss(lambda at: keep[at][:, :FEW], FEWER).item()
+            after = cost(lambda at: keep[at][:, :FEW]).item()
             if after - current < threshold * scale:
                 current = after
                 kept.remove(path)

@@ -24,7 +24,15 @@ from headway.circuits import (
 )
 from headway.tasks import Task
 from headway.training import held_out
-from headway_experiments.arena.acdc import acdc
+from headway_experiments.arena.acdc import acdc, acdc_corrupted
+from headway_experiments.arena.attribution import (
+    eap,
+    eap_corrupted,
+    eap_ig,
+    eap_ig_corrupted,
+    gim,
+    peap,
+)
 from headway_experiments.arena.subject import Answer, Subject
 
 Method = Callable[[Subject, int], Answer]
@@ -33,9 +41,6 @@ heed that."""
 
 SEEN = 0.05
 """The share of a table's row from which on a key counts as looked at."""
-
-STEPS = 5
-"""Points that gradients are integrated over, as in Hanna et al."""
 
 
 def headway(subject: Subject, budget: int) -> Answer:
@@ -87,38 +92,6 @@ def blind(subject: Subject, budget: int) -> Answer:
     return Answer(heads, paths, frozenset(chosen), found.forwards, pairs.clamp(max=1))
 
 
-def eap(subject: Subject, budget: int) -> Answer:
-    """Edge attribution patching (Syed et al. 2023, arXiv 2310.10348).
-
-    What cutting an edge does, to first order: the derivative by the pattern, times the pattern less
-    the ablated one, which is zero, summed along the relation.
-    """
-    keep = subject.whole()
-    return _attributed(subject, subject.gradients(subject.margin(lambda at: keep[at]), keep))
-
-
-def eap_ig(subject: Subject, budget: int) -> Answer:
-    """EAP with integrated gradients (Hanna et al. 2024, arXiv 2403.17806).
-
-    Derivatives are averaged on the way from all attention ablated to all kept.
-    """
-    steps = max(1, min(STEPS, budget // 2))
-    sums = [torch.zeros(()) for _ in range(subject.model.n_layers)]
-    for step in range(1, steps + 1):
-        keep = [(one.detach() * step / steps).requires_grad_() for one in subject.whole()]
-        slopes = subject.gradients(subject.margin(lambda at, keep=keep: keep[at]), keep)
-        sums = [one + slope / steps for one, slope in zip(sums, slopes, strict=True)]
-    return _attributed(subject, sums)
-
-
-def _attributed(subject: Subject, slopes: list[Tensor]) -> Answer:
-    """Scores from derivatives by the shares that are kept, layer by layer."""
-    values = torch.stack(slopes).permute(2, 0, 1, 3, 4)  # [sequence, layer, head, query, key]
-    heads = values.sum((0, 3, 4)).flatten().abs().tolist()
-    paths = {path: abs(value) for path, value in subject.along(values).items()}
-    return Answer(dict(zip(subject.heads, heads, strict=True)), paths)
-
-
 def head_ablation(subject: Subject, budget: int) -> Answer:
     """Every head ablated alone. A path counts by its head's loss and its share of attention."""
     shares, own = attention(subject, budget).paths, subject.loss().item()
@@ -168,8 +141,13 @@ METHODS: dict[str, Method] = {
     "headway": headway,
     "blind": blind,
     "EAP": eap,
+    "EAP corrupted": eap_corrupted,
     "EAP-IG": eap_ig,
+    "EAP-IG corrupted": eap_ig_corrupted,
+    "GIM": gim,
+    "PEAP": peap,
     "ACDC": acdc,
+    "ACDC corrupted": acdc_corrupted,
     "head ablation": head_ablation,
     "naming": naming,
     "attention": attention,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -11,6 +12,7 @@ from headway.circuits import AttentionPath, Bench, Head
 from headway.models import attention_patterns
 from headway.training import held_out
 from headway_experiments.arena.case import Known
+from headway_experiments.arena.messages import Gentle, Product, Reading
 
 SEQUENCES = 128
 """Held-out sequences that every method sees; the search sees the same."""
@@ -21,6 +23,10 @@ Scores = dict[AttentionPath, float]
 Keep = Callable[[int], Tensor]
 """For a layer, the share of every head's attention that is kept, broadcast to
 [head, sequence, query, key]."""
+
+Instead = Literal["nothing", "message", "values"]
+"""What stands in the place of attention that is not kept: nothing; the pattern and the values of
+the corrupted sequence; or its values alone."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +52,9 @@ class Answer:
 class Subject:
     """A model on the sequences that methods see.
 
-    Attention that is ablated is zero. (Even attention in its place was tried on planted models that
-    are not in the arena; most methods do better with zero.)
+    Attention that is cut is zero, unless a method is one of corrupted sequences. (Even attention in
+    its place was tried on planted models that are not in the arena; most methods do better with
+    zero.)
 
     Attributes:
         known: the model, its task and its circuit, at which no method may look.
@@ -104,30 +111,96 @@ class Subject:
             found[:, path.layer, path.head] += self.cells[names.index(str(path.relation))]
         return found.clamp(max=1)
 
-    def outputs(self, keep: Keep | None = None, part: slice = slice(None)) -> Tensor:
+    @cached_property
+    def covered(self) -> Tensor:
+        """How many relations relate a pair of positions, [sequence, query, key]."""
+        return self.cells.sum(0)
+
+    def only(self, paths: Iterable[AttentionPath]) -> Keep:
+        """Keeps attention along some paths, and where no relation leads."""
+        kept = torch.maximum(self.pairs(paths), (self.covered == 0)[:, None, None].float())
+        return lambda layer: kept[:, layer].movedim(1, 0)
+
+    def outputs(
+        self,
+        keep: Keep | None = None,
+        part: slice = slice(None),
+        instead: Instead = "nothing",
+        gentle: bool = False,
+    ) -> Tensor:
         """The model's outputs at queries, of all sequences or a part of them.
 
-        One pass over those, with gradients where `keep` has some.
+        One pass over those, with gradients where `keep` has some: those of GIM if they are gentle.
         """
         inputs = self.batch.inputs[part]
+        self.passes += len(inputs) / len(self.batch.inputs)
 
-        def tap(layer: int, pattern: Tensor) -> Tensor:
+        def cut(layer: int, pattern: Tensor) -> Tensor:
             return pattern if keep is None else pattern * keep(layer).movedim(0, 1)
 
-        self.passes += len(inputs) / len(self.batch.inputs)
-        return self.model(inputs, tap)[:, -self.task.n_read :]
+        def read(layer: int, pattern: Tensor, values: Tensor, product: Product) -> Tensor:
+            kept = product(cut(layer, pattern), values)
+            if keep is None or instead == "nothing":
+                return kept
+            there, brought = (one[part] for one in self._corrupted[layer])
+            lost = (pattern if instead == "values" else there) * (1 - keep(layer).movedim(0, 1))
+            return kept + product(lost, brought)
+
+        if instead == "nothing" and not gentle:
+            said = self.model(inputs, cut)
+        else:
+            with (Gentle if gentle else Reading)(read) as reading:
+                said = self.model(inputs, reading.tap)
+        return said[:, -self.task.n_read :]
+
+    @cached_property
+    def _corrupted(self) -> dict[int, tuple[Tensor, Tensor]]:
+        """The pattern and the values of every layer on corrupted sequences. One pass, not counted.
+
+        They are those that the task lays out; of others, the sequence that is next in the batch.
+        """
+        found: dict[int, tuple[Tensor, Tensor]] = {}
+
+        def see(layer: int, pattern: Tensor, values: Tensor, product: Product) -> Tensor:
+            found[layer] = pattern, values
+            return product(pattern, values)
+
+        own = self.batch.corrupted
+        with torch.no_grad(), Reading(see) as reading:
+            self.model(self.batch.inputs.roll(1, 0) if own is None else own, reading.tap)
+        return found
+
+    @cached_property
+    def _intact(self) -> Tensor:
+        """The model's own outputs, not counted as a pass."""
+        with torch.no_grad():
+            return self.model(self.batch.inputs)[:, -self.task.n_read :]
+
+    def divergence(self, keep: Keep, part: slice, instead: Instead) -> Tensor:
+        """The distance from the model's own outputs. One pass over these sequences."""
+        said = self.outputs(keep, part, instead)
+        return self.task.targets.divergence(self._intact[part], said, self.batch.targets[part])
 
     def loss(self, keep: Keep | None = None, part: slice = slice(None)) -> Tensor:
         """The task's loss. One pass over these sequences."""
         return self.task.targets.loss(self.outputs(keep, part), self.batch.targets[part])
 
-    def margin(self, keep: Keep | None = None) -> Tensor:
+    def agreement(self, keep: Keep) -> float:
+        """The share of answers that are the model's own. One pass."""
+        targets, wanted = self.task.targets, self.batch.targets
+        same = targets.same(self.outputs(keep), self._intact, wanted)
+        return float(same.sum() / targets.asked(wanted).sum())
+
+    def margin(
+        self, keep: Keep | None = None, instead: Instead = "nothing", gentle: bool = False
+    ) -> Tensor:
         """The distance of outputs from right ones, by a measure whose gradient never vanishes.
 
         The mean over what is asked of minus the right token's logit less the mean logit, or of
         minus the product of vector and target, less the mean target. One pass.
         """
-        said, targets = self.outputs(keep), self.batch.targets
+        said = self.outputs(keep, instead=instead, gentle=gentle)
+        targets = self.batch.targets
         numbers = self.task.targets.numbers(said, targets)
         asked = self.task.targets.asked(targets)
         if numbers.shape == targets.shape:  # vectors
