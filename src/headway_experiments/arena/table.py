@@ -12,8 +12,11 @@ COLUMNS: dict[str, Callable[[Row], float | None]] = {
     "paths AUROC": lambda row: row["paths"]["auroc"],
     "paths AP": lambda row: row["paths"]["precision"],
     "F1, own": lambda row: row["own_f1"],
-    "exact": lambda row: float(row["exact"]),
+    "exact": lambda row: row["exact"],
     "faithfulness": lambda row: row["faithfulness"],
+    "CPR": lambda row: row["curve"]["cpr"],
+    "CMD": lambda row: row["curve"]["cmd"],
+    "agreement": lambda row: row["curve"]["agreement"],
 }
 """The numbers that are averaged over models; None where a model or a method has nothing to tell."""
 
@@ -29,7 +32,8 @@ def markdown(rows: Sequence[Row]) -> str:
     """The table as Markdown, with the models that were left out and what the search missed.
 
     Cells are mean, standard deviation, and the count where it is not that of all models; passes and
-    seconds of processor time are medians. The best average precision of paths is first.
+    seconds of processor time are medians. The best average precision of paths is first; where no
+    paths are known, the least distance from the model (CMD).
     """
     head = ["method", *COLUMNS, "passes", "seconds"]
     parts: list[str] = []
@@ -45,7 +49,15 @@ def markdown(rows: Sequence[Row]) -> str:
             method: {name: _spread([of(row) for row in some]) for name, of in COLUMNS.items()}
             for method, some in by_method.items()
         }
-        for method in sorted(found, key=lambda one: -(found[one]["paths AP"] or (0,))[0]):
+
+
+        def first(method: str, found: Any = found) -> tuple[float, ...]:
+            return tuple(
+                sign * (found[method][name] or (0.0,))[0]
+                for name, sign in (("paths AP", -1), ("CMD", 1))
+            )
+
+        for method in sorted(found, key=first):
             cells = [_cell(name, value, most) for name, value in found[method].items()]
             passes, seconds = (median(r[x] for r in by_method[method]) for x in head[-2:])
             cells += [f"{passes:.0f}", f"{seconds:.1f}"]
@@ -53,7 +65,7 @@ def markdown(rows: Sequence[Row]) -> str:
         parts.append("")
     parts += ["## What the search missed", ""]
     for row in rows:
-        if row["method"] == "headway" and not row["exact"]:
+        if row["method"] == "headway" and row["exact"] is False:
             parts.append(f"- *{row['model']}* ({row['family']}): missing {_list(row['missing'])};")
             parts.append(f"  too much: {_list(row['extra'])}")
     parts += ["", "## Left out", ""]
@@ -79,6 +91,6 @@ def print_row(row: Row) -> None:
     if row["method"] is None:
         print(f"{row['model']:<30} left out: {row['left_out']}", flush=True)
         return
-    verdict = "exact" if row["exact"] else f"AP {row['paths']['precision']:.3f}"
+    verdict = "exact" if row["exact"] else f"CMD {row['curve']['cmd']:.3f}"
     name, passes = f"{row['model']:<30.30} {row['method']:<14}", f"{row['passes']:6.0f} passes"
     print(f"{name} {verdict:<9} {passes} {row['seconds']:6.1f} s", flush=True)
