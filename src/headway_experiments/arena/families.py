@@ -16,7 +16,7 @@ from headway.training import held_out
 from headway_experiments.arena.case import Known, LeftOutError
 from headway_experiments.arena.compiled import compiled
 from headway_experiments.arena.planted import planted
-from headway_experiments.arena.siit import PROGRAMS, build_siit
+from headway_experiments.arena.siit import MODELS, build_siit
 from headway_experiments.arena.tracr_model import HOW, has_tracr
 from headway_experiments.arena.trained import TRAINED, build_trained
 
@@ -69,7 +69,7 @@ def families(
         from headway_experiments.arena.tracr_programs import programs
 
         missing, of_tracr = None, list(programs())
-        taught = [f"siit {name}" for name in PROGRAMS]
+        taught = MODELS
     found = {
         "tracr": Family(of_tracr, build_tracr, missing),
         "siit": Family(taught, build_siit, missing),

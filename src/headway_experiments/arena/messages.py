@@ -1,6 +1,6 @@
 """What heads read, seen and changed: products of an attention pattern and values.
 
-In any model, by a mode of torch that watches for the pattern that the tap has passed on.
+A model with a tap of its own is watched by a mode of torch for the pattern that the tap passed on.
 """
 
 from collections.abc import Callable
@@ -12,6 +12,8 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.overrides import TorchFunctionMode
 
+from headway.models import Tappable, Tapped
+
 PRODUCTS = {torch.matmul, torch.bmm, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.Tensor.bmm}
 
 Product = Callable[[Tensor, Tensor], Tensor]
@@ -21,20 +23,32 @@ heads read."""
 
 
 class Reading(TorchFunctionMode):
-    """While it is entered, and a model runs with its `tap`, heads read what `read` gives."""
+    """Runs a model whose heads read what `read` gives."""
 
     def __init__(self, read: Read):
+        super().__init__()
         self.read, self.layer = read, 0
         self.pattern: Tensor | None = None
+
+    def run(self, model: Tappable, inputs: Tensor) -> Tensor:
+        """The model's outputs."""
+        with self:
+            if isinstance(model, Tapped):
+                return model(inputs, self.tap, lambda at: self.meet(at.layer, *at[1:3], at.product))
+            return model(inputs, self.tap)
 
     def tap(self, layer: int, pattern: Tensor) -> Tensor:
         """Passes a pattern on, and waits for the values that it meets."""
         self.layer, self.pattern = layer, pattern
         return pattern
 
+    def meet(self, layer: int, pattern: Tensor, values: Tensor, product: Product) -> Tensor:
+        """The values that are read where a pattern meets them."""
+        return self.read(layer, pattern, values, product)
+
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in PRODUCTS and args[0] is self.pattern:
-            return self.read(self.layer, *args, func)
+            return self.meet(self.layer, *args, func)
         return func(*args, **(kwargs or {}))
 
 
@@ -54,10 +68,12 @@ class Gentle(Reading):
         """Passes a pattern on, whose softmax has another derivative."""
         return super().tap(layer, _Tempered.apply(pattern, self.TEMPERATURE))
 
+    def meet(self, layer: int, pattern: Tensor, values: Tensor, product: Product) -> Tensor:
+        """The values that are read, which get half of the gradient."""
+        return super().meet(layer, pattern, _scaled(values, 0.5), product)
+
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func in PRODUCTS and args[0] is self.pattern:
-            args = args[0], _scaled(args[1], 0.5)
-        elif func is F.layer_norm:
+        if func is F.layer_norm:
             return _frozen_norm(*args, **(kwargs or {}))
         return super().__torch_function__(func, types, args, kwargs)
 

@@ -25,18 +25,21 @@ from headway_experiments.arena.tracr_programs import programs
 from headway_experiments.arena.tracr_task import RaspTask
 
 PROGRAMS = (
-    *("pair_balance_1", "sort_unique_1", "make_count_less_freq_categorical_1"),
-    *("make_count_less_freq_numerical_1", "pair_balance_6", "sort_unique_6", "count_less_freq_1"),
-    *("count_less_freq_3", "shift_twice", "there_and_back", "pointer_2", "induction"),
-    *("bigram_count", "same_count", "more_a_than_b"),
+    *("pointer_2", "shift_twice", "more_a_than_b", "there_and_back", "induction", "same_count"),
+    *("bigram_count", "pair_balance_1", "pair_balance_6", "make_count_less_freq_categorical_1"),
+    *("make_count_less_freq_numerical_1", "count_less_freq_1", "count_less_freq_3"),
+    *("sort_unique_1", "sort_unique_6"),
 )
 """The programs that Tracr compiles into two layers."""
+MODELS = [f"siit {name}" for name in PROGRAMS]
+MODELS += [f"siit {name} {again}" for again in (2, 3) for name in PROGRAMS[:4]]
+"""A model for every program, and two more for those that are learnt within 500 steps."""
 
 N_HEADS = 4
 """Heads in a layer, as in the paper; those of the program are any of them."""
 WIDTH = 48
 """Of the residual stream."""
-STEPS, EVERY = 1_500, 250
+STEPS, EVERY = 750, 250
 """Steps at most, and between two looks at whether the model does what it should."""
 BATCH, RATE, CLIP = 64, 3e-3, 1.0
 """Sequences of a step, Adam's rate, and the longest gradient."""
@@ -84,10 +87,10 @@ def build_siit(name: str, folder: Path) -> Known:
     Raises:
         LeftOutError: if it does not do what it should after so many steps.
     """
-    program = name.removeprefix("siit ")
+    program = name.split()[1]
     task = RaspTask(program=program)
     pupil = Pupil(task, random.Random(name))
-    place = folder / "siit" / f"{program}.safetensors"
+    place = folder / "siit" / f"{name.removeprefix('siit ')}.safetensors"
     if is_there(place):
         pupil.model.load_state_dict(safetensors.torch.load_file(place))
     else:

@@ -149,8 +149,7 @@ class Subject:
         if instead == "nothing" and not gentle:
             said = self.model(inputs, cut)
         else:
-            with (Gentle if gentle else Reading)(read) as reading:
-                said = self.model(inputs, reading.tap)
+            said = (Gentle if gentle else Reading)(read).run(self.model, inputs)
         return said[:, -self.task.n_read :]
 
     @cached_property
@@ -166,8 +165,8 @@ class Subject:
             return product(pattern, values)
 
         own = self.batch.corrupted
-        with torch.no_grad(), Reading(see) as reading:
-            self.model(self.batch.inputs.roll(1, 0) if own is None else own, reading.tap)
+        with torch.no_grad():
+            Reading(see).run(self.model, self.batch.inputs.roll(1, 0) if own is None else own)
         return found
 
     @cached_property
