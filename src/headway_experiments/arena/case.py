@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from headway.circuits import AttentionPath, Head
 from headway.errors import HeadwayError
@@ -26,29 +27,29 @@ class Known:
     Attributes:
         model: with a tap.
         task: that it solves.
-        required: the paths that every faithful circuit needs; None if it is not known which.
+        required: the paths that every faithful circuit needs.
         alternatives: of each group exactly one option, a set of paths, is needed, any one.
         decoys: paths attended along, strongly, to no effect.
         name: of the model.
         kind: of its family.
-        heads: of the circuit where its paths are not known; None if nothing is.
+        heads: of the circuit, where its paths are not known.
+        knows: whether paths, heads alone or nothing is known.
     """
 
     model: Tappable
     task: Task
-    required: Paths | None
+    required: Paths = frozenset()
     alternatives: tuple[tuple[Paths, ...], ...] = ()
     decoys: Paths = frozenset()
     name: str = ""
     kind: str = ""
-    heads: frozenset[Head] | None = None
+    heads: frozenset[Head] = frozenset()
+    knows: Literal["paths", "heads", "nothing"] = "paths"
 
     def nearest(
         self, chosen: Paths | None, ranking: Mapping[AttentionPath, float] | None = None
-    ) -> Paths | None:
+    ) -> Paths:
         """The circuit, with that option of every group of alternatives that an answer fits best.
-
-        None if its paths are not known.
 
         Args:
             chosen: the paths that the answer picks; None if it only ranks.
@@ -59,6 +60,4 @@ class Known:
             here = 0 if chosen is None else len(option & chosen) - len(option - chosen)
             return here, sum((ranking or {}).get(path, 0) for path in option) / max(1, len(option))
 
-        if self.required is None:
-            return None
         return self.required.union(*(max(group, key=fit) for group in self.alternatives))

@@ -7,12 +7,12 @@ from itertools import pairwise
 import torch
 
 from headway.circuits import AttentionPath
-from headway_experiments.arena.subject import Subject
+from headway_experiments.arena.subject import FEW, Subject
 
 SIZES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Shares of all paths that are kept, as in the paper; the counts are rounded down."""
 
-AGREES_AT = 0.1
+AGREES_AT = 0.2
 """The share of all paths that are kept when answers are compared with the model's own."""
 
 
@@ -26,7 +26,7 @@ class Curve:
     Attributes:
         cpr: the area under faithfulness by the share of paths: more is better.
         cmd: the area between faithfulness and 1: less is better.
-        agreement: the share of answers that are the model's own with the first tenth of the paths.
+        agreement: the share of answers that are the model's own with the first fifth of the paths.
     """
 
     cpr: float
@@ -39,14 +39,15 @@ def curve(subject: Subject, order: Sequence[AttentionPath]) -> Curve:
     """The curve of paths in an order, the best first; attention along the others is zero."""
     counts = [int(share * len(order)) for share in SIZES]
     margins = {
-        count: subject.margin(subject.only(order[:count])).item() for count in {0, *counts}
+        count: -subject.margin(subject.only(order[:count], FEW), part=FEW).item()
+        for count in {0, *counts}
     }
     nothing, whole = margins[0], margins[len(order)]
     faithful = [(margins[count] - nothing) / (whole - nothing) for count in counts]
     return Curve(
         cpr=area(SIZES, faithful),
         cmd=area(SIZES, [abs(1 - one) for one in faithful]),
-        agreement=subject.agreement(subject.only(order[: int(AGREES_AT * len(order))])),
+        agreement=subject.agreement(subject.only(order[: int(AGREES_AT * len(order))], FEW), FEW),
     )
 
 

@@ -93,8 +93,7 @@ def known_of(family: Family, name: str, folder: Path) -> Known:
     known = family.build(name, folder)
     bench = Bench(known.model, known.task, held_out(known.task, 128, 0, "cpu", "case"))
     intact, nothing = bench.losses([{}, ablated(bench)])
-    has_circuit = known.required is not None or known.heads is not None
-    if has_circuit and not intact < THRESHOLD:
+    if known.knows != "nothing" and not intact < THRESHOLD:
         raise LeftOutError(f"its own loss is {intact:.3f}: it does not solve its task")
     if not nothing > THRESHOLD:
         raise LeftOutError(f"its loss is {nothing:.3f} without attention: there is no circuit")
@@ -117,7 +116,7 @@ def build_stranger(place: Path, name: str, folder: Path) -> Known:
     """A model that somebody else trained, for a task of theirs; its circuit is not known."""
     build, task = strangers_in(place)[name.removeprefix("stranger ")]
     model = tapped(build(), held_out(task, 2, 0, "cpu", "example").inputs)
-    return Known(model, task, None)
+    return Known(model, task, knows="nothing")
 
 
 def build_compiled(name: str, folder: Path) -> Known:

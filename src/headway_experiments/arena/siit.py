@@ -9,16 +9,15 @@ the circuit; where they attend is not known. The paper does the same to MLPs, wh
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import safetensors.torch
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from headway.files import is_there, write_whole
 from headway.models import Transformer, TransformerConfig
-from headway.models.hooks import Cache, Edit, HookPoint
 from headway.tasks import Tokens
 from headway_experiments.arena.case import Known, LeftOutError
 from headway_experiments.arena.tracr_programs import programs
@@ -43,16 +42,15 @@ STEPS, EVERY = 750, 250
 """Steps at most, and between two looks at whether the model does what it should."""
 BATCH, RATE, CLIP = 64, 3e-3, 1.0
 """Sequences of a step, Adam's rate, and the longest gradient."""
-WEIGHTS = 1.0, 1.0, 0.4
-"""Of the three losses, as in the paper."""
+STRICT = 0.4
+"""The weight of the third loss, as in the paper; the others weigh 1."""
 TRAINED_ON, LOOKED_AT = 8_192, 512
 """Sequences that are trained on, and others."""
 RIGHT = 0.99
 """The share of answers that must be right, whichever head is replaced."""
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(NamedTuple):
     """A head.
 
     Attributes:
@@ -64,21 +62,6 @@ class Node:
     layer: int
     head: int
     of_program: int | None
-
-    @property
-    def key(self) -> tuple[str, int]:
-        """The hook point of what it carries."""
-        return "z", self.layer
-
-    def put(self, kept: Cache, head: int) -> tuple[tuple[str, int], Edit]:
-        """The hook that puts what was kept of a head in the place of what it computes."""
-
-        def edit(value: Tensor, point: HookPoint) -> Tensor:
-            value = value.clone()
-            value[:, :, head] = kept[self.key][:, :, head]
-            return value
-
-        return self.key, edit
 
 
 def build_siit(name: str, folder: Path) -> Known:
@@ -99,7 +82,8 @@ def build_siit(name: str, folder: Path) -> Known:
     if (right := pupil.right()) < RIGHT:
         raise LeftOutError(f"{right:.3f} of its answers are right with some head replaced")
     heads = frozenset((one.layer, one.head) for one in pupil.nodes if one.of_program is not None)
-    return Known(pupil.model.eval(), task, None, heads=heads, kind=programs()[program].origin)
+    kind = programs()[program].origin
+    return Known(pupil.model.eval(), task, kind=kind, heads=heads, knows="heads")
 
 
 class Pupil:
@@ -144,9 +128,10 @@ class Pupil:
             rows = torch.randint(TRAINED_ON, (BATCH,), generator=draws)
             base, source = self.pairs(self.seen[rows])
             picked = [self.rng.choice(used), self.rng.choice(others)]
-            losses = [self.task.targets.loss(*pair) for pair in self.swapped(base, source, picked)]
+            pairs = self.swapped(base, source, picked)
+            plain, swapped, strict = (self.task.targets.loss(*pair) for pair in pairs)
             adam.zero_grad()
-            sum(loss * weight for loss, weight in zip(losses, WEIGHTS, strict=True)).backward()
+            (plain + swapped + STRICT * strict).backward()
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), CLIP)
             adam.step()
             if step % EVERY == 0 and self.right() >= RIGHT:
@@ -177,19 +162,15 @@ class Pupil:
         A head is replaced by what it computes on other sequences; no gradient flows into these.
         """
         with torch.no_grad():
-            keys = [node.key for node in nodes]
-            (_, ours), (_, theirs) = (
-                one.run_with_cache(source, keys) for one in (self.model, self.program)
-            )
             plain = self.answers(self.program(base), base)
         yield self.model(base), plain
-        for node in nodes:
+        for layer, head, of_program in nodes:
             right = plain
-            if node.of_program is not None:
+            if of_program is not None:
                 with torch.no_grad():
-                    put = node.put(theirs, node.of_program)
-                    right = self.answers(self.program.run_with_hooks(base, [put]), base)
-            yield self.model.run_with_hooks(base, [node.put(ours, node.head)]), right
+                    right = interchanged(self.program, base, source, layer, of_program)
+                    right = self.answers(right, base)
+            yield interchanged(self.model, base, source, layer, head), right
 
     def answers(self, outputs: Tensor, inputs: Tensor) -> Tensor:
         """The program's answers as targets, where there is something to answer."""
@@ -200,3 +181,19 @@ class Pupil:
             return outputs.argmax(-1, keepdim=True).where(there, targets.nothing)
         return outputs[:, :, None].where(there[..., None], targets.nothing)
 
+
+def interchanged(model: nn.Module, base: Tensor, source: Tensor, layer: int, head: int) -> Tensor:
+    """The outputs for some sequences, with what a head carries in others."""
+    where, what = f"blocks.{layer}.", "hook_z"
+    points = (m for n, m in model.named_modules() if n.startswith(where) and n.endswith(what))
+    (point,), kept = points, list[Tensor]()
+
+    def put(module: nn.Module, given: Any, z: Tensor) -> Tensor:
+        z = z.clone()
+        z[:, :, head] = kept[0][:, :, head]
+        return z
+
+    with torch.no_grad(), point.register_forward_hook(lambda module, given, z: kept.append(z)):
+        model(source)
+    with point.register_forward_hook(put):
+        return model(base)

@@ -1,21 +1,25 @@
 """A model as methods of the arena see it: attention, losses, gradients, and a count of passes."""
 
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from headway.circuits import AttentionPath, Bench, Head
-from headway.models import attention_patterns
+from headway.circuits import AttentionPath, Bench
+from headway.models import Tapped, attention_patterns, tapped
 from headway.training import held_out
 from headway_experiments.arena.case import Known
-from headway_experiments.arena.messages import Gentle, Product, Reading
+from headway_experiments.arena.gentle import FrozenNorms, Tempered, halved
 
 SEQUENCES = 128
 """Held-out sequences that every method sees; the search sees the same."""
+
+FEW = slice(32)
+"""The sequences that edges are tried on where that takes many passes; the first of all."""
 
 Scores = dict[AttentionPath, float]
 """A method's belief in every path."""
@@ -34,7 +38,6 @@ class Answer:
     """A method's answer about a model.
 
     Attributes:
-        heads: how much it believes in every head.
         paths: how much it believes in every path.
         chosen: the paths that it picks itself; None if it only ranks.
         passes: forward and backward passes over all sequences, if it counted them itself.
@@ -42,7 +45,6 @@ class Answer:
             head, query, key]; None if they are those of its paths.
     """
 
-    heads: dict[Head, float]
     paths: Scores
     chosen: frozenset[AttentionPath] | None = None
     passes: float | None = None
@@ -116,17 +118,17 @@ class Subject:
         """How many relations relate a pair of positions, [sequence, query, key]."""
         return self.cells.sum(0)
 
-    def only(self, paths: Iterable[AttentionPath]) -> Keep:
-        """Keeps attention along some paths, and where no relation leads."""
-        kept = torch.maximum(self.pairs(paths), (self.covered == 0)[:, None, None].float())
+    def only(self, paths: Iterable[AttentionPath], part: slice) -> Keep:
+        """Keeps attention along some paths, and where no relation leads, in some sequences."""
+        kept = torch.maximum(self.pairs(paths), (self.covered == 0)[:, None, None].float())[part]
         return lambda layer: kept[:, layer].movedim(1, 0)
 
     def outputs(
         self,
         keep: Keep | None = None,
-        part: slice = slice(None),
         instead: Instead = "nothing",
         gentle: bool = False,
+        part: slice = slice(None),
     ) -> Tensor:
         """The model's outputs at queries, of all sequences or a part of them.
 
@@ -138,35 +140,49 @@ class Subject:
         def cut(layer: int, pattern: Tensor) -> Tensor:
             return pattern if keep is None else pattern * keep(layer).movedim(0, 1)
 
-        def read(layer: int, pattern: Tensor, values: Tensor, product: Product) -> Tensor:
-            kept = product(cut(layer, pattern), values)
-            if keep is None or instead == "nothing":
+        def read(at: Any) -> Tensor:
+            assert keep is not None
+            rows = slice(-at.pattern.shape[-2], None)  # the last queries may be all that there are
+            share = keep(at.layer).movedim(0, 1)[..., rows, :]
+            kept = at.product(at.pattern * share, halved(at.values) if gentle else at.values)
+            if instead == "nothing":
                 return kept
-            there, brought = (one[part] for one in self._corrupted[layer])
-            lost = (pattern if instead == "values" else there) * (1 - keep(layer).movedim(0, 1))
-            return kept + product(lost, brought)
+            pattern, values = (one[part] for one in self._corrupted[at.layer])
+            pattern = at.pattern if instead == "values" else pattern
+            return kept + at.product(pattern * (1 - share), values)
+
+        def seen(layer: int, pattern: Tensor) -> Tensor:
+            return Tempered.apply(pattern) if gentle else pattern
 
         if instead == "nothing" and not gentle:
-            said = self.model(inputs, cut)
-        else:
-            said = (Gentle if gentle else Reading)(read).run(self.model, inputs)
-        return said[:, -self.task.n_read :]
+            return self.model(inputs, cut)[:, -self.task.n_read :]
+        with FrozenNorms() if gentle else nullcontext():
+            return self._watched(inputs, seen, read)[:, -self.task.n_read :]
+
+    @cached_property
+    def _watched(self) -> Tapped:
+        """The model, with what its heads read as well."""
+        if isinstance(self.model, Tapped):
+            return self.model
+        assert isinstance(self.model, nn.Module)
+        return tapped(self.model, self.batch.inputs[:2])
 
     @cached_property
     def _corrupted(self) -> dict[int, tuple[Tensor, Tensor]]:
-        """The pattern and the values of every layer on corrupted sequences. One pass, not counted.
+        """The pattern and the values of every layer on corrupted sequences.
 
         They are those that the task lays out; of others, the sequence that is next in the batch.
         """
         found: dict[int, tuple[Tensor, Tensor]] = {}
 
-        def see(layer: int, pattern: Tensor, values: Tensor, product: Product) -> Tensor:
-            found[layer] = pattern, values
-            return product(pattern, values)
+        def see(at: Any) -> Tensor:
+            found[at.layer] = at.pattern, at.values
+            return at.product(at.pattern, at.values)
 
         own = self.batch.corrupted
         with torch.no_grad():
-            Reading(see).run(self.model, self.batch.inputs.roll(1, 0) if own is None else own)
+            inputs = self.batch.inputs.roll(1, 0) if own is None else own
+            self._watched(inputs, lambda layer, pattern: pattern, see)
         return found
 
     @cached_property
@@ -177,29 +193,32 @@ class Subject:
 
     def divergence(self, keep: Keep, part: slice, instead: Instead) -> Tensor:
         """The distance from the model's own outputs. One pass over these sequences."""
-        said = self.outputs(keep, part, instead)
+        said = self.outputs(keep, instead, part=part)
         return self.task.targets.divergence(self._intact[part], said, self.batch.targets[part])
 
     def loss(self, keep: Keep | None = None, part: slice = slice(None)) -> Tensor:
         """The task's loss. One pass over these sequences."""
-        return self.task.targets.loss(self.outputs(keep, part), self.batch.targets[part])
+        return self.task.targets.loss(self.outputs(keep, part=part), self.batch.targets[part])
 
-    def agreement(self, keep: Keep) -> float:
-        """The share of answers that are the model's own. One pass."""
-        targets, wanted = self.task.targets, self.batch.targets
-        same = targets.same(self.outputs(keep), self._intact, wanted)
+    def agreement(self, keep: Keep, part: slice) -> float:
+        """The share of answers that are the model's own. One pass over these sequences."""
+        targets, wanted = self.task.targets, self.batch.targets[part]
+        same = targets.same(self.outputs(keep, part=part), self._intact[part], wanted)
         return float(same.sum() / targets.asked(wanted).sum())
 
     def margin(
-        self, keep: Keep | None = None, instead: Instead = "nothing", gentle: bool = False
+        self,
+        keep: Keep | None = None,
+        instead: Instead = "nothing",
+        gentle: bool = False,
+        part: slice = slice(None),
     ) -> Tensor:
         """The distance of outputs from right ones, by a measure whose gradient never vanishes.
 
         The mean over what is asked of minus the right token's logit less the mean logit, or of
-        minus the product of vector and target, less the mean target. One pass.
+        minus the product of vector and target, less the mean target. One pass over these sequences.
         """
-        said = self.outputs(keep, instead=instead, gentle=gentle)
-        targets = self.batch.targets
+        said, targets = self.outputs(keep, instead, gentle, part), self.batch.targets[part]
         numbers = self.task.targets.numbers(said, targets)
         asked = self.task.targets.asked(targets)
         if numbers.shape == targets.shape:  # vectors
@@ -217,10 +236,3 @@ class Subject:
         size, n = self.batch.inputs.shape[:2]
         shape = (self.model.n_heads, size, n, n)
         return [torch.ones(shape, requires_grad=True) for _ in range(self.model.n_layers)]
-
-    def best_of(self, scores: Scores) -> dict[Head, float]:
-        """For every head the best of its paths."""
-        best = dict.fromkeys(self.heads, float("-inf"))
-        for path, score in scores.items():
-            best[path.at] = max(best[path.at], score)
-        return best

@@ -20,7 +20,6 @@ import torch
 from torch import Tensor, nn
 
 from headway.errors import HeadwayError
-from headway.models.hooks import Hooked, HookPoint
 
 HOW = "pip install tracr-pypi==1.0.0 (it brings JAX), or run: make arena"
 """The way to get Tracr."""
@@ -46,15 +45,7 @@ def tracr(module: str) -> Any:
     return import_module(f"tracr.{module}")
 
 
-class Points(nn.Module):
-    """The hook points of a layer: what heads carry, [.., position, head, number], and hidden units."""
-
-    def __init__(self):
-        super().__init__()
-        self.hook_z, self.hook_post = HookPoint(), HookPoint()
-
-
-class TracrModule(Hooked):
+class TracrModule(nn.Module):
     """A compiled model. Reads tokens [sequence, position]: BOS first, padding last.
 
     Attributes:
@@ -75,7 +66,8 @@ class TracrModule(Hooked):
         self.weights = nn.ParameterDict(
             {name: nn.Parameter(value, requires_grad=False) for name, value in weights.items()}
         )
-        self.blocks = nn.ModuleList(Points() for _ in range(self.n_layers))
+        points = ({"hook_z": nn.Identity()} for _ in range(self.n_layers))
+        self.blocks = nn.ModuleList(nn.ModuleDict(one) for one in points)
         self.scale, self.nothing = 1.0, False
 
     def _linear(self, x: Tensor, where: str) -> Tensor:
@@ -90,7 +82,7 @@ class TracrModule(Hooked):
         x = self.weights["token_embed/embeddings"][tokens]
         x = x + self.weights["pos_embed/embeddings"][places]
         padding = (tokens == self.pad)[:, None, None]
-        for layer, points in enumerate(self.blocks):
+        for layer in range(self.n_layers):
             at = f"transformer/layer_{layer}"
             query, key, value = (
                 self._by_head(self._linear(x, f"{at}/attn/{name}"))
@@ -98,9 +90,9 @@ class TracrModule(Hooked):
             )
             scores = query @ key.mT / math.sqrt(self.key_size)
             pattern = torch.softmax(scores.masked_fill(padding, -1e30), dim=-1)
-            z = points.hook_z((pattern @ value).transpose(1, 2))
+            z = self.get_submodule(f"blocks.{layer}.hook_z")((pattern @ value).transpose(1, 2))
             x = x + self._linear(z.flatten(2), f"{at}/attn/linear")
-            hidden = points.hook_post(torch.relu(self._linear(x, f"{at}/mlp/linear_1")))
+            hidden = torch.relu(self._linear(x, f"{at}/mlp/linear_1"))
             x = x + self._linear(hidden, f"{at}/mlp/linear_2")
         return x
 

@@ -8,7 +8,6 @@ from headway.errors import require
 def arena(
     families: tuple[str, ...] = (),
     methods: tuple[str, ...] = (),
-    budget: int = 2_000,
     first: int | None = None,
     planted: str = "4000..4059",
     depth: int = 5,
@@ -24,10 +23,8 @@ def arena(
     Args:
         families: of models: tracr (compiled by Tracr, if it is installed), siit (trained to such a
             program), trained, compiled, planted, strangers. By default all.
-        methods: headway, blind, EAP, EAP-IG, ACDC, these three with " corrupted" as well, GIM, PEAP,
-            "head ablation", naming, attention, random. By default all.
-        budget: forward and backward passes that EAP-IG and ACDC may make on a model (at least 2 are
-            made); the other methods make the passes that they need.
+        methods: headway, blind, EAP, EAP-IG, ACDC, "EAP corrupted", "EAP-IG corrupted",
+            "ACDC corrupted", GIM, PEAP, "head ablation", naming, attention, random. By default all.
         first: how many models of every family; by default all.
         planted: seeds of the models that are built at random.
         depth: the depth up to which models are built by hand.
@@ -52,7 +49,7 @@ def arena(
         require(name in there, "family", name, f"one of {', '.join(there)}")
     chosen = families or [name for name, one in there.items() if one.missing is None]
     asked = {name: there[name] for name in chosen}
-    rows = contest(out, asked, methods, budget, first, workers, print_row)
+    rows = contest(out, asked, methods, first, workers, print_row)
     with clear_content_errors(out / FILE):
         page = markdown(rows)
     for name, family in there.items():

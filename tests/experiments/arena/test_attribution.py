@@ -7,9 +7,9 @@ from torch import nn
 
 from headway.models import Transformer, TransformerConfig, tapped
 from headway.tasks import Retrieval
-from headway_experiments.arena.attribution import eap_corrupted, peap
 from headway_experiments.arena.case import Known
-from headway_experiments.arena.messages import Gentle, Reading
+from headway_experiments.arena.gentle import FrozenNorms, Tempered, halved
+from headway_experiments.arena.methods import METHODS
 from headway_experiments.arena.subject import Subject
 
 
@@ -42,8 +42,12 @@ def test_gradients_of_gim_are_those_of_its_own_library(monkeypatch):
         said = model(theirs)
     said[:, -1].square().sum().backward()
     monkeypatch.undo()
-    reading = Gentle(lambda layer, pattern, values, product: product(pattern, values))
-    own = reading.run(tapped(model, x), ours)
+
+    def read(at):
+        return at.product(at.pattern, halved(at.values))
+
+    with FrozenNorms():
+        own = tapped(model, x)(ours, lambda _, pattern: Tempered.apply(pattern), read)
     own[:, -1].square().sum().backward()
     model(plain)[:, -1].square().sum().backward()
     assert torch.allclose(own, said, atol=1e-6)
@@ -63,7 +67,7 @@ def carried(one: Subject, inputs: torch.Tensor) -> list[tuple[torch.Tensor, torc
     return [(cache["pattern", at], cache["v", at].transpose(1, 2)) for at in range(2)]
 
 
-@pytest.mark.parametrize("method", [eap_corrupted, peap])
+@pytest.mark.parametrize("method", ["EAP corrupted", "PEAP"])
 def test_scores_are_those_of_the_papers_formula(method):
     one = subject()
     zs: dict[int, torch.Tensor] = {}
@@ -77,12 +81,12 @@ def test_scores_are_those_of_the_papers_formula(method):
     rows = []
     for slope, (own, v), (other, v_other) in zip(slopes, clean, corrupted, strict=True):
         by_key = slope.transpose(1, 2) @ v.mT, slope.transpose(1, 2) @ v_other.mT
-        if method is peap:
+        if method == "PEAP":
             rows.append((own * (by_key[1] - by_key[0])).abs())
         else:
             rows.append(other * by_key[1] - own * by_key[0])
     wanted = one.along(torch.stack(rows, 1).detach())
-    found = method(one, 10).paths
+    found = METHODS[method](one).paths
     for path in one.paths:
         assert found[path] == pytest.approx(abs(wanted[path]), rel=1e-4, abs=1e-5)
 
@@ -103,8 +107,13 @@ def test_what_is_cut_is_as_in_the_corrupted_sequence():
         swapped = one.outputs(lambda at: torch.zeros(1, 1, 1, 1), instead="message")
         same = one.outputs(lambda at: torch.ones(1, 1, 1, 1), instead="message")
         own = carried(one, one.batch.inputs.roll(1, 0))
-        heads = Reading(lambda at, p, v, product: product(*own[at]))
-        by_hand = heads.run(one.model, one.batch.inputs)[:, -one.task.n_read :]
+
+        def carry(at):
+            pattern, values = own[at.layer]
+            return at.product(pattern[..., -at.pattern.shape[-2] :, :], values)
+
+        watched = tapped(one.model, one.batch.inputs[:2])
+        by_hand = watched(one.batch.inputs, lambda _, pattern: pattern, carry)
         intact = one.outputs()
     assert torch.allclose(swapped, by_hand, atol=1e-5)
     assert torch.allclose(same, intact, atol=1e-5)
