@@ -1,4 +1,4 @@
-"""The table of a contest in Markdown: means over the models of a family."""
+"""The table of a contest in Markdown."""
 
 from collections.abc import Callable, Sequence
 from statistics import mean, median
@@ -6,13 +6,12 @@ from statistics import mean, median
 from headway_experiments.arena.contest import Row
 
 COLUMNS: dict[str, Callable[[Row], float | None]] = {
+    "heads F1": lambda row: row["heads_f1"],
+    "pairs F1": lambda row: row["pairs_f1"],
+    "names F1": lambda row: row["own_f1"],
     "CPR": lambda row: row["curve"]["cpr"],
     "CMD": lambda row: row["curve"]["cmd"],
     "agreement": lambda row: row["curve"]["agreement"],
-    "heads F1": lambda row: row["heads_f1"],
-    "pairs F1": lambda row: row["pairs_f1"],
-    "paths AP": lambda row: row["paths_ap"],
-    "F1, own": lambda row: row["own_f1"],
 }
 """The numbers that are averaged over models; None where a model or a method has nothing to tell."""
 
@@ -20,26 +19,23 @@ COLUMNS: dict[str, Callable[[Row], float | None]] = {
 def markdown(rows: Sequence[Row]) -> str:
     """The table as Markdown, with the models that were left out and what the search missed.
 
-    Cells are means over the models that have something to tell; passes and seconds of processor
-    time are medians.
+    Numbers are means over the models that have something to tell; passes are medians. Under a
+    family stands the average precision of paths, else F1 of heads, else the distance from the model
+    (CMD), whatever is known; and in brackets in how many models the choice is the whole circuit.
     """
-    head = ["method", *COLUMNS, "exact", "passes", "seconds"]
-    parts: list[str] = []
     scored = [row for row in rows if row["method"] is not None]
-    for family in dict.fromkeys(row["family"] for row in scored):
-        by_method: dict[str, list[Row]] = {}
-        for row in (row for row in scored if row["family"] == family):
-            by_method.setdefault(row["method"], []).append(row)
-        parts += [f"## {family}: {max(map(len, by_method.values()))} models", ""]
-        parts += [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-        for method, some in by_method.items():
-            cells = [_mean([of(row) for row in some]) for of in COLUMNS.values()]
-            exact = [row["exact"] for row in some if row["exact"] is not None]
-            cells.append(f"{sum(exact)} of {len(exact)}" if exact else "")
-            passes, seconds = (median(row[name] for row in some) for name in head[-2:])
-            parts.append(f"| {method} | {' | '.join(cells)} | {passes:.0f} | {seconds:.1f} |")
-        parts.append("")
-    parts += ["## What the search missed", ""]
+    models: dict[str, set[str]] = {}
+    for row in scored:
+        models.setdefault(row["family"], set()).add(row["model"])
+    head = ["method", *COLUMNS, *(f"{one} ({len(of)})" for one, of in models.items()), "passes"]
+    parts = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for method in dict.fromkeys(row["method"] for row in scored):
+        some = [row for row in scored if row["method"] == method]
+        cells = [_mean([of(row) for row in some]) for of in COLUMNS.values()]
+        cells += [_family([row for row in some if row["family"] == one]) for one in models]
+        passes = median(row["passes"] for row in some)
+        parts.append(f"| {method} | {' | '.join(cells)} | {passes:.0f} |")
+    parts += ["", "## What the search missed", ""]
     for row in rows:
         if row["method"] == "headway" and row["exact"] is False:
             parts.append(f"- *{row['model']}* ({row['family']}): missing {_list(row['missing'])};")
@@ -51,7 +47,14 @@ def markdown(rows: Sequence[Row]) -> str:
 
 def _mean(values: Sequence[float | None]) -> str:
     there = [value for value in values if value is not None]
-    return f"{mean(there):.3f}" if there else ""
+    return f"{mean(there):.3f}" if there else "–"
+
+
+def _family(rows: Sequence[Row]) -> str:
+    if all(row["exact"] is None for row in rows):
+        return _mean([row["curve"]["cmd"] for row in rows])
+    known = "heads_f1" if all(row["pairs_f1"] is None for row in rows) else "paths_ap"
+    return f"{_mean([row[known] for row in rows])} ({sum(row['exact'] for row in rows)})"
 
 
 def _list(paths: Sequence[str]) -> str:

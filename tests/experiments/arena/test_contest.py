@@ -73,9 +73,11 @@ def test_the_table_has_means_and_what_was_missed(tmp_path):
     missed = {**rows[0], "exact": False, "missing": ["L0.H0 s2←s1"], "model": "lost"}
     left = {"method": None, "model": "odd", "left_out": "no reason"}
     page = markdown([*rows, missed, left])
-    head, _, better, worse = (line.split(" | ") for line in page.splitlines()[2:6])
-    assert (better[0], worse[0]) == ("| headway", "| random")
-    assert (better[head.index("paths AP")], better[head.index("exact")]) == ("1.000", "1 of 2")
+    head, _, better, worse = (line.strip("| ").split(" | ") for line in page.splitlines()[:4])
+    assert (better[0], worse[0]) == ("headway", "random")
+    assert better[head.index("compiled (2)")] == "1.000 (1)"
+    assert better[head.index("names F1")] == "1.000"
+    assert worse[head.index("names F1")] == "–"
     assert "- *lost* (compiled): missing `L0.H0 s2←s1`;\n  too much: none" in page
     assert "- *odd*: no reason" in page
 
@@ -117,7 +119,10 @@ def test_models_of_others_are_read_from_their_folder(tmp_path):
     (row,) = contest(tmp_path / "arena", there, ["EAP corrupted"])
     assert row["model"] == "stranger small"
     assert (row["exact"], row["paths_ap"]) == (None, None)
-    assert "CMD" in markdown([row])
+    cells = [line.strip("| ").split(" | ") for line in markdown([row]).splitlines()[:3]]
+    assert (
+        dict(zip(cells[0], cells[2], strict=True))["strangers (1)"] == f"{row['curve']['cmd']:.3f}"
+    )
     (tmp_path / "strangers.py").write_text("MODELS = 3")
     assert "MODELS in strangers.py = 3 is not allowed" in refused(
         "arena", "--families", "strangers", "--strangers", tmp_path, "--out", tmp_path / "two"
@@ -173,7 +178,7 @@ def test_the_verb_leaves_a_table(tmp_path, capsys, monkeypatch):
     told = capsys.readouterr().out
     assert "planted 4000" in told
     assert "written to runs/arena/arena.md" in told
-    assert "## planted: 1 models" in (tmp_path / "runs/arena/arena.md").read_text()
+    assert "| planted (1) |" in (tmp_path / "runs/arena/arena.md").read_text()
 
 
 @pytest.mark.slow

@@ -18,8 +18,8 @@ def test_the_right_paths_first_are_near_the_model_and_last_are_far():
     truth = subject.known.nearest(None, {})
     order = sorted(subject.paths, key=lambda path: path not in truth)
     best, worst = curve(subject, order), curve(subject, order[::-1])
-    # 20 paths, of which 4 count: all that count are kept from 20 % on
+    # 30 paths, of which 4 count: all that count are kept from 20 % on
     assert best.agreement == pytest.approx(1)
-    assert best.cmd < 0.1 < 0.4 < worst.cmd
+    assert best.cmd < 0.2 < 0.5 < worst.cmd
     assert best.cpr == pytest.approx(0.999 - best.cmd, abs=0.02)
     assert worst.agreement < 0.6
