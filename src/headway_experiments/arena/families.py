@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from torch import nn
 
@@ -107,7 +108,7 @@ def strangers_in(place: Path) -> Mapping[str, tuple[Callable[[], nn.Module], Tas
     Raises:
         HeadwayError: if it has none.
     """
-    found = getattr(userfile.load(place / "strangers.py"), "MODELS", None)
+    found: Any = getattr(userfile.load(place / "strangers.py"), "MODELS", None)
     require(isinstance(found, Mapping), "MODELS in strangers.py", found, "models by name")
     return found
 

@@ -105,7 +105,7 @@ def test_a_model_that_does_not_solve_its_task_is_left_out(tmp_path):
 
 STRANGERS = """
 import torch
-from headway import Retrieval
+from headway.tasks import Retrieval
 from headway.models import Transformer, TransformerConfig
 task = Retrieval(depth=1)
 shape = task.d_input, task.d_target, task.length, task.n_chains
