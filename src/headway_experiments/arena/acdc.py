@@ -3,30 +3,34 @@
 import torch
 
 from headway.circuits import AttentionPath
-from headway_experiments.arena.subject import Answer, Subject
+from headway_experiments.arena.subject import FEW, Answer, Keep, Subject
 
 THRESHOLDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """The costs that one cut may have, in parts of what ablating everything costs."""
-
-FEW = 32
-"""Sequences that edges are tried on, as there are so many edges; the first of all."""
-FEWER = slice(FEW)
 
 OWN = 0.01
 """The threshold whose circuit is taken for the method's own choice."""
 
 
 @torch.no_grad()
-def acdc(subject: Subject, budget: int) -> Answer:
+def acdc(subject: Subject, corrupted: bool = False) -> Answer:
     """From the last layer down every edge is cut for good if that costs less than a threshold.
+
+    An edge that is cut is zero, and costs loss of the task; or, as in the paper, it carries what it
+    carries in the corrupted sequence, and costs divergence from the model.
 
     A pair of positions is cut when the last of its relations is; within a head the largest
     relations are tried first, so that small ones stay. An edge's score is the largest threshold
-    that it survives; once the budget is spent, edges that were not tried survive all that are
-    left. A threshold goes on from what the one below left, where the paper starts anew. The loss
-    is the task's, where the paper takes the divergence from the model.
+    that it survives. A threshold goes on from what the one below left, where the paper starts anew.
     """
-    covered = subject.cells.sum(0)
+
+    def cost(keep: Keep) -> float:
+        return float(
+            subject.divergence(keep, FEW, "message") if corrupted else subject.loss(keep, FEW)
+        )
+
+    subject.passes += FEW.stop / len(subject.batch.inputs) * corrupted
+    covered = subject.covered
     counts = dict.fromkeys(subject.heads, covered + (covered == 0))
     keep = subject.whole()
     number = {name: i for i, name in enumerate(subject.relations)}
@@ -36,8 +40,8 @@ def acdc(subject: Subject, budget: int) -> Answer:
         counts[path.at] = counts[path.at] + change * subject.cells[number[path.relation]]
         keep[path.layer][path.head] = (counts[path.at] > 0.5).float()
 
-    current = subject.loss(None, FEWER).item()
-    scale = subject.loss(lambda at: torch.zeros(1, 1, 1, 1), FEWER).item() - current
+    current = cost(lambda at: torch.ones(1, 1, 1, 1))
+    scale = cost(lambda at: torch.zeros(1, 1, 1, 1)) - current
     order = sorted(
         subject.paths, key=lambda path: (-path.layer, path.head, -subject.sizes[path.relation])
     )
@@ -45,10 +49,8 @@ def acdc(subject: Subject, budget: int) -> Answer:
     chosen = None
     for threshold in THRESHOLDS:
         for path in [one for one in order if one in kept]:
-            if subject.passes >= budget:
-                break
             count(path, -1)
-            after = subject.loss(lambda at: keep[at][:, :FEW], FEWER).item()
+            after = cost(lambda at: keep[at][:, FEW])
             if after - current < threshold * scale:
                 current = after
                 kept.remove(path)
@@ -57,4 +59,4 @@ def acdc(subject: Subject, budget: int) -> Answer:
         scores |= dict.fromkeys(kept, threshold)
         if threshold == OWN:
             chosen = frozenset(kept)
-    return Answer(subject.best_of(scores), scores, chosen)
+    return Answer(scores, chosen)

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
-from headway.circuits import AttentionPath
+from headway.circuits import AttentionPath, Head
 from headway.errors import HeadwayError
 from headway.models import Tappable
 from headway.tasks import Task
@@ -31,19 +32,23 @@ class Known:
         decoys: paths attended along, strongly, to no effect.
         name: of the model.
         kind: of its family.
+        heads: of the circuit, where its paths are not known.
+        knows: whether paths, heads alone or nothing is known.
     """
 
     model: Tappable
     task: Task
-    required: Paths
+    required: Paths = frozenset()
     alternatives: tuple[tuple[Paths, ...], ...] = ()
     decoys: Paths = frozenset()
     name: str = ""
     kind: str = ""
+    heads: frozenset[Head] = frozenset()
+    knows: Literal["paths", "heads", "nothing"] = "paths"
 
     def nearest(
         self, chosen: Paths | None, ranking: Mapping[AttentionPath, float] | None = None
-    ) -> frozenset[AttentionPath]:
+    ) -> Paths:
         """The circuit, with that option of every group of alternatives that an answer fits best.
 
         Args:

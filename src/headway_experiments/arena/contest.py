@@ -23,9 +23,6 @@ from headway_experiments.arena.subject import Subject
 FILE = "scores.jsonl"
 """The file of a contest's folder that keeps its scores."""
 
-BUDGET = 2_000
-"""Forward and backward passes that EAP-IG and ACDC may make on a model."""
-
 Row = dict[str, Any]
 """One method on one model, or a model that was left out, as JSON data."""
 
@@ -37,7 +34,6 @@ class Job(NamedTuple):
     its: Family
     model: str
     methods: tuple[str, ...]
-    budget: int
     folder: Path
 
 
@@ -45,7 +41,6 @@ def contest(
     folder: Path,
     known: Mapping[str, Family],
     methods: Sequence[str] = (),
-    budget: int = BUDGET,
     first: int | None = None,
     workers: int = 1,
     watch: Callable[[Row], None] = lambda row: None,
@@ -56,7 +51,6 @@ def contest(
         folder: of the scores, and of the models that are trained.
         known: families by name.
         methods: by name; by default all.
-        budget: passes that EAP-IG and ACDC may make on a model.
         first: so many models of every family alone.
         workers: processes, each on one core.
         watch: called with every new row.
@@ -73,15 +67,15 @@ def contest(
         require(family.missing is None, "family", name, allowed)
     for name in methods:
         require(name in METHODS, "method", name, f"one of {', '.join(METHODS)}")
-    for name, number in (("budget", budget), ("workers", workers), ("first", first)):
+    for name, number in (("workers", workers), ("first", first)):
         require(number is None or number >= 1, name, number, "a whole number of at least 1")
     asked = tuple(dict.fromkeys(methods or METHODS))
     which = {name: family.names[:first] for name, family in known.items()}
     ledger = ledger_of(folder)
     with ledger.writing("cpu"):
-        there = {(row["model"], row["method"]) for row in read(folder) if row["budget"] == budget}
+        there = {(row["model"], row["method"]) for row in read(folder)}
         jobs = [
-            Job(family, known[family], model, left, budget, folder)
+            Job(family, known[family], model, left, folder)
             for family, models in which.items()
             for model in models
             if (left := tuple(one for one in asked if (model, one) not in there))
@@ -93,9 +87,7 @@ def contest(
                 watch(row)
     models = {model for names in which.values() for model in names}
     return [
-        row
-        for row in read(folder)
-        if row["budget"] == budget and row["model"] in models and row["method"] in (None, *asked)
+        row for row in read(folder) if row["model"] in models and row["method"] in (None, *asked)
     ]
 
 
@@ -112,7 +104,7 @@ def read(folder: Path) -> list[Row]:
     """
     ledger = ledger_of(folder)
     with clear_content_errors(ledger.path):
-        kinds = "family", "model", "method", "budget"
+        kinds = "family", "model", "method"
         return list({tuple(row[kind] for kind in kinds): row for row in ledger.lines()}.values())
 
 
@@ -138,7 +130,7 @@ def _in_worker(parent: int) -> None:
 
 def compete(job: Job) -> list[Row]:
     """Gives one model to some methods."""
-    about = {"family": job.family, "model": job.model, "budget": job.budget}
+    about = {"family": job.family, "model": job.model}
     try:
         subject = Subject(known_of(job.its, job.model, job.folder))
     except LeftOutError as reason:
@@ -146,7 +138,7 @@ def compete(job: Job) -> list[Row]:
     rows: list[Row] = []
     for name in job.methods:
         subject.passes, started = 0.0, time.process_time()
-        answer = METHODS[name](subject, job.budget)
+        answer = METHODS[name](subject)
         result = score(subject, answer, time.process_time() - started)
         rows.append(
             {**about, "kind": subject.known.kind, "method": name, **_short(to_json(result))}

@@ -2,18 +2,26 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+from torch import nn
+
+from headway import userfile
 from headway.circuits import THRESHOLD, AttentionPath, Bench, ablated
+from headway.errors import require
 from headway.models import tapped
+from headway.tasks import Task
 from headway.training import held_out
 from headway_experiments.arena.case import Known, LeftOutError
 from headway_experiments.arena.compiled import compiled
 from headway_experiments.arena.planted import planted
+from headway_experiments.arena.siit import MODELS, build_siit
 from headway_experiments.arena.tracr_model import HOW, has_tracr
 from headway_experiments.arena.trained import TRAINED, build_trained
 
-SEEDS = range(4000, 4040)
+SEEDS = range(4000, 4060)
 """Seeds of planted models that nothing else has used."""
 
 DEPTH = 5
@@ -39,45 +47,77 @@ class Family:
     missing: str | None = None
 
 
-def families(seeds: Sequence[int] = SEEDS, depth: int = DEPTH) -> Mapping[str, Family]:
+def families(
+    seeds: Sequence[int] = SEEDS, depth: int = DEPTH, strangers: Path | None = None
+) -> Mapping[str, Family]:
     """All families by name.
 
-    Circuits are decided by the selectors of Tracr, by exhaustion, by hand, or at random.
+    Circuits are decided by the selectors of Tracr, by training to them, by exhaustion, by hand, or
+    at random. Those of strangers are not known.
 
     Args:
         seeds: of planted models.
         depth: up to which models are built by hand.
+        strangers: a folder of others' models, see `build_stranger`.
+
+    Raises:
+        HeadwayError: if the folder has no models.
     """
     by_hand = [f"{how} D={d}" for how, least in FROM.items() for d in range(least, depth + 1)]
     at_random = [f"planted {seed}" for seed in seeds]
-    missing, of_tracr = HOW, list[str]()
+    missing, of_tracr, taught = HOW, list[str](), list[str]()
     if has_tracr():
         from headway_experiments.arena.tracr_programs import programs
 
         missing, of_tracr = None, list(programs())
-    return {
+        taught = MODELS
+    found = {
         "tracr": Family(of_tracr, build_tracr, missing),
+        "siit": Family(taught, build_siit, missing),
         "trained": Family([*TRAINED], build_trained),
         "compiled": Family(by_hand, build_compiled),
         "planted": Family(at_random, build_planted),
     }
+    if strangers is not None:
+        names = [f"stranger {name}" for name in strangers_in(strangers)]
+        found["strangers"] = Family(names, partial(build_stranger, strangers))
+    return found
 
 
 def known_of(family: Family, name: str, folder: Path) -> Known:
     """A model of a family, after a look at whether there is a circuit to find.
 
     Raises:
-        LeftOutError: if there is none: the model does not solve its task, or its attention does
-            nothing for it.
+        LeftOutError: if there is none: the model does not solve its task (a stranger does it as
+            well as it does), or its attention does nothing for it.
     """
     known = family.build(name, folder)
     bench = Bench(known.model, known.task, held_out(known.task, 128, 0, "cpu", "case"))
     intact, nothing = bench.losses([{}, ablated(bench)])
-    if not intact < THRESHOLD:
+    if known.knows != "nothing" and not intact < THRESHOLD:
         raise LeftOutError(f"its own loss is {intact:.3f}: it does not solve its task")
     if not nothing > THRESHOLD:
         raise LeftOutError(f"its loss is {nothing:.3f} without attention: there is no circuit")
     return replace(known, name=name)
+
+
+def strangers_in(place: Path) -> Mapping[str, tuple[Callable[[], nn.Module], Task]]:
+    """The models of a folder: its `strangers.py` has them as MODELS, by name a function that builds
+    a model, and its task.
+
+    Raises:
+        HeadwayError: if it has none.
+    """
+    found: Any = getattr(userfile.load(place / "strangers.py"), "MODELS", None)
+    require(isinstance(found, Mapping), "MODELS in strangers.py", found, "models by name")
+    return found
+
+
+def build_stranger(place: Path, name: str, folder: Path) -> Known:
+    """A model that somebody else trained, for a task of theirs; its circuit is not known."""
+    build, task = strangers_in(place)[name.removeprefix("stranger ")]
+    model = tapped(build(), held_out(task, 2, 0, "cpu", "example").inputs)
+    return Known(model, task, knows="nothing")
 
 
 def build_compiled(name: str, folder: Path) -> Known:

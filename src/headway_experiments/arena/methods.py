@@ -1,4 +1,4 @@
-"""Every method of the arena. One is a function from a subject and a budget of passes to an answer.
+"""Every method of the arena. One is a function from a subject to an answer.
 
 Edges are attention paths here: a head along a relation. To cut one is to set the head's attention
 to zero there. Methods of the literature are written after their papers, for such edges.
@@ -7,15 +7,17 @@ to zero there. Methods of the literature are written after their papers, for suc
 import random
 from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 
 import torch
-from torch import Tensor
 
 from headway.circuits import (
     DRAFT,
     THRESHOLD,
     AttentionPath,
     Bench,
+    Head,
+    NoCircuitError,
     Paths,
     Sample,
     discover,
@@ -25,41 +27,42 @@ from headway.circuits import (
 from headway.tasks import Task
 from headway.training import held_out
 from headway_experiments.arena.acdc import acdc
+from headway_experiments.arena.attribution import Attribution
 from headway_experiments.arena.subject import Answer, Subject
 
-Method = Callable[[Subject, int], Answer]
-"""Given a subject and how many passes may be made; only EAP-IG and ACDC, which can do with fewer,
-heed that."""
-
-SEEN = 0.05
-"""The share of a table's row from which on a key counts as looked at."""
+Method = Callable[[Subject], Answer]
 
 STEPS = 5
 """Points that gradients are integrated over, as in Hanna et al."""
 
+SEEN = 0.05
+"""The share of a table's row from which on a key counts as looked at."""
 
-def headway(subject: Subject, budget: int) -> Answer:
+
+def headway(subject: Subject) -> Answer:
     """The search of this package as `discover` makes it. In the circuit or not, then by necessity.
 
-    How necessary a path is, is measured on as many other sequences. The search takes the passes
-    that it takes.
+    How necessary a path is, is measured on as many other sequences. There is no path in the answer
+    where the search is refused.
     """
     model, task, batch = subject.model, subject.task, subject.batch
     count = len(batch.inputs)
     bench = Bench(model, task, batch, ends=(DRAFT,))
     sample = Sample(bench)
-    sample.require_learnt(THRESHOLD)
-    circuit = sample.search(THRESHOLD)
-    fresh = Bench(model, task, held_out(task, count, 0, "cpu", "certificate"))
     paths = dict.fromkeys(subject.paths, 0.0)
+    try:
+        sample.require_learnt(THRESHOLD)
+        circuit = sample.search(THRESHOLD)
+    except NoCircuitError:
+        return Answer(paths, frozenset(), bench.forwards)
+    fresh = Bench(model, task, held_out(task, count, 0, "cpu", "certificate"))
     for one in necessity(fresh, circuit, sample.attention):
         if one.path in paths:
             paths[one.path] = 1 + one.worst / (1 + one.worst)
-    passes = bench.forwards + fresh.forwards
-    return Answer(subject.best_of(paths), paths, frozenset(circuit.paths), passes)
+    return Answer(paths, frozenset(circuit.paths), bench.forwards + fresh.forwards)
 
 
-def blind(subject: Subject, budget: int) -> Answer:
+def blind(subject: Subject) -> Answer:
     """`headway.discover`, told no relation of the task but its roles.
 
     Its paths get the names of the relations that share most pairs of positions with them (F1). Of a
@@ -82,94 +85,66 @@ def blind(subject: Subject, budget: int) -> Answer:
             alike = (look * subject.cells).sum((1, 2, 3)) / (look + subject.cells).sum((1, 2, 3))
             nearest = list(subject.relations)[int(alike.argmax())]
             chosen.add(AttentionPath.of(layer, head, nearest))
-    heads = {head: float(head in circuit.useful_heads) for head in subject.heads}
     paths = {path: float(path in chosen) for path in subject.paths}
-    return Answer(heads, paths, frozenset(chosen), found.forwards, pairs.clamp(max=1))
+    return Answer(paths, frozenset(chosen), found.forwards, pairs.clamp(max=1))
 
 
-def eap(subject: Subject, budget: int) -> Answer:
-    """Edge attribution patching (Syed et al. 2023, arXiv 2310.10348).
-
-    What cutting an edge does, to first order: the derivative by the pattern, times the pattern less
-    the ablated one, which is zero, summed along the relation.
-    """
-    keep = subject.whole()
-    return _attributed(subject, subject.gradients(subject.margin(lambda at: keep[at]), keep))
-
-
-def eap_ig(subject: Subject, budget: int) -> Answer:
-    """EAP with integrated gradients (Hanna et al. 2024, arXiv 2403.17806).
-
-    Derivatives are averaged on the way from all attention ablated to all kept.
-    """
-    steps = max(1, min(STEPS, budget // 2))
-    sums = [torch.zeros(()) for _ in range(subject.model.n_layers)]
-    for step in range(1, steps + 1):
-        keep = [(one.detach() * step / steps).requires_grad_() for one in subject.whole()]
-        slopes = subject.gradients(subject.margin(lambda at, keep=keep: keep[at]), keep)
-        sums = [one + slope / steps for one, slope in zip(sums, slopes, strict=True)]
-    return _attributed(subject, sums)
-
-
-def _attributed(subject: Subject, slopes: list[Tensor]) -> Answer:
-    """Scores from derivatives by the shares that are kept, layer by layer."""
-    values = torch.stack(slopes).permute(2, 0, 1, 3, 4)  # [sequence, layer, head, query, key]
-    heads = values.sum((0, 3, 4)).flatten().abs().tolist()
-    paths = {path: abs(value) for path, value in subject.along(values).items()}
-    return Answer(dict(zip(subject.heads, heads, strict=True)), paths)
-
-
-def head_ablation(subject: Subject, budget: int) -> Answer:
+def head_ablation(subject: Subject) -> Answer:
     """Every head ablated alone. A path counts by its head's loss and its share of attention."""
-    shares, own = attention(subject, budget).paths, subject.loss().item()
-    heads = {}
+    shares, rise = attention(subject).paths, _rise(subject)
+    return Answer({path: rise[path.at] * share for path, share in shares.items()})
+
+
+@torch.no_grad()
+def _rise(subject: Subject) -> dict[Head, float]:
+    """How much the loss rises without each head."""
+    own, found = subject.loss().item(), dict[Head, float]()
     for layer, head in subject.heads:
         keep = torch.ones(subject.model.n_layers, subject.model.n_heads, 1, 1, 1)
         keep[layer, head] = 0
-        with torch.no_grad():
-            heads[layer, head] = subject.loss(lambda at, keep=keep: keep[at]).item() - own
-    return Answer(heads, {path: heads[path.at] * share for path, share in shares.items()})
+        found[layer, head] = subject.loss(lambda at, keep=keep: keep[at]).item() - own
+    return found
 
 
-def naming(subject: Subject, budget: int) -> Answer:
+def naming(subject: Subject) -> Answer:
     """No search: every head that ablation misses, by the one relation that it attends most like.
 
     A head is missed if the model's loss without it is not below the threshold.
     """
-    heads, own = head_ablation(subject, budget).heads, subject.loss().item()
+    rise, own = _rise(subject), subject.loss().item()
     like = relation_attention(subject.model, subject.task, subject.batch, shared=True)
-    names = [max(subject.relations, key=lambda name: like[name][at][h]) for at, h in heads]
-    nearest = dict(zip(heads, names, strict=True))
-    paths = {p: heads[p.at] * (p.relation == nearest[p.at]) for p in subject.paths}
-    missed = [head for head, rise in heads.items() if own + rise >= THRESHOLD]
-    return Answer(heads, paths, frozenset(AttentionPath.of(*h, nearest[h]) for h in missed))
+    names = [max(subject.relations, key=lambda name: like[name][at][h]) for at, h in rise]
+    nearest = dict(zip(rise, names, strict=True))
+    paths = {p: rise[p.at] * (p.relation == nearest[p.at]) for p in subject.paths}
+    missed = [head for head, loss in rise.items() if own + loss >= THRESHOLD]
+    return Answer(paths, frozenset(AttentionPath.of(*h, nearest[h]) for h in missed))
 
 
-def attention(subject: Subject, budget: int) -> Answer:
-    """Attention alone: along a relation where it applies; of a head, how far it is from even."""
-    patterns = subject.attention()
+def attention(subject: Subject) -> Answer:
+    """Attention alone, along a relation where it applies."""
     rows = subject.cells.amax(-1).sum((1, 2)).clamp(min=1).tolist()
     count = dict(zip(subject.relations, rows, strict=True))
-    paths = {path: one / count[path.relation] for path, one in subject.along(patterns).items()}
-    visible = subject.bench.patterns.visible.float()
-    even = (visible / visible.sum(-1, keepdim=True))[:, None]
-    apart = (patterns - even).abs().sum(-1).mean((0, 3)).flatten().tolist()
-    return Answer(dict(zip(subject.heads, apart, strict=True)), paths)
+    along = subject.along(subject.attention())
+    return Answer({path: one / count[path.relation] for path, one in along.items()})
 
 
-def chance(subject: Subject, budget: int) -> Answer:
+def chance(subject: Subject) -> Answer:
     """Random scores: what no method may be worse than."""
     rng = random.Random(subject.known.name)
-    paths = {path: rng.random() for path in subject.paths}
-    return Answer({head: rng.random() for head in subject.heads}, paths)
+    return Answer({path: rng.random() for path in subject.paths})
 
 
 METHODS: dict[str, Method] = {
     "headway": headway,
     "blind": blind,
-    "EAP": eap,
-    "EAP-IG": eap_ig,
+    "EAP": Attribution(),
+    "EAP corrupted": Attribution("message"),
+    "EAP-IG": Attribution(steps=STEPS),
+    "EAP-IG corrupted": Attribution("message", STEPS),
+    "GIM": Attribution(gentle=True),
+    "PEAP": Attribution("values", unsigned=True),
     "ACDC": acdc,
+    "ACDC corrupted": partial(acdc, corrupted=True),
     "head ablation": head_ablation,
     "naming": naming,
     "attention": attention,

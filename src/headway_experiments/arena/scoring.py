@@ -3,13 +3,13 @@
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from torch import Tensor
 
-from headway.circuits import AttentionPath, Circuit, Uniform, ablated
+from headway.circuits import AttentionPath
 from headway.models import attention_patterns
+from headway_experiments.arena.curves import Curve, curve
 from headway_experiments.arena.subject import Answer, Subject
 
 T = TypeVar("T")
@@ -19,87 +19,82 @@ DIGITS = 3
 
 
 @dataclass(frozen=True)
-class Ranked:
-    """The ranking of true things; None where there is nothing to tell apart.
-
-    Attributes:
-        auroc: the chance that a true one is above a false one, ties counting half.
-        precision: average precision: the mean over true ones of the precision at their scores.
-    """
-
-    auroc: float | None
-    precision: float | None
-
-
-@dataclass(frozen=True)
 class Result:
-    """The score of one method on one model.
+    """The score of one method on one model; None, or no path, where the circuit is not known.
 
     Attributes:
-        heads: how heads are ranked.
-        paths: how paths are ranked.
+        curve: of its ranking of paths.
+        paths_all: to choose from.
+        passes: forward and backward passes over all sequences.
+        seconds: of processor time.
+        paths_ap: average precision of paths: the mean over true ones of the precision at their
+            scores.
         exact: whether the method's own choice is the circuit; of one that only ranks, whether its
-            first paths are, at the circuit's size.
+            first paths are, at the circuit's size. Of heads, where only those are known.
         own_f1: of the method's own choice of paths; None if it only ranks.
         heads_f1: of the heads of its choice, or of its first paths.
         pairs_f1: of the pairs of positions of these, each counted as the head attends there; of the
             circuit's heads only queries that one of its paths leaves from.
-        faithfulness: of its first paths, at the circuit's size, every head replaced: 1 is as good
-            as the model, 0 as bad as with every head even.
-        true_faithfulness: of the circuit itself, likewise.
         missing: the circuit's paths that are not chosen, or not among the first.
         extra: at most 20 of those that are and should not.
         paths_true: in the circuit.
-        paths_all: to choose from.
-        passes: forward and backward passes over all sequences.
-        seconds: of processor time.
     """
 
-    heads: Ranked
-    paths: Ranked
-    exact: bool
-    own_f1: float | None
-    heads_f1: float
-    pairs_f1: float
-    faithfulness: float
-    true_faithfulness: float
-    missing: tuple[str, ...]
-    extra: tuple[str, ...]
-    paths_true: int
+    curve: Curve
     paths_all: int
     passes: float
     seconds: float
+    paths_ap: float | None = None
+    exact: bool | None = None
+    own_f1: float | None = None
+    heads_f1: float | None = None
+    pairs_f1: float | None = None
+    missing: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+    paths_true: int = 0
 
 
 def score(subject: Subject, answer: Answer, seconds: float) -> Result:
     """Scores an answer. Of alternatives that work as well, those count that it fits best."""
-    known = subject.known
+    known, passes = subject.known, round(answer.passes or subject.passes, 1)
     ranking = tied(answer.paths, {path: subject.sizes[path.relation] for path in answer.paths})
-    truth = known.nearest(answer.chosen, ranking)
-    spare = {path for group in known.alternatives for option in group for path in option} - truth
-    order = sorted((p for p in ranking if p not in spare), key=lambda path: -ranking[path])
-    first = frozenset(order[: len(truth)])
+    order = sorted(ranking, key=lambda path: -ranking[path])
+    always = {
+        "curve": curve(subject, order),
+        "paths_all": len(order),
+        "passes": passes,
+        "seconds": round(seconds, 3),
+    }
+    if known.knows == "paths":
+        return Result(**always, **_by_paths(subject, answer, ranking))
+    if known.knows == "nothing":
+        return Result(**always)
+    first = [*dict.fromkeys(path.at for path in order)][: len(known.heads)]
+    said = {*first} if answer.chosen is None else {path.at for path in answer.chosen}
+    return Result(**always, exact=said == known.heads, heads_f1=f1(said, known.heads))
+
+
+def _by_paths(
+    subject: Subject, answer: Answer, ranking: Mapping[AttentionPath, float]
+) -> dict[str, Any]:
+    """Scores of an answer where the circuit's paths are known."""
+    truth = subject.known.nearest(answer.chosen, ranking)
+    groups = subject.known.alternatives
+    spare = {path for group in groups for option in group for path in option} - truth
+    fair = {path: rank for path, rank in ranking.items() if path not in spare}
+    first = frozenset(sorted(fair, key=lambda path: -fair[path])[: len(truth)])
     said = first if answer.chosen is None else answer.chosen
-    intact, nothing = subject.bench.losses([{}, ablated(subject.bench)])
-    loss = [subject.bench.loss(_replaced(subject, paths)) for paths in (first, truth)]
-    faithful = [(nothing - one) / (nothing - intact) for one in loss]
     heads = {path.at for path in truth}
-    return Result(
-        heads=ranked(tied(answer.heads, {}), heads),
-        paths=ranked({p: s for p, s in ranking.items() if p not in spare}, truth),
-        exact=said == truth,
-        own_f1=None if answer.chosen is None else f1(said, truth),
-        heads_f1=f1({path.at for path in said}, heads),
-        pairs_f1=_pairs_f1(subject, answer.pairs, said, truth),
-        faithfulness=faithful[0],
-        true_faithfulness=faithful[1],
-        missing=tuple(str(path) for path in sorted(truth - said)),
-        extra=tuple(str(path) for path in sorted(said - truth))[:20],
-        paths_true=len(truth),
-        paths_all=len(answer.paths),
-        passes=round(answer.passes or subject.passes, 1),
-        seconds=round(seconds, 3),
-    )
+    return {
+        "paths_ap": average_precision(fair, truth),
+        "exact": said == truth,
+        "own_f1": None if answer.chosen is None else f1(said, truth),
+        "heads_f1": f1({path.at for path in said}, heads),
+        "pairs_f1": _pairs_f1(subject, answer.pairs, said, truth),
+        "missing": tuple(str(path) for path in sorted(truth - said)),
+        "extra": tuple(str(path) for path in sorted(said - truth))[:20],
+        "paths_true": len(truth),
+    }
 
 
 def f1(said: Collection[T], true: Collection[T]) -> float:
@@ -132,22 +127,15 @@ def _rounded(score: float) -> float:
     return round(score, DIGITS - 1 - math.floor(math.log10(abs(score))))
 
 
-def ranked(ranking: Mapping[T, float], true: Collection[T]) -> Ranked:
-    """The ranking of the true ones."""
+def average_precision(ranking: Mapping[T, float], true: Collection[T]) -> float | None:
+    """Of the ranking of the true ones; None where there is nothing to tell apart."""
     right = [rank for thing, rank in ranking.items() if thing in true]
     wrong = [rank for thing, rank in ranking.items() if thing not in true]
     if not right or not wrong:
-        return Ranked(None, None)
-    wins = sum((one > other) + 0.5 * (one == other) for one, other in product(right, wrong))
+        return None
     at = [_count(right, one) / (_count(right, one) + _count(wrong, one)) for one in right]
-    return Ranked(wins / len(right) / len(wrong), sum(at) / len(at))
+    return sum(at) / len(at)
 
 
 def _count(ranks: Sequence[float], least: float) -> int:
     return sum(one >= least for one in ranks)
-
-
-def _replaced(subject: Subject, paths: Collection[AttentionPath]) -> Circuit:
-    """These paths alone: heads without any attend evenly."""
-    uniform = {head: Uniform() for head in subject.heads}
-    return Circuit({**uniform, **Circuit.of(paths).mechanisms})

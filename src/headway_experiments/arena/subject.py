@@ -1,19 +1,25 @@
 """A model as methods of the arena see it: attention, losses, gradients, and a count of passes."""
 
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from headway.circuits import AttentionPath, Bench, Head
-from headway.models import attention_patterns
+from headway.circuits import AttentionPath, Bench
+from headway.models import Tapped, attention_patterns, tapped
 from headway.training import held_out
 from headway_experiments.arena.case import Known
+from headway_experiments.arena.gentle import FrozenNorms, Tempered, halved
 
 SEQUENCES = 128
 """Held-out sequences that every method sees; the search sees the same."""
+
+FEW = slice(32)
+"""The sequences that edges are tried on where that takes many passes; the first of all."""
 
 Scores = dict[AttentionPath, float]
 """A method's belief in every path."""
@@ -22,13 +28,16 @@ Keep = Callable[[int], Tensor]
 """For a layer, the share of every head's attention that is kept, broadcast to
 [head, sequence, query, key]."""
 
+Instead = Literal["nothing", "message", "values"]
+"""What stands in the place of attention that is not kept: nothing; the pattern and the values of
+the corrupted sequence; or its values alone."""
+
 
 @dataclass(frozen=True)
 class Answer:
     """A method's answer about a model.
 
     Attributes:
-        heads: how much it believes in every head.
         paths: how much it believes in every path.
         chosen: the paths that it picks itself; None if it only ranks.
         passes: forward and backward passes over all sequences, if it counted them itself.
@@ -36,7 +45,6 @@ class Answer:
             head, query, key]; None if they are those of its paths.
     """
 
-    heads: dict[Head, float]
     paths: Scores
     chosen: frozenset[AttentionPath] | None = None
     passes: float | None = None
@@ -46,8 +54,9 @@ class Answer:
 class Subject:
     """A model on the sequences that methods see.
 
-    Attention that is ablated is zero. (Even attention in its place was tried on planted models that
-    are not in the arena; most methods do better with zero.)
+    Attention that is cut is zero, unless a method is one of corrupted sequences. (Even attention in
+    its place was tried on planted models that are not in the arena; most methods do better with
+    zero.)
 
     Attributes:
         known: the model, its task and its circuit, at which no method may look.
@@ -104,30 +113,112 @@ class Subject:
             found[:, path.layer, path.head] += self.cells[names.index(str(path.relation))]
         return found.clamp(max=1)
 
-    def outputs(self, keep: Keep | None = None, part: slice = slice(None)) -> Tensor:
+    @cached_property
+    def covered(self) -> Tensor:
+        """How many relations relate a pair of positions, [sequence, query, key]."""
+        return self.cells.sum(0)
+
+    def only(self, paths: Iterable[AttentionPath], part: slice) -> Keep:
+        """Keeps attention along some paths, and where no relation leads, in some sequences."""
+        kept = torch.maximum(self.pairs(paths), (self.covered == 0)[:, None, None].float())[part]
+        return lambda layer: kept[:, layer].movedim(1, 0)
+
+    def outputs(
+        self,
+        keep: Keep | None = None,
+        instead: Instead = "nothing",
+        gentle: bool = False,
+        part: slice = slice(None),
+    ) -> Tensor:
         """The model's outputs at queries, of all sequences or a part of them.
 
-        One pass over those, with gradients where `keep` has some.
+        One pass over those, with gradients where `keep` has some: those of GIM if they are gentle.
         """
         inputs = self.batch.inputs[part]
+        self.passes += len(inputs) / len(self.batch.inputs)
 
-        def tap(layer: int, pattern: Tensor) -> Tensor:
+        def cut(layer: int, pattern: Tensor) -> Tensor:
             return pattern if keep is None else pattern * keep(layer).movedim(0, 1)
 
-        self.passes += len(inputs) / len(self.batch.inputs)
-        return self.model(inputs, tap)[:, -self.task.n_read :]
+        def read(at: Any) -> Tensor:
+            assert keep is not None
+            rows = slice(-at.pattern.shape[-2], None)  # the last queries may be all that there are
+            share = keep(at.layer).movedim(0, 1)[..., rows, :]
+            kept = at.product(at.pattern * share, halved(at.values) if gentle else at.values)
+            if instead == "nothing":
+                return kept
+            pattern, values = (one[part] for one in self._corrupted[at.layer])
+            pattern = at.pattern if instead == "values" else pattern
+            return kept + at.product(pattern * (1 - share), values)
+
+        def seen(layer: int, pattern: Tensor) -> Tensor:
+            return Tempered.apply(pattern) if gentle else pattern
+
+        if instead == "nothing" and not gentle:
+            return self.model(inputs, cut)[:, -self.task.n_read :]
+        with FrozenNorms() if gentle else nullcontext():
+            return self._watched(inputs, seen, read)[:, -self.task.n_read :]
+
+    @cached_property
+    def _watched(self) -> Tapped:
+        """The model, with what its heads read as well."""
+        if isinstance(self.model, Tapped):
+            return self.model
+        assert isinstance(self.model, nn.Module)
+        return tapped(self.model, self.batch.inputs[:2])
+
+    @cached_property
+    def _corrupted(self) -> dict[int, tuple[Tensor, Tensor]]:
+        """The pattern and the values of every layer on corrupted sequences.
+
+        They are those that the task lays out; of others, the sequence that is next in the batch.
+        """
+        found: dict[int, tuple[Tensor, Tensor]] = {}
+
+        def see(at: Any) -> Tensor:
+            found[at.layer] = at.pattern, at.values
+            return at.product(at.pattern, at.values)
+
+        own = self.batch.corrupted
+        with torch.no_grad():
+            inputs = self.batch.inputs.roll(1, 0) if own is None else own
+            self._watched(inputs, lambda layer, pattern: pattern, see)
+        return found
+
+    @cached_property
+    def _intact(self) -> Tensor:
+        """The model's own outputs, not counted as a pass."""
+        with torch.no_grad():
+            return self.model(self.batch.inputs)[:, -self.task.n_read :]
+
+    def divergence(self, keep: Keep, part: slice, instead: Instead) -> Tensor:
+        """The distance from the model's own outputs. One pass over these sequences."""
+        said = self.outputs(keep, instead, part=part)
+        return self.task.targets.divergence(self._intact[part], said, self.batch.targets[part])
 
     def loss(self, keep: Keep | None = None, part: slice = slice(None)) -> Tensor:
         """The task's loss. One pass over these sequences."""
-        return self.task.targets.loss(self.outputs(keep, part), self.batch.targets[part])
+        return self.task.targets.loss(self.outputs(keep, part=part), self.batch.targets[part])
 
-    def margin(self, keep: Keep | None = None) -> Tensor:
+    def agreement(self, keep: Keep, part: slice) -> float:
+        """The share of answers that are the model's own. One pass over these sequences."""
+        targets, wanted = self.task.targets, self.batch.targets[part]
+        same = targets.same(self.outputs(keep, part=part), self._intact[part], wanted)
+        return float(same.sum() / targets.asked(wanted).sum())
+
+    def margin(
+        self,
+        keep: Keep | None = None,
+        instead: Instead = "nothing",
+        gentle: bool = False,
+        part: slice = slice(None),
+    ) -> Tensor:
         """The distance of outputs from right ones, by a measure whose gradient never vanishes.
 
         The mean over what is asked of minus the right token's logit less the mean logit, or of
-        minus the product of vector and target, less the mean target. One pass.
+        minus the product of vector and target, less the mean target. One pass over these sequences.
         """
-        said, targets = self.outputs(keep), self.batch.targets
+        said, targets = self.outputs(keep, instead, gentle, part), self.batch.targets[part]
         numbers = self.task.targets.numbers(said, targets)
         asked = self.task.targets.asked(targets)
         if numbers.shape == targets.shape:  # vectors
@@ -145,10 +236,3 @@ class Subject:
         size, n = self.batch.inputs.shape[:2]
         shape = (self.model.n_heads, size, n, n)
         return [torch.ones(shape, requires_grad=True) for _ in range(self.model.n_layers)]
-
-    def best_of(self, scores: Scores) -> dict[Head, float]:
-        """For every head the best of its paths."""
-        best = dict.fromkeys(self.heads, float("-inf"))
-        for path, score in scores.items():
-            best[path.at] = max(best[path.at], score)
-        return best

@@ -1,59 +1,43 @@
-"""The table of a contest in Markdown: means over the models of a family."""
+"""The table of a contest in Markdown."""
 
 from collections.abc import Callable, Sequence
-from statistics import mean, median, stdev
+from statistics import mean, median
 
 from headway_experiments.arena.contest import Row
 
 COLUMNS: dict[str, Callable[[Row], float | None]] = {
-    "heads AUROC": lambda row: row["heads"]["auroc"],
     "heads F1": lambda row: row["heads_f1"],
     "pairs F1": lambda row: row["pairs_f1"],
-    "paths AUROC": lambda row: row["paths"]["auroc"],
-    "paths AP": lambda row: row["paths"]["precision"],
-    "F1, own": lambda row: row["own_f1"],
-    "exact": lambda row: float(row["exact"]),
-    "faithfulness": lambda row: row["faithfulness"],
+    "names F1": lambda row: row["own_f1"],
+    "CPR": lambda row: row["curve"]["cpr"],
+    "CMD": lambda row: row["curve"]["cmd"],
+    "agreement": lambda row: row["curve"]["agreement"],
 }
 """The numbers that are averaged over models; None where a model or a method has nothing to tell."""
-
-
-def _spread(values: Sequence[float | None]) -> tuple[float, float, int] | None:
-    there = [value for value in values if value is not None]
-    if not there:
-        return None
-    return mean(there), stdev(there) if len(there) > 1 else 0.0, len(there)
 
 
 def markdown(rows: Sequence[Row]) -> str:
     """The table as Markdown, with the models that were left out and what the search missed.
 
-    Cells are mean, standard deviation, and the count where it is not that of all models; passes and
-    seconds of processor time are medians. The best average precision of paths is first.
+    Numbers are means over the models that have something to tell; passes are medians. Under a
+    family stands the average precision of paths, else F1 of heads, else the distance from the model
+    (CMD), whatever is known; and in brackets in how many models the choice is the whole circuit.
     """
-    head = ["method", *COLUMNS, "passes", "seconds"]
-    parts: list[str] = []
     scored = [row for row in rows if row["method"] is not None]
-    for family in dict.fromkeys(row["family"] for row in scored):
-        by_method: dict[str, list[Row]] = {}
-        for row in (row for row in scored if row["family"] == family):
-            by_method.setdefault(row["method"], []).append(row)
-        most = max(map(len, by_method.values()))
-        parts += [f"## {family}: {most} models", ""]
-        parts += [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-        found = {
-            method: {name: _spread([of(row) for row in some]) for name, of in COLUMNS.items()}
-            for method, some in by_method.items()
-        }
-        for method in sorted(found, key=lambda one: -(found[one]["paths AP"] or (0,))[0]):
-            cells = [_cell(name, value, most) for name, value in found[method].items()]
-            passes, seconds = (median(r[x] for r in by_method[method]) for x in head[-2:])
-            cells += [f"{passes:.0f}", f"{seconds:.1f}"]
-            parts.append(f"| {method} | {' | '.join(cells)} |")
-        parts.append("")
-    parts += ["## What the search missed", ""]
+    models: dict[str, set[str]] = {}
+    for row in scored:
+        models.setdefault(row["family"], set()).add(row["model"])
+    head = ["method", *COLUMNS, *(f"{one} ({len(of)})" for one, of in models.items()), "passes"]
+    parts = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for method in dict.fromkeys(row["method"] for row in scored):
+        some = [row for row in scored if row["method"] == method]
+        cells = [_mean([of(row) for row in some]) for of in COLUMNS.values()]
+        cells += [_family([row for row in some if row["family"] == one]) for one in models]
+        passes = median(row["passes"] for row in some)
+        parts.append(f"| {method} | {' | '.join(cells)} | {passes:.0f} |")
+    parts += ["", "## What the search missed", ""]
     for row in rows:
-        if row["method"] == "headway" and not row["exact"]:
+        if row["method"] == "headway" and row["exact"] is False:
             parts.append(f"- *{row['model']}* ({row['family']}): missing {_list(row['missing'])};")
             parts.append(f"  too much: {_list(row['extra'])}")
     parts += ["", "## Left out", ""]
@@ -61,13 +45,16 @@ def markdown(rows: Sequence[Row]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _cell(name: str, value: tuple[float, float, int] | None, most: int) -> str:
-    if value is None:
-        return ""
-    average, spread, count = value
-    if name == "exact":
-        return f"{round(average * count)} of {count}"
-    return f"{average:.3f} ± {spread:.2f}" + (f" (n = {count})" if count < most else "")
+def _mean(values: Sequence[float | None]) -> str:
+    there = [value for value in values if value is not None]
+    return f"{mean(there):.3f}" if there else "–"
+
+
+def _family(rows: Sequence[Row]) -> str:
+    if all(row["exact"] is None for row in rows):
+        return _mean([row["curve"]["cmd"] for row in rows])
+    known = "heads_f1" if all(row["pairs_f1"] is None for row in rows) else "paths_ap"
+    return f"{_mean([row[known] for row in rows])} ({sum(row['exact'] for row in rows)})"
 
 
 def _list(paths: Sequence[str]) -> str:
@@ -79,6 +66,6 @@ def print_row(row: Row) -> None:
     if row["method"] is None:
         print(f"{row['model']:<30} left out: {row['left_out']}", flush=True)
         return
-    verdict = "exact" if row["exact"] else f"AP {row['paths']['precision']:.3f}"
+    verdict = "exact" if row["exact"] else f"CMD {row['curve']['cmd']:.3f}"
     name, passes = f"{row['model']:<30.30} {row['method']:<14}", f"{row['passes']:6.0f} passes"
     print(f"{name} {verdict:<9} {passes} {row['seconds']:6.1f} s", flush=True)

@@ -66,6 +66,8 @@ class TracrModule(nn.Module):
         self.weights = nn.ParameterDict(
             {name: nn.Parameter(value, requires_grad=False) for name, value in weights.items()}
         )
+        points = ({"hook_z": nn.Identity()} for _ in range(self.n_layers))
+        self.blocks = nn.ModuleList(nn.ModuleDict(one) for one in points)
         self.scale, self.nothing = 1.0, False
 
     def _linear(self, x: Tensor, where: str) -> Tensor:
@@ -88,7 +90,8 @@ class TracrModule(nn.Module):
             )
             scores = query @ key.mT / math.sqrt(self.key_size)
             pattern = torch.softmax(scores.masked_fill(padding, -1e30), dim=-1)
-            x = x + self._linear((pattern @ value).transpose(1, 2).flatten(2), f"{at}/attn/linear")
+            z = self.get_submodule(f"blocks.{layer}.hook_z")((pattern @ value).transpose(1, 2))
+            x = x + self._linear(z.flatten(2), f"{at}/attn/linear")
             hidden = torch.relu(self._linear(x, f"{at}/mlp/linear_1"))
             x = x + self._linear(hidden, f"{at}/mlp/linear_2")
         return x

@@ -8,10 +8,10 @@ from headway.errors import require
 def arena(
     families: tuple[str, ...] = (),
     methods: tuple[str, ...] = (),
-    budget: int = 2_000,
     first: int | None = None,
-    planted: str = "4000..4039",
+    planted: str = "4000..4059",
     depth: int = 5,
+    strangers: Path | None = None,
     workers: int = 1,
     out: Path = Path("runs/arena"),
 ) -> None:
@@ -21,15 +21,15 @@ def arena(
     and arena.md there, and the runs of the models that it trains.
 
     Args:
-        families: of models: tracr (compiled by Tracr, if it is installed), trained, compiled,
-            planted. By default all.
-        methods: headway, blind, EAP, EAP-IG, ACDC, "head ablation", naming, attention, random. By
-            default all.
-        budget: forward and backward passes that EAP-IG and ACDC may make on a model (at least 2 are
-            made); the other methods make the passes that they need.
+        families: of models: tracr (compiled by Tracr, if it is installed), siit (trained to such a
+            program), trained, compiled, planted, strangers. By default all.
+        methods: headway, blind, EAP, EAP-IG, ACDC, "EAP corrupted", "EAP-IG corrupted",
+            "ACDC corrupted", GIM, PEAP, "head ablation", naming, attention, random. By default all.
         first: how many models of every family; by default all.
         planted: seeds of the models that are built at random.
         depth: the depth up to which models are built by hand.
+        strangers: a folder of others' models, whose circuits are not known; it has a strangers.py
+            with MODELS, by name a function that builds a model, and its task.
         workers: processes, each on one core.
         out: the folder.
     """
@@ -44,12 +44,12 @@ def arena(
     seeds = values_of("planted", planted, int)
     for seed in seeds:
         require(0 <= seed < 2**31, "planted", seed, "from 0 to 2,147,483,647")
-    there = known(seeds, depth)
+    there = known(seeds, depth, strangers)
     for name in families:
         require(name in there, "family", name, f"one of {', '.join(there)}")
     chosen = families or [name for name, one in there.items() if one.missing is None]
     asked = {name: there[name] for name in chosen}
-    rows = contest(out, asked, methods, budget, first, workers, print_row)
+    rows = contest(out, asked, methods, first, workers, print_row)
     with clear_content_errors(out / FILE):
         page = markdown(rows)
     for name, family in there.items():

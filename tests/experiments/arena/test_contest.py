@@ -46,9 +46,7 @@ def test_a_folder_has_one_writer(tmp_path):
     assert not (tmp_path / FILE).exists()
 
 
-@pytest.mark.parametrize(
-    "line", ["{}", "[1]", "7", '{"family": [], "model": {}, "method": 1, "budget": 2}']
-)
+@pytest.mark.parametrize("line", ["{}", "[1]", "7", '{"family": [], "model": {}, "method": 1}'])
 def test_scores_that_are_none_are_one_clear_line(line, tmp_path):
     (tmp_path / FILE).write_text(f"{line}\n")
     assert str(tmp_path / FILE) in refused(*ONE, "--out", tmp_path)
@@ -57,7 +55,7 @@ def test_scores_that_are_none_are_one_clear_line(line, tmp_path):
 
 def test_rows_that_lack_scores_are_one_clear_line(tmp_path):
     (row,) = contest(tmp_path, PLANTED, ["random"], first=1)
-    del row["paths"]
+    del row["paths_ap"]
     (tmp_path / FILE).write_text(f"{json.dumps(row)}\n")
     told = refused(*ONE, "--out", tmp_path)
     assert "scores.jsonl is corrupted or of another version" in told
@@ -70,21 +68,16 @@ def test_a_method_that_is_named_twice_competes_once(tmp_path):
     assert contest(tmp_path, PLANTED, ["random"], first=1) == [row]
 
 
-def test_other_budgets_are_other_contests(tmp_path):
-    contest(tmp_path, COMPILED, ["attention"], budget=5, first=1)
-    contest(tmp_path, COMPILED, ["attention"], budget=6, first=1)
-    assert [row["budget"] for row in read(tmp_path)] == [5, 6]
-
-
 def test_the_table_has_means_and_what_was_missed(tmp_path):
     rows = contest(tmp_path, COMPILED, ["headway", "random"], first=1)
     missed = {**rows[0], "exact": False, "missing": ["L0.H0 s2←s1"], "model": "lost"}
     left = {"method": None, "model": "odd", "left_out": "no reason"}
     page = markdown([*rows, missed, left])
-    head, _, better, worse = (line.split(" | ") for line in page.splitlines()[2:6])
-    assert (better[0], worse[0]) == ("| headway", "| random")
-    assert better[head.index("paths AUROC")] == "1.000 ± 0.00"
-    assert not better[head.index("heads AUROC")]  # both heads are in the circuit
+    head, _, better, worse = (line.strip("| ").split(" | ") for line in page.splitlines()[:4])
+    assert (better[0], worse[0]) == ("headway", "random")
+    assert better[head.index("compiled (2)")] == "1.000 (1)"
+    assert better[head.index("names F1")] == "1.000"
+    assert worse[head.index("names F1")] == "–"
     assert "- *lost* (compiled): missing `L0.H0 s2←s1`;\n  too much: none" in page
     assert "- *odd*: no reason" in page
 
@@ -108,6 +101,32 @@ def test_a_model_that_does_not_solve_its_task_is_left_out(tmp_path):
 
     with pytest.raises(LeftOutError, match="it does not solve its task"):
         known_of(Family(["doubling D=1"], idle), "doubling D=1", tmp_path)
+
+
+STRANGERS = """
+import torch
+from headway.tasks import Retrieval
+from headway.models import Transformer, TransformerConfig
+task = Retrieval(depth=1)
+shape = task.d_input, task.d_target, task.length, task.n_chains
+MODELS = {"small": (lambda: Transformer(TransformerConfig(n_layers=1), *shape), task)}
+"""
+
+
+def test_models_of_others_are_read_from_their_folder(tmp_path):
+    (tmp_path / "strangers.py").write_text(STRANGERS)
+    there = {"strangers": families(strangers=tmp_path)["strangers"]}
+    (row,) = contest(tmp_path / "arena", there, ["EAP corrupted"])
+    assert row["model"] == "stranger small"
+    assert (row["exact"], row["paths_ap"]) == (None, None)
+    cells = [line.strip("| ").split(" | ") for line in markdown([row]).splitlines()[:3]]
+    assert (
+        dict(zip(cells[0], cells[2], strict=True))["strangers (1)"] == f"{row['curve']['cmd']:.3f}"
+    )
+    (tmp_path / "strangers.py").write_text("MODELS = 3")
+    assert "MODELS in strangers.py = 3 is not allowed" in refused(
+        "arena", "--families", "strangers", "--strangers", tmp_path, "--out", tmp_path / "two"
+    )
 
 
 def test_of_alternatives_the_nearest_is_right():
@@ -159,7 +178,7 @@ def test_the_verb_leaves_a_table(tmp_path, capsys, monkeypatch):
     told = capsys.readouterr().out
     assert "planted 4000" in told
     assert "written to runs/arena/arena.md" in told
-    assert "## planted: 1 models" in (tmp_path / "runs/arena/arena.md").read_text()
+    assert "| planted (1) |" in (tmp_path / "runs/arena/arena.md").read_text()
 
 
 @pytest.mark.slow
@@ -168,6 +187,6 @@ def test_workers_find_the_same(tmp_path):
     two = contest(tmp_path / "two", COMPILED, QUICK, first=3, workers=2)
 
     def known(rows):
-        return sorted((r["model"], r["method"], r["paths"]["auroc"]) for r in rows)
+        return sorted((r["model"], r["method"], r["paths_ap"]) for r in rows)
 
     assert known(one) == known(two)

@@ -1,28 +1,28 @@
 """Rankings scored by hand-made numbers; alternatives that work as well."""
 
+from dataclasses import replace
+
 import pytest
 
 from headway.circuits import AttentionPath
+from headway_experiments.arena.case import Known
 from headway_experiments.arena.compiled import compiled
-from headway_experiments.arena.scoring import Ranked, f1, ranked, score, tied
+from headway_experiments.arena.scoring import average_precision, f1, score, tied
 from headway_experiments.arena.subject import Answer, Subject
 
 
-def test_a_ranking_is_scored_as_by_hand():
-    scores = {"a": 4.0, "b": 3.0, "c": 2.0, "d": 1.0}
-    assert ranked(scores, {"a", "b"}) == Ranked(1.0, 1.0)
-    # a beats c and d; d loses to all: two of four pairs. Precision 1 at a, 2/4 at d.
-    assert ranked(scores, {"a", "d"}) == Ranked(0.5, 0.75)
-
-
-def test_ties_count_half():
-    found = ranked({"a": 1.0, "b": 1.0, "c": 1.0, "d": 0.0}, {"a"})
-    assert found.auroc == pytest.approx((0.5 + 0.5 + 1) / 3)
-    assert found.precision == pytest.approx(1 / 3)
-
-
-def test_where_all_are_true_there_is_nothing_to_tell():
-    assert ranked({"a": 1.0}, {"a"}) == Ranked(None, None)
+@pytest.mark.parametrize(
+    ("scores", "true", "precision"),
+    [
+        ("4321", "ab", 1.0),
+        ("4321", "ad", 0.75),  # 1 at a, 2/4 at d
+        ("1110", "a", 1 / 3),  # ties count as if the true one came last
+        ("1110", "abcd", None),  # nothing to tell
+    ],
+)
+def test_a_ranking_is_scored_as_by_hand(scores, true, precision):
+    ranking = {name: float(score) for name, score in zip("abcd", scores, strict=True)}
+    assert average_precision(ranking, set(true)) == pytest.approx(precision)
 
 
 def test_scores_alike_to_three_digits_are_ordered_by_size():
@@ -48,12 +48,24 @@ def test_pairs_of_positions_count_as_the_model_attends_there():
     paths = {path: float(path in truth) for path in subject.paths}
     said = {"all": truth, "half": truth - {one}, "wrong name": truth - {one} | {wrong}}
     found = {
-        name: score(
-            subject, Answer(dict.fromkeys(subject.heads, 0.0), paths, frozenset(those)), 0.0
-        )
-        for name, those in said.items()
+        name: score(subject, Answer(paths, frozenset(those)), 0.0) for name, those in said.items()
     }
     assert found["all"].pairs_f1 == pytest.approx(1)
     assert found["half"].pairs_f1 == pytest.approx(2 / 3, abs=0.1)
     assert found["half"].heads_f1 < found["wrong name"].heads_f1 == 1
     assert found["wrong name"].pairs_f1 == pytest.approx(found["half"].pairs_f1, abs=0.1)
+
+
+@pytest.mark.parametrize("knows", ["heads", "nothing"])
+def test_where_paths_are_not_known_what_is_known_is_scored(knows):
+    whole = compiled(1)
+    heads = frozenset({(1, 0)})
+    known = Known(whole.model, whole.task, heads=heads, knows=knows)
+    subject = Subject(known, 16)
+    answer = Answer({path: float(path.layer) for path in subject.paths})
+    found = score(subject, answer, 0.0)
+    assert (found.exact, found.heads_f1) == ((True, 1.0) if knows == "heads" else (None, None))
+    assert found.paths_ap is None
+    assert 0 <= found.curve.agreement <= 1
+    chosen = replace(answer, chosen=frozenset(whole.required))
+    assert score(subject, chosen, 0.0).exact is (False if knows == "heads" else None)

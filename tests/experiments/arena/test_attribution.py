@@ -1,0 +1,120 @@
+"""Attribution against published code, differences, and the papers' formulas on one model."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from headway.models import Transformer, TransformerConfig, tapped
+from headway.tasks import Retrieval
+from headway_experiments.arena.case import Known
+from headway_experiments.arena.gentle import FrozenNorms, Tempered, halved
+from headway_experiments.arena.methods import METHODS
+from headway_experiments.arena.subject import Subject
+
+
+class Small(nn.Module):
+    """Two layers with LayerNorms, whose attention torch computes."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.norms = nn.ModuleList(nn.LayerNorm(8) for _ in range(2))
+        self.maps = nn.ModuleList(nn.Linear(8, 24) for _ in range(2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for norm, linear in zip(self.norms, self.maps, strict=True):
+            parts = linear(norm(x)).unflatten(-1, (3, 2, 4)).permute(2, 0, 3, 1, 4)
+            x = x + F.scaled_dot_product_attention(*parts).transpose(1, 2).flatten(2)
+        return x
+
+
+def test_gradients_of_gim_are_those_of_its_own_library(monkeypatch):
+    gim = pytest.importorskip("gim", reason="needs gim-explain, which only this test reads")
+    model, x = Small(), torch.randn(3, 5, 8, generator=torch.Generator().manual_seed(1))
+
+    def attend(q, k, v):
+        return F.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1) @ v
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", attend)
+    theirs, ours, plain = (x.clone().requires_grad_() for _ in range(3))
+    with gim.GIM(model):
+        said = model(theirs)
+    said[:, -1].square().sum().backward()
+    monkeypatch.undo()
+
+    def read(at):
+        return at.product(at.pattern, halved(at.values))
+
+    with FrozenNorms():
+        own = tapped(model, x)(ours, lambda _, pattern: Tempered.apply(pattern), read)
+    own[:, -1].square().sum().backward()
+    model(plain)[:, -1].square().sum().backward()
+    assert torch.allclose(own, said, atol=1e-6)
+    assert torch.allclose(ours.grad, theirs.grad, atol=1e-5)
+    assert not torch.allclose(ours.grad, plain.grad, atol=1e-2)
+
+
+def subject() -> Subject:
+    task, config = Retrieval(depth=1), TransformerConfig(n_layers=2, d_model=16, init="orthogonal")
+    model = Transformer(config, task.d_input, task.d_target, task.length, task.n_chains)
+    return Subject(Known(model, task, frozenset()), 8)
+
+
+def carried(one: Subject, inputs: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Patterns and values by layer, under the names of TransformerLens."""
+    _, cache = one.model.run_with_cache(inputs)
+    return [(cache["pattern", at], cache["v", at].transpose(1, 2)) for at in range(2)]
+
+
+@pytest.mark.parametrize("method", ["EAP corrupted", "PEAP"])
+def test_scores_are_those_of_the_papers_formula(method):
+    one = subject()
+    zs: dict[int, torch.Tensor] = {}
+
+    def keep(value, point):
+        zs[int(point.name.split(".")[1])] = value
+
+    said = one.model.run_with_hooks(one.batch.inputs, [(lambda n: n.endswith("hook_z"), keep)])
+    slopes = torch.autograd.grad(margin_of(one, said), [zs[0], zs[1]])
+    clean, corrupted = (carried(one, x) for x in (one.batch.inputs, one.batch.inputs.roll(1, 0)))
+    rows = []
+    for slope, (own, v), (other, v_other) in zip(slopes, clean, corrupted, strict=True):
+        by_key = slope.transpose(1, 2) @ v.mT, slope.transpose(1, 2) @ v_other.mT
+        if method == "PEAP":
+            rows.append((own * (by_key[1] - by_key[0])).abs())
+        else:
+            rows.append(other * by_key[1] - own * by_key[0])
+    wanted = one.along(torch.stack(rows, 1).detach())
+    found = METHODS[method](one).paths
+    for path in one.paths:
+        assert found[path] == pytest.approx(abs(wanted[path]), rel=1e-4, abs=1e-5)
+
+
+def margin_of(one: Subject, said: torch.Tensor) -> torch.Tensor:
+    """The margin of outputs that are there already."""
+    model = one.model
+    try:
+        one.model = lambda inputs, tap: said
+        return one.margin()
+    finally:
+        one.model = model
+
+
+def test_what_is_cut_is_as_in_the_corrupted_sequence():
+    one = subject()
+    with torch.no_grad():
+        swapped = one.outputs(lambda at: torch.zeros(1, 1, 1, 1), instead="message")
+        same = one.outputs(lambda at: torch.ones(1, 1, 1, 1), instead="message")
+        own = carried(one, one.batch.inputs.roll(1, 0))
+
+        def carry(at):
+            pattern, values = own[at.layer]
+            return at.product(pattern[..., -at.pattern.shape[-2] :, :], values)
+
+        watched = tapped(one.model, one.batch.inputs[:2])
+        by_hand = watched(one.batch.inputs, lambda _, pattern: pattern, carry)
+        intact = one.outputs()
+    assert torch.allclose(swapped, by_hand, atol=1e-5)
+    assert torch.allclose(same, intact, atol=1e-5)
+    assert not torch.allclose(swapped, intact, atol=1e-2)
