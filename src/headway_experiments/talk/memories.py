@@ -29,8 +29,10 @@ from headway_experiments.talk.capacity import (
     accuracy,
     capacities,
     capacity_panel,
+    counted,
     information,
     items_for,
+    measures,
     mlp_parameters,
 )
 from headway_experiments.tasks import Associations
@@ -169,14 +171,10 @@ def every_item(run: Run) -> Batch:
     return task.assemble((torch.arange(task.n_items, device=run.device),))
 
 
-def kept(runs: Runs) -> Kept:
+def kept(runs: Runs) -> list[Kept]:
     """N log N at capacity."""
     counts = capacities(runs, shape, size, every_item)
-    found, missing = (
-        {name: information(n) for name, n in numbers.items()}
-        for numbers in (counts.found, counts.missing)
-    )
-    return Kept(found, missing, counts.sizes)
+    return [replace(one, count=information(one.count)) for one in counts]
 
 
 def associative(linear: Runs, with_mlp: Runs, longer: Runs) -> Measures:
@@ -185,14 +183,18 @@ def associative(linear: Runs, with_mlp: Runs, longer: Runs) -> Measures:
     known: dict[str, float] = {}
     for kind, runs in (("linear", linear), ("mlp", with_mlp)):
         here = kept(runs)
-        known |= here.found
-        measured |= here.measures(kind, "information")
-        over = [size for size, _ in here.points]
+        known |= counted(here)
+        measured |= measures(here, kind, "information")
+        over = [one.point[0] for one in here if one.is_bracketed]
         measured[f"{kind}_range"] = {"largest / smallest": max(over) / min(over)} if over else {}
     found = kept(longer)
-    every = {**found.found, **found.missing}.items()
-    ratios = {name: nats / known[name] for name, nats in every if name in known}
-    return {**measured, "memories_longer": ratios, "memories_longer_not_bracketed": found.missing}
+    return {
+        **measured,
+        "memories_longer": {
+            one.name: one.count / known[one.name] for one in found if one.name in known
+        },
+        "memories_longer_not_bracketed": counted(found, is_bracketed=False),
+    }
 
 
 def gradient(runs: Runs) -> Measures:
@@ -307,9 +309,8 @@ def zipf_errors(seeds: tuple[int, ...]) -> dict[tuple[str, float, int], dict[int
 
 def draw_associative(linear: Runs, with_mlp: Runs, _: Runs) -> Drawn:
     """The capacity against parameters, and accuracies against the number of items."""
-    labelled = {"linear (d²)": linear, "MLP (2 m d)": with_mlp}
-    found = {label: kept(runs).points for label, runs in labelled.items()}
-    if not any(found.values()):
+    found = {"linear (d²)": kept(linear), "MLP (2 m d)": kept(with_mlp)}
+    if not any(one.is_bracketed for some in found.values() for one in some):
         return {}
     title = "Associations kept, N log N, against trained parameters"
     figure = draw_panels([capacity_panel(found, "N log N at 99 % accuracy, nats")])
