@@ -9,8 +9,7 @@ from headway.circuits import hop_steps, learnt_in_order
 from headway.tasks import Batch, Task
 from headway.theory import witness
 from headway.training import Run, RunConfig, predictions
-from headway_experiments.claims import Measures
-from headway_experiments.experiment import Runs
+from headway_experiments.experiment import Measures, Runs
 
 Row = Mapping[str, float | Mapping[str, float] | None]
 """The measures of a run: a number, several by what they are of, or None if nothing can be said."""

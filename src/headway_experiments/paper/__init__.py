@@ -5,7 +5,6 @@ from headway_experiments.paper import (
     circuits,
     curricula,
     depths,
-    first_steps,
     identifiability,
     information_flow,
     language_models,
@@ -17,7 +16,7 @@ from headway_experiments.paper import (
 )
 
 MODULES = (
-    *(language_models, information_flow, layers, transformers_abc, transformer_d, first_steps),
+    *(language_models, information_flow, layers, transformers_abc, transformer_d),
     *(depths, curricula, circuits, lengths, algorithms, identifiability, two_hops),
 )
 FIGURES = {one.name: one for module in MODULES for one in module.EXPERIMENTS}

@@ -7,9 +7,8 @@ from headway.circuits import EMERGES_AT, hop_steps
 from headway.fields import natural
 from headway.recipes import changed
 from headway.training import Curriculum, Implicit, Mixture, Run, evaluate, generator_for
-from headway_experiments.claims import Measures
 from headway_experiments.curricula import FinalHop, FinalMixture, Gaps, Growing, PerLayer, Scheduled
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, draw_panels, run_curves
 from headway_experiments.recipes import base
 

@@ -10,8 +10,7 @@ from headway.sweeps import grid
 from headway.tasks import Retrieval
 from headway.theory import closed_form, theorem_1_bound
 from headway.training import Deepening, Run, RunConfig, fast
-from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, Series, draw_panels, numbered
 from headway_experiments.reading import SOLVED, is_solved, minimum, task_of
 from headway_experiments.recipes import crossed, paper, smoke

@@ -18,8 +18,7 @@ from headway.intervals import wilson
 from headway.tasks import Task
 from headway.training import Run, RunConfig, fast, held_out
 from headway_experiments.arena.families import build_compiled, build_planted
-from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, Series, draw_panels, numbered
 from headway_experiments.recipes import smoke
 from headway_experiments.talk.induction import ordinary

@@ -1,4 +1,4 @@
-"""Section 7: what models of one to eight layers learn, with and without the curriculum."""
+"""Section 7: what models of few and many layers learn, with and without the curriculum."""
 
 import statistics
 from functools import partial
@@ -6,13 +6,14 @@ from itertools import pairwise
 
 from headway.intervals import rank_correlation
 from headway.recipes import changed
-from headway.training import Run, RunConfig
-from headway_experiments.claims import Measures
+from headway.training import Implicit, Run, RunConfig
 from headway_experiments.curricula import FinalHop
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, draw_panels, means, numbered
 from headway_experiments.reading import final_loss, in_order
-from headway_experiments.recipes import crossed, paper, roomy, smoke
+from headway_experiments.recipes import base, crossed, paper, roomy, smoke
+
+WAYS = {"ic": Implicit(), "non-ic": FinalHop()}
 
 
 def runs_of(curriculum: bool, scale: str) -> Configs:
@@ -68,6 +69,29 @@ def _small_layers(depth: int, layers: int, seed: int) -> RunConfig:
             "training.checkpoint_every": 0,
         },
     )
+
+
+def first_steps(scale: str) -> Configs:
+    """Four layers and two hops, with and without the implicit curriculum."""
+    layers = {} if scale == "smoke" else {"model.n_layers": 4}
+    return {
+        f"{way},seed={seed}": changed(
+            base(scale, 2, seed), {**layers, "training.curriculum": curriculum}
+        )
+        for way, curriculum in WAYS.items()
+        for seed in range({"paper": 8, "small": 3}.get(scale, 1))
+    }
+
+
+def final_losses(runs: Runs) -> Measures:
+    """The final losses of the first steps, with and without the curriculum."""
+    losses = {name: final_loss(run) for name, run in runs.items()}
+    return {
+        f"first_{way.replace('-', '_')}_loss": {
+            name: loss for name, loss in losses.items() if name.startswith(f"{way},")
+        }
+        for way in WAYS
+    }
 
 
 def by_layers(with_ic: Runs, without: Runs) -> Measures:
@@ -134,4 +158,9 @@ GROUPS = (
     Group("ic", "with the curriculum, by layers", partial(runs_of, True)),
     Group("non-ic", "without the curriculum, by layers", partial(runs_of, False)),
 )
-EXPERIMENTS = (Experiment(__file__, "fig4", TITLE, GROUPS, by_layers, drawn),)
+FIRST_TITLE = "four layers and two hops, with and without the curriculum"
+FIRST = (Group("first-steps", FIRST_TITLE, first_steps),)
+EXPERIMENTS = (
+    Experiment(__file__, "fig4", TITLE, GROUPS, by_layers, drawn),
+    Experiment(__file__, "first-steps", FIRST_TITLE, FIRST, final_losses),
+)

@@ -8,8 +8,7 @@ from headway.circuits import Circuit, jaccard, saved_discovery
 from headway.recipes import changed
 from headway.tasks import Retrieval
 from headway.training import Run
-from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.paper.transformer_d import D, figures_of
 from headway_experiments.reading import Row, by_run, least_heads, taken_apart, task_of
 from headway_experiments.recipes import paper, roomy, smoke

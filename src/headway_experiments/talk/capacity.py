@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from headway.models import TransformerConfig
 from headway.tasks import Batch
 from headway.training import Run
-from headway_experiments.claims import Measures
-from headway_experiments.experiment import Runs
+from headway_experiments.experiment import Measures, Runs
 from headway_experiments.figures import Panel, Series, dotted, numbered
 from headway_experiments.reading import accuracies, powers
 

@@ -17,8 +17,7 @@ from headway.circuits import crossing, saved_discovery
 from headway.models import TransformerConfig
 from headway.tasks import Batch
 from headway.training import Run, RunConfig, TrainingConfig, held_out
-from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, curves, draw_panels
 from headway_experiments.reading import Row, accuracies, by_run, task_of
 from headway_experiments.talk.probes import (

@@ -19,8 +19,7 @@ import torch
 from headway.models import TransformerConfig
 from headway.tasks import Batch
 from headway.training import Run, RunConfig, TrainingConfig, predictions
-from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, Series, draw_panels, means, numbered
 from headway_experiments.reading import Row, by_run, power, task_of
 from headway_experiments.talk import associative_memory as memory

@@ -20,8 +20,7 @@ from headway.circuits import crossing
 from headway.models import TransformerConfig
 from headway.tasks import Batch
 from headway.training import Run, RunConfig, TrainingConfig, generator_for, predictions
-from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, Series, curves, dotted, draw_panels, numbered
 from headway_experiments.reading import Row, by_run, task_of
 from headway_experiments.talk.capacity import (
