@@ -93,6 +93,12 @@ def run_curves(run: Run, hops: Sequence[str]) -> list[Series]:
     return [Series(steps, partial[h], numbered(i, alpha=1), h) for i, h in enumerate(hops)]
 
 
+def losses(runs: Mapping[str, Run], hop: str) -> list[tuple[list[int], list[float]]]:
+    """The steps of every run, and its partial losses of a hop."""
+    found = [run.metrics() for run in runs.values()]
+    return [([m["step"] for m in one], [m["partial"][hop] for m in one]) for one in found]
+
+
 def means(
     points: Iterable[tuple[float, float]],
     look: Look,

@@ -18,7 +18,7 @@ from headway.models import TransformerConfig
 from headway.tasks import Batch
 from headway.training import Run, RunConfig, TrainingConfig, held_out
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
-from headway_experiments.figures import Panel, curves, draw_panels
+from headway_experiments.figures import Panel, curves, draw_panels, losses
 from headway_experiments.reading import Row, accuracies, by_run, task_of
 from headway_experiments.talk.probes import (
     OUTPUT,
@@ -249,14 +249,18 @@ def probed(runs: Runs) -> Measures:
 def drawn(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Drawn:
     """One layer against two; and the probes of the three memories, trained together."""
     drawn: Drawn = {}
-    ordinary, ways = (
-        {"one layer": one, "two layers": two},
-        {"together": joint, "one by one": stages},
-    )
+    pairs = {
+        "Ordinary transformers": {"one layer": one, "two layers": two},
+        "Three weights": {"together": joint, "one by one": stages},
+    }
     panels = [
-        Panel(title, curves(_losses(known)), y="loss of in-context outputs, nats")
-        for title, known in (("Ordinary transformers", ordinary), ("Three weights", ways))
-        if any(known.values())
+        Panel(
+            title,
+            curves({name: losses(runs, "in-context") for name, runs in pair.items()}),
+            y="loss of in-context outputs, nats",
+        )
+        for title, pair in pairs.items()
+        if any(pair.values())
     ]
     if panels:
         title = "In-context outputs: losses against the step"
@@ -267,20 +271,8 @@ def drawn(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Drawn:
     return drawn
 
 
-def _losses(known: dict[str, Runs]) -> dict[str, list[tuple[list[int], list[float]]]]:
-    """The held-out loss of in-context outputs of every run, by what it is called."""
-
-    def curve(run: Run) -> tuple[list[int], list[float]]:
-        lines = run.metrics()
-        return [m["step"] for m in lines], [m["partial"]["in-context"] for m in lines]
-
-    return {name: [curve(run) for run in runs.values()] for name, runs in known.items()}
-
-
 def draw_steps(runs: Runs) -> Drawn:
     """The probes after every step."""
-    if not runs:
-        return {}
     title = "Memory-recall probes after each of three gradient steps"
     return {"three-gradient-steps": (title, draw_panels([probes_panel(runs)]))}
 

@@ -319,8 +319,6 @@ def draw_associative(linear: Runs, with_mlp: Runs, _: Runs) -> Drawn:
 def draw_gradient(runs: Runs) -> Drawn:
     """Accuracy after one step against the width; and a panel per exponent of the frequencies, and
     one for the samples: errors, dotted the power expected."""
-    if not runs:
-        return {}
     shares = [(run.config.transformer.d_model, known_share(run)) for run in runs.values()]
     points = means(shares, numbered(0), "mean")
     look = {"levels": {"0.99": 0.99}, "log": "x", "limits": {"ylim": (0, 1.03)}}
