@@ -12,6 +12,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import dropwhile, takewhile
 
 import numpy as np
 import torch
@@ -239,21 +240,6 @@ class Losses:
         return self.relation + self.subject
 
 
-@dataclass(frozen=True)
-class Stage:
-    """The checkpoints at which the relation is known and the subject is not.
-
-    Attributes:
-        first: step of the first of them.
-        last: step of the last of them.
-        loss: the mean cross-entropy over them.
-    """
-
-    first: int
-    last: int
-    loss: float
-
-
 def course(run: Run) -> list[Losses]:
     """The losses at every checkpoint, over all facts."""
     task, batch = task_of(run.config, Recall), every_fact(run)
@@ -270,35 +256,29 @@ def course(run: Run) -> list[Losses]:
     return found
 
 
-def stage(losses: list[Losses], n_answers: int) -> Stage | None:
+def stage(losses: Iterable[Losses], n_answers: int) -> list[Losses]:
     """The first uninterrupted stage in which an answer of the relation is certain and nothing is
-    known of the subject: relation loss below `KNOWN`, loss within `NEAR` of ln |A_r|; or None."""
-    level, within = math.log(n_answers), []
-    for each in losses:
-        fits = each.relation < KNOWN and abs(each.total - level) < NEAR * level
-        if fits:
-            within.append(each)
-        elif within:
-            break
-    if not within:
-        return None
-    mean = sum(each.total for each in within) / len(within)
-    return Stage(within[0].step, within[-1].step, mean)
+    known of the subject: relation loss below `KNOWN`, loss within `NEAR` of ln |A_r|."""
+    level = math.log(n_answers)
+
+    def is_between(each: Losses) -> bool:
+        return each.relation < KNOWN and abs(each.total - level) < NEAR * level
+
+    return list(takewhile(is_between, dropwhile(lambda each: not is_between(each), losses)))
 
 
 def learning(run: Run) -> Row:
     """The order in which one run learns the relation and the subject."""
     task, losses = task_of(run.config, Recall), course(run)
     found, loss, uniform = stage(losses, task.n_answers), None, None
-    if found is not None:
-        steps = [each.step for each in losses if found.first <= each.step <= found.last]
-        loss = found.loss / entropy(task)
-        uniform = statistics.fmean(indifference(run, step) for step in steps)
+    if found:
+        loss = sum(each.total for each in found) / len(found) / entropy(task)
+        uniform = statistics.fmean(indifference(run, each.step) for each in found)
     steps = [each.step for each in losses]
     relation = halved(steps, [each.relation for each in losses])
     subject = halved(steps, [each.subject for each in losses])
     return {
-        "dynamics_stage": found is not None,
+        "dynamics_stage": bool(found),
         "dynamics_loss_to_entropy": loss,
         "dynamics_uniform": uniform,
         "dynamics_start": losses[0].total / math.log(task.d_target),
@@ -369,12 +349,10 @@ def draw_dynamics(runs: Runs) -> Drawn:
         }
         look = {
             "levels": {"ln |A_r|": math.log(n_answers)},
-            "shade": None if found is None else (found.first, found.last),
+            "shade": (found[0].step, found[-1].step) if found else None,
             "limits": {"ylim": (0, None)},
         }
         panels.append(Panel(name, curves(lines), y="nats", **look))
-    if not panels:
-        return {}
     title = "Factual recall: the relation is learnt before the subject"
     return {"factual-recall-dynamics": (title, draw_panels(panels, shared=True))}
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from tiny_model import LETTERS, save_tiny_model
+from tiny_model import LETTERS
 from tiny_texts import TEXTS
 from transformers import (
     GPTNeoXConfig,
@@ -14,22 +14,11 @@ from transformers import (
 )
 
 from headway.errors import HeadwayError
-from headway.language import LocalModel
 from headway_experiments.truncation.cuts import INTACT, Cut, Cuts, Truncation
 from headway_experiments.truncation.effects import effects
 from headway_experiments.truncation.models import Odds, Truncating, truncate_model
 from headway_experiments.truncation.texts import Completion
 from headway_experiments.truncation.weights import layers_of, named_matrices
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return save_tiny_model(tmp_path_factory.mktemp("tiny"))
-
-
-@pytest.fixture(scope="module")
-def model(folder):
-    return LocalModel(str(folder), "completion")
 
 
 def tiny_llama():
