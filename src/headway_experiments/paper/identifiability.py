@@ -145,9 +145,9 @@ def shares(found: Measures, of: str) -> dict[str, dict[str, tuple[int, int]]]:
     counts: dict[str, dict[str, tuple[int, int]]] = {}
     for name, number in found[f"identifiability_{of}"].items():
         model, _, ablation = name.rpartition(",")
-        for family in ("all", model.partition(",")[0]):
-            one, any_ = counts.setdefault(family, {}).get(ablation, (0, 0))
-            counts[family][ablation] = one + (number == 1), any_ + (number > 0)
+        family = counts.setdefault(model.partition(",")[0], {})
+        one, any_ = family.get(ablation, (0, 0))
+        family[ablation] = one + (number == 1), any_ + (number > 0)
     return counts
 
 
@@ -156,8 +156,7 @@ def drawn(runs: Runs) -> Drawn:
     found, panels = measured(runs), []
     for of, title in (("circuits", "one minimal circuit"), ("heads", "one set of heads")):
         series = []
-        families = {f: counts for f, counts in shares(found, of).items() if f != "all"}
-        for i, (family, counts) in enumerate(families.items()):
+        for i, (family, counts) in enumerate(shares(found, of).items()):
             known = {a: counts[a] for a in ABLATIONS if counts.get(a, (0, 0))[1]}
             places = [ABLATIONS.index(ablation) + 0.12 * (i - 2) for ablation in known]
             values = [one / total for one, total in known.values()]

@@ -10,7 +10,7 @@ from headway.training import Implicit, Run, RunConfig
 from headway_experiments.curricula import FinalHop
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, draw_panels, means, numbered
-from headway_experiments.reading import final_loss, in_order
+from headway_experiments.reading import by_run, final_loss, in_order
 from headway_experiments.recipes import base, crossed, paper, roomy, smoke
 
 WAYS = {"ic": Implicit(), "non-ic": FinalHop()}
@@ -100,7 +100,6 @@ def by_layers(with_ic: Runs, without: Runs) -> Measures:
     Whether later hops need more layers is judged by the final partial losses, averaged over all
     runs: every number of layers counts the same.
     """
-    final = {name: final_loss(run) for name, run in with_ic.items()}
     seeds: dict[int, dict[int, Run]] = {}
     for run in with_ic.values():
         seeds.setdefault(run.config.seed, {})[run.config.transformer.n_layers] = run
@@ -115,16 +114,17 @@ def by_layers(with_ic: Runs, without: Runs) -> Measures:
         for hop, loss in run.metrics()[-1]["partial"].items():
             each.setdefault(hop, []).append(loss)
     means = {hop: statistics.mean(losses) for hop, losses in each.items()}
-    order = {name: in_order(run) for name, run in with_ic.items()}
     return {
-        "ic_final_loss": final,
+        **by_run(
+            with_ic,
+            lambda run: {"ic_final_loss": final_loss(run), "ic_in_chain_order": in_order(run)},
+        ),
         "non_ic_final_loss": {name: final_loss(run) for name, run in without.items()},
         "ic_rank_correlation": correlation,
         "ic_partial_loss": means,
         "ic_later_costs_more": {
             f"{hop}, {later}": means[later] - means[hop] for hop, later in pairwise(means)
         },
-        "ic_in_chain_order": {name: value for name, value in order.items() if value is not None},
     }
 
 

@@ -205,12 +205,13 @@ def test_orthonormal_pairs_are_recalled_and_others_are_not():
         memory.orthonormal_vectors(6, 9, drawn(1)),
     )
     assert torch.allclose(keys @ keys.T, torch.eye(6).double(), atol=1e-12)
-    weights = memory.stored(values, keys)
-    assert memory.is_recalled(weights, values, keys).mean() == 1.0
+    own = torch.arange(6)
+    weights = memory.stored(values, keys, own, torch.ones(6).double())
+    assert memory.is_recalled(weights, values, keys, own).mean() == 1.0
     moved = torch.tensor([1, 0, 2, 3, 4, 5])
     assert memory.is_recalled(weights, values, keys, moved).mean() == pytest.approx(4 / 6)
     assert memory.is_recalled(weights, values, keys, moved).tolist() == [0, 0, 1, 1, 1, 1]
-    assert memory.is_recalled(-weights, values, keys).mean() == 0.0
+    assert memory.is_recalled(-weights, values, keys, own).mean() == 0.0
 
 
 @pytest.mark.parametrize("with_residual", [False, True])
