@@ -4,25 +4,15 @@ import math
 
 import pytest
 import torch
-from known import GROUPS
+from known import GROUPS, written
 
 from headway.circuits import Circuit, Paths, Uniform
 from headway.intervals import rank_correlation
 from headway.theory import closed_form
-from headway.training import Run, fast
+from headway.training import fast
 from headway.training.environment import generator_for
 from headway_experiments.paper import circuits, curricula, depths, layers, lengths
 from headway_experiments.reproduce import unknown
-
-
-def written(tmp_path, group, name, losses):
-    """A run of a group at small scale, with its partial losses by step."""
-    run = Run.create(tmp_path / name, GROUPS[group].plan("small")[name])
-    for step, partial in losses.items():
-        loss = sum(partial.values()) / len(partial)
-        line = {"train_loss": loss, "val_loss": loss, "partial": partial, "seconds": 1.0}
-        run.append_metrics({"step": step, **line})
-    return run
 
 
 def test_ways_of_asking_are_what_they_are_called():
