@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headway.training import Run
+from headway_experiments.reading import grouped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,9 +107,7 @@ def means(
     mean: Callable[[Sequence[float]], float] = statistics.mean,
 ) -> list[Series]:
     """A dot for every point, and a line through the means at every x."""
-    at: dict[float, list[float]] = {}
-    for x, y in points:
-        at.setdefault(x, []).append(y)
+    at = grouped(points)
     dots = {**look, "marker": "o", "ls": "none", "ms": 3.5, "alpha": 0.45}
     known = sorted(at)
     return [

@@ -10,7 +10,7 @@ from headway.training import Implicit, Run, RunConfig
 from headway_experiments.curricula import FinalHop
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, draw_panels, means, numbered
-from headway_experiments.reading import by_run, final_loss, in_order
+from headway_experiments.reading import by_run, final_loss, grouped, in_order
 from headway_experiments.recipes import base, crossed, paper, roomy, smoke
 
 WAYS = {"ic": Implicit(), "non-ic": FinalHop()}
@@ -109,10 +109,8 @@ def by_layers(with_ic: Runs, without: Runs) -> Measures:
         if len(layers) > 1:
             losses = [final_loss(runs[n]) for n in layers]
             correlation[f"seed={seed}"] = rank_correlation(layers, losses)
-    each: dict[str, list[float]] = {}
-    for run in with_ic.values():
-        for hop, loss in run.metrics()[-1]["partial"].items():
-            each.setdefault(hop, []).append(loss)
+    last = [run.metrics()[-1]["partial"] for run in with_ic.values()]
+    each = grouped((hop, loss) for losses in last for hop, loss in losses.items())
     means = {hop: statistics.mean(losses) for hop, losses in each.items()}
     return {
         **by_run(

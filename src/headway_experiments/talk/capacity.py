@@ -11,7 +11,7 @@ from headway.tasks import Batch
 from headway.training import Run
 from headway_experiments.experiment import Measures, Runs
 from headway_experiments.figures import Panel, Series, dotted, numbered
-from headway_experiments.reading import accuracies, powers
+from headway_experiments.reading import accuracies, grouped, powers
 
 BAR = 0.99
 """The accuracy from which on everything counts as kept."""
@@ -111,10 +111,7 @@ def slopes(kept: Iterable[Kept]) -> dict[str, float]:
 
     Bounds count as what is kept, so a slope that leaves the series is at least drawn to that side.
     """
-    points: dict[str, list[tuple[float, float]]] = {}
-    for one in kept:
-        points.setdefault(one.seed, []).append(one.point)
-    return powers(points)
+    return powers(grouped((one.seed, one.point) for one in kept))
 
 
 def capacities(

@@ -21,7 +21,7 @@ from headway.tasks import Batch
 from headway.training import Run, RunConfig, TrainingConfig, predictions
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, Series, draw_panels, means, numbered
-from headway_experiments.reading import Row, by_run, power, task_of
+from headway_experiments.reading import Row, by_run, grouped, power, task_of
 from headway_experiments.talk import associative_memory as memory
 from headway_experiments.talk.capacity import (
     Kept,
@@ -323,9 +323,8 @@ def draw_gradient(runs: Runs) -> Drawn:
     points = means(shares, numbered(0), "mean")
     look = {"levels": {"0.99": 0.99}, "log": "x", "limits": {"ylim": (0, 1.03)}}
     accuracy = Panel("", points, "width d", "accuracy after one step", **look)
-    errors: dict[tuple[str, float], list[tuple[float, float]]] = {}
-    for (name, a, _), curve in zipf_errors(seeds_of(runs)).items():
-        errors.setdefault((name, a), []).extend(curve.items())
+    curves = zipf_errors(seeds_of(runs)).items()
+    errors = grouped(((name, a), each) for (name, a, _), one in curves for each in one.items())
 
     def series(name: str, a: float, number: int, label: str) -> list[Series]:
         *dots, mean = means(

@@ -23,7 +23,7 @@ from headway.tasks import Batch
 from headway.training import Run, RunConfig, TrainingConfig, generator_for, predictions
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, Series, curves, dotted, draw_panels, numbered
-from headway_experiments.reading import Row, by_run, task_of
+from headway_experiments.reading import Row, by_run, grouped, task_of
 from headway_experiments.talk.capacity import (
     Kept,
     attention_parameters,
@@ -192,10 +192,7 @@ def foretold(
     less. A shape of which it was not bracketed what it keeps is left out.
     """
     ratios, by_kind = {}, {}
-    seeds: dict[str, list[Kept]] = {}
-    for one in known:
-        if one.is_bracketed:
-            seeds.setdefault(one.seed, []).append(one)
+    seeds = grouped((one.seed, one) for one in known if one.is_bracketed)
     for seed, same in sorted(seeds.items()):
         if len({one.mlp > 0 for one in same}) < 2:
             continue  # without shapes of both kinds there are no two rates
@@ -318,9 +315,7 @@ def draw_kept(attention: Runs, mlp: Runs, traded: Runs) -> Drawn:
     if any(one.is_bracketed for some in found.values() for one in some):
         figure = draw_panels([capacity_panel(found, "facts kept at 99 % accuracy")])
         drawn["factual-recall"] = "Facts kept against trained parameters", figure
-    shapes: dict[str, list[Kept]] = {}
-    for one in every:
-        shapes.setdefault(one.name.rpartition(",")[0], []).append(one)
+    shapes = grouped((one.name.rpartition(",")[0], one) for one in every)
     of_attention, of_mlp = rates(every) if len(shapes) > 2 else (0, 0)
     if min(of_attention, of_mlp) > 0:
         series = []
