@@ -104,11 +104,11 @@ def row(name: str, model: nn.Module, task: Task, **how: Any) -> tuple[str, Disco
         f"L{at}.H{head}: {'idle' if isinstance(one, Mean) else one}"
         for (at, head), one in sorted(found.circuit.mechanisms.items(), key=lambda x: x[0])
     ]
-    same = likeness.circuit
+    same, least = likeness.circuit, min(likeness.layerwise, default=1.0)
     gap = "" if same.faithfulness is None else f"{same.faithfulness:.3f}"
     return (
         f"| {name} | {same.agreement:.3f} | {same.sequence_agreement:.3f}"
-        f" | {likeness.least_layerwise:.3f} | {found.intact_loss:.3f}, {found.replaced_loss:.3f}"
+        f" | {least:.3f} | {found.intact_loss:.3f}, {found.replaced_loss:.3f}"
         f" | {gap} | {found.faithful} | {'; '.join(heads)} | {seconds:.0f} |"
     ), found
 

@@ -14,7 +14,8 @@ from headway.sweeps import sweep
 from in_process import InThisProcess
 
 ROOT = Path(__file__).parent.parent
-SCRIPTS = {script.stem for script in (ROOT / "benchmarks").glob("*.py")} - {"frame"}
+BENCHMARKS = ROOT / "benchmarks"
+SCRIPTS = {script.stem for script in BENCHMARKS.glob("*.py")} - {"frame"}
 """All but what other benchmarks import."""
 
 FOUND = {"L0.H0": ["s2←s1"], "L1.H0": ["s0←s2"], "L2.H0": "uniform"}
@@ -36,7 +37,7 @@ RUNS = {
 @pytest.fixture
 def bench(monkeypatch):
     """Runs a script's `main` with arguments."""
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    monkeypatch.syspath_prepend(BENCHMARKS)
     threads = torch.get_num_threads()
 
     def run(name: str, *words: str) -> None:
@@ -64,9 +65,6 @@ def test_a_large_benchmark_can_be_called(bench, capsys, name):
         bench(name, "--help")
     assert stop.value.code == 0
     assert "usage" in capsys.readouterr().out
-
-
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
 class CalledHere(Executor):

@@ -4,7 +4,7 @@ import pytest
 
 from headway.changes import base_of, changed, configured, hints_in
 from headway.errors import HeadwayError
-from headway.fields import values_in
+from headway.fields import read, split, values_in
 from headway.training import Deepening, Implicit, fast, own
 from headway.training.config import flat
 from headway.training.recipes import RECIPES, hops
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.usefixtures("kinds")
 def made(source, *words):
     """The config of some words, and the notes about it."""
     base = base_of(str(source))
-    return configured(base, values_in(words, hints_in(base)))
+    return configured(base, values_in(map(split, words), hints_in(base), read))
 
 
 def complaint_of(source, *words):

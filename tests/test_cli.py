@@ -117,12 +117,9 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
         (["sweep", "--workers"], "argument --workers: expected one argument (see headway sweep"),
         (["trian"], "(did you mean train?)"),
         (["dance"], "verb = 'dance' is not allowed: it must be one of demo, train,"),
-        (
-            ["check", "slow"],
-            "what to check = 'slow' is not allowed: it must be the folder",
-        ),
+        (["check", "slow"], "recipe = 'slow' is not allowed: it must be one of fast,"),
         (["train", "slow"], "recipe = 'slow' is not allowed: it must be one of fast,"),
-        (["train", "task.dept=3"], "task.dept is not a field: did you mean task.depth"),
+        (["train", "task.dept=3"], "task.dept is not a field: did you mean depth or task.depth"),
         (["train", "task.depth=0"], "task.depth = 0 is not allowed: it must be a whole"),
         (["train", "model.d_head=0"], "model.d_head = 0 is not allowed"),
         (["train", "task.order=up"], "task.order = 'up' is not allowed: it must be one of deep-f"),
@@ -140,9 +137,9 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
         (["check", str(TASK), "depth=x"], "depth = 'x' is not allowed: it must be a whole number"),
         (["train", "--resume", "nowhere"], "nowhere: there is no run folder here"),
         (["train", "--changed-task=true"], "argument --changed-task: ignored explicit argument"),
-        (["emergence", "a", "b"], "'b' belongs to no option: headway emergence --help lists them"),
-        (["ask", "smollm2"], "'smollm2' belongs to no option: headway ask --help lists them"),
-        (["theory", "--depht", "3"], "--depht is no option of headway theory (did you mean --d"),
+        (["emergence", "a", "b"], "b is no option (see headway emergence --help)"),
+        (["ask", "smollm2"], "smollm2 is no option (see headway ask --help)"),
+        (["theory", "--depht", "3"], "--depht is no option (did you mean --depth?) (see headw"),
         (["circuit"], "the following arguments are required: RUN …"),
         (["circuit", "nowhere", "--threshold", "-1"], "threshold = -1 is not allowed: it must"),
         (["circuit", "nowhere", "--ablation", "none"], "ablation = 'none' is not allowed: it must"),
@@ -159,10 +156,7 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
         (["sweep", "seed=1", "seed=2"], "seed is named twice"),
         (["sweep", "--workers", "0"], "workers = 0 is not allowed: it must be a whole number"),
         (["sweep", "--engine", "slurm"], "engine = 'slurm' is not allowed: it must be one of"),
-        (
-            ["demo", "--depth", "0"],
-            "--depth is no option: a field is written without dashes, dep",
-        ),
+        (["demo", "--depth", "0"], "--depth is no option: a field is written without dashes, d"),
         (["ask", "--questions", "q.txt"], "q.txt' is not allowed: it must be one that ends in .js"),
         (["ask", "--questions", "q.jsonl", "--model", "a"], "--model does not go with --questions"),
         (["arena", "--depth", "0"], "depth = 0 is not allowed: it must be from 1 to 16"),
@@ -185,12 +179,6 @@ def test_a_folder_is_no_file_to_write(tmp_path, monkeypatch):
     (tmp_path / "a.md").mkdir()
     told = refused("claims", "--file", "a.md")
     assert "is not allowed: it must be a file, not a folder\n" in told
-
-
-def test_bad_input_ends_the_program_too(tmp_path):
-    shown = headway("dance", cwd=tmp_path)
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith("headway: verb = 'dance'")
 
 
 def test_what_python_is_given_is_looked_at_without_a_type_checker_too():

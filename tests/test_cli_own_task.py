@@ -84,21 +84,6 @@ def test_what_is_wrong_with_a_task_is_a_line_each(tmp_path, kinds, capsys):
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_an_error_in_a_task_of_ones_own_is_told_by_its_line(tmp_path, kinds, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    text = TASK.read_text().replace("Assignments", "Failing")
-    before = text.partition("    def assemble(self, draws):\n")[0]
-    assert before != text
-    file = tmp_path / "failing.py"
-    file.write_text(f"{before}    def assemble(self, draws):\n        return draws[7]\n")
-    told = refused("train", "failing.py")
-    line = len(file.read_text().splitlines())
-    assert (
-        f"Failing.assemble: it raised IndexError: tuple index out of range, line {line}\n" in told
-    )
-    assert list(tmp_path.iterdir()) == [file]
-
-
 def test_an_error_of_no_file_of_the_users_is_not_hidden(monkeypatch):
     def fails(args):
         raise IndexError("ours")

@@ -61,7 +61,10 @@ class Config:
         ({"rate": math.inf}, "model.rate = inf"),
         ({"rate": "0.1"}, "model.rate = '0.1'"),
         ({"share": 1.0}, "share = 1.0 is not allowed: it must be a number of at least 0 and "),
-        ({"width": 3}, "it must be a whole number of at least 2 and of at most 64 and even"),
+        (
+            {"width": 3},
+            "number of at least 2 and of at most 64 and a multiple of 2",
+        ),
         ({"order": "left"}, "model.order = 'left' is not allowed: it must be one of up, down"),
         ({"order": ["up"]}, "model.order = ['up']"),
         ({"pair": (0.5,)}, "model.pair = (0.5,) is not allowed: it must be 2 numbers"),
@@ -227,7 +230,6 @@ def test_a_field_may_be_named_by_its_last_part(name, whole):
         ("n_head", "n_head is not a field: did you mean model.n_heads?"),
         ("task.n_heads", "task.n_heads is not a field: did you mean model.n_heads?"),
         ("model.n-layers", "did you mean model.n_layers"),
-        ("model.zzz", "model.zzz is not a field: those of model are model.n_heads, model.n_layers"),
         ("zzz", "zzz is not a field: there are task.*, model.*, run.*, seed"),
     ],
 )

@@ -13,6 +13,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from fuzz.crashes import files_in
 from fuzz.runs import CONFIG, with_every_file
 from headway.circuits import Discovery, MinimalCircuits, Paths, Timeline, discover, emergence
 from headway.circuits.certificate import Certificate
@@ -42,11 +43,6 @@ def everything(folder: Path) -> Run:
     return with_every_file(run)
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
-
-
 def test_files_of_equal_runs_are_equal_but_for_times(tmp_path, monkeypatch):
     noon = environment.datetime(2026, 1, 1, 12, tzinfo=environment.UTC)
     monkeypatch.setattr(environment, "datetime", Mock(now=lambda zone: noon))
@@ -57,7 +53,7 @@ def test_files_of_equal_runs_are_equal_but_for_times(tmp_path, monkeypatch):
         run = everything(tmp_path / name / "run")
         write_report(run)
         save_figures(run)
-        found.append(contents(run.folder))
+        found.append(files_in(run.folder))
     assert found[0].keys() == found[1].keys()
     assert [name for name in found[0] if found[0][name] != found[1][name]] == []
     kinds = {Path(name).suffix for name in found[0]}
@@ -76,7 +72,7 @@ def test_a_folder_written_once_is_still_whole(copy):
 
 
 def test_what_is_read_from_a_folder_is_written_to_the_same_bytes(copy):
-    before = contents(copy)
+    before = files_in(copy)
     write_json(copy / "config.json", {"format": FORMAT, **to_dict(from_dict(config_in(copy)))})
     for name, kind in (
         ("circuit.json", Discovery),
@@ -101,7 +97,7 @@ def test_what_is_read_from_a_folder_is_written_to_the_same_bytes(copy):
         write_tensors(path, tensors, about)
     for name in ("outcome.json", "environment.json"):
         run.write(name, read_json(copy / name))
-    after = contents(copy)
+    after = files_in(copy)
     assert [name for name in before if before[name] != after.get(name)] == []
 
 

@@ -37,19 +37,16 @@ def room_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
+def imported(node: ast.AST) -> list[str]:
+    """The whole names of what a statement imports, if it is one that does."""
+    if isinstance(node, ast.ImportFrom):
+        return [f"{node.module}.{alias.name}" for alias in node.names]
+    return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+
+
 def imported_rooms(path: Path) -> set[str]:
-    rooms = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        names = []
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        for name in names:
-            first, *rest = name.split(".")
-            if first == "headway" and rest:
-                rooms.add(rest[0])
-    return rooms
+    every = [name for node in ast.walk(ast.parse(path.read_text())) for name in imported(node)]
+    return {name.split(".")[1] for name in every if name.startswith("headway.")}
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.name))
@@ -66,16 +63,11 @@ def imported_at_once(module: str, modules: dict[str, Path]) -> set[str]:
     found, left = set[str](), list[ast.AST](ast.parse(modules[module].read_text()).body)
     while left:
         node = left.pop()
-        names = []
-        if isinstance(node, ast.ImportFrom):
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.Try | ast.With | ast.ClassDef) or (
+        if isinstance(node, ast.Try | ast.With | ast.ClassDef) or (
             isinstance(node, ast.If) and ast.unparse(node.test) != "TYPE_CHECKING"
         ):
             left += ast.iter_child_nodes(node)
-        for name in names:
+        for name in imported(node):
             found |= {name if name in modules else name.rpartition(".")[0]} & modules.keys()
     return found - {module}
 

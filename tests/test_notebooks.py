@@ -1,16 +1,11 @@
 import base64
-import importlib.util
+import runpy
 from pathlib import Path
 
 import nbformat
 import pytest
-from IPython.core.formatters import HTMLFormatter
 
 from commands import python
-from headway import Circuit
-from headway.circuits import AttentionPath
-from headway.notebook import register
-from headway.report.cells import cell
 
 FOLDER = Path(__file__).parent.parent / "docs" / "notebooks"
 PICTURE = "data:image/svg+xml;base64,"
@@ -42,15 +37,6 @@ def check(notebook, name):
         assert any(words in text for text in drawings(notebook)), words
 
 
-def loaded():
-    spec = importlib.util.spec_from_file_location("execute", FOLDER / "execute.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_the_widget_is_stored_as_a_picture():
     notebook = nbformat.read(FOLDER / "a-circuit-emerges.ipynb", as_version=4)
     data = [output.get("data", {}) for output in outputs(notebook)]
@@ -62,7 +48,8 @@ def test_the_widget_is_stored_as_a_picture():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHOWN)
 def test_notebooks_run_from_top_to_bottom(name):
-    check(loaded().executed(FOLDER / f"{name}.ipynb"), name)
+    executed = runpy.run_path(str(FOLDER / "execute.py"))["executed"]
+    check(executed(FOLDER / f"{name}.ipynb"), name)
 
 
 @pytest.mark.parametrize("name", SHOWN)
@@ -78,22 +65,14 @@ def test_notebooks_are_stored_with_what_they_show(name):
         assert private not in text
 
 
-def test_a_formatter_learns_to_show_things():
-    formatter = HTMLFormatter()
-    register(formatter)
-    circuit = Circuit.of([AttentionPath.of(0, 0, "s0←s2")])
-    assert formatter(circuit) == cell(circuit)
-    assert formatter("something else") is None
-
-
 def test_a_session_shows_things_and_keeps_their_plain_text():
     code = (
         "from IPython.core.interactiveshell import InteractiveShell;"
         "shell = InteractiveShell.instance();"
-        "import headway;"
+        "import headway, headway.report.cells;"
         "shown = headway.Circuit.of([headway.circuits.AttentionPath.of(0, 0, 's0←s2')]);"
         "data, _ = shell.display_formatter.format(shown);"
-        "print(data['text/html'].startswith('<div class=\"headway\">'));"
+        "print(data['text/html'] == headway.report.cells.cell(shown));"
         "print(''.join(data['text/plain'].split()) == ''.join(repr(shown).split()))"
     )
     assert python(code).split() == ["True", "True"]

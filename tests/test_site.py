@@ -20,21 +20,9 @@ MAIN = [
 ]
 
 
-def links(page):
-    """Where a page of docs leads: the files that its links name."""
-    named = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text())
-    return [(page.parent / name).resolve() for name in named]
-
-
-def test_every_page_is_named_and_leads_somewhere():
-    pages = sorted((ROOT / "docs").rglob("*.md"))
+def test_every_page_is_named():
     named = set(re.findall(r"([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
-    assert {page.name for page in pages} <= named
-    for page in pages:
-        for link in links(page):
-            made = link.parent.name == "reference" or link.with_suffix(".ipynb").exists()
-            assert made or link.exists(), (page, link)
-    assert sum(len(links(page)) for page in pages) > 50
+    assert {page.name for page in (ROOT / "docs").rglob("*.md")} <= named
 
 
 @pytest.fixture(scope="module")

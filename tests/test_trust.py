@@ -84,30 +84,6 @@ def test_what_comes_with_a_downloaded_tree_is_not_executed(tmp_path, tiny, monke
     assert not Path("executed").exists()
 
 
-def test_ones_own_work_needs_no_word(tmp_path, monkeypatch, capsys, undrawn):
-    monkeypatch.chdir(tmp_path)
-    Path("runs").mkdir()
-    Path("mine.py").write_text(TASK.read_text().replace("Assignments", "Mine"))
-    for words in (
-        ["check", "mine.py"],
-        ["train", "mine.py", *SMALL, "--folder", "one"],
-        ["train", "--resume", "one"],
-        ["circuit", "one", "--threshold", "10"],
-        ["emergence", "one"],
-        ["report", "one"],
-        ["check", "one"],
-        ["runs", "."],
-        ["sweep", "mine.py", *SMALL, "seed=0,1", "--folder", "runs/s", "--workers", "1"],
-        ["sweep", "runs/s"],
-        ["report", "runs/s"],
-    ):
-        forget_files()
-        cli.main(words)
-        told = capsys.readouterr()
-        assert "unreadable" not in told.out
-        assert told.err == "", words
-
-
 def test_what_a_script_records_is_found_by_others_and_no_other_function_is_called(
     tmp_path, monkeypatch
 ):

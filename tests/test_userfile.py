@@ -25,20 +25,6 @@ def test_a_file_is_run_once_and_again_when_it_has_changed(tmp_path):
     assert len(before.sha256) == 64
 
 
-def test_a_file_is_run_again_when_what_it_imports_has_changed(tmp_path):
-    """Through others, and in a circle."""
-    (tmp_path / "mine.py").write_text("from helper import NUMBER\n")
-    (tmp_path / "helper.py").write_text("from deeper import NUMBER\n")
-    for number in (1, 2):
-        (tmp_path / "deeper.py").write_text(f"import helper\nNUMBER = {number}\n")
-        module = load(tmp_path / "mine.py")
-        assert (number,) == (module.NUMBER,)
-        assert load(tmp_path / "mine.py") is module
-    (tmp_path / "deeper.py").unlink()
-    with pytest.raises(HeadwayError, match=r"mine\.py, line 1: ModuleNotFoundError"):
-        load(tmp_path / "mine.py")
-
-
 @pytest.mark.parametrize("late", [False, True])
 def test_neighbours_of_one_name_are_told_apart(tmp_path, late):
     """When a file is loaded, or later, in a function; through others, and in a circle."""

@@ -12,14 +12,13 @@ import sys
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Literal
 
 from headway import userfile
-from headway.errors import HeadwayError, require
-from headway.fields import hints_of, values_in
+from headway.errors import HeadwayError, nearest, require
+from headway.fields import hints_of, read, split, values_in
 from headway.tasks import task_in
 from headway.text import command
 from headway.training.config import SECTIONS, RunConfig, flat
@@ -74,18 +73,13 @@ def base_of(source: str) -> Base:
                 f"{source} is a run's folder, not a recipe: {resume} goes on with it"
             )
         allowed = f"one of {', '.join(RECIPES)}, or a Python file, NAME.py"
-        if near := get_close_matches(source, RECIPES, n=1):
-            allowed += f" (did you mean {near[0]}?)"
-        require(source in RECIPES, "recipe", source, allowed)
+        require(source in RECIPES, "recipe", source, allowed + nearest(source, RECIPES))
         return Base.of(RECIPES[source])
-    recipe, path = recipe_in(source), Path(source.partition(".py:")[0]).with_suffix(".py")
+    recipe, path = recipe_in(source), userfile.file_and_name(source)[0]
     if recipe is None:
         task = task_in(source)
-
-        def trained(seed: int = 0, **given: Any) -> RunConfig:
-            return own(task(**given), seed)
-
-        return Base(path.stem, trained, {**hints_of(task), "seed": hints_of(RunConfig)["seed"]})
+        hints = {**hints_of(task), "seed": hints_of(RunConfig)["seed"]}
+        return Base(path.stem, lambda seed=0, **given: own(task(**given), seed), hints)
     base = Base.of(recipe, path.stem)
 
     @wraps(recipe)
@@ -101,13 +95,14 @@ def base_of(source: str) -> Base:
 
 def recipe_in(source: str) -> Callable[..., Any] | None:
     """The function `recipe` of a Python file; None if it has none, or one of its tasks is named."""
-    found = None if ".py:" in source else getattr(userfile.load(source), "recipe", None)
+    file, name = userfile.file_and_name(source)
+    found = None if name else getattr(userfile.load(file), "recipe", None)
     return found if callable(found) else None
 
 
 def is_file(source: str) -> bool:
     """Tell the path of a Python file from the name of a recipe."""
-    return re.search(r"\.py(:\w+)?$", source) is not None
+    return userfile.file_and_name(source)[0].suffix == ".py"
 
 
 def annotations(config: RunConfig) -> dict[str, Any]:
@@ -142,26 +137,30 @@ def changed(config: RunConfig, fields: Mapping[str, Any]) -> RunConfig:
 
 def _changed(part: Any, fields: Mapping[str, Any], where: str) -> Any:
     """A part of a config with some fields changed; of one that it lacks, who has it."""
-    values, inside = dict[str, Any](), dict[str, dict[str, Any]]()
+    inside, values = dict[str, dict[str, Any]](), dict[str, Any]()
     for name, value in fields.items():
-        first, dot, rest = name.partition(".")
-        if first not in hints_of(type(part)):
-            names = ", ".join(hints_of(type(part))) or "none"
-            having = [kind for kind, cls in CURRICULA.items() if first in hints_of(cls)]
-            if isinstance(part, Curriculum) and having:
-                raise HeadwayError(
-                    f"{where}{first} is a field of {' and '.join(having)}, not of {part.kind}: add"
-                    f" {CURRICULUM}={' or '.join(having)}"
-                )
-            raise HeadwayError(f"{where}{first} is not a field: the fields are {names}")
-        if dot:
-            inside.setdefault(first, {})[rest] = value
-        else:
-            is_kind = where + name == CURRICULUM
-            values[name] = curriculum_from_json(value) if is_kind else value
+        first, _, rest = name.partition(".")
+        inside.setdefault(first, {})[rest] = value
     for name, changes in inside.items():
-        values[name] = _changed(values.get(name, getattr(part, name)), changes, f"{where}{name}.")
+        require_field(part, name, where)
+        value = changes.pop("", getattr(part, name))
+        if where + name == CURRICULUM and isinstance(value, str):
+            value = curriculum_from_json(value)
+        values[name] = _changed(value, changes, f"{where}{name}.") if changes else value
     return replace(part, **values)
+
+
+def require_field(part: Any, name: str, where: str) -> None:
+    """Raises `HeadwayError` unless a part of a config has a field; it says which curricula do."""
+    if name in (hints := hints_of(type(part))):
+        return
+    having = [kind for kind, cls in CURRICULA.items() if name in hints_of(cls)]
+    if isinstance(part, Curriculum) and having:
+        raise HeadwayError(
+            f"{where}{name} is a field of {' and '.join(having)}, not of {part.kind}: add"
+            f" {CURRICULUM}={' or '.join(having)}"
+        )
+    raise HeadwayError(f"{where}{name} is not a field: the fields are {', '.join(hints) or 'none'}")
 
 
 def hints_in(base: Base) -> dict[str, Any]:
@@ -209,24 +208,26 @@ def config_asked_for(words: Sequence[str]) -> RunConfig:
         HeadwayError: if there is no such recipe, the changes do not fit, or the machine cannot hold
             the run.
     """
-    base = base_of(next(iter(sources_in(words)), "fast"))
-    config, notes = configured(base, values_in(filter(FIELD.match, words), hints_in(base)))
+    source, fields = source_and_fields(words)
+    base = base_of(source or "fast")
+    config, notes = configured(base, values_in(map(split, fields), hints_in(base), read))
     require_size(config)
     for line in notes:
         print(f"headway: {line}", file=sys.stderr)
     return config
 
 
-def sources_in(words: Iterable[str]) -> list[str]:
-    """The recipe or the file that is named among words, if there is one.
+def source_and_fields(words: Iterable[str]) -> tuple[str | None, list[str]]:
+    """The recipe or the file that is named among words, if one is; and the words `FIELD=VALUE`.
 
     Raises:
-        HeadwayError: if there are several.
+        HeadwayError: if there are several recipes or files.
     """
-    sources = [word for word in words if not FIELD.match(word) and not word.startswith("-")]
+    words = [word for word in words if not word.startswith("-")]
+    sources = [word for word in words if not FIELD.match(word)]
     if len(sources) > 1:
         raise HeadwayError(
             f"{' and '.join(sources)} are {len(sources)} recipes or files: it must be one, and all"
             " else FIELD=VALUE"
         )
-    return sources
+    return next(iter(sources), None), [word for word in words if FIELD.match(word)]

@@ -5,7 +5,6 @@ words that stand alone; all others are options. Their values are read as fields'
 """
 
 import argparse
-import difflib
 import inspect
 import os
 import re
@@ -20,7 +19,7 @@ from types import FrameType, NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from headway import userfile
-from headway.errors import HeadwayError, require
+from headway.errors import HeadwayError, nearest, require
 from headway.terminal import output
 from headway.text import width, wrapped
 from headway.userfile import installed
@@ -70,12 +69,9 @@ def function_of(verb: str) -> Callable[..., None]:
     Raises:
         HeadwayError: if there is no such verb.
     """
-    every = VERBS if verb in VERBS else {**VERBS, **added_verbs()}
-    if verb not in every:
-        near = difflib.get_close_matches(verb, every, n=1)
-        meant = f" (did you mean {near[0]}?)" if near else ""
-        require(False, "verb", verb, f"one of {', '.join(every)}{meant}")
-    return getattr(import_module(every[verb]), verb)
+    homes = VERBS if verb in VERBS else {**VERBS, **added_verbs()}
+    require(verb in homes, "verb", verb, f"one of {', '.join(homes)}{nearest(verb, homes)}")
+    return getattr(import_module(homes[verb]), verb)
 
 
 def usage() -> str:
@@ -204,12 +200,11 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, function: Callable[..., Any], verb: str):
         from docstring_parser import parse
 
-        documented, self.function = parse(inspect.getdoc(function) or ""), function
-        paragraphs = f"{documented.short_description}\n\n{documented.long_description or ''}"
-        broken = ("\n".join(wrapped(part, rest="")) for part in paragraphs.strip().split("\n\n"))
+        self.function, self.signature = function, inspect.signature(function)
+        paragraphs = (parse(inspect.getdoc(function) or "").description or "").split("\n\n")
         super().__init__(
             prog=f"headway {verb}",
-            description="\n\n".join(broken),
+            description="\n\n".join("\n".join(wrapped(one, rest="")) for one in paragraphs),
             argument_default=argparse.SUPPRESS,  # the function has its own
             formatter_class=partial(
                 argparse.RawDescriptionHelpFormatter, width=width(), max_help_position=6
@@ -217,36 +212,36 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
             add_help=False,
         )
-        hints = get_type_hints(function, include_extras=True)
-        for name, one in inspect.signature(function).parameters.items():
-            self._add(one, hints[name], uses(function)[name])
-        alone = [one.metavar for one in self._get_positional_actions()]
-        self.usage = " ".join(["%(prog)s", *map(str, alone), "[--OPTION VALUE …]"])
+        hints, about = get_type_hints(function, include_extras=True), uses(function)
+        for name, one in self.signature.parameters.items():
+            self._add(one, hints[name], about[name].removesuffix(".").replace("%", "%%"))
+        alone = [str(one.metavar) for one in self._get_positional_actions()]
+        self.usage = " ".join(["%(prog)s", *alone, "[--OPTION VALUE …]"])
 
     def _add(self, one: inspect.Parameter, hint: Any, use: str) -> None:
+        """Adds what a parameter is given by: words that stand alone, or an option."""
         from headway.fields import described, read
 
+        option = f"--{one.name.replace('_', '-')}"
+        if one.default is False:
+            self.add_argument(option, action="store_true", help=use)
+            return
         if get_origin(hint) in (Union, UnionType):  # None is no value that can be given
             hint = Union[tuple(part for part in get_args(hint) if part is not NoneType)]  # noqa: UP007
         several, needed = get_origin(hint) is tuple, one.default is one.empty
         item = get_args(hint)[0] if several else hint
         default = "" if one.default in (None, (), one.empty) else f"; by default {one.default}"
-        shown = f"{use.removesuffix('.')} ({described(item)}{default})".replace("%", "%%")
-        given: dict[str, Any] = {"type": partial(read, one.name, hint=item), "help": shown}
+        given: dict[str, Any] = {"type": partial(read, one.name, hint=item)}
+        given["help"] = f"{use} ({described(item)}{default})"
         if one.kind is one.POSITIONAL_ONLY:
             words = "RECIPE FIELD=VALUE" if one.name == "words" else one.name.upper()
-            given |= {"metavar": words.removesuffix("S") + " …" if several else words}
+            given["metavar"] = words.removesuffix("S") + " …" if several else words
             given["nargs"] = ("+" if needed else "*") if several else None if needed else "?"
             given["default"] = None if needed else one.default
             self.add_argument(one.name, **given)
-            return
-        if one.default is False:
-            given = {"action": "store_true", "help": use.replace("%", "%%")}
-        elif several:
-            given |= {"action": "extend", "nargs": "+", "metavar": "VALUE"}
         else:
-            given["metavar"] = "VALUE"
-        self.add_argument(f"--{one.name.replace('_', '-')}", **given)
+            given |= {"action": "extend", "nargs": "+"} if several else {}
+            self.add_argument(option, metavar="VALUE", **given)
 
     def asked(self, words: Sequence[str]) -> inspect.BoundArguments:
         """The arguments that words give the function.
@@ -256,26 +251,19 @@ class Parser(argparse.ArgumentParser):
         """
         found, left = self.parse_known_intermixed_args(words)
         if left:
-            raise HeadwayError(self._refusal(left[0]))
+            name = left[0].partition("=")[0]
+            hint = nearest(name, self._option_string_actions)
+            if name.startswith("-") and "words" in self.signature.parameters:
+                field = name.lstrip("-").replace("-", "_")
+                hint = f": a field is written without dashes, {field}=…"
+            self.error(f"{name} is no option{hint}")
         given = {k: tuple(v) if isinstance(v, list) else v for k, v in vars(found).items()}
         alone = [given.pop(a.dest) for a in self._get_positional_actions() if a.dest in given]
-        return inspect.signature(self.function).bind(*alone, **given)
+        return self.signature.bind(*alone, **given)
 
     def error(self, message: str) -> Any:
         """Raises a `HeadwayError` in the place of ending the program."""
         raise HeadwayError(f"{message} (see {self.prog} --help)")
-
-    def _refusal(self, word: str) -> str:
-        """The reason why a word is of no use, and the option that may have been meant."""
-        if not word.startswith("-"):
-            return f"{word!r} belongs to no option: {self.prog} --help lists them"
-        name = word.partition("=")[0]
-        if "words" in inspect.signature(self.function).parameters:
-            field = name.lstrip("-").replace("-", "_")
-            return f"{name} is no option: a field is written without dashes, {field}=…"
-        near = difflib.get_close_matches(name, self._option_string_actions, n=1)
-        meant = f"did you mean {near[0]}?" if near else f"see {self.prog} --help"
-        return f"{name} is no option of {self.prog} ({meant})"
 
 
 def uses(documented: Callable[..., object], prefix: str = "") -> dict[str, str]:

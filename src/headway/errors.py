@@ -1,5 +1,7 @@
 """The one error a user can cause, and the checks that raise it."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 
@@ -33,3 +35,9 @@ def shown(value: Any, most: int = 120) -> str:
     except (ValueError, RecursionError):  # a number of too many digits, or too deep
         return f"a {type(value).__name__} too long to show"
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Of known names the one that may have been meant: ` (did you mean train?)`, or nothing."""
+    near = get_close_matches(name, [*known], n=1)
+    return f" (did you mean {near[0]}?)" if near else ""

@@ -19,19 +19,19 @@ several, as in a grid, they are so many values, and a tuple is written `1:2`, as
 """
 
 import dataclasses
-import difflib
 import json
-import math
 import re
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import astuple
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar
 
-from annotated_types import BaseMetadata, Ge, Gt, Le, Lt, MultipleOf
+from annotated_types import Ge, Gt, Le, Lt, MultipleOf
 
 from headway.errors import HeadwayError, require
 
@@ -53,6 +53,17 @@ MACHINE = ("device", "threads")
 
 NAMED = {"none": None, "true": True, "false": False}
 
+WORDS = {
+    **{int: "a whole number", float: "a number", bool: "true or false", str: "text"},
+    **{Path: "a path", NoneType: "none"},
+}
+"""What types allow, in words."""
+BOUNDS = {
+    **{Ge: "of at least {}", Gt: "above {}", Le: "of at most {}", Lt: "below {}"},
+    MultipleOf: "a multiple of {}",
+}
+"""What bounds of a number allow, in words."""
+
 
 def check(config: Any, section: str = "") -> None:
     """Holds every field of a dataclass against its annotation.
@@ -68,16 +79,18 @@ def check(config: Any, section: str = "") -> None:
         require_allowed(section + name, getattr(config, name), hint)
 
 
-def require_allowed(field: str, value: Any, hint: Any) -> None:
-    """Makes sure that a value is of the type that an annotation says, and within its bounds.
+def require_allowed(field: str, value: Any, hint: Any, is_json: bool = False) -> Any:
+    """A value, if it is of the type that an annotation says, and within its bounds.
 
     Raises:
         HeadwayError: if it is not; it names the field.
     """
     try:
-        _adapter(hint).validate_python(value, strict=True)
+        if is_json:
+            return _adapter(hint).validate_json(json.dumps(value), strict=True)
+        return _adapter(hint).validate_python(value, strict=True)
     except ValueError:
-        require(False, field, value, described(hint))
+        return require(False, field, value, described(hint))
 
 
 def to_json(value: Any) -> dict[str, Any]:
@@ -124,16 +137,13 @@ def from_json(cls: type, data: Any, section: str = "") -> Any:
     Raises:
         HeadwayError: if a field is unknown or missing, or a value is not allowed.
     """
-    from pydantic import ValidationError
-
     require_fields(cls, data, section)
-    values = {}
-    for name, hint in hints_of(cls).items():
-        try:
-            values[name] = _adapter(hint).validate_json(json.dumps(data[name]), strict=True)
-        except ValidationError:
-            require(False, section + name, data[name], described(hint))
-    return cls(**values)
+    return cls(
+        **{
+            name: require_allowed(section + name, data[name], hint, is_json=True)
+            for name, hint in hints_of(cls).items()
+        }
+    )
 
 
 def require_fields(cls: type, data: Any, section: str = "") -> None:
@@ -161,43 +171,18 @@ def described(hint: Any) -> str:
     """The values that an annotation allows, in words: `a whole number of at least 1`."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
-        bounds = [_bound(mark) for mark in args[1:] if isinstance(mark, BaseMetadata)]
-        return described(args[0]) + (" " + " and ".join(bounds) if bounds else "")
+        bounds = [
+            BOUNDS[type(one)].format(*astuple(one)) for one in args[1:] if type(one) in BOUNDS
+        ]
+        return " ".join([described(args[0]), " and ".join(bounds)]).strip()
     if origin is Literal:
         return "one of " + ", ".join(map(str, args))
     if origin is tuple:
-        one = described(args[0]).replace("a whole number", "numbers").replace("a number", "numbers")
-        one = one.replace("text", "texts")
-        return one if args[1:] == (...,) else f"{len(args)} {one}"
-    if len(members := _members(hint)) > 1:
-        return " or ".join("none" if one is NoneType else described(one) for one in members)
-    plain = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
-    plain |= {Path: "a path"}
-    return plain.get(hint, f"a {getattr(hint, '__name__', hint)}")
-
-
-def _bound(mark: BaseMetadata) -> str:
-    match mark:
-        case Ge(ge=bound):
-            return f"of at least {bound}"
-        case Gt(gt=bound):
-            return f"above {bound}"
-        case Le(le=bound):
-            return f"of at most {bound}"
-        case Lt(lt=math.inf):
-            return "finite"
-        case Lt(lt=bound):
-            return f"below {bound}"
-        case MultipleOf(multiple_of=2):
-            return "even"
-    return str(mark)
-
-
-def _members(hint: Any) -> tuple[Any, ...]:
-    """Of what a union is; a plain type alone."""
-    return (
-        typing.get_args(hint) if typing.get_origin(hint) in (UnionType, typing.Union) else (hint,)
-    )
+        each = re.sub("^a (whole )?number", "numbers", described(args[0])).replace("text", "texts")
+        return each if args[1:] == (...,) else f"{len(args)} {each}"
+    if origin in (UnionType, typing.Union):
+        return " or ".join(map(described, args))
+    return WORDS.get(hint, f"a {getattr(hint, '__name__', hint)}")
 
 
 @cache
@@ -221,28 +206,25 @@ def split(text: str) -> tuple[str, str]:
     return field.strip(), value.strip()
 
 
-def whole_names(given: Iterable[tuple[str, T]], known: Iterable[str]) -> dict[str, T]:
-    """Values of fields by their whole names.
+def values_in(
+    given: Iterable[tuple[str, T]], hints: Mapping[str, Any], reader: Callable[[str, T, Any], Any]
+) -> dict[str, Any]:
+    """The values that are given to fields, by their whole names.
+
+    Args:
+        given: names of fields, as `named` takes them, each with what stands for its value.
+        hints: the annotations of all fields, by whole name.
+        reader: makes a value of that, such as `read`.
 
     Raises:
-        HeadwayError: if there is no such field, or one is named twice.
+        HeadwayError: if there is no such field, one is named twice, or a value is not allowed.
     """
-    found: dict[str, T] = {}
+    found: dict[str, Any] = {}
     for name, value in given:
-        if (whole := named(name, known)) in found:
+        if (whole := named(name, hints)) in found:
             raise HeadwayError(f"{whole} is named twice: several values are written 1,2,4 or 1..8")
-        found[whole] = value
+        found[whole] = reader(whole, value, hints[whole])
     return found
-
-
-def values_in(words: Iterable[str], hints: Mapping[str, Any]) -> dict[str, Any]:
-    """The values in words, each `FIELD=VALUE`, by the whole names of the fields.
-
-    Raises:
-        HeadwayError: if a word is none, there is no such field, or the value is not allowed.
-    """
-    texts = whole_names(map(split, words), hints)
-    return {name: read(name, text, hints[name]) for name, text in texts.items()}
 
 
 def named(name: str, fields: Iterable[str]) -> str:
@@ -255,30 +237,18 @@ def named(name: str, fields: Iterable[str]) -> str:
     Raises:
         HeadwayError: if there is none, with the nearest, or there are several.
     """
-    known = list(dict.fromkeys(fields))
-    if name in known:
-        return name
-    found = [field for field in known if field.endswith(f".{name}")]
+    lasts = {field: field.rpartition(".")[2] for field in fields}
+    found = [name] if name in lasts else [one for one in lasts if one.endswith(f".{name}")]
     if len(found) == 1:
         return found[0]
     if found:
         raise HeadwayError(f"{name} is the name of several fields: write {' or '.join(found)}")
-    raise HeadwayError(f"{name} is not a field: {_nearest(name, known)}")
-
-
-def _nearest(name: str, known: list[str]) -> str:
-    """The fields that may be meant by a name that is none; else those that there are."""
-    section, dot, last = name.rpartition(".")
-    inside = [field for field in known if dot and field.startswith(f"{section}.")]
-    lasts = {field.rpartition(".")[2] for field in known}
-    same = difflib.get_close_matches(last, lasts, n=2, cutoff=1.0 if last in lasts else 0.6)
-    every = dict.fromkeys([*inside, *known])
-    if near := [field for part in same for field in every if field.rpartition(".")[2] == part]:
-        return f"did you mean {' or '.join(near[:3])}?"
-    if inside:
-        return f"those of {section} are {', '.join(inside)}"
-    places = dict.fromkeys(field.partition(".")[0] + ".*" * ("." in field) for field in known)
-    return f"there are {', '.join(sorted(places, key=lambda place: '*' not in place))}"
+    near = get_close_matches(name.rpartition(".")[2], lasts.values(), n=1)
+    meant = [field for field, last in lasts.items() if last in near]
+    if meant:
+        raise HeadwayError(f"{name} is not a field: did you mean {' or '.join(meant)}?")
+    places = dict.fromkeys(field.partition(".")[0] + ".*" * ("." in field) for field in lasts)
+    raise HeadwayError(f"{name} is not a field: there are {', '.join(places)}")
 
 
 def read(field: str, text: str, hint: Any, allowed: str | None = None) -> Any:

@@ -8,7 +8,7 @@ that can be moved through training, and clicked at.
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headway.errors import HeadwayError
 
@@ -30,14 +30,10 @@ def show_in_notebooks() -> None:
     """Tells IPython how to show what this package makes, if this is an IPython session."""
     get_shell = getattr(sys.modules.get("IPython"), "get_ipython", None)
     shell = get_shell() if get_shell is not None else None
-    if shell is not None:
-        register(shell.display_formatter.formatters["text/html"])
-
-
-def register(formatter: Any) -> None:
-    """Teaches a formatter of IPython, that for HTML, to show what this package makes."""
+    if shell is None:
+        return
     for name, module in SHOWN.items():
-        formatter.for_type_by_name(module, name, _show)
+        shell.display_formatter.formatters["text/html"].for_type_by_name(module, name, _show)
 
 
 def _show(thing: "Run | Discovery | Circuit | Timeline") -> str:

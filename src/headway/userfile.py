@@ -65,22 +65,12 @@ class Source:
 
 
 class UserModule(ModuleType):
-    """The module of a user's file, which knows the neighbours that it imported."""
+    """The module of a user's file, which imports its neighbours."""
 
     def __init__(self, name: str, source: Source):
         super().__init__(name)
         self.__source__, self.__file__ = source, source.file
-        self.__neighbours__: set[UserModule] = set()
-        self.__builtins__ = {**vars(builtins), "__import__": partial(_import, self)}
-
-    def is_current(self) -> bool:
-        """Tell whether its file and all that it imported, through others too, are unchanged."""
-        every, new = {self}, {self}
-        while new:
-            new = {one for module in new for one in module.__neighbours__} - every
-            every |= new
-        sources = [module.__source__ for module in every]
-        return all(is_file(one.file) and Source.of(Path(one.file)) == one for one in sources)
+        self.__builtins__ = {**vars(builtins), "__import__": partial(_import, source)}
 
 
 _named: set[Entry] = set()
@@ -130,8 +120,14 @@ def trust(where: str | Path) -> None:
     Raises:
         HeadwayError: if there is no such file.
     """
-    file, _, name = str(where).partition(".py:")
-    lend(Source.of(Path(f"{file}.py" if name else where)), name or None)
+    file, name = file_and_name(where)
+    lend(Source.of(file), name or None)
+
+
+def file_and_name(where: str | Path) -> tuple[Path, str]:
+    """A file, and the name behind it, as in `mine.py:Task`; the name is empty if there is none."""
+    file, colon, name = str(where).partition(".py:")
+    return Path(f"{file}.py" if colon else file), name
 
 
 def lend(source: Source, builder: str | None = None) -> None:
@@ -246,12 +242,7 @@ def put_on_list(new: Iterable[Entry]) -> None:
             with open(path, "ab", buffering=0) as file:  # at once, whoever else writes
                 file.write(whole.encode())
     except (OSError, HeadwayError) as error:
-        _complain(f"cannot note which files you trust: {error}")
-
-
-@cache
-def _complain(why: str) -> None:
-    print(f"headway: {why}", file=sys.stderr)
+        print(f"headway: cannot note which files you trust: {error}", file=sys.stderr)
 
 
 def _read(path: Path) -> tuple[Source, bytes]:
@@ -276,7 +267,7 @@ def _module(source: Source, content: bytes) -> UserModule:
     if path.suffix != ".py":
         raise HeadwayError("it must be a Python file, NAME.py")
     name = f"{path.stem}_{hashlib.sha256(repr(source).encode()).hexdigest()[:8]}"
-    if isinstance(known := sys.modules.get(name), UserModule) and known.is_current():
+    if isinstance(known := sys.modules.get(name), UserModule):
         return known
     module = sys.modules[name] = UserModule(name, source)
     if path.name == "__init__.py":
@@ -289,14 +280,12 @@ def _module(source: Source, content: bytes) -> UserModule:
     return module
 
 
-def _import(importer: UserModule, name: str, *given: Any, **named: Any) -> Any:
+def _import(importer: Source, name: str, *given: Any, **named: Any) -> Any:
     """The import statement of a user's file: what stands beside the file comes first."""
     first, dot, rest = name.partition(".")
     level = given[3] if len(given) == 4 else named.get("level", 0)
-    if level == 0 and (file := _neighbour(importer.__source__, first)) is not None:
-        module = _module(*_read(Path(file)))
-        importer.__neighbours__.add(module)
-        name = module.__name__ + dot + rest
+    if level == 0 and (file := _neighbour(importer, first)) is not None:
+        name = _module(*_read(Path(file))).__name__ + dot + rest
     return builtins.__import__(name, *given, **named)
 
 

@@ -4,6 +4,7 @@ training.curriculum = gaps           some of the hops at every step
 training.curriculum = final_hop      the last hop alone
 training.curriculum = final_mixture  sequences of all depths, which ask for their last hop alone
 training.curriculum = growing        ever deeper sequences
+training.curriculum = leaps          sequences of 1, 3, 7, … hops and of all, one depth a step
 training.curriculum = scheduled      ever more hops, or one at a time
 training.curriculum = per_layer      every hop by a layer of its own
 """
@@ -74,6 +75,23 @@ class FinalMixture(FinalHop, Mixture):
     """Every batch is of one depth, drawn from 1 to the task's, and asks for its last hop alone."""
 
     kind = "final_mixture"
+
+
+@dataclass(frozen=True)
+class Leaps(Mixture):
+    """Every batch is of one depth out of 1, 3, 7, … and the task's; all its hops are asked for.
+
+    The depths are those that 2, 3, 4, … layers can follow at most. Otherwise than `Deepening`,
+    every batch passes through the whole model, and is read out at its end.
+    """
+
+    kind = "leaps"
+
+    def ask(self, step: int, stage: int, task: Task, seed: object) -> Ask:
+        """Sequences of a depth that is drawn for every step."""
+        most = task.n_depths
+        depths = [*(2**k - 1 for k in range(1, most) if 2**k - 1 < most), most]
+        return Ask(depth=depths[seed_of(seed, "depth", step) % len(depths)])
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from headway.circuits import (
     Patterns,
     Uniform,
     ablation,
-    attention_along,
     discover,
 )
 from headway.errors import HeadwayError
@@ -198,21 +197,6 @@ def test_what_candidates_share_is_computed_once(bench):
         bench.loss({(2, 0): Uniform()}),
     ]
     assert bench.forwards == spent
-
-
-def test_attention_along_a_relation_by_hand(bench):
-    patterns = attention_patterns(bench.model, bench.batch.inputs)
-    roles = bench.batch.roles
-    for name, others in (("s0←s3", False), ("s0←s3 (other chains)", True)):
-        relation = bench.task.relations(bench.batch)[name]
-        expected = torch.zeros(3, 2)
-        for b in range(len(roles)):
-            for chain in range(3):
-                for key in range(3):
-                    if (key != chain) == others:
-                        expected += patterns[b, :, :, roles[b, 0, chain], roles[b, 3, key]]
-        expected /= roles.shape[0] * 3
-        assert torch.allclose(attention_along(patterns, relation), expected, rtol=1e-4)
 
 
 @pytest.mark.parametrize(

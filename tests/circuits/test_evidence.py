@@ -1,5 +1,6 @@
 """Certificates say no where they should, and name what could stand in."""
 
+import math
 import signal
 import threading
 import time
@@ -19,27 +20,19 @@ def known():
     return compiled(2)
 
 
-def test_the_true_circuit_passes(known):
-    found = discover(known.model, known.task, circuit=true_circuit(known), sequences=32)
-    assert (found.faithful, found.necessary, found.minimal) == (True,) * 3
-    assert found.evidence.pairs == 6
-    assert not found.evidence.trials
+SPARE = AttentionPath.of(1, 0, "s2←s4"), AttentionPath.of(2, 0, "s4←s3")
 
 
-def test_a_path_too_many_is_not_necessary(known):
-    extra = AttentionPath.of(1, 0, "s2←s4")
-    found = discover(known.model, known.task, circuit=true_circuit(known, extra), sequences=32)
-    assert found.faithful
-    assert found.necessary is False
-    assert found.minimal is False
-    assert [n.path for n in found.evidence.necessity if n.worst < 0.05] == [extra]
-
-
-def test_two_paths_too_many_can_be_dropped_together(known):
-    extra = AttentionPath.of(1, 0, "s2←s4"), AttentionPath.of(2, 0, "s4←s3")
+@pytest.mark.parametrize("extra", [(), SPARE[:1], SPARE], ids=len)
+def test_paths_too_many_are_not_necessary_and_two_can_be_dropped_together(known, extra):
     found = discover(known.model, known.task, circuit=true_circuit(known, *extra), sequences=32)
-    pairs = [{pair.first, pair.second} for pair in found.evidence.droppable]
-    assert pairs == [set(extra)]
+    assert (found.faithful, found.necessary, found.minimal) == (True, not extra, not extra)
+    evidence = found.evidence
+    assert {n.path for n in evidence.necessity if n.worst < 0.05} == set(extra)
+    pairs = [{pair.first, pair.second} for pair in evidence.droppable]
+    assert pairs == ([set(extra)] if len(extra) == 2 else [])
+    assert evidence.pairs == math.comb(4 + len(extra), 2)
+    assert not evidence.trials
 
 
 def test_a_spare_head_is_a_back_up():

@@ -37,7 +37,7 @@ def test_the_true_circuit_is_the_model_and_nothing_is_left_without_it():
     assert found.complement.agreement < 0.5
     assert found.ablated.faithfulness == 0.0
     assert found.ablated.sequence_agreement == 0.0
-    assert found.least_layerwise == 1.0
+    assert set(found.layerwise) == {1.0}
 
 
 def test_the_measures_are_what_their_definitions_say():
@@ -98,8 +98,8 @@ def test_a_circuit_that_solves_the_task_otherwise_than_the_model_is_told_apart(s
     own = likenesses(
         bench_of(known), Circuit({**found.circuit.mechanisms, **Circuit.of(true).mechanisms})
     )
-    assert own.least_layerwise == 1.0
-    assert other.least_layerwise < 0.8
+    assert set(own.layerwise) == {1.0}
+    assert min(other.layerwise) < 0.8
 
 
 class Constant(nn.Module):

@@ -27,8 +27,6 @@ MOST = 2**28
 PASSED_OVER = {
     "certificate.json": {"bound", "holds"},
     "circuit.json": {"circuit", "loss", "useful_heads", "useful_layers", "verdicts"},
-    "dependence.json": {"formed"},
-    "emergence.json": {"ablation", "emerges_at", "half"},
     "environment.json": {"torch", "platform", "device", "cores", "started"},
 }
 """Fields that are written for people, or follow from others; `unknown` in other files, too."""
@@ -48,7 +46,7 @@ OPTIONAL = {
 Way = tuple[str | int | None, ...]
 """The keys that lead to a value."""
 Alteration = Callable[[Path, random.Random], bool]
-"""Alters a file of a run, if it can be altered so."""
+"""Alters a file of a run, if it holds what can be altered so."""
 
 
 def read(path: Path) -> Any:
@@ -96,8 +94,6 @@ def drawn(
     other: Callable[[Any], Any],
 ) -> bool:
     """Exchanges the value at the end of one of the ways that fit, if there is any."""
-    if path.suffix == ".safetensors":
-        return False
     data = read(path)
     ways = [way for way in ways_in(data) if field_of(way) is not None and fits(way)]
     return bool(ways) and write(path, exchanged(data, chance.choice(ways), other))
@@ -134,13 +130,11 @@ def respelt(path: Path, chance: random.Random) -> bool:
             return chance.choice([repr(value), f"{value:.16e}", f"{value:.18E}"])
         return json.dumps(value, ensure_ascii=letters)
 
-    return path.suffix != ".safetensors" and write(path, read(path), spelt)
+    return write(path, read(path), spelt)
 
 
 def with_a_line_that_was_torn(path: Path, chance: random.Random) -> bool:
     """Evaluations, and behind them a part of another one."""
-    if path.suffix != ".jsonl":
-        return False
     line = path.read_bytes().split(b"\n")[0]
     with path.open("ab") as file:
         file.write(chance.choice([line, bytes(len(line))])[: chance.randint(1, len(line))])
@@ -149,7 +143,7 @@ def with_a_line_that_was_torn(path: Path, chance: random.Random) -> bool:
 
 def with_an_unknown_field(path: Path, chance: random.Random) -> bool:
     """A field more, in a file that may have it: all but the config."""
-    if path.suffix == ".safetensors" or path.name == "config.json":
+    if path.name == "config.json":
         return False
     data = read(path)
     record = data if isinstance(data, dict) else chance.choice(data)
@@ -178,8 +172,6 @@ def with_another_number(path: Path, chance: random.Random) -> bool:
 
 def with_another_header(path: Path, chance: random.Random) -> bool:
     """Tensors whose header has another order, more white space, or no checksum."""
-    if path.suffix != ".safetensors":
-        return False
     header, rest = parts(path)
     items = chance.sample([*header.items()], len(header))
     told = header["__metadata__"]
@@ -256,8 +248,6 @@ def without_what_is_needed(path: Path, chance: random.Random) -> bool:
 
 def with_an_unknown_setting(path: Path, chance: random.Random) -> bool:
     """A config with a field that nothing has."""
-    if path.name != "config.json":
-        return False
     data = read(path)
     inside = [data, *(value for value in data.values() if isinstance(value, dict))]
     chance.choice(inside)["unknown"] = 0
@@ -266,8 +256,6 @@ def with_an_unknown_setting(path: Path, chance: random.Random) -> bool:
 
 def of_other_evaluations(path: Path, chance: random.Random) -> bool:
     """Evaluations of which one is missing, there twice or in another place, or is another one."""
-    if path.suffix != ".jsonl":
-        return False
     lines = path.read_bytes().splitlines(keepends=True)
     at = chance.randrange(len(lines))
     others = [lines[:at] + lines[at + 1 :], [*lines[: at + 1], *lines[at:]]]
@@ -278,8 +266,6 @@ def of_other_evaluations(path: Path, chance: random.Random) -> bool:
 
 def of_another_end(path: Path, chance: random.Random) -> bool:
     """An outcome that tells of another last evaluation."""
-    if path.name != "outcome.json":
-        return False
     data, name = read(path), chance.choice(["step", "val_loss"])
     return write(path, {**data, name: data[name] + 1})
 
@@ -301,16 +287,22 @@ def of_no_kind(path: Path, chance: random.Random) -> bool:
     return True
 
 
-SOUND: tuple[Alteration, ...] = (
-    *(respelt, with_a_line_that_was_torn, with_an_unknown_field, otherwise_where_nobody_looks),
-    *(without_what_may_be_missing, with_another_number, with_another_header),
-)
+SOUND: dict[Alteration, str] = {
+    with_a_line_that_was_torn: "*.jsonl",
+    with_another_header: "*.safetensors",
+    **dict.fromkeys((respelt, with_an_unknown_field, otherwise_where_nobody_looks), "*.json*"),
+    **dict.fromkeys((without_what_may_be_missing, with_another_number), "*.json*"),
+}
+"""Alterations, and the files that they may be of."""
 SAME = (respelt, with_a_line_that_was_torn, with_another_header)
 """Of these, those after which the same is read."""
-BROKEN: tuple[Alteration, ...] = (
-    *(cut_off, with_a_changed_byte, with_what_is_no_json, of_another_kind, of_no_kind),
-    *(without_what_is_needed, with_an_unknown_setting, of_other_evaluations, of_another_end),
-)
+BROKEN: dict[Alteration, str] = {
+    **dict.fromkeys((cut_off, with_a_changed_byte, of_no_kind), "*"),
+    **dict.fromkeys((with_what_is_no_json, of_another_kind, without_what_is_needed), "*.json*"),
+    with_an_unknown_setting: "config.json",
+    of_other_evaluations: "*.jsonl",
+    of_another_end: "outcome.json",
+}
 
 
 # What may be either.
@@ -380,7 +372,8 @@ def altering(run: Run, chance: random.Random) -> Iterator[Callable[[Alteration],
                 path.rmdir()
             path.unlink(missing_ok=True)
             path.write_bytes(content)
-        while not alteration(path := chance.choice(paths), chance):
+        fit = [path for path in paths if path.match({**SOUND, **BROKEN}.get(alteration, "*"))]
+        while not alteration(path := chance.choice(fit), chance):
             pass
         return path
 
@@ -400,7 +393,7 @@ def altered_files(tried: Tried, count: int, seed: int, run: Run) -> None:
     chance, before = random.Random(seed), Findings.of(run)
     with altering(run, chance) as alter:
         for number in range(count):
-            how = chance.choice(SOUND if number % 2 else BROKEN)
+            how = chance.choice([*(SOUND if number % 2 else BROKEN)])
             what = f"case {number} of seed {seed}: {alter(how).name} {how.__name__}"
             if how in BROKEN:
                 with tried.case("broken files", what):

@@ -57,228 +57,157 @@ READING, FIELDS, TRAINER = "reading.py", "fields.py", "training/loop.py"
 USERFILE = "userfile.py"
 PAGE, SERVER = "report/page.py", "report/server.py"
 OWN_TASK, RESUME = "tests/training/test_own_task.py", "tests/training/test_resume.py"
-MUTANTS: dict[str, tuple[Mutant, ...]] = {
-    "power --cuts 120": (
-        Mutant(
-            "a file is not flushed",
-            FILES,
+MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
+    ("power --cuts 120", FILES): {
+        "a file is not flushed": (
             "fsync(file.fileno())\n            os",
             "stat('.')\n            os",
         ),
-        Mutant(
-            "an evaluation is not flushed",
-            FILES,
+        "an evaluation is not flushed": (
             "fsync(file.fileno())\n        if",
             "stat('.')\n        if",
         ),
-        Mutant(
-            "a file's folder is not flushed",
-            FILES,
+        "a file's folder is not flushed": (
             "sync_folder(path.parent)\n        finally",
             "pass\n        finally",
         ),
-        Mutant("a new run's folder is not flushed", RUN, "sync_folder(folder.parent)", "pass"),
-    ),
-    "calls --calls 250": (
-        Mutant(
-            "a disk's error is a traceback",
-            FILES,
+    },
+    ("power --cuts 120", RUN): {
+        "a new run's folder is not flushed": ("sync_folder(folder.parent)", "pass"),
+    },
+    ("calls --calls 250", FILES): {
+        "a disk's error is a traceback": (
             'except OSError as error:\n        raise HeadwayError(f"cannot {doing}',
             'except BlockingIOError as error:\n        raise HeadwayError(f"cannot {doing}',
         ),
-    ),
-    "crashes --every 2": (
-        Mutant(
-            "a file is written in place",
-            FILES,
-            "os.replace(draft, path)",
-            "path.write_bytes(content)",
-        ),
-        Mutant(
-            "optimisers forget at a resume", TRAINER, "trainer.optimisers.load(tensors)", "pass"
-        ),
-    ),
-    "altered --altered 300": (
-        Mutant("half a line counts", FILES, 'split(b"\\n")[:-1]', "splitlines()"),
-        Mutant("evaluations may be in any order", FOLDER, "require(step > last,", "require(True,"),
-        Mutant("an outcome need not agree", FOLDER, "if found != outcome[name]", "if False"),
-        Mutant("a lost evaluation is passed over", TRAINER, "if missing:", "if False:"),
-        Mutant(
-            "a checksum is ignored",
-            FILES,
-            "expected not in (None, checksum(tensors, about))",
-            "False",
-        ),
-        Mutant("a checksum must be there", FILES, "not in (None, ", "not in ("),
-        Mutant(
-            "numbers may be texts",
-            FIELDS,
-            "validate_json(to_json(data), strict=True)",
-            "validate_json(to_json(data))",
-        ),
-        Mutant("an unknown setting is passed over", FIELDS, "if name not in hints):", "if False):"),
-    ),
-    "tests/test_reading.py": (
-        Mutant(
-            "JSON may be of any depth",
-            READING,
+    },
+    ("crashes --every 2", FILES): {
+        "a file is written in place": ("os.replace(draft, path)", "path.write_bytes(content)"),
+    },
+    ("crashes --every 2", TRAINER): {
+        "optimisers forget at a resume": ("trainer.optimisers.load(tensors)", "pass"),
+    },
+    ("altered --altered 300", FILES): {
+        "half a line counts": ('split(b"\\n")[:-1]', "splitlines()"),
+        "a checksum is ignored": ("expected not in (None, checksum(tensors, about))", "False"),
+        "a checksum must be there": ("not in (None, ", "not in ("),
+    },
+    ("altered --altered 300", FOLDER): {
+        "evaluations may be in any order": ("require(step > last,", "require(True,"),
+        "an outcome need not agree": ("if found != outcome[name]", "if False"),
+    },
+    ("altered --altered 300", TRAINER): {
+        "a lost evaluation is passed over": ("if missing:", "if False:"),
+    },
+    ("altered --altered 300", FIELDS): {
+        "numbers may be texts": ("to_json(data), strict=True", "to_json(data)"),
+        "an unknown setting is passed over": ("if name not in hints):", "if False):"),
+    },
+    ("tests/test_reading.py", READING): {
+        "JSON may be of any depth": (
             "data = from_json(",
             "return __import__('json').loads(content)\n        data = from_json(",
         ),
-        Mutant(
-            "NaN is a number",
-            READING,
+        "NaN is a number": (
             "data = from_json(",
             "return from_json(content.decode())\n        data = from_json(",
         ),
-        Mutant(
-            "numbers need not be finite",
-            READING,
-            "json.dumps(data, allow_nan=False)",
-            "json.dumps(data)",
+        "numbers need not be finite": ("json.dumps(data, allow_nan=False)", "json.dumps(data)"),
+        "files may have 2 GiB": ("MOST = 256 * 2**20", "MOST = 2 * 2**30"),
+        "large files are refused": ("MOST = 256 * 2**20", "MOST = 2**20"),
+        "pipes and devices are read": ("if not stat.S_ISREG", "if 0 and stat.S_ISREG"),
+    },
+    ("tests/training/test_files.py", FILES): {
+        "drafts are left on a full disk": ("draft.unlink(missing_ok=True)", "pass"),
+    },
+    ("tests/training/test_durable.py", FOLDER): {
+        "drafts of killed writers are left": ("remove_drafts(self.folder / name)", "pass"),
+    },
+    ("tests/training/test_durable.py", RUN): {
+        "drafts beside a run are left": ("glob.escape(folder.name)", "''"),
+    },
+    ("tests/training/test_durable.py", FILES): {
+        "a new file's folder is not flushed": ("if is_new:", "if False:"),
+    },
+    ("tests/training/test_run.py", FILES): {
+        "no lock is taken": ("lock.acquire()", "pass"),
+    },
+    ("tests/training/test_run.py", FOLDER): {
+        "a rewound run keeps later checkpoints": ("self.drop_checkpoint(after)", "pass"),
+    },
+    (f"{RESUME}::test_what_was_found_in_weights_that_are_trained_on_is_forgotten", FOLDER): {
+        "a rewound run keeps its circuit": ("self.remove(name)", "pass"),
+    },
+    ("tests/training/test_data.py", "training/data.py"): {
+        "a batch ignores its step": ('"step", step))', '"step"))'),
+    },
+    ("tests/test_cli_runs.py::test_an_interrupted_run_can_be_resumed", TRAINER): {
+        "an interrupted run has failed": ("stop.add_note(", "run.end('') or stop.add_note("),
+    },
+    ("tests/test_trust.py", USERFILE): {
+        "a file that a folder names is executed": (
+            "_trusted | listed()",
+            "Source.of(Path(file)).entries(builder)",
         ),
-        Mutant("files may have 2 GiB", READING, "MOST = 256 * 2**20", "MOST = 2 * 2**30"),
-        Mutant("large files are refused", READING, "MOST = 256 * 2**20", "MOST = 2**20"),
-        Mutant(
-            "pipes and devices are read", READING, "if not stat.S_ISREG", "if 0 and stat.S_ISREG"
+        "a trusted file is executed although it has changed": (
+            '(where, f"sha256:{source.sha256}") not in known',
+            "False",
         ),
-    ),
-    "tests/training/test_files.py": (
-        Mutant("drafts are left on a full disk", FILES, "draft.unlink(missing_ok=True)", "pass"),
-    ),
-    "tests/training/test_durable.py": (
-        Mutant(
-            "drafts of killed writers are left", FOLDER, "remove_drafts(self.folder / name)", "pass"
+        "any function of a trusted file may build a model": (
+            ' if builder is None else f"{file}:{builder}"',
+            "",
         ),
-        Mutant("drafts beside a run are left", RUN, "glob.escape(folder.name)", "''"),
-        Mutant("a new file's folder is not flushed", FILES, "if is_new:", "if False:"),
-    ),
-    "tests/training/test_run.py": (
-        Mutant("no lock is taken", FILES, "lock.acquire()", "pass"),
-        Mutant(
-            "a rewound run keeps later checkpoints", FOLDER, "self.drop_checkpoint(after)", "pass"
+    },
+    ("tests/models/test_tapped_kinds.py", "models/trial.py"): {
+        "attention that is not seen is passed over": ("if found.is_joint:", "if False:"),
+        "positions may stand anywhere in a pattern": ("bool(differs.any()) and", "True or"),
+    },
+    (OWN_TASK, "tasks/registry.py"): {
+        "a digest is not compared": ('defined.get("sha256") == now.sha256', "True"),
+    },
+    ("tests/test_elsewhere.py", RUN): {
+        "a model stays on the CPU": ("        ).to(place)", "        )"),
+        "a module of one's own stays on the CPU": (
+            "(plain(built), step, load_weights).to(self.device)",
+            "(plain(built), step, load_weights)",
         ),
-    ),
-    f"{RESUME}::test_what_was_found_in_weights_that_are_trained_on_is_forgotten": (
-        Mutant("a rewound run keeps its circuit", FOLDER, "self.remove(name)", "pass"),
-    ),
-    "tests/training/test_data.py": (
-        Mutant("a batch ignores its step", "training/data.py", '"step", step))', '"step"))'),
-    ),
-    "tests/test_cli_runs.py::test_an_interrupted_run_can_be_resumed": (
-        Mutant(
-            "an interrupted run has failed",
-            "training/loop.py",
-            "stop.add_note(",
-            "run.end('') or stop.add_note(",
+    },
+    ("tests/test_elsewhere.py", "tasks/retrieval.py"): {
+        "a rotation stays on the CPU": (".Q.to(device)", ".Q"),
+    },
+    ("tests/test_elsewhere.py", "tasks/hops.py"): {
+        "hops are asked on the CPU": ("self.asked, device=which.device", "self.asked"),
+    },
+    ("tests/test_elsewhere.py", "models/transformer.py"): {
+        "places are counted on the CPU": (
+            "inputs.shape[1], device=inputs.device",
+            "inputs.shape[1]",
         ),
-    ),
-    "tests/test_trust.py": (
-        Mutant(
-            "a file that a folder names is executed",
-            USERFILE,
-            "known = _named | _lent | listed()",
-            "known = Source.of(Path(file)).entries(builder)",
-        ),
-        Mutant(
-            "a trusted file is executed although it has changed",
-            USERFILE,
-            'if (where, f"sha256:{source.sha256}") not in known:',
-            "if False:",
-        ),
-        Mutant(
-            "any function of a trusted file may build a model",
-            USERFILE,
-            'where = file if builder is None else f"{file}:{builder}"',
-            "where = file",
-        ),
-    ),
-    "tests/models/test_tapped_kinds.py": (
-        Mutant(
-            "attention that is not seen is passed over",
-            "models/trial.py",
-            "if found.is_joint:",
-            "if False:",
-        ),
-        Mutant(
-            "positions may stand anywhere in a pattern",
-            "models/trial.py",
-            "return bool(differs.any()) and self._is_alone(rows)",
-            "return True or self._is_alone(rows)",
-        ),
-    ),
-    OWN_TASK: (
-        Mutant(
-            "a digest is not compared",
-            "tasks/registry.py",
-            'defined.get("sha256") == now.sha256',
-            "True",
-        ),
-    ),
-    "tests/test_elsewhere.py": (
-        Mutant("a model stays on the CPU", RUN, "        ).to(place)", "        )"),
-        Mutant(
-            "a module of one's own stays on the CPU",
-            RUN,
-            "self._loaded(plain(built), step, load_weights).to(self.device)",
-            "self._loaded(plain(built), step, load_weights)",
-        ),
-        Mutant("a rotation stays on the CPU", "tasks/retrieval.py", ".Q.to(device)", ".Q"),
-        Mutant(
-            "hops are asked on the CPU",
-            "tasks/hops.py",
-            "torch.tensor(self.asked, device=which.device)",
-            "torch.tensor(self.asked)",
-        ),
-        Mutant(
-            "places are counted on the CPU",
-            "models/transformer.py",
-            "torch.arange(inputs.shape[1], device=inputs.device)",
-            "torch.arange(inputs.shape[1])",
-        ),
-        Mutant(
-            "a set is drawn on the CPU",
-            "training/data.py",
-            'generator_for(self.device, self.seed, "set")',
-            'generator_for("cpu", self.seed, "set")',
-        ),
-    ),
-    "tests/report/test_hostile_names.py": (
-        Mutant(
-            "text is put into a page as it is",
-            PAGE,
-            "escape(plain(page.title))",
-            "plain(page.title)",
-        ),
-        Mutant(
-            "data are put into a page as they are",
-            "report/schema.py",
-            'return text.replace("<", "\\\\u003c")',
-            "return text",
-        ),
-    ),
-    "tests/report/test_run_page.py::test_the_page_is_whole_and_runs_its_own_script_only": (
-        Mutant(
-            "a page may run any script",
-            PAGE,
-            "script-src 'sha256-{digest}'",
-            "script-src 'unsafe-inline'",
-        ),
-    ),
-    "tests/report/test_serve_security.py": (
-        Mutant("a page may ask anybody", PAGE, "default-src 'none'", "default-src *"),
-        Mutant("any host is answered", SERVER, "if len(hosts) != 1 or", "if False and"),
-    ),
-    "tests/test_output.py::test_names_do_not_command_the_terminal": (
-        Mutant(
-            "control characters are printed as they are",
-            "terminal/output.py",
-            "else plain(text)",
-            "else text",
-        ),
-    ),
+    },
+    ("tests/test_elsewhere.py", "training/data.py"): {
+        "a set is drawn on the CPU": ('(self.device, self.seed, "set"', '("cpu", self.seed, "set"'),
+    },
+    ("tests/report/test_hostile_names.py", PAGE): {
+        "text is put into a page as it is": ("escape(plain(page.title))", "plain(page.title)"),
+    },
+    ("tests/report/test_hostile_names.py", "report/schema.py"): {
+        "data are put into a page as they are": ('text.replace("<", "\\\\u003c")', "text"),
+    },
+    ("tests/report/test_run_page.py::test_the_page_is_whole_and_runs_its_own_script_only", PAGE): {
+        "a page may run any script": ("script-src 'sha256-{digest}'", "script-src 'unsafe-inline'"),
+    },
+    ("tests/report/test_serve_security.py", PAGE): {
+        "a page may ask anybody": ("default-src 'none'", "default-src *"),
+    },
+    ("tests/report/test_serve_security.py", SERVER): {
+        "any host is answered": ("if len(hosts) != 1 or", "if False and"),
+    },
+    ("tests/test_output.py::test_names_do_not_command_the_terminal", "terminal/output.py"): {
+        "control characters are printed as they are": ("else plain(text)", "else text"),
+    },
 }
-"""Faults, by what must notice them: areas of `fuzzing.py` with their options, or tests."""
+"""Faults by what must notice them, areas of `fuzzing.py` with their options or tests, and by file:
+what each does, the text that it replaces, and the text in its place."""
 
 
 @contextmanager
@@ -314,7 +243,12 @@ def ended(check: str, mutant: Mutant | None = None) -> int | None:
 def main() -> None:
     """Plants every fault, or those whose text has the words given, and prints who noticed."""
     words = " ".join(sys.argv[1:])
-    planted = [(c, one) for c, several in MUTANTS.items() for one in several if words in one.what]
+    planted = [
+        (check, Mutant(what, file, old, new))
+        for (check, file), several in MUTANTS.items()
+        for what, (old, new) in several.items()
+        if words in what
+    ]
     checks = list(dict.fromkeys(check for check, _ in planted))
     with ThreadPoolExecutor(AT_A_TIME) as pool:
         sound = dict(zip(checks, pool.map(ended, checks), strict=True))

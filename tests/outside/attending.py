@@ -49,3 +49,27 @@ class Busy(Net):
         self.lengths[tokens.shape[1]] = self.lengths.get(tokens.shape[1], 0) + 1
         torch.rand(1), torch.rand(1, generator=self.generator)
         return super().forward(tokens) + self.cache.detach()
+
+
+def compiled_in_parts(model):
+    model.up = torch.compile(model.up, backend="eager")
+    model.norm.compile(backend="eager")
+    return model
+
+
+def parametrized(model):
+    nn.utils.parametrizations.weight_norm(model.up)
+    nn.utils.parametrizations.spectral_norm(model.head)
+    return model.train()
+
+
+WRAPPED = {
+    "plain": lambda model: model,
+    "compiled": lambda model: torch.compile(model, backend="eager"),
+    "compiled in parts": compiled_in_parts,
+    "replicated": nn.DataParallel,
+    "averaged": torch.optim.swa_utils.AveragedModel,
+    "parametrized": parametrized,
+    "tapped": headway.tapped,
+}
+"""Ways in which others wrap or change a module."""

@@ -10,12 +10,13 @@ from commands import refused
 from headway.cli import main
 from headway.report.cells import cell
 from headway.tasks import task_in
-from in_process import swept_here
+from in_process import forget_files, swept_here
 
 HERE = Path(__file__).parent
 SMALL = (
     *("model.d_model=16", "model.n_heads=1", "model.d_mlp=16", "training.steps=20"),
     *("training.eval_every=10", "training.checkpoint_every=10", "training.eval_examples=32"),
+    "training.cooldown_steps=2",
 )
 TASKS = {"assignments": "depth=1", "reassigned": "n_keys=2", "sums": "terms=2"}
 
@@ -23,16 +24,24 @@ TASKS = {"assignments": "depth=1", "reassigned": "n_keys=2", "sums": "terms=2"}
 @pytest.mark.parametrize(
     "name", ["assignments", "reassigned", pytest.param("sums", marks=pytest.mark.slow)]
 )
-def test_every_verb_takes_them(name, tmp_path, monkeypatch, capsys, undrawn):
+def test_every_verb_takes_them_without_a_word_of_trust(
+    name, tmp_path, monkeypatch, capsys, undrawn, kinds
+):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     file, field = str(HERE / f"{name}.py"), TASKS[name]
 
     def told(*words: str) -> str:
+        forget_files()  # as another process that has not met the file
         main(list(words))
-        return capsys.readouterr().out
+        found = capsys.readouterr()
+        assert "unreadable" not in found.out
+        assert found.err == "", words
+        return found.out
 
     assert name in told("check", file, field).lower()
     told("train", file, field, *SMALL, "--folder", "runs/one")
+    told("train", "--resume", "runs/one")
     found = told("circuit", "runs/one", "--threshold", "100", "--sequences", "16")
     assert "L0.H0" in found
     assert "flow of this task is not" in found
@@ -41,6 +50,7 @@ def test_every_verb_takes_them(name, tmp_path, monkeypatch, capsys, undrawn):
     assert f"of {certificate.sequences} fresh sequences agree" in str(certificate)
     told("emergence", "runs/one")
     told("report", "runs/one")
+    told("check", "runs/one")
     page = Path("runs/one/report.html").read_text()
     task = headway.Run.open("runs/one").task
     assert task.targets.loss_name in page
@@ -48,6 +58,7 @@ def test_every_verb_takes_them(name, tmp_path, monkeypatch, capsys, undrawn):
     words = ("seed=0,1", field, *SMALL, "--folder", "runs/many", "--workers", "1")
     with swept_here():
         told("sweep", file, *words)
+        told("sweep", "runs/many")
     assert told("runs", "runs").count("done") >= 3
     first, second = sorted(p for p in Path("runs/many").iterdir() if p.is_dir())
     told("report", str(first), str(second))

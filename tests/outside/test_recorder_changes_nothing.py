@@ -2,11 +2,12 @@
 
 import random
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
-from attending import TASK, Busy, Net
+from attending import TASK, WRAPPED, Busy, Net
 from torch import nn
 
 import headway
@@ -73,31 +74,14 @@ def overriding(model):
     return model.train()
 
 
-def spectral(model):
-    nn.utils.parametrizations.spectral_norm(model.up)
-    nn.utils.parametrizations.weight_norm(model.head)
-    return model
-
-
-def halves_compiled(model):
-    model.up.compile(backend="eager")
-    model.head = torch.compile(model.head, backend="eager")
-    return model
-
-
 KINDS = {
-    "plain": Net,
+    **{name: partial(lambda wrap: wrap(Net()), wrap) for name, wrap in WRAPPED.items()},
     "frozen": lambda: frozen(Net()),
     "overriding": lambda: overriding(Net()),
     "busy": Busy,
     "busy and frozen": lambda: frozen(Busy()),
-    "spectral": lambda: spectral(Net()),
     "evaluating": lambda: Net().eval(),
-    "averaged": lambda: torch.optim.swa_utils.AveragedModel(Net()),
-    "replicated": lambda: nn.DataParallel(Net()),
-    "tapped": lambda: headway.tapped(Net()),
-    "compiled": lambda: torch.compile(frozen(Net()), backend="eager"),
-    "compiled in part": lambda: halves_compiled(Net()),
+    "compiled and frozen": lambda: torch.compile(frozen(Net()), backend="eager"),
 }
 
 

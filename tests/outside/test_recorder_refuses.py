@@ -7,15 +7,12 @@ from attending import TASK, Net
 from torch import nn
 
 import headway
+from fuzz.crashes import files_in
 from headway.errors import HeadwayError
 
 
 def new(tmp_path, **told):
     return headway.Recorder(tmp_path / "run", Net(), TASK, **{"sequences": 8, **told})
-
-
-def contents(folder):
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
 def refused(call, match):
@@ -36,15 +33,15 @@ def is_read(tmp_path, steps, status="done"):
 
 def test_save_is_for_the_block(tmp_path):
     recorder = new(tmp_path)
-    before = contents(tmp_path)
+    before = files_in(tmp_path)
     refused(lambda: recorder.save(1, 1.0), "inside the recorder's `with` block")
-    assert contents(tmp_path) == before
+    assert files_in(tmp_path) == before
     with recorder:
         recorder.save(1, 1.0)
-    before = contents(tmp_path)
+    before = files_in(tmp_path)
     refused(lambda: recorder.save(2, 1.0), "inside the recorder's `with` block")
     refused(recorder.__enter__, "it records one run")
-    assert contents(tmp_path) == before
+    assert files_in(tmp_path) == before
     assert is_read(tmp_path, [1])
 
 
@@ -56,40 +53,25 @@ def test_a_folder_is_of_one_recorder(tmp_path):
     assert is_read(tmp_path, [1])
 
 
-@pytest.mark.parametrize(
-    "step", [True, False, -1, 1.0, "1", None, [1], 10**16, np.bool_(True), torch.tensor(True)]
+STEPS = (True, False, -1, 1.0, "1", None, [1], 10**16, np.bool_(True), torch.tensor(True))
+LOSSES = (
+    *(float("nan"), -float("inf"), torch.tensor(torch.nan), None, "0.5", True, [1.0], 10**400),
+    *(torch.ones(2), torch.ones(0), torch.tensor(1j), torch.ones((), device="meta")),
 )
-def test_what_is_no_step(step, tmp_path):
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        *(((step, 1.0), "^step = .* a whole number above -1") for step in STEPS),
+        *(((5, loss), "^train_loss = .* finite") for loss in LOSSES),
+    ],
+)
+def test_what_is_no_step_or_no_loss(given, complaint, tmp_path):
     with new(tmp_path) as recorder:
-        before = contents(tmp_path)
-        refused(lambda: recorder.save(step, 1.0), "^step = .* a whole number above -1")
-        assert contents(tmp_path) == before
-        recorder.save(5, 1.0)
-    assert is_read(tmp_path, [5])
-
-
-LOSSES = {
-    "nan": float("nan"),
-    "infinite": -float("inf"),
-    "nan of torch": torch.tensor(torch.nan),
-    "none": None,
-    "text": "0.5",
-    "true": True,
-    "several": torch.ones(2),
-    "no number": torch.ones(0),
-    "complex of torch": torch.tensor(1j),
-    "list": [1.0],
-    "on no device": torch.ones((), device="meta"),
-    "too large": 10**400,
-}
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_what_is_no_loss(loss, tmp_path):
-    with new(tmp_path) as recorder:
-        before = contents(tmp_path)
-        refused(lambda: recorder.save(5, LOSSES[loss]), "^train_loss = .* finite")
-        assert contents(tmp_path) == before
+        before = files_in(tmp_path)
+        refused(lambda: recorder.save(*given), complaint)
+        assert files_in(tmp_path) == before
         recorder.save(5, 1.0)
     assert is_read(tmp_path, [5])
 

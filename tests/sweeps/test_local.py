@@ -225,7 +225,12 @@ def test_ctrl_c_stops_the_workers_and_says_how_to_go_on(plan, tmp_path, sweeping
         until(lambda: (folder / "r0" / "state.safetensors").exists())
     workers = workers_of(process.pid)
     assert len(workers) == training
+    if not training:
+        os.kill(server, signal.SIGSTOP)  # it takes as long as it likes
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes
+    process.wait(timeout=20)
+    if not training:
+        os.kill(server, signal.SIGCONT)
     out, complaint = process.communicate(timeout=20)
     assert process.returncode == 130
     assert complaint == "headway: interrupted; continue with: headway sweep s --workers 1\n"

@@ -12,7 +12,6 @@ from headway.errors import HeadwayError
 from headway.fields import to_json
 from headway.sweeps import Plan, default_folder, grid, load_plan, sweep
 from headway.training import RECIPES, fast, own
-from headway_experiments.curricula import Growing
 from in_process import InThisProcess
 
 FILE = """
@@ -36,15 +35,6 @@ def test_a_grid_is_every_combination_named_by_what_varies():
     assert load_plan("fast", ["seed=3"]).runs == {"seed=3": fast(seed=3)}
     assert load_plan("fast").runs == {"seed=0": fast()}
     assert grid("fast", {"seed": range(2)}).runs == {"seed=0": fast(), "seed=1": fast(seed=1)}
-
-
-def test_a_field_of_one_section_may_be_named_alone():
-    plan = load_plan("fast", ["n_layers=1..2", "task.n_chains=3"])
-    assert list(plan.runs) == ["n_layers=1", "n_layers=2"]
-    assert plan.runs["n_layers=2"] == changed(fast(n_layers=2), {"task.n_chains": 3})
-    plan = load_plan("fast", ["curriculum=growing", "every=50,60"])
-    assert list(plan.runs) == ["every=50", "every=60"]
-    assert plan.runs["every=60"].training.curriculum == Growing(60)
 
 
 def test_what_a_grid_changes_besides_is_noted():
@@ -150,7 +140,7 @@ def test_a_plan_file_that_is_none_is_refused_in_one_line(tmp_path, content, comp
 @pytest.mark.parametrize(
     ("source", "texts", "complaint"),
     [
-        ("fats", [], "plan = 'fats' is not allowed: it must be one of fast, "),
+        ("fats", [], "recipe = 'fats' is not allowed: it must be one of fast, "),
         ("no/such.py", [], "no/such.py: No such file or directory"),
         ("fast", ["seed"], "'seed' is not FIELD=VALUE"),
         ("fast", ["seed=1,1"], "two configs are called seed=1"),

@@ -55,8 +55,8 @@ def servers_of(process: int) -> list[int]:
 
 def children_of(process: int) -> list[int]:
     """The processes that a process has started."""
-    found = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    return list(map(int, found))
+    threads = Path(f"/proc/{process}/task").glob("*/children")
+    return [int(one) for thread in threads for one in thread.read_text().split()]
 
 
 def command_of(process: int) -> bytes:

@@ -115,8 +115,6 @@ def test_what_a_learnt_circuit_brings(shown, solved, tmp_path):
     [
         (["--depth", "0"], "depth = 0 is not allowed: it must be a whole number of at least 1"),
         (["--depth", "8..3"], "depth = '8..3' is not allowed: it must be a range from low to high"),
-        (["--depth", "3.5"], "depth = 3.5 is not allowed: it must be a whole number; several are"),
-        (["--mask", "left"], "mask = 'left' is not allowed: it must be one of causal, none"),
         (["--order", "random"], "order = 'random' is not allowed: it must be one of deep-first"),
         (["--depth", "2", "--order", "1,3"], "order = [1, 3] is not allowed"),
         (["--depth", "1..3", "--order", "1,2"], "order = '1,2' is not allowed"),

@@ -138,20 +138,6 @@ def test_circuits_of_other_problems_and_of_models():
         solves(retrieval_flow(1), [AttentionPath.parse("L0.H0 s0←s9")])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ({"depth": 0}, "depth = 0"),
-        ({"depth": 65}, "depth = 65"),
-        ({"depth": 2, "order": [1]}, r"order = \[1\]"),
-        ({"depth": 2, "layers": -1}, "layers = -1"),
-    ],
-)
-def test_what_cannot_be_counted(arguments, said):
-    with pytest.raises(HeadwayError, match=said):
-        count_circuits(**arguments)
-
-
 @given(depth=st.integers(1, 20), causal=st.booleans(), order=orders, codes_first=st.booleans())
 @settings(max_examples=40, deadline=None)
 def test_a_witness_answers_in_the_fewest_layers_with_the_fewest_paths(

@@ -1,6 +1,7 @@
 """The least number of layers: simulated, in closed form, and within the theorem's bound."""
 
 import random
+from functools import partial
 from itertools import permutations
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from headway.errors import HeadwayError
 from headway.theory import (
     closed_form,
+    count_circuits,
     fewest_paths,
     minimum_layers,
     retrieval_flow,
@@ -17,6 +19,7 @@ from headway.theory import (
     theorem_1_bound,
 )
 
+OF_A_DEPTH = (minimum_layers, closed_form, theorem_1_bound, fewest_paths, count_circuits)
 ORDERS = ["deep-first", "shallow-first"]
 quick = settings(max_examples=25, deadline=None)
 
@@ -67,19 +70,6 @@ def test_no_order_of_the_pairs_needs_more_layers_and_some_need_fewer():
 
 
 @pytest.mark.parametrize(
-    ("depth", "order", "message"),
-    [
-        (0, "deep-first", "depth = 0 .*at least 1"),
-        (3, [1, 2], r"order = \[1, 2\] .*the numbers 1 to 3"),
-        (3, [1, 2, 2], r"order = \[1, 2, 2\]"),
-    ],
-)
-def test_bad_arguments_are_refused(depth, order, message):
-    with pytest.raises(HeadwayError, match=message):
-        minimum_layers(depth, order=order)
-
-
-@pytest.mark.parametrize(
     ("depth", "causal", "unmasked", "theorem"),
     [(1, 2, 2, 1), (2, 3, 2, 2), (3, 3, 3, 2), (4, 4, 3, 2), (8, 5, 4, 3), (64, 8, 6, 5)],
 )
@@ -107,10 +97,16 @@ def test_formulas_stay_exact_where_floats_would_not(power, offset):
 
 
 @pytest.mark.parametrize(
-    "function",
-    [minimum_layers, closed_form, theorem_1_bound, fewest_paths],
+    ("function", "given", "message"),
+    [
+        *((each, (n,), f"depth = {n} .*(at least|from) 1") for each in OF_A_DEPTH for n in (0, -1)),
+        (count_circuits, (65,), "depth = 65"),
+        (count_circuits, (2, [1]), r"order = \[1\]"),
+        (partial(count_circuits, layers=-1), (2,), "layers = -1"),
+        (partial(minimum_layers, order=[1, 2]), (3,), r"order = \[1, 2\] .*the numbers 1 to 3"),
+        (partial(minimum_layers, order=[1, 2, 2]), (3,), r"order = \[1, 2, 2\]"),
+    ],
 )
-@pytest.mark.parametrize("depth", [0, -1])
-def test_a_depth_below_1_is_refused(function, depth):
-    with pytest.raises(HeadwayError, match=rf"depth = {depth} .*at least 1"):
-        function(depth)
+def test_bad_arguments_are_refused(function, given, message):
+    with pytest.raises(HeadwayError, match=message):
+        function(*given)

@@ -33,8 +33,6 @@ from headway.circuits.mechanism import Tabled as Tabled
 from headway.circuits.mechanism import Uniform as Uniform
 from headway.circuits.mechanism import compare as compare
 from headway.circuits.mechanism import jaccard as jaccard
-from headway.circuits.mlps import MLP as MLP
-from headway.circuits.mlps import MLPs as MLPs
 from headway.circuits.patterns import ABLATIONS as ABLATIONS
 from headway.circuits.patterns import Patterns as Patterns
 from headway.circuits.patterns import attention_along as attention_along
@@ -68,7 +66,6 @@ if TYPE_CHECKING:
     from headway.circuits.flows import lost_without as lost_without
     from headway.circuits.flows import trace as trace
     from headway.circuits.patching import Effects as Effects
-    from headway.circuits.patching import Residual as Residual
     from headway.circuits.patching import Site as Site
     from headway.circuits.patching import patch as patch
     from headway.circuits.patching import patch_all as patch_all

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain, islice, pairwise
 from typing import TypeVar
 
@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.circuits.mechanism import AN_MLP, Circuit, Head, Mean, Mechanism
+from headway.circuits.mechanism import Circuit, Head, Mechanism
 from headway.circuits.patterns import Patterns, attention_slopes, known_patterns, tap_of
 from headway.errors import require
 from headway.models import Tap, Tappable, Transformer
@@ -160,12 +160,6 @@ class Bench(Judging):
         """The cost so far, in forward passes of the whole model over all sequences."""
         return self._computed / self._vectors(self.sequences)
 
-    @property
-    def has_mlps(self) -> bool:
-        """True if MLPs can be put to their means: a candidate has `Mean` at (layer, `AN_MLP`)."""
-        model = self.model
-        return self._shared and isinstance(model, Transformer) and not model.config.attn_only
-
     def add_forwards(self, count: float) -> None:
         """Counts forward passes that were made elsewhere, of all the bench's sequences."""
         self._computed += round(count * self._vectors(self.sequences))
@@ -227,26 +221,25 @@ class Bench(Judging):
         assert isinstance(model, Transformer)
         while self._held > MOST_VECTORS:
             self._held -= known.pop(next(iter(known))).shape[:2].numel()
-        missing = dict[tuple[int, bool, bool], dict[Stream, tuple[Candidate, Stream]]]()
+        missing = dict[tuple[int, bool], dict[Stream, tuple[Candidate, Stream]]]()
         last = list[Stream]()
         for one in chosen:
-            names = [
-                (part.start, part.stop, layer, frozenset(x for x in one.items() if x[0][0] < layer))
-                for layer in range(depth + 1)
-            ]
-            last.append(names[-1])
+            above = part.start, part.stop, depth, frozenset(one.items())
+            last.append(above)
             for layer in reversed(range(depth)):
-                if (name := names[layer + 1]) in known:
-                    known[name] = known.pop(name)  # the last to be forgotten
+                if above in known:
+                    known[above] = known.pop(above)  # the last to be forgotten
                     break
-                kind = layer, (layer, AN_MLP) in one, self.patterns.are_known(one, layer)
-                missing.setdefault(kind, {})[name] = one, names[layer]
+                below = *above[:2], layer, frozenset(x for x in above[3] if x[0][0] < layer)
+                kind = layer, self.patterns.are_known(one, layer)
+                missing.setdefault(kind, {})[above] = one, below
+                above = below
         size, length = self.batch.inputs[part].shape[:2]
         together = max(1, AT_ONCE // (size * length))
-        for layer, at_mean, are_known in sorted(missing):
-            left = iter(missing[layer, at_mean, are_known].items())
+        for layer, are_known in sorted(missing):
+            left = iter(missing[layer, are_known].items())
             while some := dict(islice(left, together)):
-                self._compute(layer, some, part, at_mean, are_known)
+                self._compute(layer, some, part, are_known)
         return model.read(torch.cat([known[name] for name in last])).unflatten(0, (len(last), -1))
 
     def _compute(
@@ -254,13 +247,11 @@ class Bench(Judging):
         layer: int,
         units: Mapping[Stream, tuple[Candidate, Stream]],
         part: slice,
-        at_mean: bool,
         are_known: bool,
     ) -> None:
         """Computes streams after a layer from those before it; after the last, where it is read.
 
-        With `at_mean`, what its MLP writes is what it writes on average. With `are_known`, the
-        patterns of its heads do not depend on what stands in the stream.
+        With `are_known`, the patterns of its heads do not depend on what stands in the stream.
         """
         model, inputs, length = self.model, self.batch.inputs[part], self.batch.inputs.shape[1]
         assert isinstance(model, Transformer)
@@ -272,28 +263,10 @@ class Bench(Judging):
             x = torch.cat([self._known[below] for _, below in units.values()])
         about = self.patterns, [one for one, _ in units.values()], part, length - count
         own = known_patterns(*about, layer) if are_known else partial(tap_of(*about), layer)
-        block = model.layers[layer]
-        if at_mean:
-            attended = x[:, -count:] + block.attn(block.ln1(x), mask, own, count)
-            new = attended + self._mlp_means[layer][-count:]
-        else:
-            new = block(x, mask, own, count)
+        new = model.layers[layer](x, mask, own, count)
         self._computed += new.shape[:2].numel()
         self._held += new.shape[:2].numel()
         self._known |= zip(units, new.chunk(len(units)), strict=True)
-
-    @cached_property
-    def _mlp_means(self) -> list[Float[Tensor, "position d_model"]]:
-        """The outputs of every layer's MLP, averaged over the sequences."""
-        assert isinstance(self.model, Transformer)
-        x, means = self.model.embedded(self.batch.inputs), list[Tensor]()
-        n = x.shape[1]
-        mask = None if self.model.mask is None else self.model.mask[:n, :n]
-        for block in self.model.layers:
-            attended = x + block.attn(block.ln1(x), mask)
-            x = block.finish(attended)
-            means.append((x - attended).mean(0))
-        return means
 
     @torch.no_grad()
     def worst(
@@ -396,10 +369,8 @@ class Bench(Judging):
         chosen = candidate.mechanisms if isinstance(candidate, Circuit) else candidate
         layers, heads = self.model.n_layers, self.model.n_heads
         for head, mechanism in chosen.items():
-            fits = 0 <= head[0] < layers and 0 <= head[1] < heads
-            fits |= head[1] == AN_MLP and mechanism == Mean() and self.has_mlps
             require(
-                fits,
+                0 <= head[0] < layers and 0 <= head[1] < heads,
                 "circuit: (layer, head)",
                 head,
                 f"a head of this model, which has {layers} layers of {heads}",

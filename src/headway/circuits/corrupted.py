@@ -19,8 +19,8 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from headway.circuits.ablation import Bench, Measured
-from headway.circuits.mechanism import Circuit, Corrupted, Head, KnockOut, Mechanism, Paths
+from headway.circuits.ablation import Bench, Measured, Replaced
+from headway.circuits.mechanism import Circuit, Corrupted, Head, KnockOut, Paths
 from headway.circuits.patterns import Attention, along_all
 from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
@@ -36,11 +36,6 @@ MOST = 20
 
 Effects = Mapping[AttentionPath, float]
 """To first order, by path."""
-
-
-def without(bench: Bench) -> dict[Head, Mechanism]:
-    """Every head as in the corrupted sequences."""
-    return dict.fromkeys(bench.heads, Corrupted())
 
 
 def attention_of(bench: Bench, less_corrupted: bool = False) -> Attention:
@@ -62,7 +57,7 @@ def found(bench: Bench, threshold: float, candidate_attention: Sequence[float]) 
             sequences, tried in order until the loss is below the threshold; else the circuit with
             the least loss is taken.
     """
-    gains = _effects(bench, without(bench), Paths)
+    gains = _effects(bench, _circuit(bench, ()), Paths)
     more = attention_of(bench, less_corrupted=True)
     tried: list[tuple[float, int, list[AttentionPath]]] = []
     for least, count in product(candidate_attention, COUNTS):
@@ -84,7 +79,8 @@ def found(bench: Bench, threshold: float, candidate_attention: Sequence[float]) 
 
 
 def _circuit(bench: Bench, paths: Sequence[AttentionPath]) -> Circuit:
-    return Circuit({**without(bench), **Circuit.of(paths).mechanisms})
+    corrupted = dict.fromkeys(bench.heads, Corrupted())
+    return Circuit({**corrupted, **Circuit.of(paths).mechanisms})
 
 
 def _best(effects: Effects, attention: Attention, least: float) -> list[AttentionPath]:
@@ -98,7 +94,7 @@ def _best(effects: Effects, attention: Attention, least: float) -> list[Attentio
 
 def _effects(
     bench: Bench,
-    replaced: Mapping[Head, Mechanism],
+    replaced: Replaced,
     kind: type[Paths] | type[KnockOut],
     measured: Measured | None = None,
 ) -> Effects:

@@ -8,7 +8,7 @@ run, step by step; nothing differs but the clamp. `sweeps.depend` trains; this m
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -132,11 +132,6 @@ class Dependence(Finding):
             there = {grown.path for grown in one.paths}
             yield "paths", there, there == known - {one.clamped}, "the others of the circuit"
 
-    def to_json(self) -> dict[str, Any]:
-        """Everything as JSON data, and what counts as formed."""
-        formed = f"attention above {EMERGES_AT:g} at the last checkpoint"
-        return {"formed": formed, **super().to_json()}
-
 
 def dependence(
     free: Run,
@@ -159,16 +154,15 @@ def dependence(
         HeadwayError: if a checkpoint cannot be read.
     """
     batch = held_out(free.task, sequences, free.config.seed, free.device, "emergence")
-    runs = [(None, free), *clamped.items()]
-    done, total = count(1), sum(len(run.checkpoint_steps()) for _, run in runs)
+    runs = {None: free, **clamped}
+    done, total = count(1), sum(len(run.checkpoint_steps()) for run in runs.values())
 
     def tell() -> None:
         if watch is not None:
             watch(next(done), total)
 
     with free.computing():
-        found = [grown_in(run, path, circuit, batch, tell) for path, run in runs]
-    whole, *others = found
+        whole, *others = [grown_in(run, path, circuit, batch, tell) for path, run in runs.items()]
     config = next(iter(clamped.values())).config.training
     return Dependence(
         after=config.clamped_after,
@@ -191,13 +185,13 @@ def grown_in(
 ) -> Training:
     """The fate of a circuit's paths in one training, as seen at its checkpoints."""
     paths = [path for path in circuit if path != clamped]
-    edges = run.task.edges(batch)
-    relations = {path.relation: edges[path.relation] for path in paths}
-    steps, seen = run.checkpoint_steps(), list[dict[str, Tensor]]()
+    edges, steps = run.task.edges(batch), run.checkpoint_steps()
+    curves: dict[AttentionPath, list[Tensor]] = {path: [] for path in paths}
     for step in steps:
         tap = run.config.training.clamp.tap(run.task, batch, step)
         patterns = attention_patterns(run.transformer(step), batch.inputs, tap)
-        seen.append({name: attention_along(patterns, edges) for name, edges in relations.items()})
+        for path, curve in curves.items():
+            curve.append(attention_along(patterns, edges[path.relation]))
         tell()
     metrics, outcome = run.metrics(), run.outcome() or {}
     if outcome.get("test_loss") is None:
@@ -208,7 +202,7 @@ def grown_in(
         loss=outcome["test_loss"],
         partial=metrics[-1]["partial"],
         hops=hop_steps(metrics, run.task.hops),
-        paths=[_grown(path, steps, [at[path.relation] for at in seen]) for path in paths],
+        paths=[_grown(path, steps, curve) for path, curve in curves.items()],
     )
 
 

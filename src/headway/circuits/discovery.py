@@ -104,7 +104,7 @@ class Discovery(Finding):
     @property
     def replaced_loss(self) -> float:
         """The loss with every head replaced."""
-        return self.evidence.replaced_loss
+        return sum(self.evidence.replaced.values()) / len(self.evidence.replaced)
 
     @property
     def faithful(self) -> bool:

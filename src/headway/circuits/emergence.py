@@ -101,12 +101,6 @@ class Timeline(Finding):
     def __str__(self):
         return of_timeline(self)
 
-    def to_json(self) -> dict[str, Any]:
-        """Everything as JSON data, and how it was measured."""
-        how = "knock-out: attention along the path set to zero, all else as it is"
-        half = {str(path): step for path, step in self.half.items()}
-        return {"emerges_at": EMERGES_AT, "ablation": how, "half": half, **super().to_json()}
-
     def conditions(self) -> Iterator[Condition]:
         """Conditions beside the types of fields."""
         steps, lengths = self.steps, {len(self.loss)}

@@ -27,7 +27,6 @@ from headway.circuits.mechanism import (
     WrittenHead,
     WrittenPath,
 )
-from headway.circuits.mlps import MLPs, mlps_of
 from headway.circuits.patterns import ABLATIONS, Attention
 from headway.circuits.search import free_above, losses_twice
 from headway.circuits.subject import fresh
@@ -119,7 +118,6 @@ class Evidence:
         alone: for every head the loss of the model with this head alone replaced by its mechanism.
             Its excess over the model's own loss tells what the head does beyond its mechanism.
         likeness: how like the model the circuit is.
-        mlps: which MLPs the circuit needs; None if the model has none that headway can replace.
     """
 
     intact: dict[str, float]
@@ -138,12 +136,6 @@ class Evidence:
     sequences: int
     alone: dict[WrittenHead, float]
     likeness: Likenesses
-    mlps: MLPs | None = None
-
-    @property
-    def replaced_loss(self) -> float:
-        """The loss with every head replaced."""
-        return sum(self.replaced.values()) / len(self.replaced)
 
 
 def evidence_for(
@@ -195,7 +187,6 @@ def evidence_for(
         sequences=bench.sequences,
         alone=dict(zip(heads, alone, strict=True)),
         likeness=likenesses(bench, circuit, yardstick.without(bench), by_layer=not few),
-        mlps=mlps_of(bench, circuit, threshold),
     )
 
 

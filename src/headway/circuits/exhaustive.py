@@ -99,11 +99,6 @@ class MinimalCircuits(Finding):
         return tuple(sorted(set.intersection(*map(set, self.circuits)))) if self.circuits else ()
 
     @property
-    def union(self) -> tuple[AttentionPath, ...]:
-        """The paths that any of these circuits has."""
-        return tuple(sorted(set().union(*self.circuits)))
-
-    @property
     def smallest(self) -> int | None:
         """The least number of paths that any circuit has; None if none was found."""
         return len(self.circuits[0]) if self.circuits else None
@@ -143,7 +138,8 @@ class MinimalCircuits(Finding):
         elif not self.complete:
             yield f"smallest: none has {self.searched} paths or fewer"
         if self.circuits:
-            yield f"paths in all of them: {len(self.core)}; in any: {len(self.union)}"
+            any_of = set().union(*self.circuits)
+            yield f"paths in all of them: {len(self.core)}; in any: {len(any_of)}"
             if set(self.discovered) not in map(set, self.circuits):
                 yield "the circuit that the search discovered is not one of them"
 
@@ -200,21 +196,16 @@ def every_circuit(
             found = saved_discovery(subject.run)
         assert found is not None
         require_fits(found.circuit, subject.model)
-        circuits = _exhausted(subject, found, sequences, most, workers, watch)
+        circuits = exhausted(subject, found, sequences, workers, most=most, watch=watch)
         if subject.run is not None:
             subject.run.save(circuits)
     return circuits
 
 
-def _exhausted(
-    subject: Subject,
-    found: Discovery,
-    sequences: int,
-    most: int,
-    workers: int | None,
-    watch: Watch | None,
+def exhausted(
+    subject: Subject, found: Discovery, sequences: int, workers: int | None, **how: Any
 ) -> MinimalCircuits:
-    """Searches exhaustively, and makes circuits of the sets that it finds."""
+    """The circuits of all sets of paths that serve; `how` is of the search (see `Exhaustive`)."""
     started, batch = time.perf_counter(), subject.sequences(sequences, "circuit")
     about, count = (subject.model, subject.task, batch, found.ablation), workers or os.cpu_count()
     own, *benches = (Bench(*about) for _ in range(1 + (count or 1)))
@@ -230,18 +221,17 @@ def _exhausted(
             ]
             return [loss for part in parts for loss in part.result()]
 
-        search = Exhaustive(losses, candidates, idle, found.threshold, most, watch)
+        search = Exhaustive(losses, candidates, idle, found.threshold, **how)
         search.allow(found.circuit)
         sets = search.search()
     circuits = sorted((tuple(sorted(s)) for s in sets), key=lambda c: (len(c), c))
-    whole = own.losses([{**idle, **Circuit.of(circuit).mechanisms} for circuit in circuits])
     return MinimalCircuits(
         threshold=found.threshold,
         sequences=own.sequences,
         candidates=tuple(sorted(candidates)),
         idle=Circuit(idle),
         circuits=tuple(circuits),
-        losses=tuple(whole),
+        losses=tuple(own.losses([Circuit({**idle, **Circuit.of(c).mechanisms}) for c in circuits])),
         judged=search.judged,
         searched=search.searched,
         discovered=tuple(found.circuit.paths),

@@ -4,13 +4,11 @@ Rows of attention count by what their ablation would move (`reading.row_weights`
 which nothing depends do not hide what a head does in the others.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 
 import torch
-from jaxtyping import Bool
 from torch import Tensor
 
 from headway.circuits.mechanism import Circuit, Head, Mechanism, Paths, Tabled, WrittenHead, name_of
@@ -51,11 +49,6 @@ class Look:
     rivals: list[Rival]
     tokens: dict[int, float]
 
-    @property
-    def is_explained(self) -> bool:
-        """True if the mechanism has most of the head's attention."""
-        return self.explained >= UNEXPLAINED
-
 
 @torch.no_grad()
 def looks(
@@ -72,48 +65,33 @@ def looks(
     """
     if not heads:
         return []
-    at = _Looking(model, task, batch.part(slice(SEQUENCES)))
-    return [at.look(head, circuit.mechanisms[head]) for head in heads]
+    batch = batch.part(slice(SEQUENCES))
+    every, rows = attention_patterns(model, batch.inputs), row_weights(model, task, batch)
+    edges, given = task.edges(batch), dict[str, Tensor]()
+    patterns, tokens = Patterns(model, batch, edges), batch.inputs
+    if not task.is_read_blind:
+        given = {n: x.mask(task.length) for n, x in edges.items() if x.use == "path"}
+    known = Composed(tokens, task.vocabulary is not None, task.looks_ahead, given)
+    masks = {name: known.part(name) for name in known.vocabulary(1)}
 
-
-class _Looking:
-    """The heads of a model on some sequences."""
-
-    def __init__(self, model: Tappable, task: Task, batch: Batch):
-        self.task, self.batch = task, batch
-        self.own = attention_patterns(model, batch.inputs)
-        self.weights = row_weights(model, task, batch)
-        self.paths = Patterns(model, batch, task.edges(batch))
-        given = dict[str, Tensor]()
-        if not task.is_read_blind:
-            edges = task.edges(batch).items()
-            given = {n: one.mask(task.length) for n, one in edges if one.use == "path"}
-        self.relations = Composed(
-            batch.inputs, task.vocabulary is not None, task.looks_ahead, given
-        )
-
-    def look(self, head: Head, mechanism: Mechanism) -> Look:
-        """A head under its mechanism."""
+    def look(head: Head, mechanism: Mechanism) -> Look:
         relations = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
-        own, weights = self.own[:, *head], self.weights[:, *head]
+        own, weights = every[:, *head], rows[:, *head]
         is_table = isinstance(mechanism, Tabled)
-        there = self.paths.dense(mechanism if is_table else Paths(relations), head)
-        tokens, common = self.batch.inputs, own.minimum(there)
-        named = {n: self.paths.relation(n).mask(tokens.shape[1]) for n in sorted(relations)}
-        rivals = [rivals_of(n, mask, self.masks, own, weights) for n, mask in named.items()]
-        of_tokens = self.task.vocabulary is not None and not is_table
+        there = patterns.dense(mechanism if is_table else Paths(relations), head)
+        common = own.minimum(there)
+        named = {n: patterns.relation(n).mask(tokens.shape[1]) for n in sorted(relations)}
+        rivals = [rivals_of(n, mask, masks, own, weights) for n, mask in named.items()]
+        of_tokens = task.vocabulary is not None and not is_table
         return Look(
             head,
             (common.sum(2) * weights).sum().item(),
-            largest(self.masks, own if is_table else own - common, weights),
+            largest(masks, own if is_table else own - common, weights),
             sorted(chain(*rivals), key=lambda rival: rival.follows - rival.instead),
             by_token(tokens, common, there, weights) if of_tokens else {},
         )
 
-    @cached_property
-    def masks(self) -> Mapping[str, Bool[Tensor, "sequence query key"]]:
-        """All relations that a head may follow: those of the task, and composed ones."""
-        return {name: self.relations.part(name) for name in self.relations.vocabulary(1)}
+    return [look(head, circuit.mechanisms[head]) for head in heads]
 
 
 def of_looks(looks: list[Look], circuit: Circuit, faithful: bool) -> list[str]:
@@ -138,7 +116,7 @@ def _lines(look: Look, mechanism: Mechanism, faithful: bool) -> Iterator[str]:
         told = f"a table of tokens and places tells {share}; it goes to: {rest or 'no relation'}"
         yield from wrapped(f"no relation explains {name}: {told}")
     else:
-        is_told = look.is_explained or faithful
+        is_told = look.explained >= UNEXPLAINED or faithful
         start = "" if is_told else "no relation explains "
         more = f"; the rest: {rest}" if rest else ""
         yield from wrapped(f"{start}{name}: {mechanism}: {share}{more}")

@@ -17,9 +17,6 @@ from headway.relations.paths import AttentionPath, require_name
 Head = tuple[int, int]
 """A head's layer and its number in the layer, both from 0."""
 
-AN_MLP = -1
-"""In the place of a head's number: the MLP of the layer."""
-
 LISTED = 64
 """The most idle heads of a kind that are listed by name."""
 
@@ -82,9 +79,6 @@ class Paths:
 
     def __str__(self):
         return "  ".join(sorted(self.relations)) or "nothing"
-
-    def __len__(self):
-        return len(self.relations)
 
     @property
     def select(self) -> str:

@@ -1,15 +1,16 @@
 """Activation patching: a part of a corrupted run is put into a clean one.
 
 The corrupted sequences are laid out as the clean ones: the same roles stand at the same positions.
-So the effect of patching a part tells what the part carries.
+So the effect of patching a part tells what the part carries. (Residual streams are patched by the
+hooks of a `Transformer`.)
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -20,39 +21,16 @@ from headway.circuits.mechanism import Head, KnockOut, head_of, name_of
 from headway.circuits.patterns import Patterns, as_it_is
 from headway.errors import HeadwayError, require
 from headway.models import Tapped, Transformer, tapped
-from headway.models.hooks import Cache, Edit, HookPoint
 from headway.models.interception import Read
 from headway.relations.paths import AttentionPath, Relation
 from headway.tasks import Batch, Task
 from headway.text import aligned
 
-ALLOWED = (
-    "a path, L1.H0 s0←s2, a head, L1.H0, or a residual stream, s2 after layer 1 or s2 embedded"
-)
+ALLOWED = "a path, L1.H0 s0←s2, or a head, L1.H0"
 
-
-class ElsewhereError(HeadwayError):
-    """A relation leads elsewhere in the corrupted sequences."""
-
-
-class Residual(NamedTuple):
-    """The residual stream where a role stands, in all chains: `s2 after layer 1`.
-
-    Attributes:
-        role: its name.
-        layer: after which it is, from 0; -1 is before the first, written `s2 embedded`.
-    """
-
-    role: str
-    layer: int
-
-    def __str__(self):
-        return f"{self.role} {f'after layer {self.layer}' if self.layer >= 0 else 'embedded'}"
-
-
-Site = AttentionPath | Residual | Head
+Site = AttentionPath | Head
 """The part taken from the corrupted run: the values that a head reads along a relation, as it
-attends along it in the run that is patched; a role's residual stream; or all that a head reads."""
+attends along it in the run that is patched; or all that a head reads."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +43,6 @@ class Effects:
         clean: losses of the clean run.
         corrupted: losses of the corrupted run, against the clean targets.
         patched: losses of the clean run with one site patched.
-        left_out: sites that could not be patched, and why.
     """
 
     sites: tuple[Site, ...]
@@ -73,7 +50,6 @@ class Effects:
     clean: Float[Tensor, " hop"]
     corrupted: Float[Tensor, " hop"]
     patched: Float[Tensor, "site hop"]
-    left_out: Mapping[Site, str] = field(default_factory=dict)
 
     @property
     def normalised(self) -> Float[Tensor, "site hop"]:
@@ -88,8 +64,6 @@ class Effects:
             HeadwayError: if the site was not patched.
         """
         known = ", ".join(map(written, self.sites))
-        if site_of(site) in self.left_out:
-            raise HeadwayError(self.left_out[site_of(site)])
         require(site_of(site) in self.sites, "site", str(site), f"one of {known}")
         effects = self.normalised[self.sites.index(site_of(site))]
         return dict(zip(self.hops, effects.tolist(), strict=True))
@@ -98,8 +72,7 @@ class Effects:
         rows = [["", *self.hops]]
         for site, effects in zip(self.sites, self.normalised.tolist(), strict=True):
             rows.append([written(site), *(f"{effect:z.2f}" for effect in effects)])
-        table = aligned(rows, "l" + "r" * len(self.hops), gap=2)
-        return "\n".join([*table, *dict.fromkeys(self.left_out.values())])
+        return "\n".join(aligned(rows, "l" + "r" * len(self.hops), gap=2))
 
 
 def patch(
@@ -119,8 +92,7 @@ def patch(
     ```
 
     Args:
-        model: that is patched: any module whose attention can be tapped. Residual streams are
-            those of a `Transformer`.
+        model: that is patched: any module whose attention can be tapped.
         task: whose sequences they are.
         clean: sequences.
         corrupted: as many others, laid out alike.
@@ -140,37 +112,30 @@ def patch_all(
     task: Task,
     clean: Batch,
     corrupted: Batch,
-    at: Literal["paths", "heads", "roles"] | Iterable[Site | str],
+    at: Literal["paths", "heads"] | Iterable[Site | str],
 ) -> Effects:
     """The effects of patching each of some sites alone on the loss of every hop (see `patch`).
 
     Args:
-        at: the sites, such as `found.circuit.paths`; or all `paths` that circuits may use, all
-            `heads`, or all `roles`, before the first layer and after each. Paths whose relation
-            leads elsewhere in the corrupted sequences are left out.
+        at: the sites, such as `found.circuit.paths`; or all `heads`, or all `paths` that circuits
+            may use, but those whose relation leads elsewhere in the corrupted sequences.
 
     Raises:
-        HeadwayError: as `patch`, but for such paths.
+        HeadwayError: as `patch`.
     """
     patching = _Patching(model, task, clean, corrupted)
     sites = patching.all_of(at) if isinstance(at, str) else tuple(map(site_of, at))
 
-    def losses(said: Tensor) -> Tensor:
-        return task.targets.partial_losses(said, clean.targets)
+    def losses(outputs: Tensor) -> Tensor:
+        return task.targets.partial_losses(outputs, clean.targets)
 
-    patched, left_out = dict[Site, Tensor](), dict[Site, str]()
-    for site in sites:
-        try:
-            patched[site] = losses(patching.outputs(site))
-        except ElsewhereError as error:
-            left_out[site] = str(error)
+    patched = [losses(patching.outputs(site)) for site in sites]
     return Effects(
-        tuple(patched),
+        sites,
         task.hops,
         losses(patching.outputs()),
         losses(patching.corrupted_outputs),
-        torch.stack([*patched.values()]) if patched else torch.zeros(0, task.n_hops),
-        left_out,
+        torch.stack(patched) if patched else torch.zeros(0, task.n_hops),
     )
 
 
@@ -182,15 +147,13 @@ def site_of(site: Site | str) -> Site:
     """
     if not isinstance(site, str):
         return site
-    if found := re.fullmatch(r"(.+) (?:after layer ([0-9]{1,6})|embedded)", site):
-        return Residual(found[1], -1 if found[2] is None else int(found[2]))
     require(bool(re.match(r"L[0-9]+\.H[0-9]+( |$)", site)), "site", site, ALLOWED)
     return AttentionPath.parse(site) if " " in site else head_of(site)
 
 
 def written(site: Site) -> str:
     """The name of a site."""
-    return str(site) if isinstance(site, AttentionPath | Residual) else name_of(site)
+    return str(site) if isinstance(site, AttentionPath) else name_of(site)
 
 
 class _Patching:
@@ -204,17 +167,11 @@ class _Patching:
             raise HeadwayError("corrupted: roles must stand where they stand in clean")
         self.model = model if isinstance(model, Tapped) else tapped(model, clean.inputs[:2])
         module = self.model.module
-        self.own = module if isinstance(module, Transformer) else None
-        self.patterns = Patterns(self.own or self.model, clean, task.edges(clean))
+        own = module if isinstance(module, Transformer) else self.model
+        self.patterns = Patterns(own, clean, task.edges(clean))
         self.elsewhere = task.edges(corrupted)
         self.read: dict[int, list[Read]] = {}
         """The values that every layer of the corrupted run reads, in the order of its products."""
-        self.cache: Cache | None = None
-        if self.own is not None:
-            names = ("hook_resid_pre", "hook_resid_post")
-            _, self.cache = self.own.run_with_cache(
-                corrupted.inputs, names=lambda name: name.endswith(names)
-            )
         self.corrupted_outputs = self.model(corrupted.inputs, as_it_is, self._record)
 
     def _record(self, read: Read) -> Tensor:
@@ -223,28 +180,29 @@ class _Patching:
 
     def all_of(self, kind: str) -> tuple[Site, ...]:
         """All sites of a kind."""
-        require(kind in ("paths", "heads", "roles"), "at", kind, "paths, heads, roles, or a list")
-        if kind == "roles":
-            return tuple(
-                Residual(r, n) for r in self.task.roles for n in range(-1, self.model.n_layers)
-            )
+        require(kind in ("paths", "heads"), "at", kind, "paths, heads, or a list")
         every = heads_of(self.model)
         if kind == "heads":
             return tuple(every)
-        names = [n for n, edges in self.patterns.relations.items() if edges.use == "path"]
+        known = self.patterns.relations.items()
+        names = [n for n, one in known if one.use == "path" and self._leads_alike(n)]
         return tuple(AttentionPath.of(*head, name) for head in every for name in names)
+
+    def _leads_alike(self, relation: str) -> bool:
+        """True if a relation leads from and to the same positions in both kinds of sequences."""
+        ours, theirs = self.patterns.relation(relation), self.elsewhere.get(relation)
+        return theirs is not None and (
+            torch.equal(ours.queries, theirs.queries) and torch.equal(ours.keys, theirs.keys)
+        )
 
     def outputs(self, *sites: Site) -> Float[Tensor, "batch query output"]:
         """The outputs on the clean sequences with the sites of the corrupted run."""
         relations: dict[Head, set[Relation]] = {}
         heads: set[Head] = set()
-        edits: list[tuple[str, Edit]] = []
         for site in sites:
             self._require_there(site)
             if isinstance(site, AttentionPath):
                 relations.setdefault(site.at, set()).add(site.relation)
-            elif isinstance(site, Residual):
-                edits.append(self._put(site))
             else:
                 heads.add(site)
         own: dict[int, Tensor] = {}
@@ -276,11 +234,10 @@ class _Patching:
                     out = out + read.product(along, theirs.values - read.values)
             return out
 
-        with self.own.hooks(edits) if self.own is not None else nullcontext():
-            said = self.model(self.clean.inputs, look, put)
+        found = self.model(self.clean.inputs, look, put)
         for layer in sorted({at[0] for at in {*relations, *heads}}):
             require(count[layer] > 0, "layer", layer, "one whose pattern is multiplied with values")
-        return said
+        return found
 
     def _require_same(self, read: Read, own: Tensor) -> None:
         """Makes sure that values meet the pattern as the tap saw it."""
@@ -293,44 +250,11 @@ class _Patching:
             " laid out anew, before it meets values"
         )
 
-    def _put(self, site: Residual) -> tuple[str, Edit]:
-        """Takes the residual stream of a role from the corrupted run."""
-        where = self.clean.roles[:, self.task.roles.index(site.role)]
-        rows = torch.arange(len(where), device=where.device)[:, None]
-        post = f"blocks.{site.layer}.hook_resid_post"
-        name = post if site.layer >= 0 else "blocks.0.hook_resid_pre"
-
-        def put(value: Tensor, _: HookPoint) -> Tensor:
-            assert self.cache is not None
-            value = value.clone()
-            value[rows, where] = self.cache[name][rows, where]
-            return value
-
-        return name, put
-
     def _require_there(self, site: Site) -> None:
         """Checks that model and task have a site, and a path leads where it leads in clean."""
         layers, heads = self.model.n_layers, self.model.n_heads
-        if isinstance(site, Residual):
-            if self.cache is None:
-                kind = type(self.model.module).__name__
-                raise HeadwayError(
-                    f"site = {site} is a residual stream, which is seen in a headway.Transformer"
-                    f" alone: of {kind}, heads and paths can be patched"
-                )
-            allowed = f"of one of the roles ({', '.join(self.task.roles)}) and of {layers} layers"
-            fits = site.role in self.task.roles and -1 <= site.layer < layers
-            require(fits, "site", str(site), allowed)
-            return
         fits = 0 <= site[0] < layers and 0 <= site[1] < heads
         allowed = f"of {layers} layers and {heads} heads in each, both from 0"
         require(fits, "site", written(site), allowed)
-        if isinstance(site, AttentionPath):
-            ours = self.patterns.relation(site.relation)
-            theirs = self.elsewhere.get(site.relation)
-            if theirs is None or not (
-                torch.equal(ours.queries, theirs.queries) and torch.equal(ours.keys, theirs.keys)
-            ):
-                raise ElsewhereError(
-                    f"corrupted: {site.relation} must lead where it leads in clean"
-                )
+        if isinstance(site, AttentionPath) and not self._leads_alike(site.relation):
+            raise HeadwayError(f"corrupted: {site.relation} must lead where it leads in clean")

@@ -11,7 +11,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headway.circuits.mechanism import (
-    AN_MLP,
     WITHOUT_PATHS,
     Corrupted,
     Head,
@@ -58,7 +57,7 @@ class Patterns:
     ):
         require(rows in ABLATIONS, "ablation", rows, "one of " + ", ".join(ABLATIONS))
         self.model, self.batch, self.rows = model, batch, rows
-        self.visible, self.dtype = what_is_seen(model, batch.inputs)
+        self.visible, self._read, self.dtype = what_is_seen(model, batch.inputs)
         size, n = batch.inputs.shape[:2]
         self._shape = (size, n, self.visible.shape[2])
         self.visible[..., n:] = False  # keys that are no position, such as a sink
@@ -92,20 +91,14 @@ class Patterns:
         """
         if name not in self._used:
             with contextlib.suppress(HeadwayError, KeyError):
-                made, is_given = self._given[name], name in self._names
-                seen = replace(made, keys=made.keys.where(self._seen(made), NO_KEY))
-                hides_all = bool(made.there.any()) and not seen.there.any()
-                if self._is_visible(made) if is_given else not hides_all:
-                    self._used[name] = made if is_given else seen
+                made = self._given[name]
+                rows = torch.arange(len(made.keys), device=made.keys.device)[:, None, None]
+                seen = self.visible.any(0)[made.queries[..., None], made.keys]
+                read = made.keys.where(seen & self._read[rows, made.keys], NO_KEY)
+                left, is_whole = replace(made, keys=read), bool((seen | ~made.there).all())
+                if is_whole or (name not in self._names and bool(left.there.any())):
+                    self._used[name] = left
         return name in self._used
-
-    def _is_visible(self, edges: Edges) -> bool:
-        """True if some layer's mask hides none of a relation's keys."""
-        return bool((self._seen(edges) | ~edges.there).all())
-
-    def _seen(self, edges: Edges) -> Bool[Tensor, "batch row key"]:
-        """True for the keys of a relation that some layer's mask does not hide."""
-        return self.visible.any(0)[edges.queries[..., None], edges.keys]
 
     def alone(self, name: str) -> Float[Tensor, "sequence query key"]:
         """The rows of one path, each shared evenly among its keys, or by their weights."""
@@ -246,25 +239,28 @@ class Patterns:
 @torch.no_grad()
 def what_is_seen(
     model: Tappable, inputs: Tensor
-) -> tuple[Bool[Tensor, "layer query key"], torch.dtype]:
-    """The keys that every query may see in every layer, and the type of patterns.
+) -> tuple[Bool[Tensor, "layer query key"], Bool[Tensor, "sequence key"], torch.dtype]:
+    """The keys that every query may see in every layer, those read at all, the type of patterns.
 
-    The config of a `Transformer` tells; of other models, where any head attends at all.
+    The config of a `Transformer` tells; of other models, where any head attends at all. Keys that
+    no query of their sequence reads are padding.
     """
     n = inputs.shape[1]
     if isinstance(model, Transformer):
         every = torch.ones(model.n_layers, n, n, dtype=torch.bool, device=inputs.device)
         seen = every.tril() if model.config.causal else every
-        return seen, model.unembed.weight.dtype
-    seen, types = list[Tensor](), list[torch.dtype]()
+        read = torch.ones(inputs.shape[:2], dtype=torch.bool, device=inputs.device)
+        return seen, read, model.unembed.weight.dtype
+    seen, read, types = list[Tensor](), list[Tensor](), list[torch.dtype]()
 
     def look(_: int, pattern: Tensor) -> Tensor:
         seen.append((pattern > 0).any(0).any(0))
+        read.append((pattern > 0).any(1).any(1))
         types.append(pattern.dtype)
         return pattern
 
     model(inputs, look)
-    return torch.stack(seen), types[0]
+    return torch.stack(seen), torch.stack(read).any(0).expand(len(inputs), -1), types[0]
 
 
 def tap_of(
@@ -288,7 +284,7 @@ def tap_of(
         for i, candidate in enumerate(candidates):
             own = pattern[i * size : (i + 1) * size]
             for (at, head), mechanism in candidate.items():
-                if at == layer and head != AN_MLP:
+                if at == layer:
                     own[:, head] = patterns.edit((at, head), mechanism, own[:, head], start, part)
         return pattern
 

@@ -16,7 +16,6 @@ relations whose effects are alike.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 
 import torch
 from jaxtyping import Float
@@ -24,11 +23,11 @@ from torch import Tensor
 
 from headway.circuits.ablation import Bench
 from headway.circuits.mechanism import Circuit, Head, Mean, Mechanism, Paths, Tabled
-from headway.circuits.patterns import attention_slopes
+from headway.circuits.patterns import as_it_is, attention_slopes
 from headway.circuits.search import longest
-from headway.models import Tappable, attention_patterns
+from headway.models import Tap, Tappable, attention_patterns
 from headway.relations import Composed
-from headway.relations.composed import BY_TABLE, ELSE, complexity
+from headway.relations.composed import AND, BY_WEIGHT, ELSE, complexity
 from headway.relations.fitted import SEQUENCES, Tables, weighed
 from headway.tasks import Batch, Task
 from headway.training.data import held_out
@@ -43,6 +42,10 @@ FEW = 24
 KEPT = 10
 """Relations that are tried on all sequences, of those with an `else` and of those without."""
 
+ALSO = ("first position", "own position", f"own position{AND}first position")
+"""Places that are tried together with the relations that are likest, as a head may look at itself
+or at the first position by default; named if the head is read so."""
+
 BEFORE_ELSE = 3
 """Relations to which every `else` is tried."""
 
@@ -56,9 +59,9 @@ GOES_ON = 0.5
 """A condition is no part of a relation that the head follows without it, too: at least so much of
 what it follows it with the condition."""
 
-ROUGH = 0.2
-"""A table of weights by two tokens is tried if all else moves answers by more than this share of
-what ablating every head does."""
+FLAT = 1e-6
+"""A head has no slope if zeros in its place would move so small a share of what they would move in
+the place of the head that moves most, to first order."""
 
 HARDLY = 0.05
 """A head's mean moves next to nothing if it moves less than this share of what zeros move."""
@@ -70,8 +73,8 @@ ENOUGH = 0.95
 """The share of answers that relations must keep; else some heads are put to tables."""
 
 READ = 0.8
-"""A head of whose attention a relation has so much is not put to a table; one of whose attention
-its mean has so much attends by place."""
+"""A head of whose attention a relation has so much is read; one of whose attention its mean has so
+much attends by place."""
 
 ROUNDS = 2
 
@@ -100,13 +103,17 @@ class Reader:
         self.weights = row_weights(model, task, batch)
         by_mean = self.own.minimum(self.own.mean(0)).sum(-1)
         self.by_place = (by_mean * self.weights).sum((0, 3)) >= READ
-        ends = self.moved([dict.fromkeys(self.heads, x) for x in (IDLE, ZERO)])
-        self.most = max(ends)
-        self.slack = SHARE * self.most
+        self.slack = SHARE * max(self.moved([dict.fromkeys(self.heads, x) for x in (IDLE, ZERO)]))
         matters = (self.weights.sum((1, 2)) > 0)[..., None]
         self.relations = Composed(batch.inputs, task.vocabulary is not None, task.looks_ahead)
         tried = [self.relations.vocabulary(at, matters) for at in range(model.n_layers)]
-        self.names = [[name for name in names if self.patterns.has(name)] for names in tried]
+        every, n = "all so far", self.relations.length
+        own, rows = self.own[..., :n, :n], self.weights[..., :n]
+        self.names = {
+            at: [name for name in tried[at[0]] if self.patterns.has(name)]
+            + weighed(every, self.relations, own[:, *at], rows[:, *at])
+            for at in self.heads
+        }
 
     def mechanism(self, what: str, head: Head | None = None) -> Mechanism:
         """The mechanism of a choice; of a head, with what fills rows without a path."""
@@ -128,6 +135,8 @@ class Reader:
         With `few`, in the first sequences. With `above` that with the layers above one free is
         added, if any choice is made there.
         """
+        if not chosen:
+            return []
         part = self.few if few else self.whole
         wanted, own = self.bench.batch.targets[part], self.answers[part]
         divergence = self.bench.task.targets.divergence
@@ -138,8 +147,14 @@ class Reader:
         below = [{at: x for at, x in one.items() if at[0] <= above} for one in chosen]
         return [x + y for x, y in zip(found, self.moved(below, few), strict=True)]
 
-    def agreement(self, chosen: Chosen) -> float:
-        """The share of answers that are the model's own under a choice."""
+    def agreement(self, chosen: Chosen, above: int | None = None) -> float:
+        """The share of answers that are the model's own under a choice.
+
+        With `above` the lesser of that and the share with the layers above one free.
+        """
+        if above is not None:
+            below = {at: what for at, what in chosen.items() if at[0] <= above}
+            return min(self.agreement(chosen), self.agreement(below))
         targets, wanted = self.bench.task.targets, self.bench.batch.targets
         same = targets.same(self.outputs([chosen], self.whole)[0], self.answers, wanted)
         return (same.sum() / targets.asked(wanted).sum()).item()
@@ -148,51 +163,47 @@ class Reader:
         """The relation that every head follows, or that it is idle."""
         chosen = dict.fromkeys(self.idle(), IDLE)
         useful = [head for head in self.heads if head not in chosen]
-        for head in useful:
-            chosen[head] = self.choice(head, chosen)
-        for _ in range(ROUNDS):
+        for turn in range(1 + ROUNDS):
             before = dict(chosen)
             for head in useful:
-                chosen[head] = self.choice(head, chosen, head[0])
-            if chosen == before or len(useful) < 2:
+                chosen[head] = self.choice(head, chosen, head[0] if turn else None)
+            if turn and (chosen == before or len(useful) < 2):
                 break
-        return chosen if self.agreement(chosen) >= ENOUGH else self.tabled(chosen)
+        return chosen if self.agreement(chosen) >= ENOUGH else self.tabled(chosen, useful)
 
-    def tabled(self, chosen: Chosen) -> dict[Head, str]:
+    def tabled(self, chosen: Chosen, useful: Sequence[Head]) -> dict[Head, str]:
         """Tables for heads that no relation explains, relations for as many others as possible.
 
-        Heads that are read keep theirs, if all are or that keeps enough answers. Relations of the
-        rest are chosen anew with the others put to tables; those that then move answers least come
-        first, as long as enough answers stay.
+        With all heads put to tables, one after the other gets back what was chosen, those first
+        whose attention that is likest, or a relation that is chosen anew, as long as enough answers
+        stay. Nothing changes if all useful heads are read.
 
         Args:
-            chosen: what is kept if tables keep no more answers than that.
+            chosen: what is kept if tables keep no more answers than that, but for useful heads for
+                which nothing was found: these are put to tables.
+            useful: heads without which answers change.
         """
-        model, device = self.bench.model, str(self.answers.device)
-        more = held_out(self.bench.task, SEQUENCES, 0, device, "tables").inputs
-        self.tables = Tables(more, lambda: attention_patterns(model, more))
+        if all(self.likeness(head, chosen[head]) >= READ for head in useful):
+            return dict(chosen)
+        more = held_out(self.bench.task, SEQUENCES, 0, str(self.answers.device), "tables").inputs
+        self.tables = Tables(more, lambda: attention_patterns(self.bench.model, more))
         if not self.tables.are_possible:
             return dict(chosen)
-
-        def is_read(head: Head) -> bool:
-            return chosen[head] != IDLE and self.likeness(head, chosen[head]) >= READ
-
-        unread = [head for head in self.heads if not is_read(head)]
-        for left in (unread, self.heads if unread else []):
-            found = {**chosen, **dict.fromkeys(left, TABLE)}
-            kept = self.agreement(found)
-            if kept >= ENOUGH:
-                break
+        found = dict.fromkeys(self.heads, TABLE)
+        kept = self.agreement(found)
         if kept <= self.agreement(chosen):
-            return dict(chosen)
-        named = {head: self.choice(head, found, head[0]) for head in left}
-        moved = self.moved([{**found, head: what} for head, what in named.items()])
+            return {**chosen, **{head: TABLE for head in useful if chosen[head] == IDLE}}
         least = min(ENOUGH, kept - SHARE)
-        for _, head in sorted(zip(moved, named, strict=True)):
-            for what in (named[head], chosen[head]):
-                if self.agreement(fewer := {**found, head: what}) >= least:
-                    found = fewer
-                    break
+
+        def serves(head: Head, what: str) -> bool:
+            return self.agreement({**found, head: what}, head[0]) >= least
+
+        for head in sorted(self.heads, key=lambda head: -self.likeness(head, chosen[head])):
+            again = chosen[head]
+            if not serves(head, again):
+                again = self.choice(head, found, head[0])
+            if serves(head, again):
+                found[head] = again
         return found
 
     def idle(self) -> list[Head]:
@@ -216,46 +227,41 @@ class Reader:
             above: see `moved`.
         """
 
-        def tried(names: Sequence[str], few: bool = False) -> dict[str, float]:
-            candidates = [{**chosen, head: name} for name in names]
-            moved = self.moved(candidates, few, above) if candidates else []
-            return dict(zip(names, moved, strict=True))
+        def moved(names: Sequence[str], few: bool = False) -> dict[str, float]:
+            found = self.moved([{**chosen, head: name} for name in names], few, above)
+            return dict(zip(names, found, strict=True))
 
-        def best(found: Mapping[str, float], count: int) -> list[str]:
+        def least(found: Mapping[str, float], count: int) -> list[str]:
             return sorted(found, key=lambda name: found[name])[:count]
-
-        weighed = self.weighed[head]
-        names = [*self.names[head[0]], *(name for name in weighed if BY_TABLE not in name)]
-        looked = [name for name in names if self.explained(head, name) >= UNLIKE]
 
         def likest(names: Sequence[str], count: int) -> list[str]:
             return sorted(names, key=lambda name: -self.likeness(head, name))[:count]
 
-        kept = {*best(tried(looked, few=True), KEPT), *likest(looked, BEFORE_ELSE)}
-        simple = tried(sorted(kept))
+        def tried(names: Sequence[str], likely: Sequence[str]) -> dict[str, float]:
+            return moved(sorted({*least(moved(names, few=True), KEPT), *likely}))
+
+        names = self.names[head]
+        looked = [name for name in names if self.explained(head, name) >= UNLIKE]
+        simple = tried(looked, likest(looked, BEFORE_ELSE))
         plain = [name for name in looked if complexity(name) == 1]
-        tried_plain = {name: moved for name, moved in simple.items() if name in plain}
-        firsts = {*best(tried_plain, BEFORE_ELSE), *likest(plain, BEFORE_ELSE)}
+        best = least({name: simple[name] for name in plain if name in simple}, BEFORE_ELSE)
+        firsts = {*best, *likest(plain, BEFORE_ELSE)}
         others = [name for name in names if complexity(name) == 1]
         pairs = [f"{first}{ELSE}{other}" for first in firsts for other in others]
         pairs = [pair for pair in pairs if self._adds(*pair.split(ELSE))]
+        even = [name for name in plain if BY_WEIGHT not in name]
+        even = sorted(even, key=lambda name: -self.explained(head, name))[:KEPT]
+        both = [f"{one}{AND}{also}" for one in even for also in ALSO]
+        pairs += [name for name in both if self.explained(head, name) >= READ]
         likely = likest(pairs, 4 * KEPT)
-        kept = {*best(tried(likely, few=True), KEPT), *likely[:KEPT]}
-        both = tried(sorted(kept))
+        found = simple | tried(likely, likely[:KEPT])
         without = {**chosen, head: IDLE}
         zero = {at: ZERO if what == IDLE else what for at, what in without.items()}
         idle = self.moved([without, zero], above=above)
-        found = {n: x for n, x in {**simple, **both}.items() if self.explained(head, n) >= UNLIKE}
-        if min([*found.values(), idle[0]]) > ROUGH * self.most:
-            names += (tables := [name for name in weighed if BY_TABLE in name])
-            found |= tried(tables)
-        least = math.inf if self.by_place[head] else idle[0]
-        limit = min(found.values(), default=math.inf)
-        limit = min(limit, least) + self.slack
-        if max(idle) <= limit:
-            return IDLE
+        by_mean = math.inf if self.by_place[head] else idle[0]
+        limit = min([*found.values(), by_mean]) + self.slack
         serve = [name for name, moved in found.items() if moved <= limit]
-        if not serve:
+        if max(idle) <= limit or not serve:
             return IDLE
         worth = {n: self.likeness(head, n) - PRICE * (complexity(n) - 1) for n in serve}
         alike = [name for name in serve if worth[name] >= max(worth.values()) - ALIKE]
@@ -274,25 +280,12 @@ class Reader:
             weights = self.weights[:, *head] * rows
             return ((own.minimum(pattern).sum(2) * weights).sum() / weights.sum()).item()
 
-        found = list[str]()
-        for other in (one for one in among if complexity(one) <= complexity(name)):
+        def follows(other: str) -> bool:
             wide = self.patterns.one_hot(frozenset({other}))
-            more = wide.any(2) & ~rows
-            if torch.equal(wide[rows], keys[rows]) and along(wide, more) > GOES_ON * along(
-                keys, rows
-            ):
-                found.append(other)
-        return found
+            more = along(wide, wide.any(2) & ~rows)
+            return torch.equal(wide[rows], keys[rows]) and more > GOES_ON * along(keys, rows)
 
-    @cached_property
-    def weighed(self) -> dict[Head, list[str]]:
-        """Averages over all so far in which some tokens count less than others, by head."""
-        n = self.relations.length
-        own, rows = self.own[..., :n, :n], self.weights[..., :n]
-        return {
-            head: weighed("all so far", self.relations, own[:, *head], rows[:, *head])
-            for head in self.heads
-        }
+        return [one for one in among if complexity(one) <= complexity(name) and follows(one)]
 
     def likeness(self, head: Head, name: str) -> float:
         """The share of a head's attention that lies where its replacement would have it."""
@@ -317,7 +310,8 @@ def row_weights(
     """The weight of every row of attention; the rows of a head are 1 together.
 
     That is what the head's mean in the place of the row would move, to first order; or what zeros
-    would, where the mean would move next to nothing.
+    would, where the mean would move next to nothing. Of heads without a slope, as below steps that
+    are saturated, it is what that does move.
 
     Args:
         model: of any kind that has a tap.
@@ -330,16 +324,47 @@ def row_weights(
         return task.targets.numbers(outputs, batch.targets)[asked].square().sum()
 
     own, slopes = attention_slopes(model, batch.inputs, batch.targets.shape[1], moved)
-    by_mean, by_zero = (((end - own) * slopes).sum(-1).abs() for end in (own.mean(0), 0.0))
+    ends = own.mean(0), torch.zeros_like(own[0])
+    by_mean, by_zero = (((end - own) * slopes).sum(-1).abs() for end in ends)
+    most = by_zero.sum((0, 3))
+    for head in (most <= FLAT * most.max()).nonzero().tolist():
+        for rows, end in zip((by_mean, by_zero), ends, strict=True):
+            rows[:, *head] = _rows_moved(model, task, batch, head, end[*head])
     most = (rows.sum((0, 3), keepdim=True) for rows in (by_mean, by_zero))
     rows = torch.where(next(most) < HARDLY * next(most), by_zero, by_mean)
     return rows / rows.sum((0, 3), keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny)
 
 
+@torch.no_grad()
+def _rows_moved(
+    model: Tappable, task: Task, batch: Batch, head: Sequence[int], instead: Tensor
+) -> Float[Tensor, "sequence query"]:
+    """The square of what every row of a head moves if another, [query, key], is in its place."""
+    asked, n_read = task.targets.asked(batch.targets), batch.targets.shape[1]
+
+    def numbers(tap: Tap) -> Tensor:
+        return task.targets.numbers(model(batch.inputs, tap)[:, -n_read:], batch.targets)
+
+    def moved(query: int) -> Tensor:
+        def tap(layer: int, pattern: Tensor) -> Tensor:
+            if layer == head[0]:
+                pattern = pattern.clone()
+                pattern[:, head[1], query] = instead[query]
+            return pattern
+
+        apart = (numbers(tap) - intact).square().sum(-1)
+        return apart.where(asked, 0.0).sum((1, 2))
+
+    intact = numbers(as_it_is)
+    return torch.stack([moved(query) for query in range(len(instead))], 1)
+
+
 def _order(names: Sequence[str]) -> Callable[[str], list[int]]:
     """A key that sorts relations by how simple they are, those of fewest parts first."""
+    places = {name: place for place, name in enumerate(names)}
 
     def place(name: str) -> list[int]:
-        return [complexity(name), *(names.index(part) for part in name.split(ELSE))]
+        parts = name.replace(AND, ELSE).split(ELSE)
+        return [complexity(name), *(places.get(part, len(names)) for part in parts)]
 
     return place

@@ -105,7 +105,6 @@ def discover(
     require(fits, "candidate_attention", candidate_attention, "numbers above 0, up to 1")
     require_count("workers", 1 if workers is None else workers, 1)
     with studied(model, task, step, seed) as subject:
-        started = time.perf_counter()
         name = None if subject.run is None else circuit_file(subject.run, step, circuit)
         try:
             found = _study(
@@ -116,7 +115,6 @@ def discover(
             if subject.run is not None and name == "circuit.json":
                 subject.run.save(Refusal(str(error)))
             raise
-        found = replace(found, seconds=round(time.perf_counter() - started, 3))
         if subject.run is not None and name is not None:
             _keep(subject.run, name, {"step": subject.step, "seed": subject.seed}, found)
     return found
@@ -133,7 +131,7 @@ def _study(
     workers: int | None,
 ) -> Discovery:
     """Finds a model's circuit, or takes the one given, and measures it on other sequences."""
-    model, task = subject.model, subject.task
+    model, task, started = subject.model, subject.task, time.perf_counter()
     half, blind, can = math.ceil(0.5 * whole), task.is_read_blind, task.is_corrupted
     ablation = ablation or ("corrupted" if can else "mean" if blind else "zero")
     kind = CorruptedSample if ablation == "corrupted" else BlindSample if blind else Sample
@@ -174,8 +172,8 @@ def _study(
         standing=standing_of(task),
         candidates=sum(b.candidates for b in benches),
         forwards=round(sum(b.forwards * b.sequences for b in benches) / whole, 6),
-        seconds=0.0,
         looks=looks(model, task, subject.sequences(LOOKED_AT, "looks"), chosen, heads),
+        seconds=round(time.perf_counter() - started, 3),
     )
 
 
@@ -299,6 +297,8 @@ class BlindSample(Sample):
         nothing = Paths(frozenset())
         bare = Circuit({h: nothing if m == Mean() else m for h, m in circuit.mechanisms.items()})
         near = max(own + min(HARDLY * (threshold - own), THRESHOLD), self.all.loss(bare))
+        if near >= threshold:
+            return circuit
         limit = math.nextafter(near, math.inf)
         bare = simplify(self.all, bare, limit, plain=())
         idle = Circuit({h: Mean() if m == nothing else m for h, m in bare.mechanisms.items()})

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from headway.circuits.looks import of_looks
 from headway.circuits.mechanism import Circuit, name_of
-from headway.circuits.mlps import MLPs
 from headway.circuits.verdicts import Verdict, to_type, verdicts
 from headway.circuits.yardstick import percent
 from headway.relations.paths import AttentionPath
@@ -108,7 +107,7 @@ def verdict_lines(given: Sequence[Verdict], run: object = None) -> list[str]:
 
 def likeness_table(found: "Discovery") -> list[str]:
     """Intact, circuit, complement and ablated, each with its loss and its agreement; beside it what
-    other rows, MLPs and back-ups do."""
+    other rows and back-ups do."""
     evidence, likeness = found.evidence, found.evidence.likeness
     rows = [["", "loss", "answers", "sequences", "R²", "faithfulness"]]
     rows.append(["intact", f"{found.intact_loss:.4f}", *["100.0 %"] * 2, "1.000", "1.000"])
@@ -129,21 +128,8 @@ def likeness_table(found: "Discovery") -> list[str]:
     )
     lines += wrapped(f"the circuit hop by hop: {', '.join(by_hop)}")
     lines += wrapped(f"its loss by rows without a path: {', '.join(by_rows)}")
-    if evidence.mlps is not None:
-        lines += wrapped(f"MLPs: {said_of_mlps(evidence.mlps)}")
     backups = [f"{b.first} by {name_of(b.second.at)} (loss {b.loss:.3f})" for b in evidence.backups]
     return lines + wrapped(f"back-ups: {'; '.join(backups) or 'none'}")
-
-
-def said_of_mlps(mlps: MLPs) -> str:
-    """The MLPs that a circuit needs, in words."""
-    loss = f"the loss is {mlps.without_rest:.3f}"
-    if not mlps.needed:
-        return f"none is needed: with all at their means {loss}"
-    if len(mlps.needed) == len(mlps.each):
-        return "all are needed: none can be at its mean"
-    layers = ", ".join(map(str, mlps.needed))
-    return f"needed in layer {layers}; with the others at their means {loss}"
 
 
 def necessity_table(

@@ -181,11 +181,6 @@ class Likenesses:
     ablated: Likeness
     layerwise: tuple[float, ...]
 
-    @property
-    def least_layerwise(self) -> float:
-        """The least of them; 1 if there is one layer."""
-        return min(self.layerwise, default=1.0)
-
 
 def ablated(bench: Bench) -> dict[Head, Mechanism]:
     """The model without attention: every head uniform."""
@@ -209,8 +204,8 @@ def likenesses(
     ends = _losses(bench, intact), _losses(bench, most)
     found = [likeness(bench, outputs, intact, ends) for outputs in (alone, rest, most)]
     below = [circuit.below(layer) for layer in range(1, bench.model.n_layers) if by_layer]
-    layerwise = (_agreement(bench, bench.outputs([one])[0], intact) for one in below)
-    return Likenesses(*found, layerwise=tuple(share(*map(torch.sum, pair)) for pair in layerwise))
+    layerwise = (_answers(bench, bench.outputs([one])[0], intact) for one in below)
+    return Likenesses(*found, layerwise=tuple(share(*pair) for pair in layerwise))
 
 
 def likeness(
@@ -224,7 +219,8 @@ def likeness(
         intact: what the model itself does.
         ends: mean and median loss of a sequence, of the intact and of the ablated model.
     """
-    same, asked = _agreement(bench, altered, intact)
+    same, asked = _answers(bench, altered, intact)
+    by_hop = map(share, same.unbind(2), asked.unbind(2))
     total, found = spread(bench, intact), _losses(bench, altered)
     one, other = (numbers_of(bench, outputs)[0] for outputs in (altered, intact))
     closed = [
@@ -233,8 +229,8 @@ def likeness(
     ]
     return Likeness(
         loss=found[0],
-        agreement=share(same.sum(), asked.sum()),
-        agreement_by_hop=dict(zip(bench.hops, map(share, same, asked), strict=True)),
+        agreement=share(same, asked),
+        agreement_by_hop=dict(zip(bench.hops, by_hop, strict=True)),
         sequence_agreement=agreeing(bench, altered, intact).double().mean().item(),
         r2=None if total is None else 1 - (one - other).square().sum().item() / total,
         faithfulness=closed[0],
@@ -259,7 +255,7 @@ def spread(bench: Bench, intact: Outputs) -> float | None:
 
 def share(same: Tensor, asked: Tensor) -> float:
     """The share of the asked answers that are the same; 1 if none is asked for."""
-    return (same / asked).item() if asked else 1.0
+    return (same.sum() / asked.sum()).item() if asked.any() else 1.0
 
 
 def numbers_of(bench: Bench, outputs: Outputs) -> tuple[Tensor, Tensor]:
@@ -275,12 +271,6 @@ def _answers(bench: Bench, one: Outputs, other: Outputs) -> tuple[Tensor, Tensor
     wanted, targets = bench.batch.targets, bench.task.targets
     same, asked = targets.same(one, other, wanted), targets.asked(wanted)
     return same[..., bench.columns], asked[..., bench.columns]
-
-
-def _agreement(bench: Bench, altered: Outputs, intact: Outputs) -> tuple[Tensor, Tensor]:
-    """The number of answers of every hop that agree, and of those asked for."""
-    same, asked = _answers(bench, altered, intact)
-    return same.sum((0, 1)), asked.sum((0, 1))
 
 
 def _losses(bench: Bench, outputs: Outputs) -> tuple[float, float]:

@@ -15,8 +15,8 @@ of them  `latest …`, `earliest …`, `largest …`, `smallest …`, and the `s
          without such a word all
 moved    `after …`, `before …`: the position next to each of these
 if       `… if the same token`, `… if another token` than the query's
+and      `… and first position`: the keys of both, one as much as the other
 by       `… by weight (token 0 0.92)`: these tokens count so much among the keys, all others 1;
-         `… by weight (token 0 at token 1 0.4)`: for queries that hold token 1
 else     `…, else …`: for the queries that the first relation gives no key
 
 Tokens are larger or smaller by their numbers. Of vectors there are places alone.
@@ -37,9 +37,9 @@ from headway.relations.edges import Edges, own_position, previous_token
 Mask = Bool[Tensor, "batch query key"]
 
 ELSE = ", else "
+AND = " and "
 BY_WEIGHT = " by weight ("
-BY_TABLE = " at token "
-WEIGHT = r"token (\d{1,9})(?: at token (\d{1,9}))? (\d{1,6}(?:\.\d{1,6})?)"
+WEIGHT = r"token (\d{1,9}) (\d{1,6}(?:\.\d{1,6})?)"
 FARTHEST = 40
 """The largest offset and number of a position among the relations that are tried."""
 
@@ -147,25 +147,19 @@ class Composed:
             found = torch.where(rows.any(2, keepdim=True), rows, found)
         return found
 
-    def _counts(self, name: str) -> Float[Tensor, "batch #query key"]:
-        """The weight of every position by its token, and by the query's."""
+    def _counts(self, name: str) -> Float[Tensor, "batch one key"]:
+        """The weight of every position by its token."""
         base, _, listed = name.partition(BY_WEIGHT)
-        if not listed:
-            return torch.ones(len(self.inputs), 1, self.length, device=self.inputs.device)
-        tokens = self._tokens(name)
-        counts = torch.ones(len(tokens), self.length, self.length, device=tokens.device)
-        for entry in listed.removesuffix(")").split(", "):
+        counts = torch.ones(len(self.inputs), self.length, device=self.inputs.device)
+        for entry in listed.removesuffix(")").split(", ") if listed else ():
             known = re.fullmatch(WEIGHT, entry)
             if known is None:
                 raise HeadwayError(
                     f"relation = {name!r} is not allowed: weights are written as in"
-                    f" {base}{BY_WEIGHT}token 0 0.92, token 3 at token 1 0.5)"
+                    f" {base}{BY_WEIGHT}token 0 0.92, token 3 0.5)"
                 )
-            counted = (tokens == int(known[1]))[:, None].expand_as(counts)
-            if known[2] is not None:
-                counted = counted & (tokens == int(known[2]))[..., None]
-            counts[counted] = float(known[3])
-        return counts
+            counts[self._tokens(name) == int(known[1])] = float(known[2])
+        return counts[:, None]
 
     def vocabulary(self, layer: int, matters: Mask | None = None) -> list[str]:
         """The relations to try in a layer, without an `else`, the simplest first.
@@ -247,6 +241,9 @@ class Composed:
         return at[:, None] - at
 
     def _moved(self, name: str) -> Mask:
+        first, both, others = name.partition(AND)
+        if both:
+            return self.part(first) | self.part(others)
         for word, by in MOVES.items():
             if name.startswith(word):
                 found = self._conditional(name.removeprefix(word))
@@ -364,8 +361,8 @@ class Composed:
 
 
 def complexity(name: str) -> int:
-    """The parts of a relation: an `else`, a place past a token and a table add one each."""
-    more = [BY_TABLE, *(f"{way} token" for way in ANCHORED)]
+    """The parts of a relation: an `else`, an `and` and a place past a token add one each."""
+    more = [AND, *(f"{way} token" for way in ANCHORED)]
     return 1 + name.count(ELSE) + sum(word in name for word in more)
 
 

@@ -133,7 +133,7 @@ def weighed(
     own: Float[Tensor, "sequence query key"],
     rows: Float[Tensor, "sequence query"],
 ) -> list[str]:
-    """A relation with its keys weighed as a head weighs them: by their tokens, or also the query's.
+    """A relation with its keys weighed as a head weighs them, by their tokens.
 
     Nothing if there are no tokens, or many, or all count the same.
 
@@ -145,15 +145,9 @@ def weighed(
     """
     if not relations.of_tokens or len(relations.inputs.unique()) > FEW_TOKENS:
         return []
-    tokens = relations.inputs
-    parts = {"": _counted(name, relations, own, rows)}
-    of = {f" at token {one}": rows * (tokens == one) for one in tokens.unique().tolist()}
-    each = {at: _counted(name, relations, own, r) for at, r in of.items() if r.sum() > 0}
-    listed = [
-        [f"token {t}{at} {x:.3g}" for at, found in some.items() for t, x in found.items()]
-        for some in (parts, each if len(each) > 1 else {})
-    ]
-    return [f"{name}{BY_WEIGHT}{', '.join(one)})" for one in listed if one]
+    found = _counted(name, relations, own, rows)
+    listed = ", ".join(f"token {token} {share:.3g}" for token, share in found.items())
+    return [f"{name}{BY_WEIGHT}{listed})"] if found else []
 
 
 def _counted(name: str, relations: Composed, own: Tensor, rows: Tensor) -> dict[int, float]:

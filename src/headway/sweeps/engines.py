@@ -5,8 +5,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from multiprocessing import Pipe, get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection
@@ -22,6 +22,8 @@ from headway.userfile import Source, described, lend, started_safely
 
 START = "spawn" if sys.platform == "darwin" else "forkserver"
 """The method by which processes are started; macOS' own libraries do not stand a fork."""
+STARTING = threading.Lock()
+"""Held while a process starts, as that changes what all threads see."""
 
 
 def carry_out(folder: Path, trusted: Source | None) -> str | None:
@@ -68,19 +70,18 @@ class Engine:
     def __init__(self, workers: int | None = None):
         require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
         self.workers = workers
-        self._processes: dict[BaseProcess, tuple[Connection, Future[str | None]]] = {}
-        self._answers = ThreadPoolExecutor(2**16)
+        self._processes, self._idle = list[BaseProcess](), list[Connection]()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         """Ends what is being computed, at whatever step it is."""
-        for process in self._processes:
+        ended, self._processes, self._idle = self._processes, [], []
+        for process in ended:
             process.kill()
-        for process in self._processes:
+        for process in ended:
             process.join()
-        self._processes = {}
 
     def places(self, config: RunConfig) -> int:
         """The number of such runs that may go on side by side.
@@ -93,16 +94,25 @@ class Engine:
     def submit(self, folder: Path, config: RunConfig) -> Future[str | None]:
         """Lets a process carry out the run in a folder (see `carry_out`).
 
-        The result is an `EOFError` or `OSError` if the process ended before.
-
-        Raises:
-            HeadwayError: if there can be no process.
+        The result is an `EOFError` or `OSError` if the process ended before, and a `HeadwayError`
+        if there can be no process.
         """
-        there = ((one, end) for one, (end, last) in self._processes.items() if _has_answered(last))
-        process, end = next((one for one in there if one[0].is_alive()), None) or _worker()
-        future = self._answers.submit(_answer, end, folder, own_source(type(config.task)))
-        self._processes[process] = end, future
-        return future
+        return aside(self._answer, folder, own_source(type(config.task)))
+
+    def _answer(self, *work: Any) -> str | None:
+        """The answer of a worker, a new one if none is idle, to some work."""
+        every, idle = self._processes, self._idle
+        if idle:
+            end = idle.pop()
+        else:
+            process, end = _worker()
+            every.append(process)
+            if every is not self._processes:  # the engine has ended meanwhile
+                process.kill()
+        end.send(work)
+        answer = end.recv()
+        idle.append(end)
+        return answer
 
 
 def _worker() -> tuple[BaseProcess, Connection]:
@@ -111,7 +121,7 @@ def _worker() -> tuple[BaseProcess, Connection]:
     context.set_forkserver_preload([__name__])
     process = context.Process(target=_work, args=(theirs,))
     try:
-        with _aside():
+        with STARTING, _alone():
             process.start()
     except OSError as error:
         raise HeadwayError(f"no worker process can start: {error.strerror}") from None
@@ -119,30 +129,32 @@ def _worker() -> tuple[BaseProcess, Connection]:
     return process, ours
 
 
-def _has_answered(last: Future[str | None]) -> bool:
-    """True if a worker is free; its pipe ends before the process is known to be dead."""
-    return last.done() and last.exception() is None
+def aside(function: Callable[..., Any], *given: Any) -> Future[Any]:
+    """The future result of a function that is called in a thread, which no exit waits for."""
+    future = Future[Any]()
 
+    def call() -> None:
+        try:
+            future.set_result(function(*given))
+        except BaseException as error:  # whoever asks for the result meets it
+            future.set_exception(error)
 
-def _answer(end: Connection, *work: Any) -> str | None:
-    """The answer of the worker at the other end of a pipe."""
-    end.send(work)
-    return end.recv()
+    threading.Thread(target=call, daemon=True).start()
+    return future
 
 
 @contextmanager
-def _aside() -> Iterator[None]:
+def _alone() -> Iterator[None]:
     """Within it, processes start that neither run this one's script again nor heed interrupts."""
     with started_safely():
         resource_tracker.ensure_running()  # which lets interrupts through once it runs
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    script, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
-    try:
-        with started_safely():
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        script, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
+        try:
             yield
-    finally:
-        sys.modules["__main__"] = script
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        finally:
+            sys.modules["__main__"] = script
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 def _work(end: Connection) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from headway.errors import HeadwayError, require
-from headway.sweeps.engines import Engine, carry_out, cores
+from headway.sweeps.engines import Engine, aside, carry_out, cores
 from headway.tasks.registry import own_source
 from headway.training import RunConfig
 from headway.training.files import is_there
@@ -96,9 +96,9 @@ class RayEngine(Engine):
         # Ray would try a task that is killed for its memory without end.
         options = {"num_cpus": asked["CPU"], "num_gpus": asked["GPU"], "max_retries": 0}
         self._tasks.append(self._ray.remote(**options)(on_node).remote(folder, trusted, sys.argv))
-        return self._answers.submit(self._answer, self._tasks[-1])
+        return aside(self._result, self._tasks[-1])
 
-    def _answer(self, task: Any) -> str | None:
+    def _result(self, task: Any) -> str | None:
         try:
             return self._ray.get(task)
         except self._ray.exceptions.RayTaskError as error:

@@ -11,19 +11,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import PlainSerializer, PlainValidator
 
-from headway import userfile
-from headway.changes import Base, base_of, configured, hints_in, is_file
+from headway import fields, userfile
+from headway.changes import Base, base_of, configured, hints_in
 from headway.errors import HeadwayError, require, shown
-from headway.fields import (
-    MOST,
-    found_in,
-    said,
-    short_names,
-    split,
-    values_of,
-    varied,
-    whole_names,
-)
 from headway.reading import is_folder
 from headway.training import RECIPES, RunConfig, from_dict, to_dict
 from headway.training.config import flat
@@ -94,10 +84,10 @@ def crossed(name: str, bases: Iterable[tuple[str, Base]], axes: Axes) -> Plan:
         values = _values(base, axes)
         several = [name for name, one in values.items() if len(one) > 1] or list(values)
         for chosen in itertools.product(*values.values()):
-            fields = dict(zip(values, chosen, strict=True))
-            cell = name_of(fields, several)
+            given = dict(zip(values, chosen, strict=True))
+            cell = name_of(given, several)
             try:
-                config, notes = configured(base, fields)
+                config, notes = configured(base, given)
             except HeadwayError as error:
                 where = f"in the grid's cell {cell}: " if cell else ""
                 raise HeadwayError(f"{where}{error}") from None
@@ -113,20 +103,23 @@ def crossed(name: str, bases: Iterable[tuple[str, Base]], axes: Axes) -> Plan:
 
 def _values(base: Base, axes: Axes) -> dict[str, list[Any]]:
     """The values of every field of a grid, by whole name."""
-    hints, values = hints_in(base), dict[str, list[Any]]()
-    for name, given in whole_names(axes, hints).items():
-        written = isinstance(given, str)
-        values[name] = values_of(name, given, hints[name]) if written else list(given)
-        require(bool(values[name]), name, values[name], "at least one value")
+    values = fields.values_in(axes, hints_in(base), _axis)
     count = math.prod(map(len, values.values()))
-    require(count <= MOST, "the grid's number of runs", count, f"at most {MOST}")
+    require(count <= fields.MOST, "the grid's number of runs", count, f"at most {fields.MOST}")
     return values
 
 
-def name_of(values: Mapping[str, Any], fields: Sequence[str]) -> str:
+def _axis(name: str, given: Any, hint: Any) -> list[Any]:
+    """The values of a field of a grid."""
+    values = fields.values_of(name, given, hint) if isinstance(given, str) else list(given)
+    require(bool(values), name, values, "at least one value")
+    return values
+
+
+def name_of(values: Mapping[str, Any], names: Sequence[str]) -> str:
     """A run's name, made of some fields' values."""
-    short = short_names(fields)
-    return file_name(",".join(f"{short[name]}={said(values[name])}" for name in fields))
+    short = fields.short_names(names)
+    return file_name(",".join(f"{short[name]}={fields.said(values[name])}" for name in names))
 
 
 def file_name(text: str) -> str:
@@ -156,26 +149,21 @@ def load_plan(source: str | Path, texts: Sequence[str] = ()) -> Plan:
     Raises:
         HeadwayError: if there is no such plan, it is not one, or the grid does not fit.
     """
-    axes, path = [*map(split, texts)], Path(source)
+    axes, path = [*map(fields.split, texts)], Path(source)
     if path.suffix == ".py" and callable(plan := getattr(userfile.load(path), "plan", None)):
         returned = userfile.called(path, plan)
         try:
             return crossed(path.stem, _bases(returned, axes), axes)
         except HeadwayError as error:
             raise HeadwayError(f"{path}: {error}") from None
-    if is_file(str(source)) or source in RECIPES:
-        base = base_of(str(source))
-        return crossed(base.name, [("", base)], axes)
-    if is_there(path / PLAN):
+    if str(source) not in RECIPES and is_folder(path):
+        if not is_there(path / PLAN):
+            raise HeadwayError(f"{path} is a folder without {PLAN}: no sweep was started in it")
         if axes:
             raise HeadwayError(f"{path} is a sweep's folder: its plan is not crossed with a grid")
         return read_plan(path)
-    if is_folder(path):
-        raise HeadwayError(f"{path} is a folder without {PLAN}: no sweep was started in it")
-    raise HeadwayError(
-        f"plan = {str(source)!r} is not allowed: it must be one of {', '.join(RECIPES)},"
-        " a Python file that defines a task or plan(), or a sweep's folder"
-    )
+    base = base_of(str(source))
+    return crossed(base.name, [("", base)], axes)
 
 
 def _bases(returned: Any, axes: Axes) -> list[tuple[str, Base]]:
@@ -191,14 +179,13 @@ def _bases(returned: Any, axes: Axes) -> list[tuple[str, Base]]:
     if not configs:
         raise HeadwayError("plan() returned no configs: a plan has at least one")
     if isinstance(returned, dict):
-        for name in returned:
-            require_name(name)
         called = list(returned)
     else:
-        fields = [flat(config) for config in configs]
-        crossed_with = whole_names(axes, hints_in(Base.of(configs[0])))
-        names = [name for name in varied(fields) if name not in crossed_with]
-        called = [name_of(one, [name for name in names if name in one]) for one in fields]
+        each = [flat(config) for config in configs]
+        hints = hints_in(Base.of(configs[0]))
+        crossed_with = {fields.named(name, hints) for name, _ in axes}
+        names = [name for name in fields.varied(each) if name not in crossed_with]
+        called = [name_of(one, [name for name in names if name in one]) for one in each]
     return list(zip(called, map(Base.of, configs), strict=True))
 
 
@@ -209,7 +196,7 @@ def read_plan(folder: Path) -> Plan:
         HeadwayError: if it cannot be read, is of another format, or names a file that the user does
             not trust.
     """
-    return found_in(Plan, read_json(folder / PLAN), str(folder / PLAN))
+    return fields.found_in(Plan, read_json(folder / PLAN), str(folder / PLAN))
 
 
 def default_folder(source: str | Path, plan: Plan, texts: Sequence[str] = ()) -> Path:
@@ -219,5 +206,5 @@ def default_folder(source: str | Path, plan: Plan, texts: Sequence[str] = ()) ->
     """
     if is_there(Path(source) / PLAN):
         return Path(source)
-    grid = ",".join(f"{f.rpartition('.')[2]}={v}" for f, v in map(split, texts))
+    grid = ",".join(f"{f.rpartition('.')[2]}={v}" for f, v in map(fields.split, texts))
     return Path("runs") / file_name("-".join(filter(None, (plan.name, grid))))

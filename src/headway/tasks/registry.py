@@ -78,8 +78,9 @@ def register(cls: type["Task"]) -> None:
     if known and _home(known) != _home(cls) and None in (_file_of(known), _file_of(cls)):
         other = f"another name than that of {known.__module__}.{known.__name__}"
         require(False, f"{cls.__name__}.kind", cls.kind, other)
-    fits = re.fullmatch(r"[\w-]{1,64}", str(cls.kind)) is not None  # it is in names of folders
-    require(fits, f"{cls.__name__}.kind", cls.kind, "at most 64 letters, digits, _ and -")
+    fits = re.fullmatch(r"[\w-]+", str(cls.kind)) and len(str(cls.kind).encode()) <= 64
+    allowed = "letters, digits, _ and -, of at most 64 bytes"  # as it is in names of folders
+    require(bool(fits), f"{cls.__name__}.kind", cls.kind, allowed)
     KINDS[cls.kind] = cls
     _registered.add(cls)
 
@@ -132,8 +133,7 @@ def task_in(where: str) -> type["Task"]:
     Raises:
         HeadwayError: if the file cannot be loaded, or does not define just one task of that name.
     """
-    file, _, name = where.partition(".py:")
-    file = file if not name else f"{file}.py"
+    file, name = userfile.file_and_name(where)
     there = _defined_in(userfile.load(file))
     found = {cls.__name__: cls for cls in there if not inspect.isabstract(cls)}
     if name:

@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 def print_fields(words: Sequence[str]) -> None:
     """Prints what can be changed in the recipe or the task that is named among words, if one is:
     its arguments, then all fields."""
-    from headway.changes import annotations, base_of, sources_in
+    from headway.changes import annotations, base_of, source_and_fields
     from headway.cli import uses
     from headway.fields import described, said
     from headway.training.config import SECTIONS, RunConfig, flat
     from headway.training.curriculum import CURRICULA
 
-    if not (sources := sources_in(words)):
+    source, _ = source_and_fields(words)
+    if source is None:
         return
-    base = base_of(sources[0])
+    base = base_of(source)
     config = base.make()
     values, about = flat(config), uses(base.make) | uses(RunConfig)
     for section in SECTIONS:

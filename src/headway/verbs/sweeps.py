@@ -34,9 +34,10 @@ def sweep(
         gpus_per_run: a run's share of GPUs; by default 1 if its device is cuda.
     """
     from headway import sweeps, terminal
-    from headway.changes import FIELD, sources_in
+    from headway.changes import source_and_fields
 
-    plan, fields = next(iter(sources_in(words)), "fast"), [*filter(FIELD.match, words)]
+    source, fields = source_and_fields(words)
+    plan = source or "fast"
     planned = sweeps.load_plan(plan, fields)
     note(*planned.notes)
     place = folder or sweeps.default_folder(plan, planned, fields)

@@ -5,7 +5,7 @@ import sys
 import time
 from pathlib import Path
 
-from headway.errors import HeadwayError, require
+from headway.errors import HeadwayError
 from headway.reading import is_folder
 from headway.verbs import opened
 
@@ -100,33 +100,30 @@ def check(words: tuple[str, ...] = (), /) -> None:
             a run.
     """
     from headway import terminal
-    from headway.changes import FIELD, config_asked_for, is_file, recipe_in, sources_in
-    from headway.fields import hints_of, values_in
+    from headway.changes import config_asked_for, is_file, recipe_in, source_and_fields
+    from headway.fields import hints_of, read, split, values_in
     from headway.tasks import check_task, task_in
     from headway.tasks.checking import undeclared
-    from headway.training import RECIPES
 
-    sources = sources_in(words)
-    if not sources:
+    source, fields = source_and_fields(words)
+    if source is None:
         raise HeadwayError("Missing from headway check: FILE, that defines a task")
-    if is_folder(sources[0]):
-        _check_run(Path(sources[0]), [word for word in words if word != sources[0]])
+    if is_folder(source):
+        _check_run(Path(source), fields)
         return
-    allowed = f"the folder of a run, a Python file, NAME.py, or one of {', '.join(RECIPES)}"
-    require(is_file(sources[0]) or sources[0] in RECIPES, "what to check", sources[0], allowed)
-    if not is_file(sources[0]) or recipe_in(sources[0]):
+    if not is_file(source) or recipe_in(source):
         task = config_asked_for(words).task
     else:
-        task = task_in(sources[0])
+        task = task_in(source)
         if not undeclared(task):
             hints = {f"task.{name}": hint for name, hint in hints_of(task).items()}
-            given = values_in(filter(FIELD.match, words), hints)
+            given = values_in(map(split, fields), hints, read)
             task = task(**{name.removeprefix("task."): value for name, value in given.items()})
     findings = check_task(task)
     for finding in findings:
         print(f"{'doubt' if finding.doubt else 'error'}  {finding}")
     if not findings:
-        print(f"{sources[0]}: nothing is wrong")
+        print(f"{source}: nothing is wrong")
     if not all(finding.doubt for finding in findings):
         sys.exit(1)
     terminal.print_task(task if not isinstance(task, type) else task())

@@ -2,6 +2,7 @@
 
 from headway_experiments.paper import (
     algorithms,
+    by_heart,
     circuits,
     curricula,
     depths,
@@ -17,7 +18,7 @@ from headway_experiments.paper import (
 
 MODULES = (
     *(language_models, information_flow, layers, transformers_abc, transformer_d),
-    *(depths, curricula, circuits, lengths, algorithms, identifiability, two_hops),
+    *(depths, curricula, circuits, lengths, algorithms, by_heart, identifiability, two_hops),
 )
 FIGURES = {one.name: one for module in MODULES for one in module.EXPERIMENTS}
 

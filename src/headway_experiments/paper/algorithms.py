@@ -7,8 +7,8 @@ from headway.theory import closed_form
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Drawn, Experiment, Group, Runs
 from headway_experiments.figures import Panel, Series, draw_panels, numbered
-from headway_experiments.paper.cells import CURRICULA, LONGER, MODELS, Cell, runs_of
-from headway_experiments.paper.ways import LABELS, Label, ways
+from headway_experiments.paper.cells import CURRICULA, LONGER, MODELS, Cell, runs_of, untaught
+from headway_experiments.paper.ways import LABELS, Label, Way, ways
 
 Share = tuple[float, float, float]
 """A share, and its 95 % interval (Wilson): from and to."""
@@ -22,9 +22,14 @@ def measured(runs: Runs) -> Measures:
     found = ways(runs)
     labels = {name: way.label for name, way in found.items()}
     layers = {name: len(way.layers) for name, way in found.items()}
+    return ways_measured(found) | _by_block(labels, layers) | _by_change(labels)
+
+
+def ways_measured(found: Mapping[str, Way]) -> Measures:
+    """The label of every run, the layers that it depends on, and what cuts cost."""
     measured: Measures = {
-        "algorithm_label": {name: float(LABELS.index(label)) for name, label in labels.items()},
-        "algorithm_layers": {name: float(n) for name, n in layers.items()},
+        "algorithm_label": {name: float(LABELS.index(way.label)) for name, way in found.items()},
+        "algorithm_layers": {name: float(len(way.layers)) for name, way in found.items()},
     }
     for cut in ("jumps", "passes"):
         measured[f"algorithm_{cut}_cost"] = {
@@ -33,7 +38,20 @@ def measured(runs: Runs) -> Measures:
             for hop, cost in getattr(way, cut).items()
             if hop != "x_1"
         }
-    return measured | _by_block(labels, layers) | _by_change(labels)
+    return measured
+
+
+def untaught_measured(runs: Runs) -> Measures:
+    """The way of every run; and of those in the fewest layers, whether they learn all hops, and if
+    so whether they jump."""
+    found = ways(runs)
+    tight = {name: found[name].label for name in runs if Cell.of(name).spare == 0}
+    learnt = {name: float(label != "neither") for name, label in tight.items()}
+    return ways_measured(found) | {
+        "doubling_leaps": {n: got for n, got in learnt.items() if not Cell.of(n).mixture},
+        "doubling_mixture": {n: got for n, got in learnt.items() if Cell.of(n).mixture},
+        "doubling_jumps": {n: float(tight[n] == "jumps") for n, got in learnt.items() if got},
+    }
 
 
 def counts(found: Measures) -> dict[Cell, dict[Label, int]]:
@@ -169,4 +187,9 @@ def _panels(groups: Mapping[str, Mapping[str, Mapping[Label, int]]]) -> list[Pan
 
 RUNS = Group("algorithms", "jumping or passing on", runs_of)
 TITLE = "jump over facts, or pass symbols on: which of the two is learnt, and what decides"
-EXPERIMENTS = (Experiment(__file__, "algorithms", TITLE, (RUNS,), measured, draw),)
+UNTAUGHT = Group("doubling", "jumping where it must be, untaught", untaught)
+UNTAUGHT_TITLE = "four to seven hops in the fewest layers, with no layer read out but the last"
+EXPERIMENTS = (
+    Experiment(__file__, "algorithms", TITLE, (RUNS,), measured, draw),
+    Experiment(__file__, "doubling", UNTAUGHT_TITLE, (UNTAUGHT,), untaught_measured),
+)

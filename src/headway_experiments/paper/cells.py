@@ -2,7 +2,8 @@
 
 There is a block of depth × spare layers × mixture of depths. Around two of its cells, three hops in
 four layers with and without the mixture, everything else that could decide is changed, one thing at
-a time. Four layers are one more than jumping takes, and just as many as passing on takes.
+a time. Four layers are one more than jumping takes, and just as many as passing on takes. A second
+block, `UNTAUGHT`, is of more hops.
 """
 
 from typing import Any, NamedTuple, Self
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple, Self
 from headway.recipes import changed
 from headway.theory import closed_form
 from headway.training import RunConfig, fast
-from headway_experiments.curricula import Gaps, Growing, PerLayer, Scheduled
+from headway_experiments.curricula import Gaps, Growing, Leaps, PerLayer, Scheduled
 from headway_experiments.experiment import Configs
 
 SEEDS = range(3000, 3005)
@@ -42,7 +43,7 @@ QUICK: dict[str, Any] = {
 learnt, long before attention is sharp; so a run takes some ten seconds. Rates are written out, so
 that the runs stay the same when the recipe changes."""
 
-DECAY = {2: 0.05, 3: 0.05, 4: 0.1}
+DECAY = {2: 0.05, 3: 0.05, 4: 0.1, 5: 0.05, 7: 0.05}
 """Weight decay by depth."""
 
 WIDE: dict[str, Any] = {"model.d_model": 128, "model.d_mlp": 128, "training.patience": 0}
@@ -86,7 +87,7 @@ class Cell(NamedTuple):
         depth: D, hops.
         spare: layers beyond the flow minimum.
         mixture: whether sequences of all depths are in turn; else all are of the full depth.
-        change: of the base cell, by its name in `CHANGES`; empty if none.
+        change: of the base cell, by its name in `CHANGES`, or `leaps`; empty if none.
     """
 
     depth: int
@@ -143,3 +144,33 @@ def runs_of(scale: str) -> Configs:
     }[scale]
     there = cells(scale)
     return {f"{cell},seed={seed}": cell.config(seed, setting) for seed in seeds for cell in there}
+
+
+UNTAUGHT_SEEDS = range(3100, 3110)
+"""The seeds that judge doubling where no layer is read out but the last; seed 2000 chose."""
+
+UNTAUGHT = tuple(
+    Cell(depth, spare, mixture, "" if mixture else "leaps")
+    for depth, spare in ((5, 0), (4, 0), (5, 2), (7, 0))
+    for mixture in (False, True)
+)
+"""Four, five and seven hops in the fewest layers, and five in six, which could pass on. The
+full depth alone left a model of five hops in four layers on its plateau for 680 steps."""
+
+
+def untaught(scale: str) -> Configs:
+    """All cells of `UNTAUGHT` of a seed before the next seed, with four heads and more steps."""
+    longer = {**QUICK, "training.steps": 1_500, "training.save_every": 300}
+    seeds, setting, there = {
+        "smoke": (range(1), SMOKE, UNTAUGHT[2:4]),
+        "small": (UNTAUGHT_SEEDS, longer, UNTAUGHT),
+        "paper": (UNTAUGHT_SEEDS, WIDE, UNTAUGHT),
+    }[scale]
+    leaps = {"training.curriculum": Leaps()}
+    return {
+        f"{cell},seed={seed}": changed(
+            cell.config(seed, {**setting, "model.n_heads": 4}), leaps if cell.change else {}
+        )
+        for seed in seeds
+        for cell in there
+    }

@@ -5,7 +5,6 @@ Trained as the recipe `composition` trains: at every place of every sequence.
 """
 
 from dataclasses import dataclass
-from statistics import geometric_mean
 from typing import Literal
 
 from headway.circuits import hop_steps
@@ -14,7 +13,7 @@ from headway.training import Curriculum, Implicit, Run, RunConfig, held_out
 from headway_experiments.claims import Measures
 from headway_experiments.curricula import Scheduled
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
-from headway_experiments.figures import Panel, Series, draw_panels, means, numbered
+from headway_experiments.figures import draw_panels
 from headway_experiments.paper.curricula import hop_panels
 from headway_experiments.reading import accuracies, in_order, task_of
 from headway_experiments.recipes import composition
@@ -156,46 +155,17 @@ def last_accuracy(run: Run) -> float:
 
 
 def drawn(runs: Runs) -> Drawn:
-    """The largest k by way of asking, with the most symbols; and the steps until k hops are learnt.
-
-    A k that not all runs learnt has no mean, and an arrow at the last step of each that did not.
-    """
-    mixtures = [problem(run) for run in runs.values() if way_of(run) == "mixture"]
-    if not mixtures:
-        return {}
-    hardest = max(mixtures)
+    """The partial losses by way of asking for the largest k, with the most symbols."""
+    hardest = max((problem(run) for run in runs.values() if way_of(run) == "mixture"), default=None)
     panels: dict[str, list[Run]] = {}
-    kinds: dict[tuple[int, Way], list[Run]] = {}
     for run in runs.values():
-        way, (symbols, _) = way_of(run), problem(run)
-        if problem(run) == hardest:
-            title = f"k = {hardest[1]} alone" if way == "alone" else way
-            panels.setdefault(title, []).append(run)
-        if way != "easy-to-hard":
-            kinds.setdefault((symbols, way), []).append(run)
-    waiting: list[Series] = []
-    never: list[Series] = []
-    for i, ((symbols, way), them) in enumerate(sorted(kinds.items())):
-        look = numbered(i, marker=True, ms=3.5)
-        dated = [(k, learnt(run).get(k), run) for run in them for k in asked(run)]
-        missed = {k for k, step, _ in dated if step is None}
-        steps = [(float(k), step) for k, step, _ in dated if step is not None]
-        *dots, mean = means(steps, look, "", geometric_mean)
-        whole = [(k, y) for k, y in zip(mean.x, mean.y, strict=True) if k not in missed]
-        label = f"N = {symbols}, " + ("each k alone" if way == "alone" else "all at once")
-        waiting += [*dots, Series([k for k, _ in whole], [y for _, y in whole], look, label)]
-        ends = [(k, run.config.training.steps) for k, step, run in dated if step is None]
-        arrow = {"color": look["color"], "marker": "$↑$", "ls": "none", "ms": 6}
-        never.append(Series([k for k, _ in ends], [n for _, n in ends], arrow))
-    key = Series([], [], {"color": "black", "marker": "$↑$", "ls": "none"}, "never learnt")
-    panel = Panel("", [*waiting, *never, key], "hops k", "steps until learnt", log="y")
-    return {
-        "khop-curriculum": (
-            "Hops learned, by what is asked",
-            draw_panels(hop_panels(panels), 4, shared=True),
-        ),
-        "khop-waiting": ("Steps until k hops are learnt", draw_panels([panel])),
-    }
+        if hardest is not None and problem(run) == hardest:
+            way = way_of(run)
+            panels.setdefault(f"k = {hardest[1]} alone" if way == "alone" else way, []).append(run)
+    title = "Hops learned, by what is asked"
+    if not panels:
+        return {}
+    return {"khop-curriculum": (title, draw_panels(hop_panels(panels), 4, shared=True))}
 
 
 SEEDED = "seed", "task.hidden"

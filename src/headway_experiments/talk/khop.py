@@ -3,7 +3,6 @@
 Trained nearly as the recipe `hops` trains; every sequence asks for hop_k at every place.
 """
 
-import math
 from dataclasses import dataclass, replace
 
 import torch
@@ -12,6 +11,7 @@ from headway.circuits import attention_along
 from headway.models import attention_patterns
 from headway.recipes import changed, hops
 from headway.tasks import IGNORE_INDEX, Batch, Hops
+from headway.theory import closed_form
 from headway.training import Run, RunConfig, held_out
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
@@ -89,20 +89,15 @@ def measured(runs: Runs) -> Measures:
     for name, run in runs.items():
         layers = run.config.transformer.n_layers
         for k, accuracy in hop_accuracies(run).items():
-            one, enough, is_solved = f"k={k},{name}", layers >= needed(k), accuracy >= SOLVED
+            one, enough, is_solved = f"k={k},{name}", layers >= closed_form(k), accuracy >= SOLVED
             found["khop_accuracy"][one] = accuracy
             found["khop_enough" if enough else "khop_too_few"][one] = accuracy
             found["khop_as_expected"][one] = float(is_solved == enough)
-            if is_solved and layers == needed(k):
+            if is_solved and layers == closed_form(k):
                 found["khop_attention"][one] = weakest_layer(run, k)
         if (order := in_order(run)) is not None:
             found["khop_in_order"][name] = order
     return found
-
-
-def needed(hops: int) -> int:
-    """The layers that k hops take: ⌊log2 k⌋ + 2 (Sanford et al. 2024, section 4)."""
-    return math.floor(math.log2(hops)) + 2
 
 
 def hop_accuracies(run: Run) -> dict[int, float]:
@@ -145,7 +140,7 @@ def drawn(runs: Runs) -> Drawn:
         table.setdefault(run.config.transformer.n_layers, []).extend(accuracy.items())
     solved = []
     for i, (layers, points) in enumerate(sorted(table.items())):
-        most = max((k for k, _ in points if needed(int(k)) <= layers), default=0)
+        most = max((k for k, _ in points if closed_form(int(k)) <= layers), default=0)
         label = f"{layers} layers: k ≤ {most}" if most else f"{layers} layers: none"
         solved += means(points, numbered(i, marker=True), label)
     most = max(table)

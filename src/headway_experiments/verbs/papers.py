@@ -24,11 +24,11 @@ def reproduce(
 
     Args:
         names: of the paper's figures, theorem1, fig2 … fig7, appendix-c, appendix-d, appendix-e,
-            and studies, first-steps, depths, curricula, circuits, lengths, algorithms,
-            identifiability; of the talk's mechanisms, associative-memory, gradient-memory,
-            factual-recall, factual-recall-dynamics, induction, three-gradient-steps, noisy-recall,
-            khop-depth, khop-curriculum; or paper, talk or all. Or a Python file of experiments of
-            your own, followed by their names or all.
+            and studies, first-steps, depths, curricula, circuits, lengths, algorithms, doubling,
+            by-heart, identifiability; of the talk's mechanisms, associative-memory,
+            gradient-memory, factual-recall, factual-recall-dynamics, induction,
+            three-gradient-steps, noisy-recall, khop-depth, khop-curriculum; or paper, talk or all.
+            Or a Python file of experiments of your own, followed by their names or all.
         scale: smoke takes seconds; small takes minutes per run on two cores; fresh is small with
             seeds that chose no setting and no rule; paper is as the source has it.
         folder: of all runs; by default runs/paper-SCALE, runs/talk-SCALE or runs/FILE-SCALE.

@@ -6,7 +6,7 @@ import torch
 from headway.changes import changed
 from headway.models import attention_patterns
 from headway.tasks import NO_KEY
-from headway.theory import hop_flow, retrieval_flow
+from headway.theory import closed_form, hop_flow, retrieval_flow
 from headway.training import train
 from headway.training.data import held_out
 from headway_experiments.talk import khop
@@ -23,8 +23,8 @@ def runs(tmp_path_factory):
 
 def test_the_layers_of_k_hops_are_those_of_the_retrieval_problem():
     for k in range(1, 17):
-        assert khop.needed(k) == hop_flow(k, gap=2).minimum_layers(True)
-        assert khop.needed(k) == retrieval_flow(k).minimum_layers(True)
+        assert closed_form(k) == hop_flow(k, gap=2).minimum_layers(True)
+        assert closed_form(k) == retrieval_flow(k).minimum_layers(True)
 
 
 def test_accuracies_are_over_places_with_an_answer(runs):

@@ -1,0 +1,119 @@
+"""The layers that four hops take, over facts that are known by heart or written out.
+
+Both tasks compose permutations: `Named` gives their names, and `Composition` writes them out.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from headway.recipes import changed
+from headway.tasks import SeveralHops
+from headway.training import Run, RunConfig, held_out, predictions
+from headway_experiments.claims import Measures
+from headway_experiments.experiment import Configs, Experiment, Group, Runs
+from headway_experiments.paper.ways import HALF, alone
+from headway_experiments.reading import task_of
+from headway_experiments.recipes import composition
+from headway_experiments.tasks import Composition, Named
+
+SOLVED = 0.9
+"""The accuracy at which k hops count as solved; where maps are named, in held-out beginnings."""
+
+SEEDS = range(3100, 3110)
+"""The seeds of the judged runs; the setting was chosen with seed 2000."""
+
+ASKED = {"all": (1, 2, 3, 4), "doubling": (1, 2, 4), "ends": (1, 4)}
+"""The k that are asked for."""
+
+FACTS = "named", "written"
+LAYERS = 3, 4, 5
+"""Doubling takes three for four hops, and a hop a layer four."""
+
+SETTING: dict[str, Any] = {
+    "training.warmup_steps": 20,
+    "training.cooldown_steps": 0,
+    "training.stop_below": 0.05,
+    "training.checkpoint_every": 0,
+}
+"""Beside the recipe `composition`."""
+
+NAMED: dict[str, Any] = {
+    "training.batch_size": 128,
+    "training.weight_decay": 0.1,
+    "training.matrix_learning_rate": 0.02,
+}
+"""Where maps are named, also half as many steps more."""
+
+
+def config(facts: str, asked: str, layers: int, seed: int, steps: int) -> RunConfig:
+    """A run, whose facts are `named` or `written`."""
+    ks, own, task = ASKED[asked], {}, Composition(asked=ASKED[asked], n_symbols=4, hidden=None)
+    if facts == "named":
+        task, own, steps = Named(asked=ks, facts=seed), NAMED, steps + steps // 2
+    base = replace(composition(ks, steps, seed), task=task)
+    return changed(base, {**SETTING, **own, "model.n_layers": layers})
+
+
+def runs_of(scale: str) -> Configs:
+    """All settings of a seed before the next seed; one hop and four alone in the most layers."""
+    sizes = {"smoke": (range(1), 20), "small": (SEEDS, 1_000), "paper": (SEEDS, 20_000)}
+    seeds, steps = sizes[scale]
+    return {
+        f"{facts},{asked},layers={n},seed={s}": config(facts, asked, n, s, steps)
+        for s in seeds
+        for n in (LAYERS[-1:] if scale == "smoke" else LAYERS)
+        for facts in FACTS
+        for asked in ASKED
+        if asked != "ends" or n == LAYERS[-1]
+    }
+
+
+def measured(runs: Runs) -> Measures:
+    """Accuracies by k, and the layers that four hops take.
+
+    `heart_FACTS_ASKED` is the least number of layers in which models of a seed solve them, or one
+    more than the most. `heart_FACTS_used` is the number of layers that models depend on that have
+    the most, were asked for all k, and solve them.
+    """
+    what = [f"{facts}_{which}" for facts in FACTS for which in ("all", "doubling", "used")]
+    found: Measures = {f"heart_{name}": {} for name in ("accuracy", "ends", *what)}
+    for name, run in runs.items():
+        facts, asked, _, seed = name.split(",")
+        right, layers = accuracies(run), run.config.transformer.n_layers
+        found["heart_accuracy"] |= {f"{name} k={k}": r for k, r in right.items()}
+        is_solved = right[4] >= SOLVED
+        if asked == "ends":
+            found["heart_ends"][name] = float(is_solved)
+            continue
+        least = found[f"heart_{facts}_{asked}"]
+        least[seed] = min(layers if is_solved else LAYERS[-1] + 1, least.get(seed, LAYERS[-1] + 1))
+        if is_solved and (asked, layers) == ("all", LAYERS[-1]):
+            found[f"heart_{facts}_used"][name] = used(run)
+    return found
+
+
+def accuracies(run: Run, without: int | None = None) -> dict[int, float]:
+    """The share of right answers by k; where maps are named, in held-out beginnings.
+
+    Args:
+        run: the run.
+        without: a layer that is to attend to no other position.
+    """
+    task, tap = task_of(run.config, SeveralHops), None if without is None else alone(without)
+    task = replace(task, beginnings="held out") if isinstance(task, Named) else task
+    batch = held_out(task, 512, run.config.seed, run.device, "by heart")
+    said = predictions(run.transformer(), batch, tap)
+    right = task.targets.accuracies(said, batch.targets).tolist()
+    return dict(zip(task.asked, right, strict=True))
+
+
+def used(run: Run) -> int:
+    """The layers without whose attention four hops lose half of what is right above a guess."""
+    guess = 1 / task_of(run.config, SeveralHops).n_symbols
+    least = guess + (1 - HALF) * (accuracies(run)[4] - guess)
+    return sum(accuracies(run, n)[4] <= least for n in range(run.config.transformer.n_layers))
+
+
+RUNS = Group("by-heart", "maps named or written out, by layers", runs_of)
+TITLE = "the layers that k hops take, over facts that are known by heart or written out"
+EXPERIMENTS = (Experiment(__file__, "by-heart", TITLE, (RUNS,), measured),)
