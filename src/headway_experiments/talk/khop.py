@@ -13,10 +13,9 @@ from headway.recipes import changed, hops
 from headway.tasks import IGNORE_INDEX, Batch, Hops
 from headway.theory import closed_form
 from headway.training import Run, RunConfig, held_out
-from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, Series, draw_panels, means, numbered, run_curves
-from headway_experiments.reading import accuracies, in_order, task_of
+from headway_experiments.reading import accuracies, grouped, in_order, task_of
 from headway_experiments.recipes import crossed
 
 SOLVED = 0.98
@@ -134,10 +133,11 @@ def find_attention(run: Run, hops: int) -> dict[int, list[list[float]]]:
 def drawn(runs: Runs) -> Drawn:
     """Accuracy by k and layers, with the k that so many layers solve by the theory; losses and
     attention of the deepest run of the first seed."""
-    table: dict[int, list[tuple[float, float]]] = {}
-    for run in runs.values():
-        accuracy = hop_accuracies(run)
-        table.setdefault(run.config.transformer.n_layers, []).extend(accuracy.items())
+    table = grouped(
+        (run.config.transformer.n_layers, point)
+        for run in runs.values()
+        for point in hop_accuracies(run).items()
+    )
     solved = []
     for i, (layers, points) in enumerate(sorted(table.items())):
         most = max((k for k, _ in points if closed_form(int(k)) <= layers), default=0)

@@ -326,7 +326,7 @@ def draw_gradient(runs: Runs) -> Drawn:
     curves = zipf_errors(seeds_of(runs)).items()
     errors = grouped(((name, a), each) for (name, a, _), one in curves for each in one.items())
 
-    def series(name: str, a: float, number: int, label: str) -> list[Series]:
+    def fall(name: str, a: float, number: int, label: str) -> list[Series]:
         *dots, mean = means(
             errors[name, a], numbered(number, True, ls=""), label, statistics.geometric_mean
         )
@@ -334,20 +334,16 @@ def draw_gradient(runs: Runs) -> Drawn:
         expected = [mean.y[-1] * (x / last) ** -power for x in mean.x]
         return [*dots, mean, Series(mean.x, expected, {**numbered(number), "ls": ":"})]
 
-    def panel(title: str, series: list[list[Series]], x: str) -> Panel:
-        flat = [one for several in series for one in several]
-        return Panel(title, flat, x, "error (dotted: the power expected)", log="xy")
-
-    panels = [
-        panel(
-            f"a = {a:g}",
-            [series(name, a, i, f"α: {name}") for i, name in enumerate(SCHEMES)],
-            "width d",
-        )
-        for a in EXPONENTS
-    ]
-    samples = [series("samples", a, i, f"a = {a:g}") for i, a in enumerate(EXPONENTS)]
-    panels.append(panel("room for all that was seen", samples, "samples T"))
+    kinds = {f"a = {a:g}": [(name, a, f"α: {name}") for name in SCHEMES] for a in EXPONENTS}
+    kinds["room for all that was seen"] = [("samples", a, f"a = {a:g}") for a in EXPONENTS]
+    panels = []
+    for title, lines in kinds.items():
+        series = [
+            one for i, (name, a, label) in enumerate(lines) for one in fall(name, a, i, label)
+        ]
+        x = "samples T" if lines[0][0] == "samples" else "width d"
+        y = "error (dotted: the power expected)"
+        panels.append(Panel(title, series, x, y, log="xy"))
     one = "Accuracy after one gradient step from zero, against the width"
     zipf = "Errors of memories of Zipf frequencies, against width and samples"
     return {
