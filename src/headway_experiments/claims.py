@@ -87,17 +87,16 @@ def supports(rule: str, values: Sequence[float]) -> bool:
 
 @dataclass(frozen=True)
 class Own:
-    """The rule or the reservation of one scale.
+    """The rule of one scale, or why it has none.
 
     Attributes:
-        rule: that it judges by; empty if by the paper's words.
-        why: the reason for it.
-        differs: what makes its runs too different from the paper's for a verdict.
+        rule: that it judges by.
+        why: the reason for it; without a rule, what makes its runs too different from the paper's
+            for a verdict.
     """
 
     rule: str = ""
     why: str = ""
-    differs: str = ""
 
 
 @dataclass(frozen=True)
@@ -127,8 +126,8 @@ class Claim:
     by_construction: str
 
     def __post_init__(self):
-        reason = "the reason for the scale's own rule, and empty without one"
-        require(bool(self.small.rule) == bool(self.small.why), "why", self.small.why, reason)
+        reason = "the reason for the scale's own rule"
+        require(bool(self.small.why or not self.small.rule), "why", self.small.why, reason)
         parsed(self.small.rule or self.rule)
 
     def own(self, scale: str) -> Own:
@@ -141,8 +140,7 @@ class Claim:
 
     def note(self, scale: str) -> str:
         """Why a scale has a rule of its own or is not comparable, or the claim cannot fail."""
-        own = self.own(scale)
-        return own.differs or own.why or self.by_construction
+        return self.own(scale).why or self.by_construction
 
 
 @dataclass(frozen=True)
@@ -169,7 +167,8 @@ class Verdict:
         values = list(self.values.values())
         if not values:
             return "not measured" if self.ran else "not run"
-        if self.claim.own(self.scale).differs:
+        own = self.claim.own(self.scale)
+        if own.why and not own.rule:
             return "not comparable"
         if not supports(self.claim.rule_at(self.scale), values):
             return "does not hold"
@@ -244,7 +243,7 @@ def read(text: str) -> list[Claim]:
     A claim is the table `[FIGURE.MEASURE]`, with the other fields of `Claim`. Fields in the table
     `[FIGURE]` hold for all its claims that do not say otherwise. If scale `small` judges by another
     rule, the claim has the field `small = {rule = "…", why = "…"}`; if its runs are too different
-    from the paper's for a verdict, `small = {differs = "…"}`. One that cannot fail says why in
+    from the paper's for a verdict, `small = {why = "…"}`. One that cannot fail says why in
     `by_construction = "…"`.
 
     Raises:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headway.training import Run
+from headway_experiments.reading import grouped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,6 +94,12 @@ def run_curves(run: Run, hops: Sequence[str]) -> list[Series]:
     return [Series(steps, partial[h], numbered(i, alpha=1), h) for i, h in enumerate(hops)]
 
 
+def losses(runs: Mapping[str, Run], hop: str) -> list[tuple[list[int], list[float]]]:
+    """The steps of every run, and its partial losses of a hop."""
+    found = [run.metrics() for run in runs.values()]
+    return [([m["step"] for m in one], [m["partial"][hop] for m in one]) for one in found]
+
+
 def means(
     points: Iterable[tuple[float, float]],
     look: Look,
@@ -100,9 +107,7 @@ def means(
     mean: Callable[[Sequence[float]], float] = statistics.mean,
 ) -> list[Series]:
     """A dot for every point, and a line through the means at every x."""
-    at: dict[float, list[float]] = {}
-    for x, y in points:
-        at.setdefault(x, []).append(y)
+    at = grouped(points)
     dots = {**look, "marker": "o", "ls": "none", "ms": 3.5, "alpha": 0.45}
     known = sorted(at)
     return [

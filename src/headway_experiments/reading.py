@@ -9,8 +9,7 @@ from headway.circuits import hop_steps, learnt_in_order
 from headway.tasks import Batch, Task
 from headway.theory import witness
 from headway.training import Run, RunConfig, predictions
-from headway_experiments.claims import Measures
-from headway_experiments.experiment import Runs
+from headway_experiments.experiment import Measures, Runs
 
 Row = Mapping[str, float | Mapping[str, float] | None]
 """The measures of a run: a number, several by what they are of, or None if nothing can be said."""
@@ -22,6 +21,8 @@ SOLVED = 0.05
 """The validation MSE below which a task counts as solved, as a circuit does (section 8)."""
 
 Kind = TypeVar("Kind", bound=Task)
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 def by_run(runs: Runs, row: Callable[[Run], Row]) -> Measures:
@@ -65,6 +66,14 @@ def in_order(run: Run) -> float | None:
     hops = hop_steps(run.metrics(), run.task.hops)
     order = learnt_in_order(hops, run.task.hop_order)
     return None if order is None else float(order)
+
+
+def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """The values of every key, in the order of the pairs."""
+    found: dict[Key, list[Value]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
 
 
 def power(points: Iterable[tuple[float, float]]) -> float:

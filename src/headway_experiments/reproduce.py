@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from headway.errors import HeadwayError, require
-from headway.files import is_file
 from headway.userfile import called, load
 from headway_experiments.claims import Judged, Measures, Verdict
 from headway_experiments.experiment import Experiment
@@ -74,8 +73,7 @@ def chosen(
             for one in known.values()
             if name in (one.name, document, "all") and (one.groups or scale != "fresh")
         ]
-        near = f" (did you mean {name}.py?)" if is_file(f"{name}.py") else ""
-        require(bool(there), "name", name, listed(documents) + near)
+        require(bool(there), "name", name, listed(documents))
         for document, one in there:
             found.setdefault(document, {})[one.name] = one
     return {document: list(those.values()) for document, those in found.items()}

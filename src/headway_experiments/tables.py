@@ -11,9 +11,6 @@ from headway.text import wrapped
 from headway_experiments.claims import Judged, Said, Verdict
 from headway_experiments.groups import Cost
 
-COLUMNS = {"small": "small", "fresh": "fresh seeds", "paper": "as printed", "smoke": "smoke"}
-"""The heading of a scale's verdicts."""
-
 SIDE_BY_SIDE = ("small", "fresh", "paper")
 """The scales whose verdicts are shown beside each other."""
 
@@ -50,19 +47,18 @@ def print_costs(costs: Sequence[Cost]) -> None:
     console().print(table)
 
 
-def print_verdicts(rows: Sequence[Judged], own: bool = False) -> None:
+def print_verdicts(rows: Sequence[Judged]) -> None:
     """Print how many claims hold, then all of them by figure.
 
     Args:
         rows: in the order of the claims, all of the same scales.
-        own: whether the claims are a user's own, so that nothing of them is published.
     """
     out, scales = console(), list(rows[0]) if rows else []
     width = 14 if out.width >= 80 or len(scales) < 3 else 10
     table = Table(box=None, pad_edge=False)
-    table.add_column("claim, expected, rule" if own else "claim, paper, rule", ratio=1)
+    table.add_column("claim, expected, rule", ratio=1)
     for scale in scales:
-        table.add_column(scale if own else COLUMNS[scale], width=width)
+        table.add_column(scale, width=width)
     for said, look in LOOKS.items():
         counts = [sum(row[scale].said == said for row in rows) for scale in scales]
         if any(counts):
@@ -81,32 +77,30 @@ def print_verdicts(rows: Sequence[Judged], own: bool = False) -> None:
         ]
         table.add_row(Text.assemble(claim.claim, (told, "dim")), *cells)
     out.print(table)
-    for gap in gaps(rows, own):
+    for gap in gaps(rows):
         out.print(f"Not measured: {gap}", style="yellow", markup=False)
-    for line in () if own else LEGEND:
+    for line in LEGEND:
         out.print("\n".join(wrapped(line)), style="dim")
 
 
-def markdown(rows: Sequence[Judged], own: bool = False) -> str:
-    """A line per claim: the paper's value, the rule, and by scale the verdict and the measurement.
+def markdown(rows: Sequence[Judged]) -> str:
+    """A line per claim: what is expected, the rule, and by scale the verdict and the measurement.
 
     Scales at which nothing was run are left out. Below stand the reasons for what is not comparable
     or by construction, or judged by a scale's own rule, and what could not be measured.
 
     Args:
         rows: at least one, all of the same scales.
-        own: whether the claims are a user's own, so that nothing of them is published.
     """
     scales = [scale for scale in rows[0] if any(row[scale].ran for row in rows)] or [*rows[0]]
-    names = [scale if own else COLUMNS[scale] for scale in scales]
-    heads = ["figure", "claim", "expected" if own else "paper", "rule", *names]
+    heads = ["figure", "claim", "expected", "rule", *scales]
     lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
     for row in rows:
         verdicts = [row[scale] for scale in scales]
         claim, rule = verdicts[0].claim, verdicts[0].claim.rule_at(verdicts[0].scale)
         cells = [claim.figure, claim.claim, claim.paper, f"`{rule}`", *map(_cell, verdicts)]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    for title, those in (("Notes", notes(rows)), ("Not measured", gaps(rows, own))):
+    for title, those in (("Notes", notes(rows)), ("Not measured", gaps(rows))):
         lines += ["", f"{title}:", "", *(f"- {one}" for one in those)] if those else []
     return "\n".join(lines) + "\n"
 
@@ -121,14 +115,13 @@ def notes(rows: Sequence[Judged]) -> list[str]:
     return [f"{', '.join(them)}: {note}" for note, them in found.items()]
 
 
-def gaps(rows: Sequence[Judged], own: bool = False) -> list[str]:
+def gaps(rows: Sequence[Judged]) -> list[str]:
     """The gaps in what was measured, by scale, each with the figures whose verdicts lack it."""
     figures: dict[tuple[str, str], dict[str, None]] = {}
     for row in rows:
         for scale, verdict in row.items():
             if verdict.missing:
-                named = scale if own else COLUMNS[scale]
-                figures.setdefault((named, verdict.missing), {})[verdict.claim.figure] = None
+                figures.setdefault((scale, verdict.missing), {})[verdict.claim.figure] = None
     return [f"{', '.join(them)}, {scale}: {gap}" for (scale, gap), them in figures.items()]
 
 

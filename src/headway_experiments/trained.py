@@ -25,16 +25,32 @@ from headway.training import Curriculum, TrainingConfig
 from headway_experiments.curricula import require_time
 
 FIELD = "training.curriculum.weights"
-ENDS = ("W_E", "W_pos", "W_U")
-INNER = {
-    "W_Q": ("attn.qkv.weight", 0),
-    "W_K": ("attn.qkv.weight", 1),
-    "W_V": ("attn.qkv.weight", 2),
-    "W_O": ("attn.out.weight", 0),
-    "W_in": ("mlp.up.weight", 0),
-    "W_out": ("mlp.down.weight", 0),
+
+
+class Place(NamedTuple):
+    """The parameter that a weight lies in, which part of it, and how many parts it has."""
+
+    key: str
+    part: int = 0
+    parts: int = 1
+
+    def of(self, whole: Tensor) -> Tensor:
+        """The part of the parameter, or of its gradient."""
+        return whole.chunk(self.parts)[self.part]
+
+
+ENDS = {
+    "W_E": Place("embed.weight"),
+    "W_pos": Place("pos_embed.weight"),
+    "W_U": Place("unembed.weight"),
 }
-"""A block's weights: the parameter that each lies in, and which part of it."""
+INNER = {
+    **{name: Place("attn.qkv.weight", part, 3) for part, name in enumerate(("W_Q", "W_K", "W_V"))},
+    "W_O": Place("attn.out.weight"),
+    "W_in": Place("mlp.up.weight"),
+    "W_out": Place("mlp.down.weight"),
+}
+"""The weights of a block, as it names them."""
 
 
 class Stage(NamedTuple):
@@ -157,24 +173,11 @@ class Held:
             place.of(weight.detach()).copy_(kept)
 
 
-class Place(NamedTuple):
-    """The parameter that a weight lies in, which part of it, and how many parts it has."""
-
-    key: str
-    part: int = 0
-    parts: int = 1
-
-    def of(self, whole: Tensor) -> Tensor:
-        """The part of the parameter, or of its gradient."""
-        return whole.chunk(self.parts)[self.part]
-
-
 def _places(model: Transformer) -> dict[str, Place]:
     """The place of every weight, by its name."""
-    ends = ("embed.weight", "pos_embed.weight", "unembed.weight")
-    found = {name: Place(key) for name, key in zip(ENDS, ends, strict=True)}
-    for layer in range(model.n_layers):
-        for name, (key, part) in INNER.items():
-            parts = 3 if key == "attn.qkv.weight" else 1
-            found[f"{name}.{layer}"] = Place(f"blocks.{layer}.{key}", part, parts)
-    return found
+    inner = {
+        f"{name}.{layer}": place._replace(key=f"blocks.{layer}.{place.key}")
+        for layer in range(model.n_layers)
+        for name, place in INNER.items()
+    }
+    return ENDS | inner

@@ -11,7 +11,7 @@ from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import IGNORE_INDEX, Hops
 from headway.training import Run, RunConfig, Stream, TrainingConfig, resume, train
-from headway_experiments.talk.probes import moves
+from headway_experiments.talk.induction import moves
 from headway_experiments.trained import Trained
 
 SGD = TrainingConfig(

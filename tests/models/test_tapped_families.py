@@ -25,88 +25,74 @@ WIDE = {**SIZES, "intermediate_size": 48}
 GROUPED = {**WIDE, "num_key_value_heads": 2}
 EIGHT = {**GROUPED, "head_dim": 8}
 GEMMA = {**EIGHT, "sliding_window": 6}
+SLIDING = {**GROUPED, "sliding_window": 5}
 BOTH = ("eager", "sdpa")
-# The name of a family's classes, its config, the end of the output projection's name, and the ways
-# in which the library computes it.
+# The name of a family's classes, the options of its config, the end of the output projection's
+# name, and the ways in which the library computes it.
 FAMILIES = {
-    "GPT2LMHeadModel": (hf.GPT2Config(**SIZES), "attn.c_proj", BOTH),
-    "LlamaForCausalLM": (hf.LlamaConfig(**GROUPED), "o_proj", BOTH),
-    "GPTNeoXForCausalLM": (hf.GPTNeoXConfig(**WIDE), "attention.dense", BOTH),
-    "Gemma2ForCausalLM": (hf.Gemma2Config(**GEMMA), "o_proj", ("eager",)),
-    "Gemma3ForCausalLM": (hf.Gemma3TextConfig(**GEMMA), "o_proj", BOTH),
-    "MistralForCausalLM": (hf.MistralConfig(**GROUPED, sliding_window=5), "o_proj", BOTH),
-    "MixtralForCausalLM": (hf.MixtralConfig(**GROUPED, num_local_experts=10), "o_proj", BOTH),
-    "Qwen3ForCausalLM": (hf.Qwen3Config(**EIGHT), "o_proj", BOTH),
+    "GPT2LMHeadModel": (SIZES, "attn.c_proj", BOTH),
+    "LlamaForCausalLM": (GROUPED, "o_proj", BOTH),
+    "GPTNeoXForCausalLM": (WIDE, "attention.dense", BOTH),
+    "Gemma2ForCausalLM": (GEMMA, "o_proj", ("eager",)),
+    "Gemma3ForCausalLM": (GEMMA, "o_proj", BOTH),
+    "MistralForCausalLM": (SLIDING, "o_proj", BOTH),
+    "MixtralForCausalLM": ({**GROUPED, "num_local_experts": 10}, "o_proj", BOTH),
+    "Qwen3ForCausalLM": (EIGHT, "o_proj", BOTH),
     "OPTForCausalLM": (
-        hf.OPTConfig(**SIZES, ffn_dim=48, word_embed_proj_dim=32, init_std=0.3),
+        {**SIZES, "ffn_dim": 48, "word_embed_proj_dim": 32, "init_std": 0.3},
         "out_proj",
         BOTH,
     ),
-    "BloomForCausalLM": (hf.BloomConfig(**SIZES), "self_attention.dense", ("eager",)),
-    "FalconForCausalLM": (hf.FalconConfig(**SIZES), "self_attention.dense", BOTH),
-    "PhiForCausalLM": (hf.PhiConfig(**GROUPED), "self_attn.dense", BOTH),
-    "BertForMaskedLM": (hf.BertConfig(**WIDE), "attention.output.dense", BOTH),
+    "BloomForCausalLM": (SIZES, "self_attention.dense", ("eager",)),
+    "FalconForCausalLM": (SIZES, "self_attention.dense", BOTH),
+    "PhiForCausalLM": (GROUPED, "self_attn.dense", BOTH),
+    "BertForMaskedLM": (WIDE, "attention.output.dense", BOTH),
     "DebertaV2ForMaskedLM": (
-        hf.DebertaV2Config(**WIDE, relative_attention=True, pos_att_type=["c2p", "p2c"]),
+        {**WIDE, "relative_attention": True, "pos_att_type": ["c2p", "p2c"]},
         "attention.output.dense",
         ("eager",),
     ),
     "DeepseekV3ForCausalLM": (
-        hf.DeepseekV3Config(
-            **WIDE | {"num_key_value_heads": 4, "moe_intermediate_size": 16},
+        {
+            **{**WIDE, "num_key_value_heads": 4, "moe_intermediate_size": 16},
             **{"q_lora_rank": 8, "kv_lora_rank": 8, "qk_rope_head_dim": 4, "qk_nope_head_dim": 4},
             **{"v_head_dim": 8, "n_routed_experts": 4, "n_group": 2, "topk_group": 1},
             **{"num_experts_per_tok": 2, "first_k_dense_replace": 1},
-        ),
+        },
         "o_proj",
         BOTH,
     ),
     "GptOssForCausalLM": (
-        hf.GptOssConfig(**EIGHT, num_local_experts=4, sliding_window=5),
+        {**EIGHT, "num_local_experts": 4, "sliding_window": 5},
         "o_proj",
         ("eager",),
     ),
 }
 GPT2 = {"vocab_size": 31, "n_positions": 64, "n_embd": 32, "n_layer": 3, "n_head": 4}
-# The name of a family's classes, and its config.
+GPT2 |= {"bos_token_id": 1, "eos_token_id": 2}
+LOCAL = {"attention_types": [[["global", "local", "global"], 1]], "window_size": 5}
+# The name of a family's classes, and the options of its config.
 MORE = {
-    "GPTNeoForCausalLM": hf.GPTNeoConfig(
-        **SIZES,
-        num_layers=3,
-        num_heads=4,
-        attention_types=[[["global", "local", "global"], 1]],
-        window_size=5,
-    ),
-    "GPTJForCausalLM": hf.GPTJConfig(**GPT2, rotary_dim=4, bos_token_id=1, eos_token_id=2),
-    "CodeGenForCausalLM": hf.CodeGenConfig(**GPT2, rotary_dim=4, bos_token_id=1, eos_token_id=2),
-    "GPTBigCodeForCausalLM": hf.GPTBigCodeConfig(**GPT2, bos_token_id=1, eos_token_id=2),
-    "GemmaForCausalLM": hf.GemmaConfig(**EIGHT),
-    "Qwen2ForCausalLM": hf.Qwen2Config(**GROUPED),
-    "Qwen2MoeForCausalLM": hf.Qwen2MoeConfig(
-        **GROUPED, num_experts=4, moe_intermediate_size=16, shared_expert_intermediate_size=16
-    ),
-    "StableLmForCausalLM": hf.StableLmConfig(**GROUPED),
-    "CohereForCausalLM": hf.CohereConfig(**GROUPED),
-    "Cohere2ForCausalLM": hf.Cohere2Config(**GROUPED, sliding_window=5),
-    "OlmoForCausalLM": hf.OlmoConfig(**GROUPED),
-    "Olmo2ForCausalLM": hf.Olmo2Config(**GROUPED),
-    "GraniteForCausalLM": hf.GraniteConfig(**GROUPED),
-    "Starcoder2ForCausalLM": hf.Starcoder2Config(**GROUPED),
-    "Phi3ForCausalLM": hf.Phi3Config(**GROUPED),
-    "NemotronForCausalLM": hf.NemotronConfig(**GROUPED),
-    "HeliumForCausalLM": hf.HeliumConfig(**EIGHT),
-    "GlmForCausalLM": hf.GlmConfig(**EIGHT),
-    "SmolLM3ForCausalLM": hf.SmolLM3Config(**GROUPED),
-    "PersimmonForCausalLM": hf.PersimmonConfig(**WIDE),
-    "BioGptForCausalLM": hf.BioGptConfig(**WIDE),
-    "RobertaForMaskedLM": hf.RobertaConfig(**WIDE | {"pad_token_id": 1}),
-    "ElectraForMaskedLM": hf.ElectraConfig(**WIDE, embedding_size=32),
-    "AlbertForMaskedLM": hf.AlbertConfig(**WIDE, embedding_size=16),
-    "ModernBertForMaskedLM": hf.ModernBertConfig(
-        **WIDE, local_attention=6, cls_token_id=1, sep_token_id=2
-    ),
-    "RoFormerForMaskedLM": hf.RoFormerConfig(**WIDE, embedding_size=32),
+    "GPTNeoForCausalLM": {**SIZES, **LOCAL, "num_layers": 3, "num_heads": 4},
+    "GPTJForCausalLM": {**GPT2, "rotary_dim": 4},
+    "CodeGenForCausalLM": {**GPT2, "rotary_dim": 4},
+    "GPTBigCodeForCausalLM": GPT2,
+    "Qwen2MoeForCausalLM": {**GROUPED, "num_experts": 4}
+    | dict.fromkeys(("moe_intermediate_size", "shared_expert_intermediate_size"), 16),
+    **dict.fromkeys(("GemmaForCausalLM", "HeliumForCausalLM", "GlmForCausalLM"), EIGHT),
+    **dict.fromkeys(("Qwen2ForCausalLM", "StableLmForCausalLM", "CohereForCausalLM"), GROUPED),
+    **dict.fromkeys(("OlmoForCausalLM", "Olmo2ForCausalLM", "GraniteForCausalLM"), GROUPED),
+    **dict.fromkeys(("Starcoder2ForCausalLM", "Phi3ForCausalLM", "SmolLM3ForCausalLM"), GROUPED),
+    "NemotronForCausalLM": GROUPED,
+    "Cohere2ForCausalLM": SLIDING,
+    **dict.fromkeys(("PersimmonForCausalLM", "BioGptForCausalLM"), WIDE),
+    "RobertaForMaskedLM": {**WIDE, "pad_token_id": 1},
+    "ElectraForMaskedLM": {**WIDE, "embedding_size": 32},
+    "RoFormerForMaskedLM": {**WIDE, "embedding_size": 32},
+    "AlbertForMaskedLM": {**WIDE, "embedding_size": 16},
+    "ModernBertForMaskedLM": {**WIDE, "local_attention": 6, "cls_token_id": 1, "sep_token_id": 2},
 }
+SMALL = {"vocab_size": 31, "hidden_size": 32}
 QUICK = ("GPT2LMHeadModel", "LlamaForCausalLM", "GPTNeoForCausalLM", "Qwen2ForCausalLM")
 
 
@@ -137,10 +123,11 @@ def test_family(name, how, length):
         assert (found - model(ids).logits).abs().max() > 0.01 * found.abs().max()
 
 
-def made(name, how):
+def made(name, how=None, options=None):
     torch.manual_seed(0)
-    config = copy.deepcopy(FAMILIES[name][0])
-    return getattr(hf, name)._from_config(config, attn_implementation=how).eval()
+    family = getattr(hf, name)
+    config = family.config_class(**options or FAMILIES[name][0])
+    return family._from_config(config, **({"attn_implementation": how} if how else {})).eval()
 
 
 def without_pattern(layer, pattern):
@@ -181,8 +168,7 @@ def seen_as_it_is(model, ids, n_layers, plain, beside=0):
 
 @pytest.mark.parametrize("name", [marked(name) for name in MORE])
 def test_more_families(name):
-    torch.manual_seed(0)
-    model = getattr(hf, name)._from_config(MORE[name]).eval()
+    model = made(name, options=MORE[name])
     ids = torch.randint(3, 31, (3, 10))
     with torch.no_grad():
         seen_as_it_is(model, ids, 3, lambda: model(ids).logits)
@@ -190,19 +176,17 @@ def test_more_families(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "config", "why"),
+    ("name", "options", "why"),
     [
-        ("FNetForMaskedLM", hf.FNetConfig(vocab_size=31, hidden_size=32), "no attention was seen"),
-        ("LongformerForMaskedLM", hf.LongformerConfig(**WIDE, attention_window=4), "einsum to"),
-        ("YosoForMaskedLM", hf.YosoConfig(**WIDE), r"another by torch.matmul to \[4, 10, 10\]"),
-        ("ConvBertForMaskedLM", hf.ConvBertConfig(**WIDE, head_ratio=2), "another by torch.matmul"),
-        ("MambaForCausalLM", hf.MambaConfig(vocab_size=31, hidden_size=32), "no attention"),
+        ("FNetForMaskedLM", SMALL, "no attention was seen"),
+        ("LongformerForMaskedLM", {**WIDE, "attention_window": 4}, "einsum to"),
+        ("YosoForMaskedLM", WIDE, r"another by torch.matmul to \[4, 10, 10\]"),
+        ("ConvBertForMaskedLM", {**WIDE, "head_ratio": 2}, "another by torch.matmul"),
+        ("MambaForCausalLM", SMALL, "no attention"),
     ],
 )
-def test_what_attends_in_another_way_is_refused(name, config, why):
-    torch.manual_seed(0)
-    config.num_hidden_layers = 2
-    model = getattr(hf, name)._from_config(config).eval()
+def test_what_attends_in_another_way_is_refused(name, options, why):
+    model = made(name, options={**options, "num_hidden_layers": 2})
     with pytest.raises(HeadwayError, match=why):
         tapped(model, torch.randint(3, 31, (3, 10)))
 

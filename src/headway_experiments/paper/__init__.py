@@ -6,7 +6,6 @@ from headway_experiments.paper import (
     circuits,
     curricula,
     depths,
-    first_steps,
     identifiability,
     information_flow,
     language_models,
@@ -18,7 +17,7 @@ from headway_experiments.paper import (
 )
 
 MODULES = (
-    *(language_models, information_flow, layers, transformers_abc, transformer_d, first_steps),
+    *(language_models, information_flow, layers, transformers_abc, transformer_d),
     *(depths, curricula, circuits, lengths, algorithms, by_heart, identifiability, two_hops),
 )
 FIGURES = {one.name: one for module in MODULES for one in module.EXPERIMENTS}

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 
 from headway.intervals import wilson
 from headway.theory import closed_form
-from headway_experiments.claims import Measures
-from headway_experiments.experiment import Drawn, Experiment, Group, Runs
+from headway_experiments.experiment import Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, Series, draw_panels, numbered
 from headway_experiments.paper.cells import CURRICULA, LONGER, MODELS, Cell, runs_of, untaught
 from headway_experiments.paper.ways import LABELS, Label, Way, ways

@@ -9,8 +9,7 @@ from typing import Any
 from headway.recipes import changed
 from headway.tasks import SeveralHops
 from headway.training import Run, RunConfig, held_out, predictions
-from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Experiment, Group, Runs
+from headway_experiments.experiment import Configs, Experiment, Group, Measures, Runs
 from headway_experiments.paper.ways import HALF, alone
 from headway_experiments.reading import task_of
 from headway_experiments.recipes import composition

@@ -7,8 +7,7 @@ from typing import Any
 
 from headway.circuits import Circuit, saved_discovery
 from headway.recipes import changed
-from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, draw_panels, means, numbered
 from headway_experiments.reading import is_solved, least_heads, minimum, taken_apart
 from headway_experiments.recipes import base, smoke

@@ -7,10 +7,10 @@ from headway.circuits import EMERGES_AT, hop_steps
 from headway.fields import natural
 from headway.recipes import changed
 from headway.training import Curriculum, Implicit, Mixture, Run, evaluate, generator_for
-from headway_experiments.claims import Measures
 from headway_experiments.curricula import FinalHop, FinalMixture, Gaps, Growing, PerLayer, Scheduled
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, draw_panels, run_curves
+from headway_experiments.reading import grouped
 from headway_experiments.recipes import base
 
 WAYS: dict[str, Curriculum] = {
@@ -99,9 +99,7 @@ def _by_depth(run: Run) -> list[float]:
 
 def drawn(runs: Runs) -> Drawn:
     """The partial losses of every way of asking."""
-    ways: dict[str, list[Run]] = {}
-    for name, run in runs.items():
-        ways.setdefault(name.split(",")[0], []).append(run)
+    ways = grouped((name.split(",")[0], run) for name, run in runs.items())
     return {
         "curricula": (
             "Partial losses against the step, by the way of asking",

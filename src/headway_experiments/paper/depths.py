@@ -10,10 +10,9 @@ from headway.sweeps import grid
 from headway.tasks import Retrieval
 from headway.theory import closed_form, theorem_1_bound
 from headway.training import Deepening, Run, RunConfig, fast
-from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, Series, draw_panels, numbered
-from headway_experiments.reading import SOLVED, is_solved, minimum, task_of
+from headway_experiments.reading import SOLVED, grouped, is_solved, minimum, task_of
 from headway_experiments.recipes import crossed, paper, smoke
 
 
@@ -56,21 +55,20 @@ def runs_of(scale: str) -> Configs:
 def measured(runs: Runs) -> Measures:
     """The hops that models learn against those that the theory allows; the least layers that solve
     D hops with any seed; and the steps at which x_1 is learnt with the most layers."""
-    solved: dict[int, list[int]] = {}
+    solved = grouped(
+        (_depth(run), run.config.transformer.n_layers) for run in runs.values() if is_solved(run)
+    )
     emerged: dict[int, list[float]] = {}
     never: dict[str, float] = {}
     most = max((run.config.transformer.n_layers for run in runs.values()), default=0)
     for name, run in runs.items():
-        depth, layers = _depth(run), run.config.transformer.n_layers
-        if is_solved(run):
-            solved.setdefault(depth, []).append(layers)
-        if layers == most:
+        if run.config.transformer.n_layers == most:
             metrics = run.metrics()
             first = hop_steps(metrics, run.task.hops)["x_1"]
             if first is None:
                 never[name] = metrics[-1]["step"]
             else:
-                emerged.setdefault(depth, []).append(first)
+                emerged.setdefault(_depth(run), []).append(first)
     for name in never:
         emerged.pop(_depth(runs[name]), None)
     least = {depth: min(layers) for depth, layers in sorted(solved.items())}
@@ -122,10 +120,9 @@ def _correlation(by_depth: Mapping[int, float]) -> dict[str, float]:
 
 def drawn(runs: Runs) -> Drawn:
     """The models that solved their hops, by hops and layers."""
-    solved: dict[tuple[int, int], list[bool]] = {}
-    for run in runs.values():
-        place = _depth(run), run.config.transformer.n_layers
-        solved.setdefault(place, []).append(is_solved(run))
+    solved = grouped(
+        ((_depth(run), run.config.transformer.n_layers), is_solved(run)) for run in runs.values()
+    )
     counts = {place: (sum(each), len(each)) for place, each in solved.items()}
     deepest = max(depth for depth, _ in counts)
     figure = draw_panels([depths_panel(max(deepest, 2), counts)])

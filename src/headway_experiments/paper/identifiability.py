@@ -18,8 +18,7 @@ from headway.intervals import wilson
 from headway.tasks import Task
 from headway.training import Run, RunConfig, fast, held_out
 from headway_experiments.arena.families import build_compiled, build_planted
-from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, Series, draw_panels, numbered
 from headway_experiments.recipes import smoke
 from headway_experiments.talk.induction import ordinary
@@ -146,9 +145,9 @@ def shares(found: Measures, of: str) -> dict[str, dict[str, tuple[int, int]]]:
     counts: dict[str, dict[str, tuple[int, int]]] = {}
     for name, number in found[f"identifiability_{of}"].items():
         model, _, ablation = name.rpartition(",")
-        for family in ("all", model.partition(",")[0]):
-            one, any_ = counts.setdefault(family, {}).get(ablation, (0, 0))
-            counts[family][ablation] = one + (number == 1), any_ + (number > 0)
+        family = counts.setdefault(model.partition(",")[0], {})
+        one, any_ = family.get(ablation, (0, 0))
+        family[ablation] = one + (number == 1), any_ + (number > 0)
     return counts
 
 
@@ -157,8 +156,7 @@ def drawn(runs: Runs) -> Drawn:
     found, panels = measured(runs), []
     for of, title in (("circuits", "one minimal circuit"), ("heads", "one set of heads")):
         series = []
-        families = {f: counts for f, counts in shares(found, of).items() if f != "all"}
-        for i, (family, counts) in enumerate(families.items()):
+        for i, (family, counts) in enumerate(shares(found, of).items()):
             known = {a: counts[a] for a in ABLATIONS if counts.get(a, (0, 0))[1]}
             places = [ABLATIONS.index(ablation) + 0.12 * (i - 2) for ablation in known]
             values = [one / total for one, total in known.values()]

@@ -3,8 +3,7 @@
 from itertools import combinations, pairwise
 
 from headway.theory import minimum_layers, retrieval_flow, theorem_1_bound, witness
-from headway_experiments.claims import Measures
-from headway_experiments.experiment import Drawn, Experiment
+from headway_experiments.experiment import Drawn, Experiment, Measures
 from headway_experiments.figures import draw_panels
 from headway_experiments.paper.depths import depths_panel
 

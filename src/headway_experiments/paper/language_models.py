@@ -7,8 +7,7 @@ from pathlib import Path
 from headway import terminal
 from headway.language import FORMULATIONS, Asked, Cell, answered, ask_local, cells, places
 from headway.sweeps import Engine
-from headway_experiments.claims import Measures
-from headway_experiments.experiment import Drawn, Experiment, Group
+from headway_experiments.experiment import Drawn, Experiment, Group, Measures
 from headway_experiments.figures import Panel, Series, draw_panels, numbered
 from headway_experiments.groups import Cost
 

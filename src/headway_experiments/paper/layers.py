@@ -1,4 +1,4 @@
-"""Section 7: what models of one to eight layers learn, with and without the curriculum."""
+"""Section 7: what models of few and many layers learn, with and without the curriculum."""
 
 import statistics
 from functools import partial
@@ -6,13 +6,14 @@ from itertools import pairwise
 
 from headway.intervals import rank_correlation
 from headway.recipes import changed
-from headway.training import Run, RunConfig
-from headway_experiments.claims import Measures
+from headway.training import Implicit, Run, RunConfig
 from headway_experiments.curricula import FinalHop
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, draw_panels, means, numbered
-from headway_experiments.reading import final_loss, in_order
-from headway_experiments.recipes import crossed, paper, roomy, smoke
+from headway_experiments.reading import by_run, final_loss, grouped, in_order
+from headway_experiments.recipes import base, crossed, paper, roomy, smoke
+
+WAYS = {"ic": Implicit(), "non-ic": FinalHop()}
 
 
 def runs_of(curriculum: bool, scale: str) -> Configs:
@@ -70,13 +71,35 @@ def _small_layers(depth: int, layers: int, seed: int) -> RunConfig:
     )
 
 
+def first_steps(scale: str) -> Configs:
+    """Four layers and two hops, with and without the implicit curriculum."""
+    layers = {} if scale == "smoke" else {"model.n_layers": 4}
+    return {
+        f"{way},seed={seed}": changed(
+            base(scale, 2, seed), {**layers, "training.curriculum": curriculum}
+        )
+        for way, curriculum in WAYS.items()
+        for seed in range({"paper": 8, "small": 3}.get(scale, 1))
+    }
+
+
+def final_losses(runs: Runs) -> Measures:
+    """The final losses of the first steps, with and without the curriculum."""
+    losses = {name: final_loss(run) for name, run in runs.items()}
+    return {
+        f"first_{way.replace('-', '_')}_loss": {
+            name: loss for name, loss in losses.items() if name.startswith(f"{way},")
+        }
+        for way in WAYS
+    }
+
+
 def by_layers(with_ic: Runs, without: Runs) -> Measures:
     """Section 7: final losses, and when every hop is learnt, by number of layers.
 
     Whether later hops need more layers is judged by the final partial losses, averaged over all
     runs: every number of layers counts the same.
     """
-    final = {name: final_loss(run) for name, run in with_ic.items()}
     seeds: dict[int, dict[int, Run]] = {}
     for run in with_ic.values():
         seeds.setdefault(run.config.seed, {})[run.config.transformer.n_layers] = run
@@ -86,21 +109,20 @@ def by_layers(with_ic: Runs, without: Runs) -> Measures:
         if len(layers) > 1:
             losses = [final_loss(runs[n]) for n in layers]
             correlation[f"seed={seed}"] = rank_correlation(layers, losses)
-    each: dict[str, list[float]] = {}
-    for run in with_ic.values():
-        for hop, loss in run.metrics()[-1]["partial"].items():
-            each.setdefault(hop, []).append(loss)
+    last = [run.metrics()[-1]["partial"] for run in with_ic.values()]
+    each = grouped((hop, loss) for losses in last for hop, loss in losses.items())
     means = {hop: statistics.mean(losses) for hop, losses in each.items()}
-    order = {name: in_order(run) for name, run in with_ic.items()}
     return {
-        "ic_final_loss": final,
+        **by_run(
+            with_ic,
+            lambda run: {"ic_final_loss": final_loss(run), "ic_in_chain_order": in_order(run)},
+        ),
         "non_ic_final_loss": {name: final_loss(run) for name, run in without.items()},
         "ic_rank_correlation": correlation,
         "ic_partial_loss": means,
         "ic_later_costs_more": {
             f"{hop}, {later}": means[later] - means[hop] for hop, later in pairwise(means)
         },
-        "ic_in_chain_order": {name: value for name, value in order.items() if value is not None},
     }
 
 
@@ -134,4 +156,9 @@ GROUPS = (
     Group("ic", "with the curriculum, by layers", partial(runs_of, True)),
     Group("non-ic", "without the curriculum, by layers", partial(runs_of, False)),
 )
-EXPERIMENTS = (Experiment(__file__, "fig4", TITLE, GROUPS, by_layers, drawn),)
+FIRST_TITLE = "four layers and two hops, with and without the curriculum"
+FIRST = (Group("first-steps", FIRST_TITLE, first_steps),)
+EXPERIMENTS = (
+    Experiment(__file__, "fig4", TITLE, GROUPS, by_layers, drawn),
+    Experiment(__file__, "first-steps", FIRST_TITLE, FIRST, final_losses),
+)

@@ -5,8 +5,7 @@ from statistics import geometric_mean
 
 from headway.circuits import crossing
 from headway.recipes import changed
-from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, Series, dotted, draw_panels, means, numbered
 from headway_experiments.reading import powers
 from headway_experiments.recipes import paper, roomy, smoke

@@ -4,7 +4,6 @@ emerged."""
 from collections.abc import Mapping
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 from headway.circuits import EMERGES_AT, AttentionPath, saved_discovery, saved_timeline, trace
 from headway.recipes import changed
@@ -14,12 +13,6 @@ from headway_experiments.figures import Panel, Series, draw_panels, numbered
 from headway_experiments.paper.ways import facts
 from headway_experiments.reading import Row, by_run, in_order, taken_apart
 from headway_experiments.recipes import paper, roomy, smoke
-
-OF_CIRCUIT = (
-    *("d_replaced_loss", "d_twin_paths", "d_induction_first", "d_looks_in_order"),
-    *("d_reuse", "d_last_over_first"),
-)
-"""Measures of runs whose circuits were found and dated."""
 
 
 def transformer_d(scale: str) -> Configs:
@@ -48,11 +41,10 @@ def transformer_d(scale: str) -> Configs:
 
 def measured(run: Run) -> Row:
     """One run of Transformer D; its circuit, if it was found and dated."""
-    found: dict[str, Any] = {
+    found: Row = {
         "d_val_loss": run.metrics()[-1]["val_loss"],
         "d_fall_over_plateau": _fall_over_plateau(run),
         "d_in_chain_order": in_order(run),
-        **dict.fromkeys(OF_CIRCUIT),
     }
     if not taken_apart(run):
         return found
@@ -60,20 +52,21 @@ def measured(run: Run) -> Row:
     paths, hops = discovery.circuit.paths, run.task.hops
     relations = [path.relation for path in paths]
     emerged = {history.path: history.emerged for history in timeline.paths}
-    found["d_replaced_loss"] = discovery.replaced_loss
-    found["d_twin_paths"] = len({name for name in relations if relations.count(name) > 1})
     dated = sorted(step for step in emerged.values() if step is not None)
-    if dated:  # what emerged by chance at the start counts from the first checkpoint after it
-        found["d_last_over_first"] = dated[-1] / max(dated[0], timeline.steps[1])
-    routes = trace(run.task, paths)
-    if routes is not None and len(hops) > 1:
-        needs = {hop: set(routes.needs[hop]) for hop in hops if hop in routes.needs}
-        found["d_looks_in_order"] = _looks_in_order(emerged)
-        found["d_induction_first"] = _induction_first(emerged)
-        found["d_reuse"] = {
+    routes = trace(run.task, paths) if len(hops) > 1 else None
+    needs = {hop: {*routes.needs[hop]} for hop in hops if hop in routes.needs} if routes else {}
+    return {
+        **found,
+        "d_replaced_loss": discovery.replaced_loss,
+        "d_twin_paths": len({name for name in relations if relations.count(name) > 1}),
+        # What emerged by chance at the start counts from the first checkpoint after it.
+        "d_last_over_first": dated[-1] / max(dated[0], timeline.steps[1]) if dated else None,
+        "d_looks_in_order": _looks_in_order(emerged) if routes else None,
+        "d_induction_first": _induction_first(emerged) if routes else None,
+        "d_reuse": {
             f"{early}, {late}": len(needs[early] & needs[late]) for early, late in pairwise(needs)
-        }
-    return found
+        },
+    }
 
 
 def _induction_first(emerged: Mapping[AttentionPath, float | None]) -> bool:

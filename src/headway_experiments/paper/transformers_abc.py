@@ -2,23 +2,15 @@
 
 from functools import partial
 from itertools import combinations
-from typing import Any
 
 from headway.circuits import Circuit, jaccard, saved_discovery
 from headway.recipes import changed
 from headway.tasks import Retrieval
 from headway.training import Run
-from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.paper.transformer_d import D, figures_of
 from headway_experiments.reading import Row, by_run, least_heads, taken_apart, task_of
 from headway_experiments.recipes import paper, roomy, smoke
-
-OF_CIRCUIT = (
-    *("abc_idle_share", "abc_useful_heads", "abc_heads_above_minimum", "abc_first_joins_pairs"),
-    *("abc_replaced_loss", "abc_path_attention", "abc_path_cut", "abc_first_uniform"),
-)
-"""Measures of runs whose circuits were found."""
 
 
 def transformers_abc(scale: str) -> Configs:
@@ -50,14 +42,15 @@ def circuits(runs: Runs, *_: Runs) -> Measures:
 
 def measured(run: Run) -> Row:
     """One of the runs; its circuit, if it was found."""
-    found: dict[str, Any] = {"abc_val_loss": run.metrics()[-1]["val_loss"]}
+    found: Row = {"abc_val_loss": run.metrics()[-1]["val_loss"]}
     if not taken_apart(run):
-        return found | dict.fromkeys(OF_CIRCUIT)
+        return found
     discovery = saved_discovery(run)
     circuit, necessity = discovery.circuit, discovery.evidence.necessity
     least, useful = least_heads(run.config), circuit.useful_heads
     first = [n for n in necessity if n.path.at in useful[:1]]
-    return found | {
+    return {
+        **found,
         "abc_idle_share": 1 - len(useful) / len(circuit.mechanisms),
         "abc_useful_heads": len(useful),
         "abc_heads_above_minimum": None if least is None else len(useful) - least,

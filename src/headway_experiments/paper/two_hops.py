@@ -13,19 +13,16 @@ from torch import Tensor
 from headway.circuits import AttentionPath, discover, saved_discovery
 from headway.models import TransformerConfig
 from headway.tasks import Batch
-from headway.training import Run, RunConfig, TrainingConfig, held_out, predictions
-from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
-from headway_experiments.figures import Panel, curves, draw_panels
+from headway.training import Run, RunConfig, TrainingConfig, predictions
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
+from headway_experiments.figures import Panel, curves, draw_panels, losses
 from headway_experiments.reading import Row, accuracies, by_run, taken_apart
+from headway_experiments.talk.induction import unseen
 from headway_experiments.tasks import TwoHops
 
 SEEDS = range(3210, 3220)
 """The seeds that are judged; settings were chosen with seeds 2000 to 2008, and 3200 to 3202 in a
 setting of five chains at constant rates, which one of two learnt."""
-
-SEQUENCES = 1024
-"""Sequences on which guesses are measured, none of them seen in training."""
 
 PLATEAU, LEARNT = 0.9, 0.1
 """The shares of log(chains) between which a loss counts as falling."""
@@ -98,11 +95,15 @@ def end(scale: str) -> Configs:
 
 def guesses(run: Run) -> Row:
     """The probability of the ends of all chains, and the share of right answers, at last."""
-    task = cast(TwoHops, run.task)
-    batch = held_out(task, SEQUENCES, run.config.seed, run.device, "talk")
+    task, batch = cast(TwoHops, run.task), unseen(run)
     chances = predictions(run.transformer(), batch).softmax(-1)[:, 0]
     among = chances.gather(-1, task.ends(batch)).sum(-1)
-    return {"ends": among.mean().item(), "end_alone": accuracies(run, batch)["end"]}
+    return {"two_hops_ends": among.mean().item(), "two_hops_end_alone": end_accuracy(run)}
+
+
+def end_accuracy(run: Run) -> float:
+    """The share of right ends, at last."""
+    return accuracies(run, unseen(run))["end"]
 
 
 def fall(run: Run) -> float | None:
@@ -141,50 +142,38 @@ def blind(run: Run) -> dict[str, str]:
     return known
 
 
-def measured(three: Runs, two: Runs, alone: Runs) -> Measures:
-    """What is learnt when the bridge is asked for, how, and what is read; and guesses."""
-
-    def learnt(run: Run) -> float:
-        return accuracies(run, held_out(run.task, SEQUENCES, run.config.seed, run.device, "talk"))[
-            "end"
-        ]
-
-    guessed = by_run(alone, guesses)
-    solved = {name: run for name, run in three.items() if learnt(run) > PLATEAU}
-    named = {name: blind(run) for name, run in solved.items()}
+def with_bridge(run: Run) -> Row:
+    """One run of three layers that is asked for the bridge, too: what it learns, how, and how
+    its heads are read."""
+    right = end_accuracy(run)
+    has_learnt = right > PLATEAU
+    heads = blind(run) if has_learnt else {}
     return {
-        "two_hops_ends": guessed.get("ends", {}),
-        "two_hops_end_alone": guessed.get("end_alone", {}),
-        "two_hops_three_layers": {name: learnt(run) for name, run in three.items()},
-        "two_hops_two_layers": {name: learnt(run) for name, run in two.items()},
-        "two_hops_sequential": {name: float(is_sequential(run)) for name, run in three.items()},
-        "two_hops_fall": {
-            n: share for n, run in solved.items() if (share := fall(run)) is not None
-        },
+        "two_hops_three_layers": right,
+        "two_hops_sequential": is_sequential(run),
+        "two_hops_fall": fall(run) if has_learnt else None,
         "two_hops_blind": {
-            f"{name} L{layer}.H0": float(heads.get(f"L{layer}.H0") == right)
-            for name, heads in named.items()
-            for layer, right in NAMES.items()
+            f"L{layer}.H0": heads.get(f"L{layer}.H0") == name
+            for layer, name in NAMES.items()
+            if has_learnt
         },
     }
+
+
+def measured(three: Runs, two: Runs, alone: Runs) -> Measures:
+    """What is learnt when the bridge is asked for, how, and what is read; and guesses."""
+    in_two = {"two_hops_two_layers": {name: end_accuracy(run) for name, run in two.items()}}
+    return by_run(three, with_bridge) | in_two | by_run(alone, guesses)
 
 
 def drawn(three: Runs, two: Runs, alone: Runs) -> Drawn:
     """Losses of the end against the step."""
-
-    def curve(run: Run) -> tuple[list[int], list[float]]:
-        lines = run.metrics()
-        return [m["step"] for m in lines], [m["partial"]["end"] for m in lines]
-
-    groups = {"three layers": three, "two layers": two}
-    known = {
-        "The bridge is asked for, too": {
-            n: map(curve, runs.values()) for n, runs in groups.items()
-        },
-        "The end alone, of two chains": {"three layers": map(curve, alone.values())},
-    }
+    with_bridge = {"three layers": losses(three, "end"), "two layers": losses(two, "end")}
+    without = {"three layers": losses(alone, "end")}
+    y = "loss of the end, nats"
     panels = [
-        Panel(title, curves(some), y="loss of the end, nats") for title, some in known.items()
+        Panel("The bridge is asked for, too", curves(with_bridge), y=y),
+        Panel("The end alone, of two chains", curves(without), y=y),
     ]
     return {"two-hops": ("Two hops in context", draw_panels(panels, columns=2))}
 

@@ -5,8 +5,7 @@ vectors that are orthonormal, or nearly so as random ones are; what is recalled 
 argmax_k u_kᵀ W e_z (Cabannes, Dohmatob and Bietti 2024, arXiv 2310.02984; Bietti et al. 2023, arXiv
 2306.00802).
 
-Throughout, `keys` are the e_z, `values` the u_k, and `classes` the f(z); without classes every item
-is its own.
+Throughout, `keys` are the e_z, `values` the u_k, and `classes` the f(z).
 """
 
 import torch
@@ -34,12 +33,9 @@ def orthonormal_vectors(
     return torch.linalg.qr(torch.randn(size, count, generator=generator).double()).Q.T
 
 
-def stored(
-    values: Values, keys: Keys, classes: Classes | None = None, strengths: Each | None = None
-) -> Weights:
-    """The memory Σ_z α_z u_f(z) e_zᵀ; without strengths, α = 1."""
-    targets = values if classes is None else values[classes]
-    return targets.T @ (keys if strengths is None else keys * strengths[:, None])
+def stored(values: Values, keys: Keys, classes: Classes, strengths: Each) -> Weights:
+    """The memory Σ_z α_z u_f(z) e_zᵀ."""
+    return values[classes].T @ (keys * strengths[:, None])
 
 
 def logits(weights: Weights, values: Values, keys: Keys) -> Float[Tensor, "item class"]:
@@ -47,13 +43,10 @@ def logits(weights: Weights, values: Values, keys: Keys) -> Float[Tensor, "item 
     return keys @ (values @ weights).T
 
 
-def is_recalled(
-    weights: Weights, values: Values, keys: Keys, classes: Classes | None = None
-) -> Each:
+def is_recalled(weights: Weights, values: Values, keys: Keys, classes: Classes) -> Each:
     """1 for every item whose class has the largest logit of all, else 0; their mean is R(W, W*) of
     Bietti et al. 2023."""
-    targets = torch.arange(len(keys), device=keys.device) if classes is None else classes
-    return (logits(weights, values, keys).argmax(-1) == targets).to(keys.dtype)
+    return (logits(weights, values, keys).argmax(-1) == classes).to(keys.dtype)
 
 
 def one_step(

@@ -3,16 +3,15 @@ parameters."""
 
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from headway.models import TransformerConfig
 from headway.tasks import Batch
 from headway.training import Run
-from headway_experiments.claims import Measures
-from headway_experiments.experiment import Runs
+from headway_experiments.experiment import Measures, Runs
 from headway_experiments.figures import Panel, Series, dotted, numbered
-from headway_experiments.reading import accuracies, powers
+from headway_experiments.reading import accuracies, grouped, powers
 
 BAR = 0.99
 """The accuracy from which on everything counts as kept."""
@@ -67,48 +66,52 @@ def capacity(shares: Mapping[float, float]) -> float | None:
 
 @dataclass(frozen=True)
 class Kept:
-    """The capacities of models by shape and seed: names end in `,seed=S`.
+    """The capacity of a model of some shape and seed.
 
     Attributes:
-        found: how much.
-        missing: where that was not bracketed, a bound: the largest number that was tried if that
-            was kept, the smallest if none was.
-        sizes: numbers that are trained, in attention and in MLPs; of all of them.
+        name: ends in `,seed=S`.
+        count: how much it keeps; if that was not bracketed, a bound: the largest number that was
+            tried if that was kept, the smallest if none was.
+        is_bracketed: whether some run kept less and some run all.
+        attention: numbers that are trained in attention.
+        mlp: those in MLPs.
     """
 
-    found: dict[str, float]
-    missing: dict[str, float]
-    sizes: dict[str, tuple[int, int]]
-
-    def parameters(self, name: str) -> float:
-        """All numbers that are trained."""
-        return float(sum(self.sizes[name]))
+    name: str
+    count: float
+    is_bracketed: bool
+    attention: int
+    mlp: int
 
     @property
-    def points(self) -> list[tuple[float, float]]:
-        """Parameters, and how much is kept, of all that was bracketed."""
-        return [(self.parameters(name), kept) for name, kept in self.found.items()]
+    def seed(self) -> str:
+        """As `seed=S`."""
+        return self.name.rpartition(",")[2]
 
-    def measures(self, kind: str, what: str) -> Measures:
-        """What is kept, where that was not bracketed, and the slopes, by names with a kind."""
-        found = {what: self.found, "not_bracketed": self.missing, "slope": self.slopes()}
-        return {f"{kind}_{name}": values for name, values in found.items()}
-
-    def slopes(self) -> dict[str, float]:
-        """Seed by seed, the slope of log(what is kept) against log(parameters) over all shapes.
-
-        Bounds count as what is kept, so a slope that leaves the series is at least drawn to that
-        side.
-        """
-        points: dict[str, list[tuple[float, float]]] = {}
-        for name, kept in {**self.found, **self.missing}.items():
-            points.setdefault(seed_of(name), []).append((self.parameters(name), kept))
-        return powers(points)
+    @property
+    def point(self) -> tuple[float, float]:
+        """All numbers that are trained, and how much is kept."""
+        return float(self.attention + self.mlp), self.count
 
 
-def seed_of(name: str) -> str:
-    """The seed that a name of `Kept` tells, as `seed=S`."""
-    return name.rpartition(",")[2]
+def counted(kept: Iterable[Kept], is_bracketed: bool = True) -> dict[str, float]:
+    """How much is kept where that was bracketed, or the bounds where it was not, by name."""
+    return {one.name: one.count for one in kept if one.is_bracketed == is_bracketed}
+
+
+def measures(kept: Sequence[Kept], kind: str, what: str) -> Measures:
+    """What is kept, where that was not bracketed, and the slopes, by names with a kind."""
+    missing = counted(kept, is_bracketed=False)
+    found = {what: counted(kept), "not_bracketed": missing, "slope": slopes(kept)}
+    return {f"{kind}_{name}": values for name, values in found.items()}
+
+
+def slopes(kept: Iterable[Kept]) -> dict[str, float]:
+    """Seed by seed, the slope of log(what is kept) against log(parameters) over all shapes.
+
+    Bounds count as what is kept, so a slope that leaves the series is at least drawn to that side.
+    """
+    return powers(grouped((one.seed, one.point) for one in kept))
 
 
 def capacities(
@@ -116,7 +119,7 @@ def capacities(
     shape: Callable[[Run], str],
     size: Callable[[Run], tuple[int, int]],
     everything: Callable[[Run], Batch],
-) -> Kept:
+) -> list[Kept]:
     """The capacity of every shape and seed.
 
     Args:
@@ -131,37 +134,37 @@ def capacities(
         name = f"{shape(run)},seed={run.config.seed}"
         batch, sizes[name] = everything(run), size(run)
         series.setdefault(name, {})[float(len(batch.inputs))] = accuracy(run, batch)
-    found, missing = {}, {}
+    found = []
     for name, shares in series.items():
-        known = capacity(shares)
-        if known is None:
-            all_kept = shares[max(shares)] >= BAR
-            missing[name] = max(shares) if all_kept else min(shares)
-        else:
-            found[name] = known
-    return Kept(found, missing, sizes)
+        known, most = capacity(shares), max(shares)
+        bound = most if shares[most] >= BAR else min(shares)
+        count = bound if known is None else known
+        found.append(Kept(name, count, known is not None, *sizes[name]))
+    return found
 
 
-def capacity_panel(kinds: Mapping[str, Sequence[tuple[float, float]]], kept: str) -> Panel:
+def capacity_panel(kinds: Mapping[str, Iterable[Kept]], kept: str) -> Panel:
     """Capacity against trained parameters: a dot per model, a straight line per kind on two
     logarithmic axes, and one of slope 1.
 
     Args:
-        kinds: (parameters, how much is kept) of every model, by kind; at least one point in all.
+        kinds: models by kind, of which at least one was bracketed.
         kept: what is kept.
     """
-    series = []
-    for i, (name, points) in enumerate(kinds.items()):
-        at = sorted({size for size, _ in points})
-        sizes, values = [size for size, _ in points], [value for _, value in points]
+    series, every = [], []
+    for i, (name, models) in enumerate(kinds.items()):
+        points = [one.point for one in models if one.is_bracketed]
+        at, line = sorted({size for size, _ in points}), ""
         if len(at) > 1:
-            logs = [[math.log(each) for each in some] for some in (sizes, values)]
+            logs = [[math.log(each) for each in some] for some in zip(*points, strict=True)]
             slope, start = statistics.linear_regression(*logs)
-            line = [math.exp(start) * size**slope for size in at]
-            series.append(Series(at, line, numbered(i), f"{name}, slope {slope:.2f}"))
+            line = f"{name}, slope {slope:.2f}"
+            fitted = [math.exp(start) * size**slope for size in at]
+            series.append(Series(at, fitted, numbered(i), line))
         dots = numbered(i, marker=True, ls="none", ms=4, alpha=0.6)
-        series.append(Series(sizes, values, dots, "" if len(at) > 1 else name))
-    every = [point for points in kinds.values() for point in points]
+        x, y = [size for size, _ in points], [count for _, count in points]
+        series.append(Series(x, y, dots, "" if line else name))
+        every += points
     share = statistics.geometric_mean(value / size for size, value in every)
     ends = [min(every)[0], max(every)[0]]
     label = f"{share:.2g} a parameter"

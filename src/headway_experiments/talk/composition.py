@@ -10,9 +10,8 @@ from typing import Literal
 from headway.circuits import hop_steps
 from headway.recipes import changed
 from headway.training import Curriculum, Implicit, Run, RunConfig, held_out
-from headway_experiments.claims import Measures
 from headway_experiments.curricula import Scheduled
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import draw_panels
 from headway_experiments.paper.curricula import hop_panels
 from headway_experiments.reading import accuracies, in_order, task_of

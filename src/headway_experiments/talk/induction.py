@@ -5,35 +5,36 @@ The simplified model has two layers of one head, no norms and no MLPs. W_Q is th
 embeddings, places, read-out, W_V and the first W_O are random and stay. W_K of both layers and the
 second W_O start at zero and are trained. Only in-context outputs are asked for.
 
+*Probes* count how many of the associations that it needs are in a weight (section 4): of the i → i'
+that a matrix is to hold, the share of the i for which i' has the largest score. They are read off
+the weights of a simplified model alone: no sequence is needed.
+
 The source prints its rates for embeddings of length √d; here they have length 1, which multiplies
 rates by d. As printed, a score is divided by √d here too.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
 from headway.circuits import crossing, saved_discovery
-from headway.models import TransformerConfig
+from headway.models import Transformer, TransformerConfig
 from headway.tasks import Batch
 from headway.training import Run, RunConfig, TrainingConfig, held_out
-from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
-from headway_experiments.figures import Panel, curves, draw_panels
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
+from headway_experiments.figures import Panel, curves, draw_panels, losses
 from headway_experiments.reading import Row, accuracies, by_run, task_of
-from headway_experiments.talk.probes import (
-    OUTPUT,
-    PREVIOUS,
-    PROBES,
-    TRIGGER,
-    chances,
-    histories,
-    probes_panel,
-)
 from headway_experiments.tasks import Bigrams
 from headway_experiments.tasks.bigrams import ALL, LATEST
 from headway_experiments.tasks.bigrams import PREVIOUS as PREVIOUS_TOKEN
 from headway_experiments.trained import Trained
+
+OUTPUT, TRIGGER, PREVIOUS = "W_OV.1", "W_KQ.1", "W_KQ.0"
+"""The memories: W_OV of the second layer, and W_KQ of the second and of the first."""
 
 SEQUENCES = 1024
 """Sequences on which accuracies are measured, none of them seen in training."""
@@ -175,6 +176,98 @@ def in_context_accuracy(run: Run) -> float:
     return accuracies(run, unseen(run))["in-context"]
 
 
+def recalled(scores: Float[Tensor, "item candidate"], answers: Int[Tensor, " item"]) -> float:
+    """The share of the items of which the answer has the largest score."""
+    return scores.argmax(1).eq(answers).double().mean().item()
+
+
+def moves(model: Transformer, layer: int) -> Float[Tensor, "d_model d_model"]:
+    """The map from what a layer's heads read to what they write, W_O W_V, without the biases."""
+    attention = model.layers[layer].attn
+    return attention.out.weight @ attention.qkv.weight.chunk(3)[2]
+
+
+@torch.no_grad()
+def output_recall(model: Transformer, task: Bigrams) -> float:
+    """The share of possible outputs that the second layer reads out when it sees them."""
+    tokens = _outputs(task)
+    moved = moves(model, 1)
+    scores = model.embed.weight[tokens] @ moved.T @ model.unembed.weight.T
+    return recalled(scores, tokens)
+
+
+@torch.no_grad()
+def trigger_recall(model: Transformer, task: Bigrams) -> float:
+    """The share of triggers that look, in the second layer, for positions to which the first layer
+    brought the same trigger.
+
+    The first layer brings W_O W_V e of a token e, the remapped token.
+    """
+    tokens = task.frequent()
+    triggers = model.embed.weight[tokens]
+    told = triggers @ moves(model, 0).T
+    return recalled(_scores(model, 1, triggers, told), torch.arange(len(tokens)))
+
+
+@torch.no_grad()
+def previous_recall(model: Transformer, task: Bigrams) -> float:
+    """The share of places that look, in the first layer, for the place before them, among the
+    places that they can see. The first place is left out; so is the last if sequences are pairs, as
+    no output stands there."""
+    assert model.pos_embed is not None  # models of these experiments learn places
+    places = model.pos_embed.weight
+    scores = _scores(model, 0, places, places)
+    hidden = torch.ones_like(scores, dtype=torch.bool).triu(1)
+    scores = scores.masked_fill(hidden, -torch.inf)
+    return recalled(scores[1 : _after_outputs(task)], torch.arange(_after_outputs(task) - 1))
+
+
+def _after_outputs(task: Bigrams) -> int:
+    """The first place behind all those that an output can stand at."""
+    return task.length - (task.layout == "pair")
+
+
+PROBES: dict[str, Callable[[Transformer, Bigrams], float]] = {
+    OUTPUT: output_recall,
+    TRIGGER: trigger_recall,
+    PREVIOUS: previous_recall,
+}
+"""The probes, in the order in which they are learnt."""
+
+
+def chances(task: Bigrams) -> dict[str, float]:
+    """The mean of every probe if all scores are random."""
+    seen = torch.arange(2, _after_outputs(task) + 1).double()
+    return {
+        OUTPUT: 1 / task.vocabulary,
+        TRIGGER: 1 / task.n_triggers,
+        PREVIOUS: (1 / seen).mean().item(),
+    }
+
+
+def histories(run: Run) -> tuple[list[int], dict[str, list[float]]]:
+    """The steps of a run's checkpoints, and every probe at each."""
+    task, steps = task_of(run.config, Bigrams), run.checkpoint_steps()
+    found: dict[str, list[float]] = {name: [] for name in PROBES}
+    for step in steps:
+        model = run.transformer(step)
+        for name, probe in PROBES.items():
+            found[name].append(probe(model, task))
+    return steps, found
+
+
+def _outputs(task: Bigrams) -> Int[Tensor, " token"]:
+    """The tokens that can be a trigger's output."""
+    tokens = torch.arange(task.n_tokens)
+    return tokens[~torch.isin(tokens, task.frequent())]
+
+
+def _scores(model: Transformer, layer: int, asking: Tensor, asked: Tensor) -> Tensor:
+    """The scores [query, key] of vectors [query, d_model] with others [key, d_model]."""
+    queries, keys, _ = model.layers[layer].attn.qkv.weight.chunk(3)
+    return (asking @ queries.T) @ (asked @ keys.T).T
+
+
 def measured(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Measures:
     """One layer against two, the heads that are found in two, and the order in which the three
     associative memories of an induction head are learnt."""
@@ -250,14 +343,18 @@ def probed(runs: Runs) -> Measures:
 def drawn(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Drawn:
     """One layer against two; and the probes of the three memories, trained together."""
     drawn: Drawn = {}
-    ordinary, ways = (
-        {"one layer": one, "two layers": two},
-        {"together": joint, "one by one": stages},
-    )
+    pairs = {
+        "Ordinary transformers": {"one layer": one, "two layers": two},
+        "Three weights": {"together": joint, "one by one": stages},
+    }
     panels = [
-        Panel(title, curves(_losses(known)), y="loss of in-context outputs, nats")
-        for title, known in (("Ordinary transformers", ordinary), ("Three weights", ways))
-        if any(known.values())
+        Panel(
+            title,
+            curves({name: losses(runs, "in-context") for name, runs in pair.items()}),
+            y="loss of in-context outputs, nats",
+        )
+        for title, pair in pairs.items()
+        if any(pair.values())
     ]
     if panels:
         title = "In-context outputs: losses against the step"
@@ -268,20 +365,19 @@ def drawn(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Drawn:
     return drawn
 
 
-def _losses(known: dict[str, Runs]) -> dict[str, list[tuple[list[int], list[float]]]]:
-    """The held-out loss of in-context outputs of every run, by what it is called."""
-
-    def curve(run: Run) -> tuple[list[int], list[float]]:
-        lines = run.metrics()
-        return [m["step"] for m in lines], [m["partial"]["in-context"] for m in lines]
-
-    return {name: [curve(run) for run in runs.values()] for name, runs in known.items()}
+def probes_panel(runs: Runs, log: str = "") -> Panel:
+    """Every probe at every checkpoint of every run."""
+    probes = {name: [] for name in PROBES}
+    for run in runs.values():
+        steps, found = histories(run)
+        for name, values in found.items():
+            probes[name].append((steps, values))
+    limits = {"ylim": (0, 1.05)}
+    return Panel("Memory recall", curves(probes), y="share recalled", log=log, limits=limits)
 
 
 def draw_steps(runs: Runs) -> Drawn:
     """The probes after every step."""
-    if not runs:
-        return {}
     title = "Memory-recall probes after each of three gradient steps"
     return {"three-gradient-steps": (title, draw_panels([probes_panel(runs)]))}
 

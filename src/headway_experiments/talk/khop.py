@@ -3,7 +3,8 @@
 Trained nearly as the recipe `hops` trains; every sequence asks for hop_k at every place.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 import torch
 
@@ -12,74 +13,58 @@ from headway.models import attention_patterns
 from headway.recipes import changed, hops
 from headway.tasks import IGNORE_INDEX, Batch, Hops
 from headway.theory import closed_form
-from headway.training import Run, RunConfig, held_out
-from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway.training import Run, held_out
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, Series, draw_panels, means, numbered, run_curves
-from headway_experiments.reading import accuracies, in_order, task_of
+from headway_experiments.reading import accuracies, grouped, in_order, task_of
 from headway_experiments.recipes import crossed
 
 SOLVED = 0.98
 """The accuracy at which k hops count as solved."""
 
 
-@dataclass(frozen=True)
-class Size:
-    """The size of the problem and of the models at a scale.
-
-    Attributes:
-        hops: the k that are asked.
-        layers: to try; the most are as many as the largest k takes.
-        seeds: of every number of layers.
-        steps: of training.
-        symbols: that sequences are made of.
-        places: symbols in a sequence.
-        heads: in a layer.
-        width: of the residual stream.
-    """
-
-    hops: tuple[int, ...]
-    layers: tuple[int, ...]
-    seeds: int
-    steps: int
-    symbols: int
-    places: int
-    heads: int
-    width: int
+def shaped(symbols: int, places: int, heads: int, width: int) -> dict[str, Any]:
+    """Fields of sequences of so many symbols and places, and of models of such layers."""
+    return {
+        "task.n_symbols": symbols,
+        "task.n_places": places,
+        "model.n_heads": heads,
+        "model.d_model": width,
+        "model.d_mlp": 2 * width,
+    }
 
 
-SIZES = {
-    "paper": Size(tuple(range(1, 17)), (1, 2, 3, 4, 5, 6), 5, 10_000, 4, 100, 2, 128),
-    "small": Size((1, 2, 4, 8), (1, 2, 3, 4, 5), 3, 3_500, 6, 80, 4, 64),
-    "smoke": Size((1, 2), (1, 3), 1, 120, 6, 16, 4, 32),
+SIZES: dict[str, tuple[tuple[int, ...], tuple[int, ...], int, int, dict[str, Any]]] = {
+    "paper": (tuple(range(1, 17)), (1, 2, 3, 4, 5, 6), 5, 10_000, shaped(4, 100, 2, 128)),
+    "small": ((1, 2, 4, 8), (1, 2, 3, 4, 5), 3, 3_500, shaped(6, 80, 4, 64)),
+    "smoke": ((1, 2), (1, 3), 1, 120, shaped(6, 16, 4, 32)),
 }
-"""Small: of k = 1 to 16 those up to 8 that take one layer more; 80 places instead of 100; and six
+"""By scale the k that are asked, the layers to try, seeds, steps, and the shape of the rest.
+
+Small: of k = 1 to 16 those up to 8 that take one layer more; 80 places instead of 100; and six
 symbols instead of four. With four, the places that matter are so near that a layer of four heads
 gathers them, and two layers come near to solving two hops; so paper has two."""
 
 
 def by_layers(scale: str) -> Configs:
-    """All k in equal parts, with every number of layers."""
-    size = SIZES[scale]
-    return crossed(size.layers, range(size.seeds), lambda *which: config(size, *which))
+    """All k in equal parts, with every number of layers.
 
-
-def config(size: Size, layers: int, seed: int) -> RunConfig:
-    """A run. Its cool-down is half of the steps, as eight hops become exact only at its end."""
+    The cool-down is half of the steps, as eight hops become exact only at its end.
+    """
+    asked, layers, seeds, steps, shape = SIZES[scale]
     fields = {
-        "task.n_symbols": size.symbols,
-        "task.n_places": size.places,
-        "model.n_layers": layers,
-        "model.n_heads": size.heads,
-        "model.d_model": size.width,
-        "model.d_mlp": 2 * size.width,
+        **shape,
         "training.batch_size": 32,
         "training.matrix_learning_rate": 0.01,
-        "training.cooldown_steps": size.steps // 2,
+        "training.cooldown_steps": steps // 2,
         "training.stop_below": 0.0,
         "training.checkpoint_every": 0,
     }
-    return changed(hops(size.hops, size.steps, seed), fields)
+    return crossed(
+        layers,
+        range(seeds),
+        lambda n, seed: changed(hops(asked, steps, seed), {**fields, "model.n_layers": n}),
+    )
 
 
 def measured(runs: Runs) -> Measures:
@@ -134,10 +119,11 @@ def find_attention(run: Run, hops: int) -> dict[int, list[list[float]]]:
 def drawn(runs: Runs) -> Drawn:
     """Accuracy by k and layers, with the k that so many layers solve by the theory; losses and
     attention of the deepest run of the first seed."""
-    table: dict[int, list[tuple[float, float]]] = {}
-    for run in runs.values():
-        accuracy = hop_accuracies(run)
-        table.setdefault(run.config.transformer.n_layers, []).extend(accuracy.items())
+    table = grouped(
+        (run.config.transformer.n_layers, point)
+        for run in runs.values()
+        for point in hop_accuracies(run).items()
+    )
     solved = []
     for i, (layers, points) in enumerate(sorted(table.items())):
         most = max((k for k, _ in points if closed_form(int(k)) <= layers), default=0)

@@ -19,18 +19,19 @@ import torch
 from headway.models import TransformerConfig
 from headway.tasks import Batch
 from headway.training import Run, RunConfig, TrainingConfig, predictions
-from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, Series, draw_panels, means, numbered
-from headway_experiments.reading import Row, by_run, power, task_of
+from headway_experiments.reading import Row, by_run, grouped, power, task_of
 from headway_experiments.talk import associative_memory as memory
 from headway_experiments.talk.capacity import (
     Kept,
     accuracy,
     capacities,
     capacity_panel,
+    counted,
     information,
     items_for,
+    measures,
     mlp_parameters,
 )
 from headway_experiments.tasks import Associations
@@ -169,14 +170,10 @@ def every_item(run: Run) -> Batch:
     return task.assemble((torch.arange(task.n_items, device=run.device),))
 
 
-def kept(runs: Runs) -> Kept:
+def kept(runs: Runs) -> list[Kept]:
     """N log N at capacity."""
     counts = capacities(runs, shape, size, every_item)
-    found, missing = (
-        {name: information(n) for name, n in numbers.items()}
-        for numbers in (counts.found, counts.missing)
-    )
-    return Kept(found, missing, counts.sizes)
+    return [replace(one, count=information(one.count)) for one in counts]
 
 
 def associative(linear: Runs, with_mlp: Runs, longer: Runs) -> Measures:
@@ -185,14 +182,18 @@ def associative(linear: Runs, with_mlp: Runs, longer: Runs) -> Measures:
     known: dict[str, float] = {}
     for kind, runs in (("linear", linear), ("mlp", with_mlp)):
         here = kept(runs)
-        known |= here.found
-        measured |= here.measures(kind, "information")
-        over = [size for size, _ in here.points]
+        known |= counted(here)
+        measured |= measures(here, kind, "information")
+        over = [one.point[0] for one in here if one.is_bracketed]
         measured[f"{kind}_range"] = {"largest / smallest": max(over) / min(over)} if over else {}
     found = kept(longer)
-    every = {**found.found, **found.missing}.items()
-    ratios = {name: nats / known[name] for name, nats in every if name in known}
-    return {**measured, "memories_longer": ratios, "memories_longer_not_bracketed": found.missing}
+    return {
+        **measured,
+        "memories_longer": {
+            one.name: one.count / known[one.name] for one in found if one.name in known
+        },
+        "memories_longer_not_bracketed": counted(found, is_bracketed=False),
+    }
 
 
 def gradient(runs: Runs) -> Measures:
@@ -307,9 +308,8 @@ def zipf_errors(seeds: tuple[int, ...]) -> dict[tuple[str, float, int], dict[int
 
 def draw_associative(linear: Runs, with_mlp: Runs, _: Runs) -> Drawn:
     """The capacity against parameters, and accuracies against the number of items."""
-    labelled = {"linear (d²)": linear, "MLP (2 m d)": with_mlp}
-    found = {label: kept(runs).points for label, runs in labelled.items()}
-    if not any(found.values()):
+    found = {"linear (d²)": kept(linear), "MLP (2 m d)": kept(with_mlp)}
+    if not any(one.is_bracketed for some in found.values() for one in some):
         return {}
     title = "Associations kept, N log N, against trained parameters"
     figure = draw_panels([capacity_panel(found, "N log N at 99 % accuracy, nats")])
@@ -319,17 +319,14 @@ def draw_associative(linear: Runs, with_mlp: Runs, _: Runs) -> Drawn:
 def draw_gradient(runs: Runs) -> Drawn:
     """Accuracy after one step against the width; and a panel per exponent of the frequencies, and
     one for the samples: errors, dotted the power expected."""
-    if not runs:
-        return {}
     shares = [(run.config.transformer.d_model, known_share(run)) for run in runs.values()]
     points = means(shares, numbered(0), "mean")
     look = {"levels": {"0.99": 0.99}, "log": "x", "limits": {"ylim": (0, 1.03)}}
     accuracy = Panel("", points, "width d", "accuracy after one step", **look)
-    errors: dict[tuple[str, float], list[tuple[float, float]]] = {}
-    for (name, a, _), curve in zipf_errors(seeds_of(runs)).items():
-        errors.setdefault((name, a), []).extend(curve.items())
+    curves = zipf_errors(seeds_of(runs)).items()
+    errors = grouped(((name, a), each) for (name, a, _), one in curves for each in one.items())
 
-    def series(name: str, a: float, number: int, label: str) -> list[Series]:
+    def fall(name: str, a: float, number: int, label: str) -> list[Series]:
         *dots, mean = means(
             errors[name, a], numbered(number, True, ls=""), label, statistics.geometric_mean
         )
@@ -337,20 +334,16 @@ def draw_gradient(runs: Runs) -> Drawn:
         expected = [mean.y[-1] * (x / last) ** -power for x in mean.x]
         return [*dots, mean, Series(mean.x, expected, {**numbered(number), "ls": ":"})]
 
-    def panel(title: str, series: list[list[Series]], x: str) -> Panel:
-        flat = [one for several in series for one in several]
-        return Panel(title, flat, x, "error (dotted: the power expected)", log="xy")
-
-    panels = [
-        panel(
-            f"a = {a:g}",
-            [series(name, a, i, f"α: {name}") for i, name in enumerate(SCHEMES)],
-            "width d",
-        )
-        for a in EXPONENTS
-    ]
-    samples = [series("samples", a, i, f"a = {a:g}") for i, a in enumerate(EXPONENTS)]
-    panels.append(panel("room for all that was seen", samples, "samples T"))
+    kinds = {f"a = {a:g}": [(name, a, f"α: {name}") for name in SCHEMES] for a in EXPONENTS}
+    kinds["room for all that was seen"] = [("samples", a, f"a = {a:g}") for a in EXPONENTS]
+    panels = []
+    for title, lines in kinds.items():
+        series = [
+            one for i, (name, a, label) in enumerate(lines) for one in fall(name, a, i, label)
+        ]
+        x = "samples T" if lines[0][0] == "samples" else "width d"
+        y = "error (dotted: the power expected)"
+        panels.append(Panel(title, series, x, y, log="xy"))
     one = "Accuracy after one gradient step from zero, against the width"
     zipf = "Errors of memories of Zipf frequencies, against width and samples"
     return {

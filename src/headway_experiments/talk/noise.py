@@ -202,8 +202,6 @@ def drawn(runs: Runs) -> Drawn:
     tokens at clean outputs with the last MLP cut to low rank."""
     found = [histories(run) for run in runs.values()]
     cut = [by_fraction(run, RANKS) for run in runs.values()]
-    if not found:
-        return {}
     parts = {
         "last MLP": [(steps, mlp) for steps, mlp, _ in found],
         "last attention": [(steps, attention) for steps, _, attention in found],

@@ -9,9 +9,10 @@ softmax over answers. (The source drops it.)
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import dropwhile, takewhile
 
 import numpy as np
 import torch
@@ -20,17 +21,17 @@ from headway.circuits import crossing
 from headway.models import TransformerConfig
 from headway.tasks import Batch
 from headway.training import Run, RunConfig, TrainingConfig, generator_for, predictions
-from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, Series, curves, dotted, draw_panels, numbered
-from headway_experiments.reading import Row, by_run, task_of
+from headway_experiments.reading import Row, by_run, grouped, task_of
 from headway_experiments.talk.capacity import (
     Kept,
     attention_parameters,
     capacities,
     capacity_panel,
+    counted,
+    measures,
     mlp_parameters,
-    seed_of,
 )
 from headway_experiments.tasks import Recall
 from headway_experiments.trained import Trained
@@ -162,7 +163,7 @@ def every_fact(run: Run) -> Batch:
     return task.assemble((facts, places, noise))
 
 
-def kept(runs: Runs) -> Kept:
+def kept(runs: Runs) -> list[Kept]:
     """Facts at capacity."""
     return capacities(runs, shape, size, every_fact)
 
@@ -173,25 +174,16 @@ def size(run: Run) -> tuple[int, int]:
     return attention_parameters(model), mlp_parameters(model)
 
 
-def points(*series: Runs) -> dict[str, list[tuple[float, float, float]]]:
-    """By shape, for every seed: parameters of attention and of the MLP, and facts kept."""
-    found: dict[str, list[tuple[float, float, float]]] = {}
-    for here in map(kept, series):
-        for name, count in here.found.items():
-            found.setdefault(name.rpartition(",")[0], []).append((*here.sizes[name], count))
-    return found
-
-
-def rates(each: Mapping[str, Sequence[tuple[float, float, float]]]) -> tuple[float, float]:
+def rates(known: Iterable[Kept]) -> tuple[float, float]:
     """Facts that a parameter of attention keeps, and one of the MLP, by least squares of the
     relative error."""
-    every = np.array([point for some in each.values() for point in some])
+    every = np.array([(one.attention, one.mlp, one.count) for one in known])
     found = np.linalg.lstsq(every[:, :2] / every[:, 2:], np.ones(len(every)), rcond=None)[0]
     return float(found[0]), float(found[1])
 
 
 def foretold(
-    attention: Runs, with_mlp: Runs, traded: Runs
+    known: Iterable[Kept], traded: Iterable[Kept]
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Facts kept by shapes that trade attention for MLP, over those that the rates of the other
     shapes (all attention, and half of each) predict, by shape and seed; and these rates, by seed.
@@ -200,33 +192,26 @@ def foretold(
     less. A shape of which it was not bracketed what it keeps is left out.
     """
     ratios, by_kind = {}, {}
-    known, others = [kept(runs) for runs in (attention, with_mlp)], kept(traded)
-    seeds = {seed_of(name) for here in known for name in here.found}
-    for seed in sorted(seeds):
-        same = {
-            name: [(*here.sizes[name], count)]
-            for here in known
-            for name, count in here.found.items()
-            if seed_of(name) == seed
-        }
-        if len({bool(points[0][1]) for points in same.values()}) < 2:
+    seeds = grouped((one.seed, one) for one in known if one.is_bracketed)
+    for seed, same in sorted(seeds.items()):
+        if len({one.mlp > 0 for one in same}) < 2:
             continue  # without shapes of both kinds there are no two rates
         of_attention, of_mlp = rates(same)
         by_kind |= {f"attention,{seed}": of_attention, f"MLP,{seed}": of_mlp}
-        for name, count in others.found.items():
-            if seed_of(name) == seed:
-                a, m = others.sizes[name]
-                ratios[name] = count / (of_attention * a + of_mlp * m)
+        for one in traded:
+            if one.is_bracketed and one.seed == seed:
+                ratios[one.name] = one.count / (of_attention * one.attention + of_mlp * one.mlp)
     return ratios, by_kind
 
 
 def capacity(attention: Runs, with_mlp: Runs, traded: Runs) -> Measures:
     """Facts kept by attention alone, and with an MLP, against parameters; and the frontier."""
-    ratios, by_kind = foretold(attention, with_mlp, traded)
+    alone, half, others = (kept(runs) for runs in (attention, with_mlp, traded))
+    ratios, by_kind = foretold(alone + half, others)
     return {
-        **kept(attention).measures("recall_attention", "facts"),
-        **kept(with_mlp).measures("recall_with_mlp", "facts"),
-        "recall_traded_not_bracketed": kept(traded).missing,
+        **measures(alone, "recall_attention", "facts"),
+        **measures(half, "recall_with_mlp", "facts"),
+        "recall_traded_not_bracketed": counted(others, is_bracketed=False),
         "recall_frontier": ratios,
         "recall_rates": by_kind,
     }
@@ -252,21 +237,6 @@ class Losses:
         return self.relation + self.subject
 
 
-@dataclass(frozen=True)
-class Stage:
-    """The checkpoints at which the relation is known and the subject is not.
-
-    Attributes:
-        first: step of the first of them.
-        last: step of the last of them.
-        loss: the mean cross-entropy over them.
-    """
-
-    first: int
-    last: int
-    loss: float
-
-
 def course(run: Run) -> list[Losses]:
     """The losses at every checkpoint, over all facts."""
     task, batch = task_of(run.config, Recall), every_fact(run)
@@ -283,35 +253,29 @@ def course(run: Run) -> list[Losses]:
     return found
 
 
-def stage(losses: list[Losses], n_answers: int) -> Stage | None:
+def stage(losses: Iterable[Losses], n_answers: int) -> list[Losses]:
     """The first uninterrupted stage in which an answer of the relation is certain and nothing is
-    known of the subject: relation loss below `KNOWN`, loss within `NEAR` of ln |A_r|; or None."""
-    level, within = math.log(n_answers), []
-    for each in losses:
-        fits = each.relation < KNOWN and abs(each.total - level) < NEAR * level
-        if fits:
-            within.append(each)
-        elif within:
-            break
-    if not within:
-        return None
-    mean = sum(each.total for each in within) / len(within)
-    return Stage(within[0].step, within[-1].step, mean)
+    known of the subject: relation loss below `KNOWN`, loss within `NEAR` of ln |A_r|."""
+    level = math.log(n_answers)
+
+    def is_between(each: Losses) -> bool:
+        return each.relation < KNOWN and abs(each.total - level) < NEAR * level
+
+    return list(takewhile(is_between, dropwhile(lambda each: not is_between(each), losses)))
 
 
 def learning(run: Run) -> Row:
     """The order in which one run learns the relation and the subject."""
     task, losses = task_of(run.config, Recall), course(run)
     found, loss, uniform = stage(losses, task.n_answers), None, None
-    if found is not None:
-        steps = [each.step for each in losses if found.first <= each.step <= found.last]
-        loss = found.loss / entropy(task)
-        uniform = statistics.fmean(indifference(run, step) for step in steps)
+    if found:
+        loss = sum(each.total for each in found) / len(found) / entropy(task)
+        uniform = statistics.fmean(indifference(run, each.step) for each in found)
     steps = [each.step for each in losses]
     relation = halved(steps, [each.relation for each in losses])
     subject = halved(steps, [each.subject for each in losses])
     return {
-        "dynamics_stage": found is not None,
+        "dynamics_stage": bool(found),
         "dynamics_loss_to_entropy": loss,
         "dynamics_uniform": uniform,
         "dynamics_start": losses[0].total / math.log(task.d_target),
@@ -346,17 +310,17 @@ def draw_kept(attention: Runs, mlp: Runs, traded: Runs) -> Drawn:
     """Facts kept against parameters, and what they cost in attention and in the MLP: parameters a
     fact lie on a straight line if those of attention and of the MLP are exchangeable."""
     drawn: Drawn = {}
-    labelled = {"attention alone": attention, "as much in an MLP": mlp}
-    found = {label: kept(runs).points for label, runs in labelled.items()}
-    if any(found.values()):
+    found = {"attention alone": kept(attention), "as much in an MLP": kept(mlp)}
+    every = [one for some in (*found.values(), kept(traded)) for one in some if one.is_bracketed]
+    if any(one.is_bracketed for some in found.values() for one in some):
         figure = draw_panels([capacity_panel(found, "facts kept at 99 % accuracy")])
         drawn["factual-recall"] = "Facts kept against trained parameters", figure
-    each = points(attention, mlp, traded)
-    of_attention, of_mlp = rates(each) if len(each) > 2 else (0, 0)
+    shapes = grouped((one.name.rpartition(",")[0], one) for one in every)
+    of_attention, of_mlp = rates(every) if len(shapes) > 2 else (0, 0)
     if min(of_attention, of_mlp) > 0:
         series = []
-        for i, (shape, seeds) in enumerate(each.items()):
-            x, y = ([one[part] / one[2] for one in seeds] for part in (0, 1))
+        for i, (shape, seeds) in enumerate(shapes.items()):
+            x, y = [k.attention / k.count for k in seeds], [k.mlp / k.count for k in seeds]
             look = numbered(i, marker=True, ls="none", ms=4.5, alpha=0.7)
             series.append(Series(x, y, look, shape))
         label = f"{of_attention:.2g} · attention + {of_mlp:.2g} · MLP = 1 fact"
@@ -380,12 +344,10 @@ def draw_dynamics(runs: Runs) -> Drawn:
         }
         look = {
             "levels": {"ln |A_r|": math.log(n_answers)},
-            "shade": None if found is None else (found.first, found.last),
+            "shade": (found[0].step, found[-1].step) if found else None,
             "limits": {"ylim": (0, None)},
         }
         panels.append(Panel(name, curves(lines), y="nats", **look))
-    if not panels:
-        return {}
     title = "Factual recall: the relation is learnt before the subject"
     return {"factual-recall-dynamics": (title, draw_panels(panels, shared=True))}
 

@@ -1,4 +1,4 @@
-"""Weights cut to low rank, and the table of what is measured cut by cut.
+"""Weights cut to low rank, and the plan of cuts.
 
 Weights are views into a model's parameters, by layer and name (see `weights`). Of W = U diag(s) Vᵀ
 the r largest singular values are kept: of all matrices of rank r that is the nearest (Eckart and
@@ -7,14 +7,12 @@ models, Chen, Bruna and Bietti (2024, arXiv 2406.03068) to the MLPs of late laye
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Generic, TypeVar
+from typing import NamedTuple, Self
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from headway.errors import HeadwayError, require
@@ -25,7 +23,6 @@ KINDS = {"attention": ("query", "key", "value", "output"), "mlp": ("gate", "up",
 UPPER = 1 / 3
 """The share of a model's layers that are truncated by default: the late ones."""
 
-Found = TypeVar("Found")
 Layer = Mapping[str, Tensor]
 """Weights of one layer by name, each [row, column], as views into the model's parameters."""
 
@@ -122,49 +119,38 @@ def _members(part: str, layer: Layer) -> list[str]:
     return [name for name in KINDS.get(part, (part,)) if name in layer]
 
 
-class LowRank:
-    """A weight and its singular value decomposition, computed once, when it is first needed.
+class Axes(NamedTuple):
+    """What some cuts differ in.
 
-    Args:
-        weight: any matrix; a copy of it is kept.
-        name: of the weight, for the error.
-
-    Raises:
-        HeadwayError: if the weight is not finite.
+    Attributes:
+        weights: the sets that are cut.
+        fractions: to which, from low to high, all below 1.
+        spans: the sets of layers; empty if nothing is cut.
     """
 
-    def __init__(self, weight: Float[Tensor, "row column"], name: str = "a weight"):
-        if not weight.isfinite().all():
-            raise HeadwayError(f"{name} holds values that are not finite: it cannot be truncated")
-        self.weight = weight.detach().clone()
+    weights: list[str]
+    fractions: list[float]
+    spans: dict[str, list[tuple[int, ...]]]
 
-    @cached_property
-    def parts(self) -> tuple[Tensor, Tensor, Tensor]:
-        """U [row, value], s [value] from large to small, Vᵀ [value, column]."""
-        exact = torch.promote_types(self.weight.dtype, torch.float32)
-        return torch.linalg.svd(self.weight.to(exact), full_matrices=False)
+    @classmethod
+    def of(cls, cuts: Iterable[Cut]) -> Self:
+        """Those of a whole plan, the intact model left out."""
+        cuts = [cut for cut in cuts if cut != INTACT]
+        weights = list(dict.fromkeys(cut.weights for cut in cuts))
+        fractions = sorted({cut.fraction for cut in cuts})
+        return cls(weights, fractions, spans([cut.layers[0] for cut in cuts]) if cuts else {})
 
-    def rank(self, fraction: float) -> int:
-        """The number of singular values that a fraction keeps, rounded up.
 
-        So any fraction above 0 keeps at least one.
-        """
-        full = min(self.weight.shape)
-        return math.ceil(fraction * full - 1e-9)  # 0.1 · 30 is 3, not the next float above it
+def rank_of(fraction: float, weight: Tensor) -> int:
+    """The number of singular values that a fraction keeps, rounded up.
 
-    def at(self, fraction: float) -> Float[Tensor, "row column"]:
-        """The nearest matrix of a fraction of the full rank; at full rank the weight itself."""
-        rank = self.rank(fraction)
-        if rank == min(self.weight.shape):
-            return self.weight
-        if rank == 0:
-            return torch.zeros_like(self.weight)
-        left, values, right = self.parts
-        return ((left[:, :rank] * values[:rank]) @ right[:rank]).to(self.weight.dtype)
+    So any fraction above 0 keeps at least one.
+    """
+    return math.ceil(fraction * min(weight.shape) - 1e-9)  # 0.1 · 30 is 3, not the next float
 
 
 class Truncation:
-    """A model's weights, truncated for a while; each is decomposed only once.
+    """A model's weights, truncated for a while; each is decomposed only once, when it is needed.
 
     The decompositions take about as much memory again as the weights that were truncated.
 
@@ -174,7 +160,7 @@ class Truncation:
 
     def __init__(self, layers: Sequence[Layer]):
         self.layers = layers
-        self._known: dict[tuple[int, str], LowRank] = {}
+        self._parts: dict[tuple[int, str], tuple[Tensor, Tensor, Tensor]] = {}
 
     @contextmanager
     def applied(self, cut: Cut) -> Iterator[None]:
@@ -183,44 +169,32 @@ class Truncation:
         Raises:
             HeadwayError: if a weight is not finite.
         """
-        touched = []
-        for layer in cut.layers:
-            for name in cut.names(self.layers[layer]):
-                weight = self.layers[layer][name]
-                if (layer, name) not in self._known:
-                    self._known[layer, name] = LowRank(weight, f"{name} of layer {layer}")
-                touched.append((weight, self._known[layer, name]))
+        places = [(at, name) for at in cut.layers for name in cut.names(self.layers[at])]
+        weights = [self.layers[at][name] for at, name in places]
+        before = [weight.detach().clone() for weight in weights]
         try:
-            for weight, low_rank in touched:
-                weight.copy_(low_rank.at(cut.fraction))
+            for place, weight in zip(places, weights, strict=True):
+                weight.copy_(self.nearest(*place, cut.fraction))
             yield
         finally:
-            for weight, low_rank in touched:
-                weight.copy_(low_rank.weight)
+            for weight, kept in zip(weights, before, strict=True):
+                weight.copy_(kept)
 
+    def nearest(self, layer: int, name: str, fraction: float) -> Tensor:
+        """The nearest matrix to a weight of a fraction of the full rank; at full rank itself.
 
-class Table(Generic[Found]):
-    """What was measured of every cut, the intact model among them.
-
-    Attributes:
-        rows: by cut, in their order.
-        weights: the sets that were cut.
-        fractions: to which, from low to high, all below 1.
-        spans: the sets of layers; empty if nothing was cut.
-    """
-
-    def __init__(self, rows: Mapping[Cut, Found]):
-        self.rows = rows
-        cuts = [cut for cut in rows if cut != INTACT]
-        self.weights = list(dict.fromkeys(cut.weights for cut in cuts))
-        self.fractions = sorted({cut.fraction for cut in cuts})
-        self.spans = spans([cut.layers[0] for cut in cuts]) if cuts else {}
-
-    @property
-    def intact(self) -> Found:
-        """That of the intact model."""
-        return self.rows[INTACT]
-
-    def at(self, layers: tuple[int, ...], weights: str, fraction: float) -> Found:
-        """That of a cut; of the intact model at a fraction of 1."""
-        return self.intact if fraction == 1 else self.rows[Cut(layers, weights, fraction)]
+        Raises:
+            HeadwayError: if the weight is not finite.
+        """
+        weight = self.layers[layer][name]
+        if not weight.isfinite().all():
+            told = f"{name} of layer {layer} holds values that are not finite"
+            raise HeadwayError(f"{told}: it cannot be truncated")
+        rank = rank_of(fraction, weight)
+        if rank in (0, min(weight.shape)):
+            return weight if rank else torch.zeros_like(weight)
+        if (layer, name) not in self._parts:
+            exact = torch.promote_types(weight.dtype, torch.float32)
+            self._parts[layer, name] = torch.linalg.svd(weight.to(exact), full_matrices=False)
+        left, values, right = self._parts[layer, name]
+        return ((left[:, :rank] * values[:rank]) @ right[:rank]).to(weight.dtype)

@@ -10,9 +10,8 @@ from torch import Tensor
 
 from headway.intervals import wilson
 from headway.training import generator_for
-from headway_experiments.truncation.cuts import INTACT, Table
-from headway_experiments.truncation.models import Lines
-from headway_experiments.truncation.odds import Odds
+from headway_experiments.truncation.cuts import INTACT, Cut
+from headway_experiments.truncation.models import Lines, Odds
 from headway_experiments.truncation.texts import Completion
 
 SHARES = ("prefers", "says")
@@ -46,7 +45,7 @@ class Mean:
     change_high: float
 
 
-Effects = dict[str, Table[dict[str, Mean]]]
+Effects = dict[str, dict[Cut, dict[str, Mean]]]
 """The means by kind of text, cut and measure (`MEASURES`)."""
 
 
@@ -68,7 +67,7 @@ def effects(texts: Sequence[Completion], lines: Lines) -> Effects:
             for cut, odds in lines.items()
         }
         before = values[INTACT]
-        found[kind] = Table({cut: _means(here, before, draws) for cut, here in values.items()})
+        found[kind] = {cut: _means(here, before, draws) for cut, here in values.items()}
     return found
 
 
@@ -83,8 +82,8 @@ def to_json(found: Effects, counts: Mapping[str, int], about: Mapping[str, Any])
     told = [
         {"kind": kind, **asdict(cut), "count": counts[kind]}
         | {name: [round(number, 4) for number in astuple(m)] for name, m in means.items()}
-        for kind, table in found.items()
-        for cut, means in table.rows.items()
+        for kind, rows in found.items()
+        for cut, means in rows.items()
     ]
     return {
         **about,

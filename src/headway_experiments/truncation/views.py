@@ -8,7 +8,7 @@ from rich.text import Text
 
 from headway.terminal import columns, console
 from headway_experiments.figures import Panel, Series, draw_panels, numbered
-from headway_experiments.truncation.cuts import Table
+from headway_experiments.truncation.cuts import INTACT, Axes, Cut
 from headway_experiments.truncation.effects import Effects, Mean
 
 if TYPE_CHECKING:
@@ -22,22 +22,23 @@ def print_effects(found: Effects, counts: Mapping[str, int]) -> None:
     """A table per kind of text and set of weights: the change of the answer's log-odds, with half
     its 95 % interval, by layers and rank."""
     out = console()
-    for kind, table in found.items():
-        means = {name: mean.value for name, mean in table.intact.items()}
+    for kind, rows in found.items():
+        means = {name: mean.value for name, mean in rows[INTACT].items()}
         told = (
             f"  n={counts[kind]}, intact: p(answer) {means['answer']:.3f},"
             f" p(generic) {means['generic']:.3f}, log-odds {means['log_odds']:+.2f}"
         )
         out.print(Text.assemble((kind, "bold"), told))
-        for weights in table.weights:
-            out.print(_changes(table, weights))
+        for weights in Axes.of(rows).weights:
+            out.print(_changes(rows, weights))
 
 
-def _changes(found: Table[dict[str, Mean]], weights: str) -> Shown:
-    ranks = [f"rank {fraction:g}" for fraction in found.fractions]
+def _changes(rows: Mapping[Cut, Mapping[str, Mean]], weights: str) -> Shown:
+    _, fractions, spans = Axes.of(rows)
+    ranks = [f"rank {fraction:g}" for fraction in fractions]
     shown = columns((f"{weights}, layers",), ranks, wrap=False)
-    for layers in dict.fromkeys(layers for some in found.spans.values() for layers in some):
-        means = [found.at(layers, weights, f)["log_odds"] for f in found.fractions]
+    for layers in dict.fromkeys(layers for some in spans.values() for layers in some):
+        means = [rows[Cut(layers, weights, f)]["log_odds"] for f in fractions]
         half = [(mean.change_high - mean.change_low) / 2 for mean in means]
         told = [f"{m.change:+.2f} ±{h:.2f}" for m, h in zip(means, half, strict=True)]
         shown.add_row(_span(layers), *told)
@@ -56,15 +57,16 @@ def draw_effects(found: Effects, weights: str, span: str) -> "Figure":
     for every fraction of the full rank."""
     panels = []
     for measure, label in LABELS.items():
-        for kind, table in found.items():
-            sets, series = table.spans[span], []
+        for kind, rows in found.items():
+            _, fractions, spans = Axes.of(rows)
+            sets, series = spans[span], []
             lowest = [layers[0] for layers in sets]
-            for i, fraction in enumerate(table.fractions):
-                means = [table.at(layers, weights, fraction)[measure] for layers in sets]
+            for i, fraction in enumerate(fractions):
+                means = [rows[Cut(layers, weights, fraction)][measure] for layers in sets]
                 ends, values = [(m.low, m.high) for m in means], [m.value for m in means]
                 look = numbered(i, marker=True, ms=3.2)
                 series.append(Series(lowest, values, look, f"rank {fraction:g}", ends))
-            levels = {"all": table.intact[measure].value}
+            levels = {"all": rows[INTACT][measure].value}
             limits = {"xlim": (min(lowest) - 0.5, max(lowest) + 0.5)}
             panels.append(Panel(kind, series, SPANS[span], label, levels, limits=limits))
     return draw_panels(panels, columns=len(found))

@@ -77,7 +77,7 @@ def reproduce(
             for drawn in draw(one, scale, place) if terminal.can_draw() else ():
                 terminal.say(f"drawn in {drawn}")
             judged += verdicts(one, scale, found, missing)
-        print_verdicts([{scale: verdict} for verdict in judged], own=document.endswith(".py"))
+        print_verdicts([{scale: verdict} for verdict in judged])
         if scale == "smoke":
             terminal.say("smoke shows that everything works; its models are too small to judge by")
         whose = "" if document == "paper" else f" --document {document}"
@@ -119,8 +119,7 @@ def claims(
             f"{place}: no results of {document} are there, at scale {', '.join(scales)};"
             " --results names another folder, as FOLDER/results of headway reproduce"
         )
-    own = document.endswith(".py")
-    print_verdicts(rows, own)
+    print_verdicts(rows)
     if file is not None:
-        write_whole(file, markdown(rows, own).encode())
+        write_whole(file, markdown(rows).encode())
         terminal.say(f"written to {file}")

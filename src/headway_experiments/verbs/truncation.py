@@ -39,7 +39,7 @@ def truncate(
     from headway.fields import values_of
     from headway.files import write_json
     from headway.language import LocalModel, compute_on, place_of
-    from headway_experiments.truncation.cuts import Cuts
+    from headway_experiments.truncation.cuts import Axes, Cuts
     from headway_experiments.truncation.effects import effects, to_json
     from headway_experiments.truncation.models import Truncating, truncate_model
     from headway_experiments.truncation.texts import completions
@@ -65,7 +65,7 @@ def truncate(
     if terminal.can_draw():
         from headway.figures import save_both
 
-        first, title = next(iter(found.values())), f"{Path(model).name} with weights cut to"
-        for names, span in product(first.weights, first.spans):
+        axes, title = Axes.of(lines), f"{Path(model).name} with weights cut to"
+        for names, span in product(axes.weights, axes.spans):
             figure, stem = draw_effects(found, names, span), place / f"{names}-{span}"
             terminal.say(f"drawn in {save_both(figure, stem, f'{title} low rank')}")

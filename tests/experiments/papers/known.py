@@ -1,5 +1,6 @@
 """All experiments, groups of runs and claims that there are."""
 
+from headway.training import Run
 from headway_experiments.experiment import groups_of
 from headway_experiments.paper import FIGURES
 from headway_experiments.talk import MECHANISMS
@@ -7,3 +8,13 @@ from headway_experiments.talk import MECHANISMS
 EXPERIMENTS = FIGURES | MECHANISMS
 GROUPS = {group.name: group for group in groups_of(EXPERIMENTS.values()) if group.plan("small")}
 CLAIMS = [claim for one in EXPERIMENTS.values() for claim in one.claims]
+
+
+def written(folder, group, name, losses):
+    """A run of a group at small scale, with its partial losses by step."""
+    run = Run.create(folder / name, GROUPS[group].plan("small")[name])
+    for step, partial in losses.items():
+        loss = sum(partial.values()) / len(partial)
+        line = {"train_loss": loss, "val_loss": loss, "partial": partial, "seconds": 1.0}
+        run.append_metrics({"step": step, **line})
+    return run

@@ -78,7 +78,7 @@ def test_a_scale_may_have_a_rule_of_its_own():
 @pytest.mark.parametrize("scale", ["small", "fresh"])
 @pytest.mark.parametrize("value", [0.001, 0.5])
 def test_runs_that_differ_too_much_are_not_comparable_whatever_was_measured(scale, value):
-    differs = claim('small = {differs = "another optimiser"}')
+    differs = claim('small = {why = "another optimiser"}')
     assert Verdict(differs, scale, {"a": value}).said == "not comparable"
     assert Verdict(differs, scale, {}).said == "not run"
     assert Verdict(differs, "paper", {"a": value}).said in ("holds", "does not hold")

@@ -122,13 +122,5 @@ def test_fresh_seeds_need_names_that_tell_them_and_a_file_of_claims(folder, tmp_
         experiments_of(str(place / "alone.py"))
 
 
-def test_a_file_named_without_its_ending_is_recognised(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "width.py").write_text("")
-    for name, near in (("width", " (did you mean width.py?)"), ("height", "")):
-        said = refused("reproduce", name)
-        assert said.endswith(f", all, or FILE.py with experiments of your own{near}\n")
-
-
 def test_claims_without_results_are_told(tmp_path):
     assert "no results of paper are there" in refused("claims", "--results", tmp_path)

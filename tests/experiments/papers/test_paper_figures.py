@@ -6,7 +6,7 @@ import pytest
 
 from headway.report.figures.style import svg_bytes
 from headway_experiments.figures import Panel, Series, curves, draw_panels, means, numbered
-from headway_experiments.talk.capacity import capacity_panel
+from headway_experiments.talk.capacity import Kept, capacity_panel
 
 
 def shown(figure):
@@ -39,15 +39,23 @@ def test_panels_have_titles_levels_shades_and_a_legend(shared):
     assert len(figure.legends) == shared
 
 
+def capacities(**kinds):
+    """The texts of a panel of models of some sizes that keep so much."""
+    models = {
+        kind: [Kept(f"d={size}", kept, True, size, 0) for size, kept in points]
+        for kind, points in kinds.items()
+    }
+    return shown(draw_panels([capacity_panel(models, "y")]))
+
+
 def test_capacities_are_drawn_with_their_slope():
-    linear = [(64.0, 60.0), (256.0, 240.0), (1024.0, 960.0)]
-    square = [(100.0, 1.0), (1000.0, 100.0)]
-    texts = shown(draw_panels([capacity_panel({"linear": linear, "MLP": square, "none": []}, "y")]))
+    linear = [(64, 60.0), (256, 240.0), (1024, 960.0)]
+    texts = capacities(linear=linear, MLP=[(100, 1.0), (1000, 100.0)], none=[])
     assert {"linear, slope 1.00", "MLP, slope 2.00"} <= texts
-    assert "0.5 a parameter" in shown(draw_panels([capacity_panel({"one": [(10.0, 5.0)]}, "y")]))
+    assert "0.5 a parameter" in capacities(one=[(10, 5.0)])
 
 
 def test_ticks_of_logarithmic_axes_are_plain_numbers():
-    texts = shown(draw_panels([capacity_panel({"one": [(0.01, 5.0), (20_000.0, 70_000.0)]}, "y")]))
+    texts = capacities(one=[(0.01, 5.0), (20_000.0, 70_000.0)])
     assert {"0.01", "1", "100", "10,000", "100,000"} <= texts
     assert not any("$" in text for text in texts)

@@ -2,7 +2,7 @@ import json
 import shutil
 
 import pytest
-from known import GROUPS
+from known import GROUPS, written
 
 from commands import refused
 from headway import cli
@@ -202,31 +202,28 @@ def test_bad_input_is_one_clear_line(words, said):
     assert said in refused(*words)
 
 
-def evaluation(step, partial):
-    loss = sum(partial.values()) / len(partial)
-    return {"step": step, "train_loss": loss, "val_loss": loss, "partial": partial, "seconds": 1.0}
-
-
 def test_later_hops_cost_more_only_if_they_do(tmp_path):
-    planned = GROUPS["ic"].plan("small")
-    runs = {}
-    for n, losses in {1: (0.9, 0.9), 2: (0.1, 0.9), 3: (0.1, 0.1)}.items():
-        name = f"layers={n}"
-        runs[name] = Run.create(tmp_path / name, planned[f"{name},seed=0"])
-        hops = dict(zip(("x_1", "x_2", "x_3", "x_4"), (*losses, 0.9, 0.9), strict=True))
-        runs[name].append_metrics(evaluation(1, hops))
-    found = layers.by_layers(runs, {})
-    assert found["ic_later_costs_more"] == {
+    hops = "x_1", "x_2", "x_3", "x_4"
+    losses = {1: (0.9, 0.9), 2: (0.1, 0.9), 3: (0.1, 0.1)}
+    steps = {n: {1: dict(zip(hops, (*two, 0.9, 0.9), strict=True))} for n, two in losses.items()}
+
+    def found(folder):
+        names = {n: f"layers={n},seed=0" for n in steps}
+        return layers.by_layers(
+            {name: written(folder, "ic", name, steps[n]) for n, name in names.items()}, {}
+        )
+
+    once = found(tmp_path / "once")
+    assert once["ic_later_costs_more"] == {
         "x_1, x_2": pytest.approx(0.8 / 3),
         "x_2, x_3": pytest.approx(0.8 / 3),
         "x_3, x_4": pytest.approx(0),
     }
-    assert found["ic_rank_correlation"] == {"seed=0": pytest.approx(-1.0)}
-    later = {"x_1": 0.9, "x_2": 0.1, "x_3": 0.9, "x_4": 0.9}
-    runs["layers=2"].append_metrics(evaluation(200, later))
-    found = layers.by_layers(runs, {})
-    assert found["ic_later_costs_more"]["x_1, x_2"] < 0
-    assert found["ic_in_chain_order"]["layers=3"] == 1.0
+    assert once["ic_rank_correlation"] == {"seed=0": pytest.approx(-1.0)}
+    steps[2][200] = {"x_1": 0.9, "x_2": 0.1, "x_3": 0.9, "x_4": 0.9}
+    again = found(tmp_path / "again")
+    assert again["ic_later_costs_more"]["x_1, x_2"] < 0
+    assert again["ic_in_chain_order"]["layers=3,seed=0"] == 1.0
 
 
 def test_an_interrupt_tells_the_command_that_goes_on(tmp_path, monkeypatch, capsys):

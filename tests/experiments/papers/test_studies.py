@@ -4,25 +4,15 @@ import math
 
 import pytest
 import torch
-from known import GROUPS
+from known import GROUPS, written
 
 from headway.circuits import Circuit, Paths, Uniform
 from headway.intervals import rank_correlation
 from headway.theory import closed_form
-from headway.training import Run, fast
+from headway.training import fast
 from headway.training.environment import generator_for
-from headway_experiments.paper import circuits, curricula, depths, first_steps, lengths
+from headway_experiments.paper import circuits, curricula, depths, layers, lengths
 from headway_experiments.reproduce import unknown
-
-
-def written(tmp_path, group, name, losses):
-    """A run of a group at small scale, with its partial losses by step."""
-    run = Run.create(tmp_path / name, GROUPS[group].plan("small")[name])
-    for step, partial in losses.items():
-        loss = sum(partial.values()) / len(partial)
-        line = {"train_loss": loss, "val_loss": loss, "partial": partial, "seconds": 1.0}
-        run.append_metrics({"step": step, **line})
-    return run
 
 
 def test_ways_of_asking_are_what_they_are_called():
@@ -95,7 +85,7 @@ def test_the_first_steps_are_kept_apart(tmp_path):
         "ic,seed=0": written(tmp_path, "first-steps", "ic,seed=0", {100: hops}),
         "non-ic,seed=0": written(tmp_path, "first-steps", "non-ic,seed=0", {100: {"x_2": 0.75}}),
     }
-    assert first_steps.measured(runs) == {
+    assert layers.final_losses(runs) == {
         "first_ic_loss": {"ic,seed=0": pytest.approx(0.03)},
         "first_non_ic_loss": {"non-ic,seed=0": 0.75},
     }
@@ -180,9 +170,9 @@ def test_a_circuit_is_its_own_if_no_other_has_its_paths_in_its_order():
 
 @pytest.mark.parametrize("depth", range(1, 9))
 def test_the_reach_is_that_of_the_closed_form(depth):
-    for layers in range(1, 6):
-        expected = max((d for d in range(1, depth + 1) if closed_form(d) <= layers), default=0)
-        assert depths.reach(depths.small(depth, layers)) == expected
+    for most in range(1, 6):
+        expected = max((d for d in range(1, depth + 1) if closed_form(d) <= most), default=0)
+        assert depths.reach(depths.small(depth, most)) == expected
 
 
 def test_where_the_recipe_grows_the_depth_it_has_its_own_steps():

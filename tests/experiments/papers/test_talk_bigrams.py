@@ -12,16 +12,16 @@ from headway.tasks import IGNORE_INDEX
 from headway.training import train
 from headway.training.losses import predictions
 from headway_experiments.reading import by_run
-from headway_experiments.talk import induction, noise, probes
+from headway_experiments.talk import induction, noise
 from headway_experiments.talk import noise as measures
-from headway_experiments.talk.induction import settled
-from headway_experiments.talk.probes import (
+from headway_experiments.talk.induction import (
     OUTPUT,
     PREVIOUS,
     PROBES,
     TRIGGER,
     chances,
     recalled,
+    settled,
 )
 from headway_experiments.tasks import Bigrams
 
@@ -142,7 +142,7 @@ def test_the_order_counts_if_all_three_are_learnt(joint, monkeypatch, learnt, ex
     steps = [0, 10, 20, 30]
     curves = {
         name: [float(at is not None and step >= at) for step in steps]
-        for name, at in zip(probes.PROBES, learnt, strict=True)
+        for name, at in zip(PROBES, learnt, strict=True)
     }
     monkeypatch.setattr(induction, "histories", lambda _: (steps, curves))
     monkeypatch.setattr(induction, "halfway", lambda *_: 0.5)
@@ -173,7 +173,7 @@ def test_the_memories_of_an_induction_head_are_learnt_in_order(joint):
     measured = induction.measured({}, {}, {"seed=0": joint}, {})
     assert measured["induction_order"] == {"seed=0": 1.0}
     assert measured["induction_recall_W_OV.1"]["seed=0"] == 1.0
-    dates = [measured[f"induction_date_{name}"]["seed=0"] for name in probes.PROBES]
+    dates = [measured[f"induction_date_{name}"]["seed=0"] for name in PROBES]
     assert dates == sorted(dates)
     assert measured["induction_two_layers"] == measured["induction_joint_gain"] == {}
 

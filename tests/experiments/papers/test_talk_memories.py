@@ -34,14 +34,18 @@ def test_the_capacity_is_where_accuracy_falls(accuracies, expected):
 
 def test_slopes_count_bounds_as_what_is_kept():
     shapes = {"d=8": 64, "d=16": 256, "d=32": 1024}
-    sizes = {f"{shape},seed={s}": (n, 0) for shape, n in shapes.items() for s in (0, 1, 2)}
-    found = {f"{shape},seed={s}": n ** (1 + 0.1 * s) for shape, n in shapes.items() for s in (0, 1)}
-    found |= {"d=8,seed=2": 64.0, "d=16,seed=2": 200.0}
-    slopes = Kept(found, {"d=32,seed=2": 64.0**0.5 * 1024**0.5}, sizes).slopes()
+    kept = [
+        Kept(f"{shape},seed={s}", n ** (1 + 0.1 * s), True, n, 0)
+        for shape, n in shapes.items()
+        for s in (0, 1)
+    ]
+    kept += [Kept(f"d={d},seed=2", float(n), True, n, 0) for d, n in ((8, 64), (16, 256))]
+    kept.append(Kept("d=32,seed=2", 64.0**0.5 * 1024**0.5, False, 1024, 0))
+    slopes = capacity.slopes(kept)
     assert slopes["seed=0"] == pytest.approx(1.0)
     assert slopes["seed=1"] == pytest.approx(1.1)
     assert slopes["seed=2"] < 0.6  # it lies on the side on which the series ended
-    assert Kept({"d=8,seed=0": 3.0}, {}, sizes).slopes() == {}
+    assert capacity.slopes(kept[:1]) == {}
 
 
 def planted(tmp_path, name, config, known):
@@ -71,10 +75,10 @@ def test_accuracies_are_of_all_items_and_capacities_of_series(tmp_path):
     def kept(runs):
         return capacity.capacities(runs, measures.shape, measures.size, measures.every_item)
 
-    sizes = {"d=12,seed=0": (144, 0)}
-    assert kept(runs) == Kept({"d=12,seed=0": pytest.approx(8 * (10 / 8) ** 0.02)}, {}, sizes)
-    assert kept({"a": runs["items=8"]}) == Kept({}, {"d=12,seed=0": 8.0}, sizes)
-    assert kept({"b": runs["items=10"]}) == Kept({}, {"d=12,seed=0": 10.0}, sizes)
+    between = pytest.approx(8 * (10 / 8) ** 0.02)
+    assert kept(runs) == [Kept("d=12,seed=0", between, True, 144, 0)]
+    assert kept({"a": runs["items=8"]}) == [Kept("d=12,seed=0", 8.0, False, 144, 0)]
+    assert kept({"b": runs["items=10"]}) == [Kept("d=12,seed=0", 10.0, False, 144, 0)]
     same = measures.associative(runs, {}, runs)
     assert same["memories_longer"] == {"d=12,seed=0": pytest.approx(1)}
     more = {"a": runs["items=8"]}  # more may be kept than was tried
@@ -201,12 +205,13 @@ def test_orthonormal_pairs_are_recalled_and_others_are_not():
         memory.orthonormal_vectors(6, 9, drawn(1)),
     )
     assert torch.allclose(keys @ keys.T, torch.eye(6).double(), atol=1e-12)
-    weights = memory.stored(values, keys)
-    assert memory.is_recalled(weights, values, keys).mean() == 1.0
+    own = torch.arange(6)
+    weights = memory.stored(values, keys, own, torch.ones(6).double())
+    assert memory.is_recalled(weights, values, keys, own).mean() == 1.0
     moved = torch.tensor([1, 0, 2, 3, 4, 5])
     assert memory.is_recalled(weights, values, keys, moved).mean() == pytest.approx(4 / 6)
     assert memory.is_recalled(weights, values, keys, moved).tolist() == [0, 0, 1, 1, 1, 1]
-    assert memory.is_recalled(-weights, values, keys).mean() == 0.0
+    assert memory.is_recalled(-weights, values, keys, own).mean() == 0.0
 
 
 @pytest.mark.parametrize("with_residual", [False, True])

@@ -11,7 +11,7 @@ from headway_experiments.reading import by_run
 from headway_experiments.talk import MECHANISMS, capacity, recall
 from headway_experiments.talk import recall as measures
 from headway_experiments.talk.capacity import Kept
-from headway_experiments.talk.recall import Losses, Stage
+from headway_experiments.talk.recall import Losses
 
 
 def test_the_losses_are_the_relations_and_the_subjects(tmp_path):
@@ -62,57 +62,54 @@ LEVEL = math.log(8)
     [
         (
             [(0, 2.0, 2.1), (10, 0.05, 2.0), (20, 0.0, 1.9), (30, 0.0, 0.1), (40, 0.0, 2.0)],
-            Stage(10, 20, pytest.approx(1.975)),
+            [10, 20],
         ),
-        ([(0, 2.0, 2.1), (10, 0.5, 2.0), (20, 0.0, 1.0)], None),  # the relation is not known
-        ([(0, 2.0, 2.1), (10, 0.0, 0.84 * LEVEL), (20, 0.0, 0.0)], None),  # more is known
-        ([(0, 2.0, 2.1), (10, 0.0, 0.86 * LEVEL)], Stage(10, 10, pytest.approx(0.86 * LEVEL))),
-        ([(0, 0.09, 1.16 * LEVEL - 0.09)], None),
+        ([(0, 2.0, 2.1), (10, 0.5, 2.0), (20, 0.0, 1.0)], []),  # the relation is not known
+        ([(0, 2.0, 2.1), (10, 0.0, 0.84 * LEVEL), (20, 0.0, 0.0)], []),  # more is known
+        ([(0, 2.0, 2.1), (10, 0.0, 0.86 * LEVEL)], [10]),
+        ([(0, 0.09, 1.16 * LEVEL - 0.09)], []),
     ],
 )
 def test_the_stage_in_between_is_found_or_not(losses, expected):
-    assert measures.stage([Losses(*each) for each in losses], 8) == expected
+    found = measures.stage([Losses(*each) for each in losses], 8)
+    assert [each.step for each in found] == expected
+
+
+def kept(law, **sizes):
+    """What shapes of some sizes keep by a law, with two seeds."""
+    return [
+        Kept(f"{shape},seed={seed}", law(*size), True, *size)
+        for shape, size in sizes.items()
+        for seed in (0, 1)
+    ]
+
+
+def straight(a, m):
+    return 0.05 * a + 0.2 * m
 
 
 def test_rates_are_those_that_a_frontier_was_made_of():
-    made = {
-        f"{a} {m}": [(a, m, 0.05 * a + 0.2 * m)]
-        for a, m in ((1000.0, 0.0), (500.0, 400.0), (2000.0, 100.0))
-    }
+    made = kept(straight, a=(1000, 0), b=(500, 400), c=(2000, 100))
     assert measures.rates(made) == pytest.approx((0.05, 0.2))
 
 
 @pytest.mark.parametrize("bent", [False, True])
-def test_traded_shapes_are_foretold_by_the_others_if_the_frontier_is_straight(monkeypatch, bent):
-    def law(a, m):
-        return 0.1 * math.hypot(a, m) if bent else 0.05 * a + 0.2 * m
-
-    sizes = {
-        "recall-attention": {"H=2": (1000, 0), "H=4": (2000, 0)},
-        "recall-mlp": {"H=1 m": (600, 600), "H=2 m": (1200, 1200)},
-        "recall-traded": {"H=1 M": (200, 1800), "H=3 m": (1800, 200)},
-    }
-
-    def kept(group):
-        named = {f"{s},seed={k}": size for s, size in sizes[group].items() for k in (0, 1)}
-        return Kept({name: law(*size) for name, size in named.items()}, {}, named)
-
-    monkeypatch.setattr(measures, "kept", kept)
-    ratios, rates = measures.foretold(*sizes)
+def test_traded_shapes_are_foretold_by_the_others_if_the_frontier_is_straight(bent):
+    law = (lambda a, m: 0.1 * math.hypot(a, m)) if bent else straight
+    known = kept(law, a=(1000, 0), b=(2000, 0), c=(600, 600), d=(1200, 1200))
+    traded = kept(law, much_mlp=(200, 1800), little=(1800, 200))
+    ratios, rates = measures.foretold(known, traded)
     assert len(ratios) == 4
     if bent:
-        assert all(ratio > 1.25 for name, ratio in ratios.items() if name.startswith("H=1 M"))
+        assert all(ratio > 1.25 for name, ratio in ratios.items() if name.startswith("much_mlp"))
     else:
         assert list(ratios.values()) == pytest.approx([1.0] * 4)
         assert rates["attention,seed=1"] == pytest.approx(0.05)
         assert rates["MLP,seed=0"] == pytest.approx(0.2)
 
 
-def test_without_both_kinds_of_shapes_nothing_is_foretold(monkeypatch):
-    sizes = {"H=2,seed=0": (1000, 0)}
-    monkeypatch.setattr(measures, "kept", lambda _: Kept({"H=2,seed=0": 10.0}, {}, sizes))
-    groups = ("recall-attention", "recall-mlp", "recall-traded")
-    assert measures.foretold(*groups) == ({}, {})
+def test_without_both_kinds_of_shapes_nothing_is_foretold():
+    assert measures.foretold(kept(straight, a=(1000, 0)), kept(straight, b=(500, 400))) == ({}, {})
 
 
 def test_a_loss_is_halved_between_checkpoints():
@@ -152,10 +149,9 @@ def test_capacities_are_measured_and_drawn(tmp_path):
             }
             name = f"{heads} {n}"
             runs[name] = planted(tmp_path, name, changed(base, fields), 1 / n)
-    kept = measures.kept(runs)
-    assert kept.missing == {}
-    assert list(kept.found.values()) == pytest.approx([4**0.02] * 3)
-    assert len(kept.sizes) == 3
+    found = measures.kept(runs)
+    assert all(one.is_bracketed for one in found)
+    assert [one.count for one in found] == pytest.approx([4**0.02] * 3)
     measured = measures.capacity(runs, runs, runs)
     assert measured["recall_attention_slope"] == {"seed=0": pytest.approx(0, abs=1e-9)}
     assert {claim.measure for claim in MECHANISMS["factual-recall"].claims} <= measured.keys()

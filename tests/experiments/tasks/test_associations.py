@@ -2,13 +2,9 @@ import math
 from collections import Counter
 
 import pytest
-import torch
+from sampling import sample
 
 from headway_experiments.tasks import Associations
-
-
-def sample(task, count, seed=0):
-    return task.sample(count, torch.Generator().manual_seed(seed))
 
 
 def items_of(batch):

@@ -7,7 +7,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway.errors import HeadwayError
 from headway.tasks import IGNORE_INDEX, NO_KEY
 from headway_experiments.tasks import Bigrams
 from headway_experiments.tasks.bigrams import synthetic
@@ -177,12 +176,6 @@ def test_a_pair_is_one_trigger_twice():
     assert set(first) == set(range(6))
     shares = Counter(row[7] for row in tokens.tolist())
     assert min(shares.values()) > 0
-
-
-def test_a_pair_is_asked_at_its_end_without_noise():
-    for fields in ({"asked_at": "all"}, {"asked_at": "in-context", "noise": 0.5}):
-        with pytest.raises(HeadwayError, match=r"task\.layout = 'pair' is not allowed"):
-            Bigrams(layout="pair", **fields)
 
 
 def test_tokens_alike_are_as_open_as_a_die():

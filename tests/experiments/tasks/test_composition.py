@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sampling import sample
 
 from headway_experiments.tasks import Composition
 from headway_experiments.tasks.composition import hidden_of
@@ -16,10 +17,6 @@ tasks = st.builds(
     n_symbols=st.integers(2, 6),
     hidden=st.sampled_from([None, 0, 1]),
 )
-
-
-def sample(task, count=6, seed=0):
-    return task.sample(count, torch.Generator().manual_seed(seed))
 
 
 def hidden_permutations(task):

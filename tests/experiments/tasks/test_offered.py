@@ -110,6 +110,11 @@ REFUSED = [
     (tasks.Composition, {"n_symbols": 1}, "task.n_symbols = 1 is not allowed"),
     (tasks.Composition, {"n_symbols": 257}, "task.n_symbols"),
     (tasks.Composition, {"hidden": -1}, "task.hidden = -1 is not allowed"),
+    (tasks.TwoHops, {"n_chains": 3, "n_symbols": 8}, "task.n_symbols = 8 is not allowed: it must"),
+    *(
+        (tasks.Bigrams, {"layout": "pair", **fields}, "task.layout = 'pair' is not allowed")
+        for fields in ({"asked_at": "all"}, {"asked_at": "in-context", "noise": 0.5})
+    ),
     (tasks.Bigrams, {"length": 3}, "task.length = 3"),
     (tasks.Bigrams, {"n_tokens": 1}, "task.n_tokens = 1"),
     (tasks.Bigrams, {"n_triggers": 65}, "from 1 to 64"),

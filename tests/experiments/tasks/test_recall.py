@@ -4,14 +4,11 @@ from collections import Counter
 
 import pytest
 import torch
+from sampling import sample
 
 from headway_experiments.tasks import Recall
 
 TINY = Recall(n_subjects=2, n_relations=2, n_answers=3, n_noise=2, length=4)
-
-
-def sample(task, count, seed=0):
-    return task.sample(count, torch.Generator().manual_seed(seed))
 
 
 def reference(task, draw):

@@ -9,18 +9,8 @@ from tiny_texts import TEXTS, write
 from commands import refused
 from headway.errors import HeadwayError
 from headway.language import LocalModel, common_start
-from headway_experiments.truncation.odds import Completer
+from headway_experiments.truncation.models import Completer
 from headway_experiments.truncation.texts import KINDS, Completion, completions, read_completions
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return save_tiny_model(tmp_path_factory.mktemp("tiny"))
-
-
-@pytest.fixture(scope="module")
-def model(folder):
-    return LocalModel(str(folder), "completion")
 
 
 def test_the_odds_are_those_of_whole_texts(model):

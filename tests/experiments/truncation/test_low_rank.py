@@ -12,9 +12,8 @@ from headway_experiments.truncation.cuts import (
     INTACT,
     Cut,
     Cuts,
-    LowRank,
-    Table,
     Truncation,
+    rank_of,
     spans,
 )
 from headway_experiments.truncation.weights import matrices
@@ -28,10 +27,10 @@ def random_matrix(rows, columns, seed=0):
 def test_it_is_the_nearest_matrix_of_its_rank(shape):
     """Against numpy's own decomposition; the distance is that of the values that are left out."""
     weight = random_matrix(*shape)
-    low_rank = LowRank(weight)
+    truncation = Truncation([{"up": weight}])
     left, values, right = np.linalg.svd(weight.double().numpy(), full_matrices=False)
     for rank in range(1, min(shape)):
-        found = low_rank.at(rank / min(shape))
+        found = truncation.nearest(0, "up", rank / min(shape))
         expected = (left[:, :rank] * values[:rank]) @ right[:rank]
         np.testing.assert_allclose(found.numpy(), expected, atol=1e-5)
         assert np.linalg.matrix_rank(found.double().numpy(), tol=1e-4) == rank
@@ -45,10 +44,9 @@ def test_it_is_the_nearest_matrix_of_its_rank(shape):
 
 def test_the_whole_weight_is_itself_and_none_of_it_is_zero():
     weight = random_matrix(9, 14)
-    low_rank = LowRank(weight)
-    assert torch.equal(low_rank.at(1.0), weight)
-    assert torch.equal(low_rank.at(0.0), torch.zeros(9, 14))
-    assert "parts" not in vars(low_rank), "neither takes a decomposition"
+    truncation = Truncation([{"up": weight}])
+    assert torch.equal(truncation.nearest(0, "up", 1.0), weight)
+    assert torch.equal(truncation.nearest(0, "up", 0.0), torch.zeros(9, 14))
 
 
 @pytest.mark.parametrize(
@@ -56,20 +54,20 @@ def test_the_whole_weight_is_itself_and_none_of_it_is_zero():
     [(0.1, 30, 3), (0.1, 31, 4), (0.001, 9, 1), (0.0, 9, 0)],
 )
 def test_a_fraction_of_the_rank_is_rounded_up(part, full, rank):
-    assert LowRank(torch.zeros(full, full + 3)).rank(part) == rank
+    assert rank_of(part, torch.zeros(full, full + 3)) == rank
 
 
 @given(st.integers(1, 300), st.integers(1, 300))
 def test_a_part_that_is_whole_is_not_rounded(part, full):
     if part <= full:
-        assert LowRank(torch.zeros(full, full)).rank(part / full) == part
+        assert rank_of(part / full, torch.zeros(full, full)) == part
 
 
 def test_what_is_no_number_is_refused():
     weight = random_matrix(3, 3)
     weight[1, 1] = torch.nan
     with pytest.raises(HeadwayError, match=r"^down of layer 0 holds values that are not finite"):
-        LowRank(weight, "down of layer 0")
+        Truncation([{"down": weight}]).nearest(0, "down", 0.5)
 
 
 def small(n_heads=2, **more):
@@ -151,14 +149,12 @@ def test_what_is_evaluated_is_the_truncated_model():
         for cut in Cuts((0, 2), ("mlp",), (0.0, 0.4, 1.0)).of(3):
             with truncation.applied(cut):
                 rows[cut] = model(inputs)
-        table = Table(rows)
-        assert torch.equal(table.intact, intact)
-        assert table.at((2,), "mlp", 1.0) is table.intact
+        assert torch.equal(rows[INTACT], intact)
         plain = small()
         for layer in (0, 2):
             plain.layers[layer].mlp.down.weight.zero_()
-        assert torch.allclose(table.at((0, 2), "mlp", 0.0), plain(inputs), atol=1e-6)
-        assert not torch.allclose(table.at((2,), "mlp", 0.4), intact, atol=1e-3)
+        assert torch.allclose(rows[Cut((0, 2), "mlp", 0.0)], plain(inputs), atol=1e-6)
+        assert not torch.allclose(rows[Cut((2,), "mlp", 0.4)], intact, atol=1e-3)
 
 
 def test_layers_are_truncated_alone_and_upwards():

@@ -5,16 +5,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from tiny_model import save_tiny_model
 from tiny_texts import TEXTS, write
 
 from commands import refused
 from headway import cli
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return save_tiny_model(tmp_path_factory.mktemp("tiny"))
 
 
 def test_the_command_truncates_draws_and_goes_on(folder, tmp_path, capsys, monkeypatch):

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from tiny_model import LETTERS, save_tiny_model
+from tiny_model import LETTERS
 from tiny_texts import TEXTS
 from transformers import (
     GPTNeoXConfig,
@@ -14,23 +14,11 @@ from transformers import (
 )
 
 from headway.errors import HeadwayError
-from headway.language import LocalModel
 from headway_experiments.truncation.cuts import INTACT, Cut, Cuts, Truncation
 from headway_experiments.truncation.effects import effects
-from headway_experiments.truncation.models import Truncating, truncate_model
-from headway_experiments.truncation.odds import Odds
+from headway_experiments.truncation.models import Odds, Truncating, truncate_model
 from headway_experiments.truncation.texts import Completion
 from headway_experiments.truncation.weights import layers_of, named_matrices
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return save_tiny_model(tmp_path_factory.mktemp("tiny"))
-
-
-@pytest.fixture(scope="module")
-def model(folder):
-    return LocalModel(str(folder), "completion")
 
 
 def tiny_llama():
@@ -140,7 +128,7 @@ def test_effects_are_means_with_paired_intervals():
     before = [Odds(math.log(0.105 + i / 100), math.log(0.3), -0.1) for i in range(25)]
     after = [Odds(one.answer + 0.7, one.generic, -0.1) for one in before]
     cut = Cut((1,), "mlp", 0.0)
-    intact, cut_off = effects(texts, {INTACT: tuple(before), cut: tuple(after)})["k"].rows.values()
+    intact, cut_off = effects(texts, {INTACT: tuple(before), cut: tuple(after)})["k"].values()
     mean = cut_off["log_odds"]
     assert mean.change == pytest.approx(0.7)
     assert mean.change_low == pytest.approx(0.7)
@@ -158,7 +146,7 @@ def test_the_interval_of_a_mean_is_the_bootstraps():
     draws = torch.randn(400, generator=generator).tolist()
     texts = [Completion("k", str(i), "a", "b") for i in range(400)]
     lines = {INTACT: tuple(Odds(x - 9, -9.0, 0.0) for x in draws)}
-    mean = effects(texts, lines)["k"].intact["log_odds"]
+    mean = effects(texts, lines)["k"][INTACT]["log_odds"]
     half = 1.96 * torch.tensor(draws).std().item() / 20
     assert mean.high - mean.value == pytest.approx(half, rel=0.1)
     assert mean.value - mean.low == pytest.approx(half, rel=0.1)
