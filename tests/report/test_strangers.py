@@ -35,9 +35,7 @@ def test_what_is_executed_of_them_is_seen(tmp_path, run, monkeypatch):
     def trusting(field, file, builder=None):
         with contextlib.suppress(HeadwayError, ValueError):
             ((_, digest),) = userfile.Source.of(Path(file)).entries()
-            monkeypatch.setattr(
-                userfile, "_trusted", {(file, digest), (f"{file}:{builder}", digest)}
-            )
+            monkeypatch.setattr(userfile, "_lent", {(file, digest), (f"{file}:{builder}", digest)})
         return load(field, file, builder)
 
     monkeypatch.setattr(userfile, "load_named", trusting)
