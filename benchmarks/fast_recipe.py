@@ -53,7 +53,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "no-ic+rising": {"training.curriculum": "growing", "training.curriculum.final": True},
 }
 ARGUMENTS = {"fast": {}, "mixture": {"mixture": True}, "non-ic": {}}
-"""What variants pass to `fast` that have not D + 3 layers."""
+"""Arguments of `fast` for variants without D + 3 layers."""
 
 
 def plan(
@@ -73,7 +73,7 @@ def plan(
 
 
 def result(run: Run, below: float) -> dict[str, Any]:
-    """What came of a run, and when it was first solved."""
+    """The outcome of a run, and the step at which it was first solved."""
     outcome, config = run.outcome() or {}, run.config
     given_up = [attempt["step"] for attempt in outcome.get("given_up", [])]
     first = next((line for line in run.metrics() if line["val_loss"] < below), {})
@@ -134,7 +134,7 @@ def least_rise(rises: dict[str, list[float]]) -> float:
 
 
 def joins_a_pair(path: AttentionPath) -> bool:
-    """Whether a path joins the two tokens of one pair (s2←s1, s4←s3, …)."""
+    """True if a path joins the two tokens of one pair (s2←s1, s4←s3, …)."""
     query, key = (int(role[1:]) for role in path.relation.ends or ("s0", "s0"))
     return query % 2 == 0 and key == query - 1
 
@@ -159,7 +159,7 @@ def print_table(results: list[dict[str, Any]]) -> None:
 
 
 def print_circuits(found: list[dict[str, Any]]) -> None:
-    """What holds of how many circuits, and how many have the same paths."""
+    """The numbers of circuits with each property, and of those with the same paths."""
     for name in found[0]["holds"] if found else ():
         print(f"{name}: {sum(one['holds'][name] for one in found)} of {len(found)} circuits")
     kinds = Counter(" ".join(sorted(one["rises"])) for one in found)

@@ -72,7 +72,7 @@ class Bench:
         return changed(replace(config, device=self.device), tiny if self.smoke else {})
 
     def trained(self, configs: dict[str, RunConfig], circuits_on: Sequence[str] = ()) -> Found:
-        """How runs went that are trained side by side on the device, to their ends or as far as the
+        """The course of runs that are trained side by side on the device, to their ends or as far as the
         time goes; and the circuits of a dozen of them, found on some devices."""
         some, began = [*configs.items()][: 2 if self.smoke else None], time.monotonic()
         for_circuits = 0.1 * self.left if circuits_on else 0.0
@@ -108,8 +108,8 @@ class Bench:
 
 
 def told(run: Run) -> Found:
-    """How a run went: its end, if it has ended, and every evaluation's step and losses by hop; or
-    why it cannot be read."""
+    """The course of a run: its end, if it has ended, and every evaluation's step and losses by hop;
+    or why it cannot be read."""
     try:
         losses = [[m["step"], *(round(x, 4) for x in m["partial"].values())] for m in run.metrics()]
         return {"status": run.status, **(run.outcome() or {}), "losses": losses}
@@ -142,7 +142,7 @@ def cpu(bench: Bench) -> Found:
 
 
 def same_bits(bench: Bench) -> Found:
-    """Whether a run that was killed and resumed ends with the weights of one that was not."""
+    """True if a run that was killed and resumed ends with the weights of one that was not."""
     whole = bench.short(fast(3, 7))
     steps = min(600, whole.training.steps)
     config = changed(whole, {"training.steps": steps, "training.cooldown_steps": 0})
@@ -164,8 +164,8 @@ def same_bits(bench: Bench) -> Found:
 
 
 def speed(bench: Bench) -> Found:
-    """What a step takes with fresh data: headway's, its kernels launched one by one, a plain loop's
-    and others', beside the device's peak."""
+    """The time of a step with fresh data: headway's, its kernels launched one by one, a plain
+    loop's and others', beside the device's peak."""
     found: Found = {}
     for name, config in {"fast": fast(3, deepening=False), "paper": paper()}.items():
         config = bench.short(changed(config, {"training.train_examples": None}))

@@ -75,7 +75,7 @@ PLACES = {
     "curves": "section[aria-labelledby=emergence]",
     "maps": "#panel",
 }
-"""What is in sight, and what to scroll to."""
+"""The part in sight, and the places to scroll to."""
 
 
 def large_run(folder: Path) -> Run:

@@ -148,7 +148,7 @@ class Contenders:
         return self._step(model, optimisers, precision)
 
     def lens(self) -> Step:
-        """The same model made of TransformerLens' components."""
+        """This model made of TransformerLens' components."""
         from headway.models.export import to_transformer_lens
 
         model = to_transformer_lens(Transformer(*self.shape)).to(self.device).train()

@@ -26,7 +26,7 @@ class Lookup(Task):
         return self.n_symbols
 
     def draw(self, count, generator):
-        """All that is random: the symbols of the pairs, and the order of the queries."""
+        """Draw the symbols of the pairs, and the order of the queries: nothing else is random."""
 
         def shuffled(n):
             noise = torch.rand(count, n, generator=generator, device=generator.device)

@@ -18,7 +18,7 @@ class VectorLookup(Task):
     roles = ("query", "key", "value")
 
     def draw(self, count, generator):
-        """All that is random: keys, values, and the order of the queries."""
+        """Draw keys, values, and the order of the queries: nothing else is random."""
 
         def normal(*shape):
             return torch.randn(count, *shape, generator=generator, device=generator.device)

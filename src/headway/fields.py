@@ -57,12 +57,12 @@ WORDS = {
     **{int: "a whole number", float: "a number", bool: "true or false", str: "text"},
     **{Path: "a path", NoneType: "none"},
 }
-"""What types allow, in words."""
+"""Types in words."""
 BOUNDS = {
     **{Ge: "of at least {}", Gt: "above {}", Le: "of at most {}", Lt: "below {}"},
     MultipleOf: "a multiple of {}",
 }
-"""What bounds of a number allow, in words."""
+"""Bounds of a number in words."""
 
 
 def check(config: Any, section: str = "") -> None:

@@ -57,7 +57,7 @@ class Patterns:
     ):
         require(rows in ABLATIONS, "ablation", rows, "one of " + ", ".join(ABLATIONS))
         self.model, self.batch, self.rows = model, batch, rows
-        self.visible, self._read, self.dtype = what_is_seen(model, batch.inputs)
+        self.visible, self._padding, self.dtype = what_is_seen(model, batch.inputs)
         size, n = batch.inputs.shape[:2]
         self._shape = (size, n, self.visible.shape[2])
         self.visible[..., n:] = False  # keys that are no position, such as a sink
@@ -87,17 +87,22 @@ class Patterns:
     def has(self, name: str) -> bool:
         """True if a relation of this name is given and visible, or can be composed.
 
-        Keys that masks hide are no keys of a composed one; some must be left.
+        Keys that masks hide, and padding, are no keys of a composed one; some must be left. A
+        relation given keeps its keys.
         """
         if name not in self._used:
             with contextlib.suppress(HeadwayError, KeyError):
                 made = self._given[name]
                 rows = torch.arange(len(made.keys), device=made.keys.device)[:, None, None]
                 seen = self.visible.any(0)[made.queries[..., None], made.keys]
-                read = made.keys.where(seen & self._read[rows, made.keys], NO_KEY)
-                left, is_whole = replace(made, keys=read), bool((seen | ~made.there).all())
-                if is_whole or (name not in self._names and bool(left.there.any())):
-                    self._used[name] = left
+                if name not in self._names:
+                    seen = seen & ~self._padding[rows, made.keys]
+                    made = replace(made, keys=made.keys.where(seen, NO_KEY))
+                    is_visible = bool(made.there.any())
+                else:
+                    is_visible = bool((seen | ~made.there).all())
+                if is_visible:
+                    self._used[name] = made
         return name in self._used
 
     def alone(self, name: str) -> Float[Tensor, "sequence query key"]:
@@ -239,18 +244,17 @@ class Patterns:
 @torch.no_grad()
 def what_is_seen(
     model: Tappable, inputs: Tensor
-) -> tuple[Bool[Tensor, "layer query key"], Bool[Tensor, "sequence key"], torch.dtype]:
-    """The keys that every query may see in every layer, those read at all, the type of patterns.
+) -> tuple[Bool[Tensor, "layer query key"], Bool[Tensor, "sequence position"], torch.dtype]:
+    """The keys that every query may see in every layer, those of padding, the type of patterns.
 
-    The config of a `Transformer` tells; of other models, where any head attends at all. Keys that
-    no query of their sequence reads are padding.
+    The config of a `Transformer` tells; of other models, where any head attends at all.
     """
     n = inputs.shape[1]
     if isinstance(model, Transformer):
         every = torch.ones(model.n_layers, n, n, dtype=torch.bool, device=inputs.device)
         seen = every.tril() if model.config.causal else every
-        read = torch.ones(inputs.shape[:2], dtype=torch.bool, device=inputs.device)
-        return seen, read, model.unembed.weight.dtype
+        none = torch.zeros(inputs.shape[:2], dtype=torch.bool, device=inputs.device)
+        return seen, none, model.unembed.weight.dtype
     seen, read, types = list[Tensor](), list[Tensor](), list[torch.dtype]()
 
     def look(_: int, pattern: Tensor) -> Tensor:
@@ -260,7 +264,20 @@ def what_is_seen(
         return pattern
 
     model(inputs, look)
-    return torch.stack(seen), torch.stack(read).any(0).expand(len(inputs), -1), types[0]
+    return torch.stack(seen), padding(inputs, torch.stack(read).any(0)), types[0]
+
+
+def padding(inputs: Tensor, read: Bool[Tensor, "any key"]) -> Bool[Tensor, "sequence position"]:
+    """The places of padding: runs of one token at an end of sequences, which is read nowhere.
+
+    Places that no query reads are not enough: sharp attention leaves out places of all tokens.
+    """
+    unread = ~read.expand(len(inputs), -1)[:, : inputs.shape[1]]
+    if inputs.ndim == 2 and bool(unread.any()):
+        ends = unread.long().cumprod(1) + unread.long().flip(1).cumprod(1).flip(1) > 0
+        if torch.equal(unread, ends) and torch.equal(unread, inputs == inputs[unread][0]):
+            return unread
+    return torch.zeros_like(unread)
 
 
 def tap_of(

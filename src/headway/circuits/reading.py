@@ -183,7 +183,7 @@ class Reader:
                 which nothing was found: these are put to tables.
             useful: heads without which answers change.
         """
-        if all(self.likeness(head, chosen[head]) >= READ for head in useful):
+        if all(chosen[at] != IDLE and self.likeness(at, chosen[at]) >= READ for at in useful):
             return dict(chosen)
         more = held_out(self.bench.task, SEQUENCES, 0, str(self.answers.device), "tables").inputs
         self.tables = Tables(more, lambda: attention_patterns(self.bench.model, more))
@@ -339,7 +339,7 @@ def row_weights(
 def _rows_moved(
     model: Tappable, task: Task, batch: Batch, head: Sequence[int], instead: Tensor
 ) -> Float[Tensor, "sequence query"]:
-    """The square of what every row of a head moves if another, [query, key], is in its place."""
+    """The size of what every row of a head moves if another, [query, key], is in its place."""
     asked, n_read = task.targets.asked(batch.targets), batch.targets.shape[1]
 
     def numbers(tap: Tap) -> Tensor:
@@ -353,7 +353,7 @@ def _rows_moved(
             return pattern
 
         apart = (numbers(tap) - intact).square().sum(-1)
-        return apart.where(asked, 0.0).sum((1, 2))
+        return apart.where(asked, 0.0).sum((1, 2)).sqrt()
 
     intact = numbers(as_it_is)
     return torch.stack([moved(query) for query in range(len(instead))], 1)

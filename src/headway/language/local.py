@@ -226,7 +226,7 @@ class LocalModel:
         return torch.cat([first, more], 1).float().log_softmax(-1)
 
     def _whole(self, prompt: Tensor, row: list[int]) -> Tensor:
-        """The same of one row without a cache, [1 + token, next token]."""
+        """Log-probabilities of one row without a cache, [1 + token, next token]."""
         ids = torch.cat([prompt, torch.tensor(row, device=self.device)])
         kept = len(row) + 1
         logits = self.model(input_ids=ids[None], use_cache=False, logits_to_keep=kept).logits

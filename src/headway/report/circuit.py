@@ -75,7 +75,7 @@ def circuit_data(findings: Findings, cells: Cells | None = None) -> schema.Circu
 
 
 def _in_chain(task: Task, paths: Sequence[AttentionPath]) -> Cells:
-    """Where paths lead in one chain of places; nothing if one joins no two of them."""
+    """The places that paths join in one chain; nothing if one joins no two of them."""
     if not joins_roles(task, paths):
         return {}
     roles = [place.role for place in places(task)]

@@ -35,7 +35,9 @@ class Attribution:
         sums = [torch.zeros(()) for _ in range(subject.model.n_layers)]
         for step in range(1, self.steps + 1):
             keep = [(one.detach() * step / self.steps).requires_grad_() for one in subject.whole()]
-            margin = subject.margin(lambda at, keep=keep: keep[at], self.instead, self.gentle)
+            margin = subject.margin(
+                subject.outputs(lambda at, keep=keep: keep[at], self.instead, self.gentle)
+            )
             slopes = subject.gradients(margin, keep)
             sums = [one + slope / self.steps for one, slope in zip(sums, slopes, strict=True)]
         values = torch.stack(sums).permute(2, 0, 1, 3, 4)  # [sequence, layer, head, query, key]

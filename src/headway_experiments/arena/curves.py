@@ -39,7 +39,9 @@ def curve(subject: Subject, order: Sequence[AttentionPath]) -> Curve:
     """The curve of paths in an order, the best first; attention along the others is zero."""
     counts = [int(share * len(order)) for share in SIZES]
     margins = {
-        count: -subject.margin(subject.only(order[:count], FEW), part=FEW).item()
+        count: -subject.margin(
+            subject.outputs(subject.only(order[:count], FEW), part=FEW), FEW
+        ).item()
         for count in {0, *counts}
     }
     nothing, whole = margins[0], margins[len(order)]

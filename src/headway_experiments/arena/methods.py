@@ -97,7 +97,7 @@ def head_ablation(subject: Subject) -> Answer:
 
 @torch.no_grad()
 def _rise(subject: Subject) -> dict[Head, float]:
-    """How much the loss rises without each head."""
+    """The rise of the loss without each head."""
     own, found = subject.loss().item(), dict[Head, float]()
     for layer, head in subject.heads:
         keep = torch.ones(subject.model.n_layers, subject.model.n_heads, 1, 1, 1)

@@ -29,7 +29,7 @@ Keep = Callable[[int], Tensor]
 [head, sequence, query, key]."""
 
 Instead = Literal["nothing", "message", "values"]
-"""What stands in the place of attention that is not kept: nothing; the pattern and the values of
+"""Contents in the place of attention that is not kept: nothing; the pattern and the values of
 the corrupted sequence; or its values alone."""
 
 
@@ -115,7 +115,7 @@ class Subject:
 
     @cached_property
     def covered(self) -> Tensor:
-        """How many relations relate a pair of positions, [sequence, query, key]."""
+        """The number of relations that relate a pair of positions, [sequence, query, key]."""
         return self.cells.sum(0)
 
     def only(self, paths: Iterable[AttentionPath], part: slice) -> Keep:
@@ -206,19 +206,13 @@ class Subject:
         same = targets.same(self.outputs(keep, part=part), self._intact[part], wanted)
         return float(same.sum() / targets.asked(wanted).sum())
 
-    def margin(
-        self,
-        keep: Keep | None = None,
-        instead: Instead = "nothing",
-        gentle: bool = False,
-        part: slice = slice(None),
-    ) -> Tensor:
+    def margin(self, said: Tensor, part: slice = slice(None)) -> Tensor:
         """The distance of outputs from right ones, by a measure whose gradient never vanishes.
 
         The mean over what is asked of minus the right token's logit less the mean logit, or of
-        minus the product of vector and target, less the mean target. One pass over these sequences.
+        minus the product of vector and target, less the mean target.
         """
-        said, targets = self.outputs(keep, instead, gentle, part), self.batch.targets[part]
+        targets = self.batch.targets[part]
         numbers = self.task.targets.numbers(said, targets)
         asked = self.task.targets.asked(targets)
         if numbers.shape == targets.shape:  # vectors

@@ -42,7 +42,7 @@ FILE = "blind.json"
 
 
 class Untold(TwoHops, registered=False):
-    """The same sequences, without roles."""
+    """Two hops in context without roles."""
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -161,7 +161,7 @@ def with_bridge(run: Run) -> Row:
 
 
 def measured(three: Runs, two: Runs, alone: Runs) -> Measures:
-    """What is learnt when the bridge is asked for, how, and what is read; and guesses."""
+    """Accuracies, mechanisms and readings with the bridge asked for; guesses without."""
     in_two = {"two_hops_two_layers": {name: end_accuracy(run) for name, run in two.items()}}
     return by_run(three, with_bridge) | in_two | by_run(alone, guesses)
 

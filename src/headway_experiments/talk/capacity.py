@@ -95,12 +95,12 @@ class Kept:
 
 
 def counted(kept: Iterable[Kept], is_bracketed: bool = True) -> dict[str, float]:
-    """How much is kept where that was bracketed, or the bounds where it was not, by name."""
+    """The facts kept where they were bracketed, or the bounds where not, by name."""
     return {one.name: one.count for one in kept if one.is_bracketed == is_bracketed}
 
 
 def measures(kept: Sequence[Kept], kind: str, what: str) -> Measures:
-    """What is kept, where that was not bracketed, and the slopes, by names with a kind."""
+    """Facts kept, runs not bracketed, and slopes, by names with a kind."""
     missing = counted(kept, is_bracketed=False)
     found = {what: counted(kept), "not_bracketed": missing, "slope": slopes(kept)}
     return {f"{kind}_{name}": values for name, values in found.items()}

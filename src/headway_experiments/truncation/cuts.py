@@ -120,7 +120,7 @@ def _members(part: str, layer: Layer) -> list[str]:
 
 
 class Axes(NamedTuple):
-    """What some cuts differ in.
+    """The differences of some cuts.
 
     Attributes:
         weights: the sets that are cut.

@@ -56,7 +56,7 @@ def test_attribution_is_the_derivative_by_what_is_kept():
         keep = [torch.ones(1, 1, 1, 1) for _ in range(2)]
         cells = subject.cells[list(subject.relations).index(path.relation)]
         keep[path.layer] = 1 + more * cells[None]
-        return subject.margin(lambda at: keep[at]).item()
+        return subject.margin(subject.outputs(lambda at: keep[at])).item()
 
     with torch.no_grad():
         for path in subject.paths:
