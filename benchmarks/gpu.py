@@ -72,7 +72,7 @@ class Bench:
         return changed(replace(config, device=self.device), tiny if self.smoke else {})
 
     def trained(self, configs: dict[str, RunConfig], circuits_on: Sequence[str] = ()) -> Found:
-        """The course of runs that are trained side by side on the device, to their ends or as far as the
+        """The course of runs trained side by side on the device, to their ends or as far as the
         time goes; and the circuits of a dozen of them, found on some devices."""
         some, began = [*configs.items()][: 2 if self.smoke else None], time.monotonic()
         for_circuits = 0.1 * self.left if circuits_on else 0.0

@@ -72,7 +72,7 @@ def base_of(source: str) -> Base:
             raise HeadwayError(
                 f"{source} is a run's folder, not a recipe: {resume} goes on with it"
             )
-        allowed = f"one of {', '.join(RECIPES)}, or a Python file, NAME.py"
+        allowed = f"one of {', '.join(RECIPES)}, a Python file, NAME.py, or a folder that exists"
         require(source in RECIPES, "recipe", source, allowed + nearest(source, RECIPES))
         return Base.of(RECIPES[source])
     recipe, path = recipe_in(source), userfile.file_and_name(source)[0]

@@ -20,6 +20,7 @@ several, as in a grid, they are so many values, and a tuple is written `1:2`, as
 
 import dataclasses
 import json
+import math
 import re
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -172,7 +173,9 @@ def described(hint: Any) -> str:
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         bounds = [
-            BOUNDS[type(one)].format(*astuple(one)) for one in args[1:] if type(one) in BOUNDS
+            BOUNDS[type(one)].format(*astuple(one))
+            for one in args[1:]
+            if type(one) in BOUNDS and one != Lt(math.inf)
         ]
         return " ".join([described(args[0]), " and ".join(bounds)]).strip()
     if origin is Literal:
@@ -247,6 +250,9 @@ def named(name: str, fields: Iterable[str]) -> str:
     meant = [field for field, last in lasts.items() if last in near]
     if meant:
         raise HeadwayError(f"{name} is not a field: did you mean {' or '.join(meant)}?")
+    section = [field for field in lasts if field.startswith(f"{name.rpartition('.')[0]}.")]
+    if section:
+        raise HeadwayError(f"{name} is not a field: there are {', '.join(section)}")
     places = dict.fromkeys(field.partition(".")[0] + ".*" * ("." in field) for field in lasts)
     raise HeadwayError(f"{name} is not a field: there are {', '.join(places)}")
 

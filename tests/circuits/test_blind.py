@@ -141,6 +141,15 @@ def test_a_head_without_a_slope_is_read_and_padding_is_no_key():
     assert every[1::2, 8, 7:].all()
 
 
+def test_places_that_sharp_attention_never_reads_are_keys_all_the_same():
+    sharp = Line(lambda x: 200.0 * (x == 3)[:, None].expand(-1, 9, -1))
+    sample = Symbols().sample(64, torch.Generator().manual_seed(0))
+    found = read(Bench(sharp, Symbols(), sample)).mechanisms[0, 0]
+    assert str(found).startswith("token 3")
+    every = Patterns(sharp, sample, Related({}, Composed(sample.inputs))).alone("all so far")
+    assert (every[:, 8] > 0).all()
+
+
 def test_where_a_relation_gives_no_key_the_else_is_read():
     def scores(x):
         alike = (x[:, :, None] == x[:, None]) & torch.ones(9, 9).tril(-1).bool()

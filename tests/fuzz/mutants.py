@@ -146,7 +146,7 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
     },
     ("tests/test_trust.py", USERFILE): {
         "a file that a folder names is executed": (
-            "_trusted | listed()",
+            "_named | _lent | listed()",
             "Source.of(Path(file)).entries(builder)",
         ),
         "a trusted file is executed although it has changed": (

@@ -29,7 +29,7 @@ from headway.errors import HeadwayError
 from headway.models import attention_patterns
 from headway.report import Findings, render, write_report
 from headway.report.circuit import path_key
-from headway.report.curves import points, short
+from headway.report.curves import dated, points, short
 from headway.report.examples import hundredths
 from headway.report.heads import QK, SEQUENCES, parted
 from headway.report.labels import typeset
@@ -70,15 +70,28 @@ def test_the_numbers_are_those_of_the_folder(run):
     losses = [[line["step"], short(line["partial"]["x_1"])] for line in lines]
     assert data["losses"][1]["points"] == losses
     assert data["steps"] == run.checkpoint_steps()
-    names = [path_key(AttentionPath.parse(dated["path"])) for dated in timeline["paths"]]
+    names = [path_key(AttentionPath.parse(one["path"])) for one in timeline["paths"]]
     assert [path["key"] for path in data["circuit"]["paths"]] == names
     *without, model = data["without"]
     for curves, measured in ((data["along"], "attention"), (without, "loss_without")):
         assert [curve["key"] for curve in curves] == names
-        for curve, dated in zip(curves, timeline["paths"], strict=True):
-            assert [value for _, value in curve["points"]] == list(map(short, dated[measured]))
+        for curve, one in zip(curves, timeline["paths"], strict=True):
+            assert [value for _, value in curve["points"]] == list(map(short, one[measured]))
     measured = zip(timeline["steps"], map(short, timeline["loss"]), strict=True)
     assert model["points"] == list(map(list, measured))
+
+
+def test_a_path_is_marked_where_it_emerges_and_its_loss_where_it_is_needed(run):
+    findings = Findings.of(run)
+    paths = [
+        replace(one, emerged=7.0 + i, needed=90.0 + i)
+        for i, one in enumerate(findings.timeline.paths)
+    ]
+    known = replace(findings, timeline=replace(findings.timeline, paths=paths))
+    along, (*without, model) = dated(known, findings.timeline.steps)
+    assert [curve.mark for curve in along] == [path.emerged for path in paths]
+    assert [curve.mark for curve in without] == [path.needed for path in paths]
+    assert model.mark is None
 
 
 def test_attention_and_answers_are_those_of_the_checkpoints(run):

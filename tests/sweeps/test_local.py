@@ -9,6 +9,8 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
+from unittest.mock import Mock
 
 import pytest
 from watched import Seen, is_alive, put, servers_of, stamps, until, workers_of
@@ -16,6 +18,7 @@ from watched import Seen, is_alive, put, servers_of, stamps, until, workers_of
 from fuzz.runs import kept, require_same
 from headway.errors import HeadwayError
 from headway.sweeps import Engine, Plan, sweep, table
+from headway.sweeps.engines import aside
 from headway.sweeps.sweep import LOST, TRIES
 from headway.tasks import task_in
 from headway.training import Run, train
@@ -294,3 +297,20 @@ def test_workers_end_with_their_parent_and_the_next_sweep_goes_on(plan, tmp_path
     assert not {name.split("/")[0] for name in before} & set(events.became("running"))
     assert done(folder) == ["r0", "r1", "r2"]
     require_same(kept(Run.open(folder / "r1")), kept(train(runs.runs["r1"], tmp_path / "alone")))
+
+
+def test_a_worker_that_starts_while_the_engine_ends_is_killed(monkeypatch):
+    starting, may_start, process = Event(), Event(), Mock()
+
+    def worker():
+        starting.set()
+        may_start.wait(10)
+        return process, Mock()
+
+    monkeypatch.setattr("headway.sweeps.engines._worker", worker)
+    with Engine(1) as engine:
+        answer = aside(engine._answer, "work")
+        starting.wait(10)
+    may_start.set()
+    answer.result(10)
+    process.kill.assert_called_once()

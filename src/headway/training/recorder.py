@@ -1,6 +1,7 @@
 """A training loop of one's own, recorded: what it leaves is a run like any other."""
 
 import math
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -96,6 +97,7 @@ class Recorder:
         self.run = Run.create(Path(folder), config)
         described.keep()
         self._is_open: bool | None = None
+        self._process = os.getpid()
         self._block = ExitStack()
         self._clock = time.perf_counter()
 
@@ -113,7 +115,7 @@ class Recorder:
             HeadwayError: if the step is none, a loss is no finite number, the model fails or is
                 another, or the recorder is not open; nothing is kept then.
         """
-        if not self._is_open:
+        if not self._is_open or os.getpid() != self._process:
             raise HeadwayError(f"{self.run.folder}: save is for inside the recorder's `with` block")
         last = max(self.run.checkpoint_steps(), default=-1)
         made, train_loss = _number(step), _number(loss)
@@ -168,11 +170,13 @@ class Recorder:
                 f"{self.run.folder}: this recorder was entered before; it records one run"
             )
         self._block.enter_context(self.run.writing())
-        self._is_open = True
+        self._is_open, self._process = True, os.getpid()
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, *_: object) -> None:
         self._is_open = False
+        if os.getpid() != self._process:  # of a copy: the run is its parent's
+            return
         with self._block:
             if not isinstance(error, KeyboardInterrupt):  # such a run counts as stopped
                 why = None if self.run.metrics() else "nothing was saved"

@@ -21,6 +21,19 @@ SEQUENCES = 128
 FEW = slice(32)
 """The sequences that edges are tried on where that takes many passes; the first of all."""
 
+
+class Whole(nn.Module):
+    """A model that attends at every position in its last layer, too, as a tap makes it."""
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model = model
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """The outputs of the model."""
+        return self.model(inputs, lambda layer, pattern: pattern)
+
+
 Scores = dict[AttentionPath, float]
 """A method's belief in every path."""
 
@@ -165,7 +178,7 @@ class Subject:
         if isinstance(self.model, Tapped):
             return self.model
         assert isinstance(self.model, nn.Module)
-        return tapped(self.model, self.batch.inputs[:2])
+        return tapped(Whole(self.model), self.batch.inputs[:2])
 
     @cached_property
     def _corrupted(self) -> dict[int, tuple[Tensor, Tensor]]:

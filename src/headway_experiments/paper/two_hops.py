@@ -8,10 +8,11 @@ before, the query finds the bridge, and then the end. Here the bridge may be ask
 from dataclasses import fields, replace
 from typing import cast
 
+import torch
 from torch import Tensor
 
-from headway.circuits import AttentionPath, discover, saved_discovery
-from headway.models import TransformerConfig
+from headway.circuits import AttentionPath, discover, saved_discovery, verdicts
+from headway.models import TransformerConfig, attention_patterns
 from headway.tasks import Batch
 from headway.training import Run, RunConfig, TrainingConfig, predictions
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
@@ -23,6 +24,9 @@ from headway_experiments.tasks import TwoHops
 SEEDS = range(3210, 3220)
 """The seeds that are judged; settings were chosen with seeds 2000 to 2008, and 3200 to 3202 in a
 setting of five chains at constant rates, which one of two learnt."""
+
+SOLVED = 0.9
+"""The share of right ends above which a model has learnt both hops."""
 
 PLATEAU, LEARNT = 0.9, 0.1
 """The shares of log(chains) between which a loss counts as falling."""
@@ -98,7 +102,11 @@ def guesses(run: Run) -> Row:
     task, batch = cast(TwoHops, run.task), unseen(run)
     chances = predictions(run.transformer(), batch).softmax(-1)[:, 0]
     among = chances.gather(-1, task.ends(batch)).sum(-1)
-    return {"two_hops_ends": among.mean().item(), "two_hops_end_alone": end_accuracy(run)}
+    right = chances.argmax(-1) == batch.targets[:, 0, 0]
+    return {
+        "two_hops_ends": among.mean().item(),
+        "two_hops_end_alone": right.float().mean().item(),
+    }
 
 
 def end_accuracy(run: Run) -> float:
@@ -106,8 +114,24 @@ def end_accuracy(run: Run) -> float:
     return accuracies(run, unseen(run))["end"]
 
 
+def looks(run: Run) -> dict[str, float]:
+    """The query's mean attention to the bridge in layer 1, and to the end in layer 2."""
+    batch = unseen(run)
+    patterns = attention_patterns(run.transformer(), batch.inputs)
+    assert batch.roles is not None
+    places = dict(zip(run.task.roles, batch.roles[..., 0].T, strict=True))
+    rows = torch.arange(len(patterns))
+    return {
+        f"L{layer} {role}": patterns[rows, layer, 0, places["query"], places[role]].mean().item()
+        for layer, role in ((1, "bridge"), (2, "end"))
+    }
+
+
 def fall(run: Run) -> float | None:
-    """The share of the steps until the end is learnt in which its loss falls; None if never."""
+    """The share of the last attempt's steps until the end is learnt in which its loss falls.
+
+    None if it never is.
+    """
     task = cast(TwoHops, run.task)
     guess = task.reference_losses()["any chain"]["end"]
     losses = [(line["step"], line["partial"]["end"]) for line in run.metrics()]
@@ -130,6 +154,12 @@ def is_sequential(run: Run) -> bool:
     return any(a < b < c for a in copies for b in found for c in ended)
 
 
+def is_own(run: Run) -> bool:
+    """True if the verdict on its circuit is that the model works this way."""
+    found = {verdict.name: verdict.holds for verdict in verdicts(saved_discovery(run))}
+    return bool(found["the model's own"])
+
+
 def blind(run: Run) -> dict[str, str]:
     """The name of every head's mechanism when neither roles nor relations are told."""
     known = run.read(FILE)
@@ -146,10 +176,12 @@ def with_bridge(run: Run) -> Row:
     """One run of three layers that is asked for the bridge, too: what it learns, how, and how
     its heads are read."""
     right = end_accuracy(run)
-    has_learnt = right > PLATEAU
+    has_learnt = right > SOLVED
     heads = blind(run) if has_learnt else {}
     return {
         "two_hops_three_layers": right,
+        "two_hops_looks": looks(run),
+        "two_hops_own": is_own(run) if taken_apart(run) else None,
         "two_hops_sequential": is_sequential(run),
         "two_hops_fall": fall(run) if has_learnt else None,
         "two_hops_blind": {

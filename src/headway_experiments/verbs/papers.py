@@ -25,7 +25,7 @@ def reproduce(
     Args:
         names: of the paper's figures, theorem1, fig2 … fig7, appendix-c, appendix-d, appendix-e,
             and studies, first-steps, depths, curricula, circuits, lengths, algorithms, doubling,
-            by-heart, identifiability; of the talk's mechanisms, associative-memory,
+            by-heart, identifiability, two-hops; of the talk's mechanisms, associative-memory,
             gradient-memory, factual-recall, factual-recall-dynamics, induction,
             three-gradient-steps, noisy-recall, khop-depth, khop-curriculum; or paper, talk or all.
             Or a Python file of experiments of your own, followed by their names or all.

@@ -76,7 +76,7 @@ def test_scores_are_those_of_the_papers_formula(method):
         zs[int(point.name.split(".")[1])] = value
 
     said = one.model.run_with_hooks(one.batch.inputs, [(lambda n: n.endswith("hook_z"), keep)])
-    slopes = torch.autograd.grad(margin_of(one, said), [zs[0], zs[1]])
+    slopes = torch.autograd.grad(one.margin(said), [zs[0], zs[1]])
     clean, corrupted = (carried(one, x) for x in (one.batch.inputs, one.batch.inputs.roll(1, 0)))
     rows = []
     for slope, (own, v), (other, v_other) in zip(slopes, clean, corrupted, strict=True):
@@ -89,16 +89,6 @@ def test_scores_are_those_of_the_papers_formula(method):
     found = METHODS[method](one).paths
     for path in one.paths:
         assert found[path] == pytest.approx(abs(wanted[path]), rel=1e-4, abs=1e-5)
-
-
-def margin_of(one: Subject, said: torch.Tensor) -> torch.Tensor:
-    """The margin of outputs that are there already."""
-    model = one.model
-    try:
-        one.model = lambda inputs, tap: said
-        return one.margin(one.outputs())
-    finally:
-        one.model = model
 
 
 def test_what_is_cut_is_as_in_the_corrupted_sequence():

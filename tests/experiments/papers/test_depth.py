@@ -1,12 +1,22 @@
 """The studies of doubling untaught, and of facts by heart: settings, and what claims are of."""
 
+import inspect
+import math
+import re
 from types import SimpleNamespace
 
+import pytest
+import torch
+
+from headway.circuits import AttentionPath
 from headway.theory import closed_form
 from headway_experiments.curricula import Leaps
-from headway_experiments.paper import algorithms, by_heart, cells
+from headway_experiments.paper import FIGURES, algorithms, by_heart, cells, two_hops
 from headway_experiments.paper.cells import Cell
 from headway_experiments.paper.ways import LABELS
+from headway_experiments.talk import MECHANISMS
+from headway_experiments.tasks import TwoHops
+from headway_experiments.verbs import papers
 
 
 def test_untaught_cells_are_asked_in_leaps_or_for_every_depth():
@@ -52,3 +62,69 @@ def test_the_least_layers_are_the_fewest_that_solve_the_last_hop(monkeypatch):
     assert found["heart_named_doubling"] == {"seed=3100": 6}
     assert list(found["heart_ends"].values()) == [1, 1]
     assert found["heart_named_used"] == {"named,all,layers=5,seed=3100": 4}  # all but layer 1
+
+
+def run_with(monkeypatch, paths):
+    """A run of which a circuit with some paths was found."""
+    found = SimpleNamespace(circuit=SimpleNamespace(paths=list(map(AttentionPath.parse, paths))))
+    monkeypatch.setattr(two_hops, "taken_apart", lambda run: True)
+    monkeypatch.setattr(two_hops, "saved_discovery", lambda run: found)
+    return SimpleNamespace()
+
+
+COPIES = ("L0.H0 bridge←source", "L0.H0 end←bridge again")
+
+
+@pytest.mark.parametrize(
+    ("paths", "is_sequential"),
+    [
+        ((*COPIES, "L1.H0 query←bridge", "L2.H0 query←end"), True),
+        ((*COPIES, "L2.H0 query←bridge", "L1.H0 query←end"), False),
+        ((*COPIES, "L1.H0 query←bridge", "L1.H1 query←end"), False),
+        ((COPIES[0], "L1.H0 end←bridge again", "L1.H0 query←bridge", "L2.H0 query←end"), False),
+        (("L1.H0 query←bridge", "L2.H0 query←end"), False),
+    ],
+)
+def test_a_sequential_query_copies_then_finds_the_bridge_then_the_end(
+    paths, is_sequential, monkeypatch
+):
+    assert two_hops.is_sequential(run_with(monkeypatch, paths)) == is_sequential
+
+
+def test_the_fall_is_the_share_of_steps_between_a_guess_and_what_is_learnt():
+    task, guess = TwoHops(n_chains=3, n_symbols=9), math.log(3)
+
+    def run_of(losses):
+        lines = [{"step": step, "partial": {"end": loss}} for step, loss in losses]
+        return SimpleNamespace(task=task, metrics=lambda: lines)
+
+    losses = [(100, guess), (300, 0.8 * guess), (350, 0.5 * guess), (400, 0.05 * guess)]
+    assert two_hops.fall(run_of(losses)) == 1 - 300 / 400
+    assert two_hops.fall(run_of(losses[:-1])) is None
+
+
+def test_a_guess_is_among_the_ends_of_all_chains(monkeypatch):
+    task = TwoHops(n_chains=3, n_symbols=9)
+    batch = task.sample(64, torch.Generator().manual_seed(0))
+    logits = torch.full((64, 1, 10), -1e3)
+    logits[:, 0].scatter_(1, task.ends(batch)[:, :2], 0.0)
+    monkeypatch.setattr(two_hops, "predictions", lambda model, batch: logits)
+    monkeypatch.setattr(two_hops, "unseen", lambda run: batch)
+    found = two_hops.guesses(SimpleNamespace(task=task, transformer=lambda: None))
+    assert found["two_hops_ends"] == pytest.approx(1.0)
+    right = logits[:, 0].argmax(-1) == batch.targets[:, 0, 0]
+    assert found["two_hops_end_alone"] == pytest.approx(right.float().mean().item())
+
+
+def test_nothing_is_told_of_the_roles_to_what_reads_blind():
+    untold = two_hops.Untold(n_chains=3, n_symbols=9, asked="both")
+    batch = untold.sample(2, torch.Generator().manual_seed(0))
+    assert (untold.roles, batch.roles.numel()) == ((), 0)
+    assert untold.is_read_blind
+
+
+def test_every_experiment_is_named_in_the_help():
+    text = " ".join(inspect.getdoc(papers.reproduce).split())
+    numbered = re.compile(r"fig[2-7]$")
+    for name in [*FIGURES, *MECHANISMS]:
+        assert numbered.match(name) or name in text, name
