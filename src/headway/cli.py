@@ -253,9 +253,11 @@ class Parser(argparse.ArgumentParser):
         if left:
             name = left[0].partition("=")[0]
             hint = nearest(name, self._option_string_actions)
-            if name.startswith("-") and "words" in self.signature.parameters:
+            if not name.startswith("-"):
+                self.error(f"{left[0]!r} belongs to no option")
+            if "words" in self.signature.parameters:
                 field = name.lstrip("-").replace("-", "_")
-                hint = f": a field is written without dashes, {field}=…"
+                hint += f": a field is written without dashes, {field}=…"
             self.error(f"{name} is no option{hint}")
         given = {k: tuple(v) if isinstance(v, list) else v for k, v in vars(found).items()}
         alone = [given.pop(a.dest) for a in self._get_positional_actions() if a.dest in given]
