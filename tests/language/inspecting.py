@@ -40,18 +40,12 @@ class Mock:
         return len(self.conversations)
 
 
-def run(name, mock, log_dir, cache=False, epochs=1, **parameters):
-    """The log of an evaluation."""
-    model = get_model("mockllm/model", custom_outputs=mock, memoize=False)
-    options = {"log_dir": str(log_dir), "display": "none", "epochs": epochs}
-    options |= {"cache": True} if cache else {}
-    return logged(f"headway/{name}", model=model, task_args=parameters, **options)
-
-
-def logged(task, **options):
+def run(name, mock, log_dir, options=None, **parameters):
     """The log of an evaluation, after which no stream is left to warn of."""
+    model = get_model("mockllm/model", custom_outputs=mock, memoize=False)
+    given = {"log_dir": str(log_dir), "display": "none", **(options or {})}
     try:
-        (log,) = evaluate(task, **options)
+        (log,) = evaluate(f"headway/{name}", model=model, task_args=parameters, **given)
     finally:
         gc.collect()
     return log

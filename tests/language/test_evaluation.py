@@ -4,6 +4,7 @@ import pytest
 
 pytest.importorskip("inspect_ai", reason="needs the extra `llm`")
 
+from inspect_ai.model._providers.mockllm import MockLLM
 from inspecting import QUIET, Mock, asked, metrics, run
 
 from headway.errors import HeadwayError
@@ -12,6 +13,7 @@ from headway.language.inspecting import depths_of
 
 pytestmark = QUIET
 
+CACHED = {"cache": True}
 NAMES = ("equations", "lives-with", "kingdoms", "functions", "relatives")
 
 
@@ -89,15 +91,39 @@ def test_a_cached_evaluation_makes_no_new_calls(tmp_path):
     known = asked("kingdoms", (1,), n=5)
     says = {prompt: number for number, prompt in enumerate(known)}
     first = Mock(lambda p, before: known[p].correct if before == says[p] else f"try {before}")
-    one = run("kingdoms", first, tmp_path / "one", cache=True, d=1, n=5, draws=4)
+    one = run("kingdoms", first, tmp_path / "one", CACHED, d=1, n=5, draws=4)
     assert list(first.asked.values()) == [1, 2, 3, 4, 4]
     second = Mock(lambda prompt, before: "another model")
-    two = run("kingdoms", second, tmp_path / "two", cache=True, d=1, n=5, draws=4)
+    two = run("kingdoms", second, tmp_path / "two", CACHED, d=1, n=5, draws=4)
     assert second.calls == 0
     assert metrics(two) == metrics(one)
     third = Mock(lambda prompt, before: "another model")
-    run("kingdoms", third, tmp_path / "three", cache=True, d=1, n=5, draws=6)
+    run("kingdoms", third, tmp_path / "three", CACHED, d=1, n=5, draws=6)
     assert list(third.asked.values()) == [2]  # the one that was given up after four
+
+
+def test_every_sample_ends_scored_or_named_as_failed(tmp_path, monkeypatch):
+    """Of four questions one fails in a way that Inspect would try again, and one for good."""
+    known = list(asked("equations", (1,), n=4).values())
+    errors = {known[1].prompt: ConnectionError("out of order"), known[3].prompt: ValueError("ill")}
+    said = {known[0].prompt: known[0].correct, known[2].prompt: "I would rather not say"}
+
+    def says(prompt, before):
+        if prompt in errors:
+            raise errors[prompt]
+        return said[prompt]
+
+    monkeypatch.setattr(MockLLM, "should_retry", lambda _, error: type(error) is ConnectionError)
+    log = run("equations", Mock(says), tmp_path, {"max_retries": 0}, d=1, n=4, draws=3)
+    scored = [s.scores["acceptable_answer"].value if s.scores else None for s in log.samples]
+    assert scored == ["C", None, "N", None]
+    failed, ill = (sample.error.message for sample in log.samples if sample.error)
+    assert failed == 'HeadwayError("the model\'s endpoint failed: ConnectionError out of order")'
+    assert ill == "ValueError('ill')"
+    assert log.status == "error"  # so that eval-retry asks those two again
+    assert (log.results.total_samples, log.results.completed_samples) == (4, 2)
+    found = metrics(log)
+    assert (found["questions"], found["accuracy"], found["unanswered"]) == (2, 1 / 2, 1 / 2)
 
 
 @pytest.mark.parametrize(
