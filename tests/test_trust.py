@@ -25,7 +25,7 @@ import torch
 import headway
 from made import Own
 sys.path.insert(0, {tests!r})
-from nanogpt import GPT
+from nano import GPT
 
 def make():
     print("make called")
@@ -89,7 +89,7 @@ def test_what_a_script_records_is_found_by_others_and_no_other_function_is_calle
 ):
     monkeypatch.chdir(tmp_path)
     Path("made.py").write_text(OWN)
-    Path("record.py").write_text(RECORD.format(tests=str(TASK.parent)))
+    Path("record.py").write_text(RECORD.format(tests=str(TASK.parents[1])))
     done = subprocess.run([sys.executable, "record.py"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.count("make called") == 3  # to record it, to try it, and to build it again

@@ -5,10 +5,10 @@ import copy
 import pytest
 import torch
 import torch.nn.functional as F
-from nano import BIAS, LENGTH, WIDTH, Nano, X, looked
 from torch import nn
 
 from headway.models import Tappable, Transformer, TransformerConfig, attention_patterns, tapped
+from nano import BIAS, LENGTH, WIDTH, Nano, X, looked
 
 CAUSAL = torch.ones(LENGTH, LENGTH, dtype=torch.bool).tril()
 

@@ -3,12 +3,12 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from nano import looked
 from torch import nn
 
 from commands import refusing
 from headway.errors import HeadwayError
 from headway.models import tapped
+from nano import looked
 
 LENGTH, WIDTH = 8, 16
 X = torch.randn(3, LENGTH, WIDTH, generator=torch.Generator().manual_seed(0))

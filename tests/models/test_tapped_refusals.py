@@ -3,11 +3,11 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from nano import BIAS, LENGTH, WIDTH, Nano, X, looked
 from torch import nn
 
 from headway.errors import HeadwayError
 from headway.models import tapped
+from nano import BIAS, LENGTH, WIDTH, Nano, X, looked
 
 
 def unchanged(layer, pattern):

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
-from nanogpt import GPT
 
 import headway
 from headway.circuits import saved_discovery, saved_timeline
 from headway.cli import main
 from headway.errors import HeadwayError
+from nano import GPT
 
 TASK = headway.tasks.Hops(asked=(1,), n_symbols=8, n_places=32)
 

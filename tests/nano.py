@@ -1,4 +1,4 @@
-"""A small model written as in nanoGPT, and as is usual today, with attention of several kinds."""
+"""Small models as others write them, in the way of nanoGPT, with attention of several kinds."""
 
 import math
 
@@ -37,17 +37,17 @@ class Rope(nn.Module):
 
 
 class Block(nn.Module):
-    """As in nanoGPT: RMSNorm, rotary positions, keys shared by heads, SwiGLU."""
+    """As in nanoGPT: RMSNorm, rotary positions, SwiGLU; heads share keys if these are fewer."""
 
-    def __init__(self, kind, n_heads):
+    def __init__(self, kind, n_heads, n_keys=1, d_head=8, width=WIDTH):
         super().__init__()
-        self.kind, self.d_head = kind, 8
-        self.norm1, self.norm2 = nn.RMSNorm(WIDTH), nn.RMSNorm(WIDTH)
-        self.query = nn.Linear(WIDTH, n_heads * self.d_head, bias=False)
-        self.key, self.value = (nn.Linear(WIDTH, self.d_head, bias=False) for _ in range(2))
-        self.out = nn.Linear(n_heads * self.d_head, WIDTH, bias=False)
-        self.gate, self.up = (nn.Linear(WIDTH, 3 * WIDTH, bias=False) for _ in range(2))
-        self.down = nn.Linear(3 * WIDTH, WIDTH, bias=False)
+        self.kind, self.d_head = kind, d_head
+        self.norm1, self.norm2 = nn.RMSNorm(width), nn.RMSNorm(width)
+        self.query = nn.Linear(width, n_heads * d_head, bias=False)
+        self.key, self.value = (nn.Linear(width, n_keys * d_head, bias=False) for _ in range(2))
+        self.out = nn.Linear(n_heads * d_head, width, bias=False)
+        self.gate, self.up = (nn.Linear(width, 3 * width, bias=False) for _ in range(2))
+        self.down = nn.Linear(3 * width, width, bias=False)
         self.rope = Rope()
 
     def attend(self, query, key, value):
@@ -94,3 +94,17 @@ class Nano(nn.Module):
 
     def forward(self, x):
         return self.blocks(x)
+
+
+class GPT(nn.Module):
+    """A small language model of two layers of two heads."""
+
+    def __init__(self, vocabulary=10, width=64):
+        super().__init__()
+        self.embed = nn.Embedding(vocabulary, width)
+        blocks = (Block("sdpa", 2, 2, width // 2, width) for _ in range(2))
+        self.blocks = nn.Sequential(*blocks)
+        self.norm, self.head = nn.RMSNorm(width), nn.Linear(width, vocabulary, bias=False)
+
+    def forward(self, tokens):
+        return self.head(self.norm(self.blocks(self.embed(tokens))))
