@@ -1,13 +1,17 @@
-"""The house's rules: who may import whom, who may name a kind of task, what the core needs."""
+"""The house's rules: who may import whom, what is public, who may name a kind of task, what the
+core needs."""
 
 import ast
 import re
 import tomllib
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import headway
 from commands import python
 from headway.tasks import KINDS
 
@@ -44,15 +48,16 @@ def imported(node: ast.AST) -> list[str]:
     return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
 
 
-def imported_rooms(path: Path) -> set[str]:
+def imported_names(path: Path) -> set[str]:
+    """The whole names of all that a file imports from headway, wherever it does."""
     every = [name for node in ast.walk(ast.parse(path.read_text())) for name in imported(node)]
-    return {name.split(".")[1] for name in every if name.startswith("headway.")}
+    return {name for name in every if name.startswith("headway.")}
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.name))
 def test_nothing_imports_what_stands_above_it(path):
     here = room_of(path)
-    for room in imported_rooms(path) & LEVEL.keys():
+    for room in {name.split(".")[1] for name in imported_names(path)} & LEVEL.keys():
         assert room == here or LEVEL[room] < LEVEL[here] or LEVEL[here] == len(ROOMS) - 1, (
             f"{path} imports headway.{room}"
         )
@@ -103,6 +108,52 @@ def test_the_core_imports_no_experiments():
         assert not re.search(
             r"import.*headway_experiments|from headway_experiments", path.read_text()
         )
+
+
+PUBLIC = ("circuits", "language", "models", "report", "sweeps", "tasks", "theory", "training")
+HELPS = ("errors", "fields", "figures", "files", "intervals", "recipes", "terminal", "text")
+VERBS = ("changes", "userfile", "verbs")
+"""Modules one level down that are public: rooms, what goes with them, and what a verb needs."""
+
+NAMES = """
+IGNORE_INDEX Batch Circuit Edges HeadwayError Recorder Run RunConfig Task Tokens TrainingConfig
+Transformer TransformerConfig Vectors certify check_task depend discover emergence every_circuit
+fast figure minimum_layers own patch patch_all resume sweep tapped train widget write_report
+"""
+
+
+def test_the_names_that_headway_offers():
+    assert sorted(headway.__all__) == sorted(NAMES.split())
+
+
+@pytest.mark.parametrize("module", ["", *PUBLIC, *HELPS])
+def test_everything_offered_is_there(module):
+    package = import_module(f"headway.{module}".rstrip("."))
+    for name in getattr(package, "__all__", ()):
+        assert not isinstance(getattr(package, name), ModuleType)
+        assert name in dir(package)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        package.nothing  # noqa: B018
+
+
+def is_public(whole: str) -> bool:
+    """Whether a name is offered by headway, or one level down."""
+    module, _, name = whole.rpartition(".")
+    if module == "headway":
+        return name in {*headway.__all__, *PUBLIC, *HELPS, *VERBS}
+    if module.removeprefix("headway.") not in {*PUBLIC, *HELPS, *VERBS}:
+        return False
+    room = import_module(module)
+    offered = getattr(room, "__all__", None)
+    return name in (offered or dir(room)) and not name.startswith("_")
+
+
+def test_experiments_import_public_names_alone():
+    for path in (SOURCE.parent / "headway_experiments").rglob("*.py"):
+        assert not [name for name in imported_names(path) if not is_public(name)], path
+    assert is_public("headway.tasks.Hops")
+    assert not is_public("headway.Hops")
+    assert not is_public("headway.tasks.hops.Hops")
 
 
 KIND_ROOMS = ("training/recipes",)

@@ -12,7 +12,7 @@ import headway
 from commands import refused
 from headway import cli, userfile
 from headway.errors import HeadwayError
-from headway.training import Run, train
+from headway.training import Run
 from in_process import forget_files
 
 TASK = Path(__file__).parent / "outside" / "assignments.py"
@@ -59,29 +59,6 @@ def _own_list(tmp_path, monkeypatch, kinds):
     forget_files()
     yield
     forget_files()
-
-
-def test_what_comes_with_a_downloaded_tree_is_not_executed(tmp_path, tiny, monkeypatch):
-    run = train(tiny, tmp_path / "bundle" / "runs" / "one")
-    monkeypatch.chdir(tmp_path / "bundle")
-    Path("code.py").write_text('open("executed", "w").close()\n' + OWN)
-    config = json.loads((run.folder / "config.json").read_text())
-    for file in (
-        "/proc/self/cwd/code.py",
-        f"{run.folder}/../../code.py",
-        str(Path("code.py").resolve()),
-    ):
-        defined = {"file": file, "sha256": "0123456789abcdef"}
-        task = {**config["task"], "kind": "own", "defined": defined}
-        (run.folder / "config.json").write_text(json.dumps({**config, "task": task}))
-        cli.main(["runs", "runs"])
-        with pytest.raises(SystemExit):
-            cli.main(["check", "runs/one"])
-        for verb in ("report", "theory"):
-            told = refused(verb, "runs/one")
-            assert f"'{file}' is not executed" in told
-            assert told.endswith(f"headway --trust {file} VERB …\n")
-    assert not Path("executed").exists()
 
 
 def test_what_a_script_records_is_found_by_others_and_no_other_function_is_called(

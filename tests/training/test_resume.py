@@ -1,5 +1,7 @@
 """A run that was killed goes on as if it had never stopped."""
 
+import contextlib
+
 import pytest
 import torch
 from interrupts import InterruptError, after, stop_at
@@ -72,27 +74,14 @@ def test_attempts_are_given_up_in_the_same_places_after_kills(tiny, with_trainin
     assert [line["step"] for line in whole.metrics()] == list(range(2, 19, 2))
     assert whole.checkpoint_steps() == [0, 4, 8, 12, 16, 18]
 
-    sessions = 0
     folder = tmp_path / "broken"
     Run.create(folder, config)
-    while Run.open(folder).status != "done" and sessions < 60:
-        sessions += 1
-        try:
-            resume(folder, stop_at(4 + sessions % 3))
-        except InterruptError:
-            continue
+    for calls in (6, *(5, 6, 4) * 9):  # the first one as an attempt is given up
+        with contextlib.suppress(InterruptError):
+            resume(folder, stop_at(calls))
     broken = Run.open(folder)
-    assert sessions > 5
+    assert len(broken.sessions()) > 5
     require_same(kept(broken), kept(whole))
-
-
-def test_an_attempt_is_given_up_after_a_kill_at_that_very_step(tiny, with_training, tmp_path):
-    config = with_training(tiny, steps=30, cooldown_steps=8, patience=6, save_every=3)
-    whole = train(config, tmp_path / "whole")
-    folder = tmp_path / "broken"
-    with pytest.raises(InterruptError):
-        train(config, folder, stop_at(6))
-    require_same(kept(resume(folder)), kept(whole))
 
 
 def test_what_was_found_in_weights_that_are_trained_on_is_forgotten(tiny, with_training, tmp_path):

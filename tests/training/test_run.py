@@ -4,7 +4,6 @@ import fcntl
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -35,29 +34,44 @@ def test_checkpoints_follow_the_schedule(tiny, with_training, tmp_path):
     assert ends.checkpoint_steps() == [0, 12]
 
 
-@pytest.mark.parametrize(
-    ("spoil", "complaint"),
-    [
-        (lambda f: (f / "config.json").unlink(), "no config.json"),
-        (lambda f: (f / "config.json").write_text('{"format": 1, "ta'), "not valid JSON"),
-        (lambda f: _edit(f, format=99), "format = 99 is not allowed: it must be 1, the one that"),
-        (lambda f: _edit(f, bogus=1), "run/config.json: bogus is not a field"),
-        (lambda f: _edit(f, seed="x"), "seed = 'x' is not allowed: it must be a whole number"),
-        (lambda f: _edit(f, task={"kind": "chess"}), "task.kind = 'chess' is not allowed"),
-    ],
-)
-def test_a_spoilt_folder_is_refused_in_one_line(tiny, tmp_path, spoil, complaint):
-    folder = Run.create(tmp_path / "run", tiny).folder
-    spoil(folder)
+CONFIGS = [
+    (None, "no config.json"),
+    ('{"format": 1, "ta', "not valid JSON"),
+    ({"format": 99}, "format = 99 is not allowed: it must be 1, the one that"),
+    ({"bogus": 1}, "run/config.json: bogus is not a field"),
+    ({"seed": "x"}, "seed = 'x' is not allowed: it must be a whole number"),
+    ({"task": {"kind": "chess"}}, "task.kind = 'chess' is not allowed"),
+]
+OUTCOMES = ["[]", "null", '{"status": "fine"}', '{"status": [1]}', "{}"]
+LINES = [
+    *("{", "", "3", "{}", "\x00\x00", {"step": "2"}, {"step": 2, "val_loss": None}),
+    *({"step": 2, "partial": losses} for losses in ([1.0], {"x_1": "low"})),
+]
+SPOILT = [
+    *(("config.json", *case) for case in CONFIGS),
+    *(("outcome.json", text, r"outcome.json.* is (not allowed|missing)") for text in OUTCOMES),
+    *(("metrics.jsonl", line, r"metrics.jsonl, line 2( is not|: | = 3)") for line in LINES),
+]
+"""Files of a run, their content or fields of it, or what is added to the evaluations."""
+
+
+@pytest.mark.parametrize(("name", "content", "complaint"), SPOILT)
+def test_a_spoilt_file_is_told_in_one_line(tiny, tmp_path, name, content, complaint):
+    run = Run.create(tmp_path / "run", tiny)
+    run.append_metrics({**EVALUATION, "step": 1})
+    path = run.folder / name
+    if content is None:
+        path.unlink()
+    elif name == "metrics.jsonl":
+        line = json.dumps({**EVALUATION, **content}) if isinstance(content, dict) else content
+        path.write_text(f"{path.read_text()}{line}\n")
+    else:
+        whole = isinstance(content, str)
+        path.write_text(content if whole else json.dumps({**run.read(name), **content}))
     with pytest.raises(HeadwayError, match=f"^[^\n]*{complaint}[^\n]*$"):
-        Run.open(folder)
-    assert len(find_runs(tmp_path)) == 1
-    assert isinstance(find_runs(tmp_path)[0], HeadwayError)
-
-
-def _edit(folder: Path, **fields) -> None:
-    data = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**data, **fields}))
+        _ = Run.open(run.folder).status, run.metrics()
+    (found,) = find_runs(tmp_path)
+    assert isinstance(found, HeadwayError) == (name == "config.json")
 
 
 @pytest.mark.parametrize(
@@ -73,14 +87,6 @@ def test_a_spoilt_checkpoint_is_named(tiny, tmp_path, spoil, complaint):
     with pytest.raises(HeadwayError, match=rf"step_0000012.safetensors .*{complaint}"):
         run.model()
     run.model(8)
-
-
-def test_a_metrics_line_cut_off_in_writing_is_left_out(tiny, tmp_path):
-    run = train(tiny, tmp_path / "run")
-    whole = run.metrics()
-    with open(run.folder / "metrics.jsonl", "a") as file:
-        file.write('{"step": 14, "val')
-    assert run.metrics() == whole
 
 
 def test_a_second_writer_is_refused(tiny, tmp_path):
@@ -109,35 +115,6 @@ def test_a_folder_without_permission_is_named(tiny, tmp_path):
     blocked.write_text("")
     with pytest.raises(HeadwayError, match="cannot make"):
         Run.create(blocked / "run", tiny)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        *("{", "", "3", "{}"),
-        json.dumps({**EVALUATION, "step": "2"}),
-        json.dumps({**EVALUATION, "step": 2, "val_loss": None}),
-        json.dumps({**EVALUATION, "step": 2, "partial": [1.0]}),
-        json.dumps({**EVALUATION, "step": 2, "partial": {"x_1": "low"}}),
-        "\x00\x00",
-    ],
-)
-def test_a_spoilt_line_of_metrics_is_named(tiny, tmp_path, line):
-    run = Run.create(tmp_path / "run", tiny)
-    run.append_metrics({**EVALUATION, "step": 1})
-    with open(run.folder / "metrics.jsonl", "a") as file:
-        file.write(line + "\n")
-    with pytest.raises(HeadwayError, match=r"^.*metrics.jsonl, line 2( is not|: | = 3).*$"):
-        run.metrics()
-
-
-@pytest.mark.parametrize("content", ["[]", "null", '{"status": "fine"}', '{"status": [1]}', "{}"])
-def test_a_spoilt_outcome_is_named(tiny, tmp_path, content):
-    run = Run.create(tmp_path / "run", tiny)
-    assert run.outcome() is None
-    (run.folder / "outcome.json").write_text(content)
-    with pytest.raises(HeadwayError, match=r"outcome.json.* is (not allowed|missing)"):
-        _ = run.status
 
 
 @pytest.mark.parametrize(
