@@ -5,10 +5,6 @@ import torch
 from headway.models import attention_patterns
 
 
-def sample(known, count, seed=0):
-    return known.task.sample(count, torch.Generator().manual_seed(seed))
-
-
 def one_hot(batch, names):
     """1 from every query role to its key role in the same chain; all other rows 0."""
     size, length, _ = batch.inputs.shape

@@ -8,29 +8,21 @@ import torch.nn.functional as F
 from headway import IGNORE_INDEX, Batch, Edges, Task, discover
 from headway.circuits import attention_along
 from headway.tasks import NO_KEY, general_relations
-
-
-def read(edges, row):
-    """Which keys every query of a sequence reads."""
-    return {
-        int(query): {int(key) for key in keys if key != NO_KEY}
-        for query, keys in zip(edges.queries[row], edges.keys[row], strict=True)
-        if query != NO_KEY
-    }
+from sampling import read
 
 
 def test_every_relation_of_a_short_sequence():
     tokens = torch.tensor([[3, 1, 3, 1, 3], [0, 1, 2, 3, 4]])
     found = general_relations(tokens, classes={"odd": [1, 3]})
-    assert read(found["previous token"], 0) == {1: {0}, 2: {1}, 3: {2}, 4: {3}}
-    assert read(found["3 back"], 1) == {3: {0}, 4: {1}}
-    assert read(found["first position"], 0) == {1: {0}, 2: {0}, 3: {0}, 4: {0}}
-    assert read(found["same token"], 0) == {2: {0}, 3: {1}, 4: {0, 2}}
-    assert read(found["after same token"], 0) == {2: {1}, 3: {2}, 4: {1, 3}}
-    assert read(found["after latest same token"], 0) == {2: {1}, 3: {2}, 4: {3}}
-    assert read(found["odd"], 1) == {2: {1}, 3: {1}, 4: {1, 3}}
+    assert read(found["previous token"], 0) == {1: [0], 2: [1], 3: [2], 4: [3]}
+    assert read(found["3 back"], 1) == {3: [0], 4: [1]}
+    assert read(found["first position"], 0) == {1: [0], 2: [0], 3: [0], 4: [0]}
+    assert read(found["same token"], 0) == {2: [0], 3: [1], 4: [0, 2]}
+    assert read(found["after same token"], 0) == {2: [1], 3: [2], 4: [1, 3]}
+    assert read(found["after latest same token"], 0) == {2: [1], 3: [2], 4: [3]}
+    assert read(found["odd"], 1) == {2: [1], 3: [1], 4: [1, 3]}
     assert read(found["same token"], 1) == {}
-    assert read(found["own position"], 0) == {n: {n} for n in range(5)}
+    assert read(found["own position"], 0) == {n: [n] for n in range(5)}
     assert {name for name, edges in found.items() if edges.use == "stay"} == {"own position"}
 
 
@@ -45,7 +37,7 @@ def test_edges_where_a_mask_holds_are_the_mask():
     again = torch.zeros_like(mask)
     for row in range(3):
         for query, keys in read(edges, row).items():
-            again[row, query, list(keys)] = True
+            again[row, query, keys] = True
     assert torch.equal(again, mask)
 
 

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands import refusing
-from headway.tasks import IGNORE_INDEX, NO_KEY, Hops
+from headway.tasks import IGNORE_INDEX, Hops
 from headway.tasks.hops import find
+from sampling import read, sample
 
 tasks = st.builds(
     Hops,
@@ -15,10 +16,6 @@ tasks = st.builds(
     n_symbols=st.integers(3, 6),
     n_places=st.integers(3, 20),
 )
-
-
-def sample(task, count=6, seed=0):
-    return task.sample(count, torch.Generator().manual_seed(seed))
 
 
 def hop(symbols: list[int], place: int, k: int) -> int | None:
@@ -86,15 +83,8 @@ def test_relations_are_the_definition_s(task, seed):
         relation = relations[f"find^{j}"]
         for row in range(len(batch.inputs)):
             symbols = batch.inputs[row, 1:].tolist()
-            found = {
-                query - 1: key - 1
-                for query, (key,) in zip(
-                    relation.queries[row].tolist(), relation.keys[row].tolist(), strict=True
-                )
-                if query != NO_KEY
-            }
-            places = range(task.n_places)
-            expected = {place: hop(symbols, place, j) for place in places}
+            found = {query - 1: key - 1 for query, (key,) in read(relation, row).items()}
+            expected = {place: hop(symbols, place, j) for place in range(task.n_places)}
             assert found == {place: at for place, at in expected.items() if at is not None}
 
 

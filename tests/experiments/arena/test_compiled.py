@@ -5,12 +5,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cutting import attention, loss, losses_without, sample
+from cutting import attention, loss, losses_without
 from headway.errors import HeadwayError
 from headway.models import Transformer
 from headway.tasks import Retrieval
 from headway.theory import closed_form
 from headway_experiments.arena import Labelled, compiled
+from sampling import sample
 
 CONSTRUCTIONS = ["doubling", "sequential", "passing"]
 each = pytest.mark.parametrize("construction", CONSTRUCTIONS)
@@ -21,7 +22,7 @@ each = pytest.mark.parametrize("construction", CONSTRUCTIONS)
 def test_it_solves_fresh_sequences_in_as_many_layers_as_it_says(depth, construction):
     known = compiled(depth, construction)
     assert type(known.model) is Transformer
-    assert loss(known, sample(known, 48, seed=depth)) < 0.01
+    assert loss(known, sample(known.task, 48, seed=depth)) < 0.01
     layers = closed_form(depth) if construction == "doubling" else depth + 1
     assert known.model.config.n_layers == layers
     assert known.task.order == "deep-first"
@@ -31,7 +32,7 @@ def test_it_solves_fresh_sequences_in_as_many_layers_as_it_says(depth, construct
 @pytest.mark.parametrize("depth", [1, 2, 3, 5])
 def test_its_circuit_is_enough_and_nothing_of_it_can_go(depth, construction):
     known = compiled(depth, construction)
-    batch = sample(known, 8)
+    batch = sample(known.task, 8)
     assert loss(known, batch, known.required) < 0.01
     for path in known.required:
         forced, free = losses_without(known, batch, known.required, path)
@@ -56,7 +57,7 @@ def test_induction_is_one_step():
     known = compiled(1, n_chains=3)
     assert known.required == {(0, 0, "s2←s1"), (1, 0, "s0←s2")}
     assert known.model.config.n_layers == 2
-    assert loss(known, sample(known, 64)) < 0.01
+    assert loss(known, sample(known.task, 64)) < 0.01
 
 
 @each
@@ -64,7 +65,7 @@ def test_induction_is_one_step():
 def test_it_takes_other_shapes(n_chains, d_token, construction):
     known = compiled(3, construction, n_chains, d_token)
     assert (known.task.n_chains, known.task.d_token) == (n_chains, d_token)
-    assert loss(known, sample(known, 48)) < 0.01
+    assert loss(known, sample(known.task, 48)) < 0.01
 
 
 def test_symbols_of_any_length_are_told_apart():

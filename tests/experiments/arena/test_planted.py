@@ -3,10 +3,11 @@ from itertools import product
 import pytest
 import torch
 
-from cutting import attention, loss, losses_without, sample
+from cutting import attention, loss, losses_without
 from headway.errors import HeadwayError
 from headway.models import Transformer
 from headway_experiments.arena import planted
+from sampling import sample
 
 SEEDS = range(5)
 each = pytest.mark.parametrize("seed", SEEDS)
@@ -29,7 +30,7 @@ def uniform(known):
 @each
 def test_each_circuit_is_enough_and_nothing_of_it_can_go(seed):
     known = planted(seed)
-    batch = sample(known, 12, seed)
+    batch = sample(known.task, 12, seed)
     assert type(known.model) is Transformer
     assert loss(known, batch) < 1e-4
     for circuit in circuits(known):
@@ -42,7 +43,7 @@ def test_each_circuit_is_enough_and_nothing_of_it_can_go(seed):
 @each
 def test_no_head_of_it_can_be_uniform_or_identity(seed):
     known = planted(seed)
-    batch = sample(known, 12, seed)
+    batch = sample(known.task, 12, seed)
     circuit = circuits(known)[-1]
     for head in {path.at for path in circuit}:
         for idle in (uniform(known), torch.eye(known.task.length)):
@@ -55,7 +56,7 @@ def test_no_head_of_it_can_be_uniform_or_identity(seed):
 @each
 def test_decoys_are_attended_along_and_cost_nothing(seed):
     known = planted(seed)
-    batch = sample(known, 12, seed)
+    batch = sample(known.task, 12, seed)
     assert not known.decoys & useful(known)
     for path in known.decoys:
         assert attention(known, batch, path) > 0.99, path
@@ -69,7 +70,7 @@ def test_of_two_routes_either_is_enough_and_one_is_needed():
     spared = [known for known in map(planted, range(20)) if known.alternatives]
     assert len(spared) >= 5
     for known in spared:
-        batch = sample(known, 12)
+        batch = sample(known.task, 12)
         everything = useful(known) | known.decoys
         for group in known.alternatives:
             for option in group:

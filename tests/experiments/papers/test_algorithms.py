@@ -15,17 +15,14 @@ from headway_experiments.arena import compiled
 from headway_experiments.paper import algorithms
 from headway_experiments.paper.cells import CHANGES, Cell, cells, runs_of
 from headway_experiments.paper.ways import LABELS, Way, jumping, passing, way_of, without
-
-
-def sampled(task, count=48, seed=1):
-    return task.sample(count, torch.Generator().manual_seed(seed))
+from sampling import sample
 
 
 @pytest.mark.parametrize("depth", [2, 3, 5])
 @pytest.mark.parametrize("construction", ["doubling", "sequential", "passing"])
 def test_pointer_doubling_and_walking_jump_and_an_assembly_line_passes_on(construction, depth):
     known = compiled(depth, construction)
-    found = way_of(known.model, known.task, sampled(known.task))
+    found = way_of(known.model, known.task, sample(known.task, 48, 1))
     assert found.label == ("passes on" if construction == "passing" else "jumps")
     layers = closed_form(depth) if construction == "doubling" else depth + 1
     assert found.layers == tuple(range(layers))
@@ -43,7 +40,7 @@ def test_what_is_not_learnt_is_neither_and_has_nothing_to_lose():
     known = compiled(3)
     torch.manual_seed(0)
     model = Transformer(known.model.config, 8, 12, 28, 4)
-    found = way_of(model, known.task, sampled(known.task))
+    found = way_of(model, known.task, sample(known.task, 48, 1))
     assert found.label == "neither"
     assert {*found.jumps.values(), *found.passes.values()} == {0.0}
     assert found.layers == ()
@@ -56,7 +53,7 @@ def test_a_layer_that_nothing_depends_on_does_not_count():
     for weight in wider.parameters():
         torch.nn.init.zeros_(weight)
     wider.load_state_dict({**wider.state_dict(), **known.model.state_dict()})
-    found = way_of(wider, known.task, sampled(known.task))
+    found = way_of(wider, known.task, sample(known.task, 48, 1))
     assert (found.label, found.layers) == ("jumps", (0, 1, 2))
 
 
@@ -80,7 +77,7 @@ def test_labels_follow_the_rule(losses, jumps, passes, label):
 
 def test_a_cut_takes_those_paths_and_no_others():
     known = compiled(3)
-    batch = sampled(known.task, 4)
+    batch = sample(known.task, 4, 1)
     before = attention_patterns(known.model, batch.inputs)
     facts = {f"s{i}": (i + 1) // 2 for i in range(7)}
     for cut in (jumping, passing):
