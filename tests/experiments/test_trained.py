@@ -6,7 +6,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from commands import refusing
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import IGNORE_INDEX, Hops
@@ -157,27 +156,6 @@ def test_embeddings_can_be_orthonormal():
     for shape, vocabulary in ((few, 7), (narrow, 7), (config, None)):
         with pytest.raises(HeadwayError, match=r"model.init = 'orthonormal' .* for tokens"):
             Transformer(shape, 7, 7, 4, 4, vocabulary=vocabulary)
-
-
-@pytest.mark.parametrize(
-    ("fields", "complaint"),
-    [
-        ({"weights": "W_X"}, "weights = 'W_X' is not allowed: it must be made of W_E"),
-        ({"weights": "W_K.a"}, "training.curriculum.weights = 'W_K.a'"),
-        ({"weights": "W_K.0 >"}, "training.curriculum.weights = 'W_K.0 >'"),
-        ({"weights": "2"}, "training.curriculum.weights = '2'"),
-        ({"weights": "-1 W_K"}, "weights = '-1 W_K' is not allowed: it must be with pos"),
-        (
-            {"weights": "W_K > W_V", "every": 6},
-            "curriculum.every = 6 is not allowed: it must",
-        ),
-        ({"weights": "W_K", "optimizer": "muon"}, "training.optimizer = 'muon'"),
-        ({"weight_decay": 0.1}, "training.weight_decay = 0.1 is not allowed: it must be 0 with"),
-    ],
-)
-def test_bad_input_is_one_clear_line(fields, complaint):
-    with refusing(complaint):
-        tokens(**fields)
 
 
 def test_a_weight_that_the_model_lacks_is_told(tmp_path):

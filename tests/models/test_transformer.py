@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import random_models
-from commands import refusing
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig, attention_patterns
 from random_models import D_INPUT, D_TARGET, LENGTH, configs, quick, seeds
@@ -98,19 +97,6 @@ def test_layers_above_some_write_nothing_at_first(init, d_mlp):
             assert loud[name].any(), name
         else:
             assert torch.equal(weight, loud[name]), name
-
-
-@pytest.mark.parametrize(
-    ("fields", "named", "allowed"),
-    [
-        ({"n_layers": 0}, "model.n_layers = 0", "a whole number of at least 1"),
-        ({"d_mlp": -1}, "model.d_mlp = -1", "a whole number of at least 0"),
-        ({"d_model": 64, "n_heads": 3}, "model.n_heads = 3", "a divisor of model.d_model = 64"),
-    ],
-)
-def test_bad_configs_are_refused_by_name(fields, named, allowed):
-    with refusing(named, allowed):
-        TransformerConfig(**fields)
 
 
 @pytest.mark.parametrize("vocabulary", [None, 5])

@@ -5,7 +5,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands import refusing
 from headway.tasks import IGNORE_INDEX, Hops
 from headway.tasks.hops import find
 from sampling import read, sample
@@ -101,19 +100,3 @@ def test_a_depth_asks_for_the_first_few_hops():
         asked = set((batch.inputs[:, 0] - task.n_symbols).tolist())
         assert asked == set(range(depth))
     assert task.n_depths == 3
-
-
-@pytest.mark.parametrize(
-    ("fields", "complaint"),
-    [
-        ({"asked": ()}, "task.asked = () is not allowed: it must be whole numbers"),
-        ({"asked": (0, 1)}, "task.asked"),
-        ({"asked": (2, 1)}, "task.asked"),
-        ({"n_symbols": 2}, "task.n_symbols = 2 is not allowed"),
-        ({"n_symbols": 257}, "task.n_symbols = 257 is not allowed"),
-        ({"n_places": 2}, "task.n_places"),
-    ],
-)
-def test_bad_input_is_one_clear_line(fields, complaint):
-    with refusing(complaint):
-        Hops(**fields)

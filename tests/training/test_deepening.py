@@ -11,7 +11,7 @@ from headway.changes import changed
 from headway.errors import HeadwayError
 from headway.fields import AtLeastOne
 from headway.models import Transformer, TransformerConfig
-from headway.tasks import Conditional, Hops, Retrieval
+from headway.tasks import Hops, Retrieval
 from headway.tasks.retrieval import code_of
 from headway.training import (
     Ask,
@@ -121,24 +121,6 @@ def test_stages_are_resumed_to_the_same_bits(tmp_path):
     assert all(torch.equal(weight, again[name]) for name, weight in weights.items())
 
 
-@pytest.mark.parametrize(
-    ("kind", "task", "layers", "complaint"),
-    [
-        ("deepening", Retrieval(depth=4), 3, "model.n_layers = 3 is not allowed: .* 4, the fewest"),
-        ("deepening", Retrieval(depth=4), 5, "model.n_layers = 5 is not allowed: .* 4, the fewest"),
-        ("deepening", Retrieval(depth=1), 3, "one depth only"),
-        ("deepening", Hops(), 4, "it is for a chain under the causal mask"),
-        ("deepening", Conditional(), 4, "one depth only"),
-        ("mixture", Conditional(), 4, "^training.curriculum = mixture .* one depth"),
-        ("mixture", Retrieval(2, order="shallow-first"), 4, "one depth only"),
-    ],
-)
-def test_curricula_need_several_depths_a_chain_or_the_fewest_layers(kind, task, layers, complaint):
-    training = TrainingConfig(curriculum=CURRICULA[kind]())
-    with pytest.raises(HeadwayError, match=complaint):
-        RunConfig(task, TransformerConfig(n_layers=layers), training)
-
-
 @pytest.fixture
 def late() -> Iterator[type[Curriculum]]:
     """A curriculum of somebody's own: one hop first, and then all; for half of the rate."""
@@ -202,9 +184,3 @@ def test_a_batch_of_fewer_hops_is_judged_by_these(task):
     masked = replace(batch, targets=task.targets.leaving_out(batch.targets, [2]))
     losses = [Implicit().loss(model, task.targets, one, Ask()).item() for one in (first, masked)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-6)
-
-
-@pytest.mark.parametrize("given", ["nothing", {"kind": "nothing"}, {"kind": []}, 3])
-def test_what_is_no_curriculum(given):
-    with pytest.raises(HeadwayError, match=r"^training\.curriculum.* = .* one of implicit, mixt"):
-        TrainingConfig(curriculum=given)

@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from commands import refusing
 from headway import userfile
 from headway.tasks import (
     Conditional,
@@ -91,42 +90,3 @@ def test_views_are_equal_if_they_ask_the_same():
     views = [Asked(Retrieval(3), (2,)), Asked(Retrieval(3), (2,)), Asked(Retrieval(2), (1,))]
     assert views[0] == views[1]
     assert len(set(views)) == 2
-
-
-REFUSED = [
-    (tasks.Associations, {"n_items": 1}, "task.n_items = 1 is not allowed"),
-    (tasks.Associations, {"n_items": 4, "n_classes": 5}, "task.n_classes = 5 is not allowed"),
-    (tasks.Associations, {"n_classes": 1}, "task.n_classes = 1 is not allowed"),
-    (tasks.Associations, {"n_items": True}, "task.n_items = True is not allowed"),
-    (tasks.Recall, {"n_subjects": 0}, "task.n_subjects = 0 is not allowed"),
-    (tasks.Recall, {"n_relations": 0}, "task.n_relations = 0 is not allowed"),
-    (tasks.Recall, {"n_answers": 0}, "task.n_answers = 0 is not allowed"),
-    (tasks.Recall, {"n_noise": 0}, "task.n_noise = 0 is not allowed"),
-    (tasks.Recall, {"length": 2}, "task.length = 2 is not allowed"),
-    (tasks.Recall, {"n_noise": -1, "length": 3}, "task.n_noise = -1 is not allowed"),
-    (tasks.Recall, {"n_subjects": True}, "task.n_subjects = True is not allowed"),
-    (tasks.Composition, {"asked": ()}, "task.asked = () is not allowed: it must be whole numbers"),
-    (tasks.Composition, {"asked": (2, 1)}, "task.asked"),
-    (tasks.Composition, {"n_symbols": 1}, "task.n_symbols = 1 is not allowed"),
-    (tasks.Composition, {"n_symbols": 257}, "task.n_symbols"),
-    (tasks.Composition, {"hidden": -1}, "task.hidden = -1 is not allowed"),
-    (tasks.TwoHops, {"n_chains": 3, "n_symbols": 8}, "task.n_symbols = 8 is not allowed: it must"),
-    *(
-        (tasks.Bigrams, {"layout": "pair", **fields}, "task.layout = 'pair' is not allowed")
-        for fields in ({"asked_at": "all"}, {"asked_at": "in-context", "noise": 0.5})
-    ),
-    (tasks.Bigrams, {"length": 3}, "task.length = 3"),
-    (tasks.Bigrams, {"n_tokens": 1}, "task.n_tokens = 1"),
-    (tasks.Bigrams, {"n_triggers": 65}, "from 1 to 64"),
-    (tasks.Bigrams, {"n_triggers": 0}, "task.n_triggers = 0"),
-    (tasks.Bigrams, {"noise": 1.0}, "task.noise = 1.0"),
-    (tasks.Bigrams, {"concentration": 0.0}, "task.concentration = 0.0"),
-    (tasks.Bigrams, {"exponent": -1.0}, "task.exponent = -1.0"),
-    (tasks.Bigrams, {"exponent": 1000.0}, "task.exponent = 1000.0 is not allowed"),
-]
-
-
-@pytest.mark.parametrize(("cls", "fields", "complaint"), REFUSED)
-def test_what_a_task_cannot_be_is_refused_in_one_line(cls, fields, complaint):
-    with refusing(complaint):
-        cls(**fields)
