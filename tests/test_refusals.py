@@ -6,6 +6,7 @@ import pytest
 
 from commands import refusing
 from headway.errors import HeadwayError
+from headway.language import Repeats
 from headway.models import TransformerConfig
 from headway.tasks import Conditional, Hops, Retrieval
 from headway.training import Deepening, Mixture, RunConfig, TrainingConfig
@@ -31,6 +32,7 @@ ALONE = {
     Composition: {"asked": ((), (2, 1)), "n_symbols": (1, 257), "hidden": (-1,)},
     Bigrams: {"length": (3,), "n_tokens": (1,), "n_triggers": (0,), "noise": (1.0,)}
     | {"concentration": (0.0,), "exponent": (-1.0, 1000.0)},
+    Repeats: {"stretch": (0,), "lowest": (-1,)},
     TransformerConfig: {"n_layers": (0,), "d_mlp": (-1,)},
     TrainingConfig: {"weight_decay": (math.inf, math.nan), "betas": ((0.9, 1.0),), "steps": (True,)}
     | {"curriculum": ("nothing", 3)},
@@ -46,6 +48,9 @@ TOGETHER = [
     (Bigrams, {"layout": "pair", "asked_at": "all"}, ""),
     (Bigrams, {"layout": "pair", "asked_at": "in-context", "noise": 0.5}, ""),
     (Bigrams, {"n_triggers": 65}, "from 1 to 64"),
+    (Repeats, {"n_places": 7}, "at least 8"),
+    (Repeats, {"start": 50_000}, "below n_tokens"),
+    (Repeats, {"n_tokens": 50_000, "lowest": 49_999}, "at least 50042"),
     (TransformerConfig, {"n_heads": 3, "d_model": 64}, "a divisor of model.d_model = 64"),
     (TrainingConfig, {"cooldown_steps": 6, "steps": 5}, "training.steps = 5"),
     (TrainingConfig, {"train_examples": 7, "batch_size": 8}, ""),

@@ -135,22 +135,6 @@ def test_the_command_asks_and_goes_on(folder, tmp_path, capsys):
     assert (tmp_path / "out" / "asked.jsonl").read_bytes() == kept_lines
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--formulation", "riddles"], "it must be one of equations, lives-with, kingdoms, func"),
-        (["--formulation", "equations", "--depth", "7"], "depth = 7 is not allowed"),
-        (["--chains", "0"], "chains = 0 is not allowed: it must be from 1 to 26 for equations"),
-        (["--n", "0"], "n = 0 is not allowed"),
-        (["--threads", "0"], "threads = 0 is not allowed"),
-        (["--depth", "deep"], "depth = 'deep' is not allowed"),
-    ],
-)
-def test_bad_input_is_told_before_anything_is_loaded(words, said, tmp_path):
-    assert said in refused("ask", *words, "--folder", tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_model_without_enough_context_says_so(tmp_path):
     model = LocalModel(str(save_tiny_model(tmp_path, positions=64)))
     (question,) = questions("equations", 5, count=1)

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from commands import refusing
 from headway import discover
 from headway.circuits import Circuit, Corrupted, Paths
 from headway.language import LocalModel, Repeats
@@ -33,21 +32,6 @@ def test_the_last_tokens_are_repeated_and_only_they_are_corrupted(start):
         assert min(other[1:]) >= 100 > max(start, 0)
         assert (text[0] == start) or start < 0
     assert places == set(range(1, 14))
-
-
-@pytest.mark.parametrize(
-    ("fields", "line"),
-    [
-        ({"stretch": 0}, "task.stretch = 0 is not allowed: it must be a whole number"),
-        ({"n_places": 7}, "task.n_places = 7 is not allowed: it must be at least 8"),
-        ({"start": 50_000}, "task.start = 50000 is not allowed: it must be below n_tokens"),
-        ({"lowest": 49_999}, "task.n_tokens = 50000 is not allowed: it must be at least 50042"),
-        ({"lowest": -1}, "task.lowest = -1 is not allowed: it must be a whole number"),
-    ],
-)
-def test_a_wrong_field_is_one_line(fields, line):
-    with refusing(line):
-        Repeats(**fields)
 
 
 def test_a_model_of_transformers_is_measured_without_an_adapter():

@@ -108,30 +108,3 @@ def test_what_a_learnt_circuit_brings(shown, solved, tmp_path):
     lines = shown("theory", str(folder))
     assert any(line.startswith("The circuit breaks the flow") for line in lines)
     assert any(line.split() == ["L0.H0", "s0←s2"] for line in lines)
-
-
-@pytest.mark.parametrize(
-    ("args", "complaint"),
-    [
-        (["--depth", "0"], "depth = 0 is not allowed: it must be a whole number of at least 1"),
-        (["--depth", "8..3"], "depth = '8..3' is not allowed: it must be a range from low to high"),
-        (["--order", "random"], "order = 'random' is not allowed: it must be one of deep-first"),
-        (["--depth", "2", "--order", "1,3"], "order = [1, 3] is not allowed"),
-        (["--depth", "1..3", "--order", "1,2"], "order = '1,2' is not allowed"),
-        (["--facts"], "argument --facts: expected at least one argument"),
-        (["--depth", "3", "--queries", "0"], "queries = 0 is not allowed"),
-        (["--facts", "ab"], "goal = 'z' is not allowed: it must be a symbol of one of ab"),
-        (["nowhere"], "nowhere: there is no run folder here"),
-        (["nowhere", "--mask", "none"], "--mask does not go with a run"),
-        (["--facts", "ab", "--depth", "5"], "--depth does not go with --facts"),
-        (["--facts", "xyz", "--goal", "xy"], "goal = 'xy' is not allowed"),
-        (["--task", "conditional", "--queries", "7"], "--queries does not go with --task cond"),
-        (["--task", "hops", "--depth", "3000"], "depth = 3000 is not allowed: it must be from 1"),
-        (["--depth", "1..4", "--queries", "2"], "--queries does not go with several depths"),
-    ],
-)
-def test_bad_input_is_one_clear_line(args, complaint, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert complaint in refused("theory", *args)
-    assert capsys.readouterr().out == ""
-    assert not list(tmp_path.iterdir())

@@ -56,25 +56,6 @@ def test_one_layer_and_the_intact_model_alone_are_drawn_too(folder, tmp_path, ca
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--model", "smollm2", "--rank", "0,2"], "rank = 2.0 is not allowed: it must be a fract"),
-        (["--model", "smollm2", "--rank", "half"], "rank = 'half' is not allowed"),
-        (["--model", "smollm2", "--weights", "mpl"], "weights = 'mpl' is not allowed: it must"),
-        (["--model", "smollm2", "--layers", "last"], "layers = 'last' is not allowed"),
-        (["--model", "smollm2", "--prompts", "riddles"], "prompts = 'riddles' is not allowed"),
-        (["--model", "smollm2", "--threads", "0"], "threads = 0 is not allowed"),
-        (["--model", "smollm2", "--device", "tpu"], "device = 'tpu' is not allowed"),
-        (["--model", "nothing"], "model = 'nothing' is not allowed"),
-    ],
-)
-def test_bad_input_is_told_before_anything_is_written(words, said, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert said in refused("truncate", *words)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
         (["--layers", "0..7"], "layers = 2 is not allowed: it must be a layer of the model"),
         (["--weights", "mlp,gate"], "weights = 'gate' is not allowed: it must be one that layer"),
     ],
