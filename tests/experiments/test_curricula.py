@@ -7,16 +7,8 @@ import pytest
 import torch
 
 from headway.models import Transformer, TransformerConfig
-from headway.tasks import Conditional, Hops, Retrieval, Task
-from headway.training import (
-    Implicit,
-    RunConfig,
-    Stream,
-    TrainingConfig,
-    evaluate,
-    held_out,
-    train,
-)
+from headway.tasks import Conditional, Hops, Retrieval
+from headway.training import Implicit, RunConfig, Stream, TrainingConfig, evaluate, held_out, train
 from headway_experiments.curricula import (
     FinalHop,
     FinalMixture,
@@ -27,19 +19,7 @@ from headway_experiments.curricula import (
     read_by_layers,
 )
 from headway_experiments.tasks import Bigrams, Composition
-
-
-def stream_of(curriculum, task: Task | None = None, train_examples: int | None = None) -> Stream:
-    training = TrainingConfig(
-        batch_size=8, train_examples=train_examples, curriculum=curriculum, steps=100
-    )
-    task = task or Retrieval(depth=4)
-    model = TransformerConfig(causal=not task.looks_ahead)
-    return Stream(RunConfig(task, model, training))
-
-
-def depth_of(batch) -> int:
-    return (batch.roles.shape[1] - 1) // 2
+from sampling import depth_of, stream_of
 
 
 def asked(stream: Stream, step: int) -> tuple[int, ...]:

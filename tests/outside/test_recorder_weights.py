@@ -23,7 +23,6 @@ def averaged(model):
 MORE = {
     **{name: wrap for name, wrap in WRAPPED.items() if name != "parametrized"},
     "averaged": averaged,
-    "tapped": headway.tapped,
     "replicated and compiled": lambda m: torch.compile(nn.DataParallel(m), backend="eager"),
     "compiled and tapped": lambda m: headway.tapped(torch.compile(m, backend="eager")),
 }

@@ -7,7 +7,6 @@ import pytest
 from commands import refusing
 from fuzz.damage import exchanged, left_out, ways_in
 from headway.changes import annotations
-from headway.errors import HeadwayError
 from headway.models import TransformerConfig
 from headway.tasks import Retrieval
 from headway.training import (
@@ -59,20 +58,15 @@ def test_a_container_where_none_belongs_is_one_line(path, value):
         from_dict(exchanged(DATA, path, lambda _: value))
 
 
-@pytest.mark.parametrize("section", ["", "task", "model", "training"])
-def test_an_unknown_field_is_named(tiny, section):
-    data = to_dict(tiny)
-    if section:
-        data[section] = {**data[section], "bogus": 1}
-    else:
-        data["bogus"] = 1
-    with pytest.raises(HeadwayError, match="bogus is not a field"):
-        from_dict(data)
+@pytest.mark.parametrize("section", [(), ("task",), ("model",), ("training",)], ids=".".join)
+def test_an_unknown_field_is_named(section):
+    with refusing("bogus is not a field"):
+        from_dict(exchanged(DATA, section, lambda fields: {**fields, "bogus": 1}))
 
 
 @pytest.mark.parametrize("data", [[], 3, None, "text"])
 def test_a_config_that_is_no_object(data):
-    with pytest.raises(HeadwayError, match="it must be an object of fields"):
+    with refusing("it must be an object of fields"):
         from_dict(data)
 
 

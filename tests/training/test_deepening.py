@@ -28,15 +28,7 @@ from headway.training import (
     train,
 )
 from headway.training.curriculum import CURRICULA
-
-
-def stream_of(curriculum: Curriculum, task: Retrieval) -> Stream:
-    training = TrainingConfig(batch_size=8, train_examples=None, curriculum=curriculum, steps=100)
-    return Stream(RunConfig(task, TransformerConfig(), training))
-
-
-def depth_of(batch) -> int:
-    return (batch.roles.shape[1] - 1) // 2
+from sampling import depth_of, stream_of
 
 
 def test_it_goes_from_one_hop_to_the_whole_by_what_as_many_layers_can_do():

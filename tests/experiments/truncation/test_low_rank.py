@@ -8,14 +8,7 @@ from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig
-from headway_experiments.truncation.cuts import (
-    INTACT,
-    Cut,
-    Cuts,
-    Truncation,
-    rank_of,
-    spans,
-)
+from headway_experiments.truncation.cuts import INTACT, Cut, Cuts, Truncation, rank_of, spans
 from headway_experiments.truncation.weights import matrices
 
 

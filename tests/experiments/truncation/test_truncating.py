@@ -6,12 +6,7 @@ import pytest
 import torch
 from tiny_model import LETTERS
 from tiny_texts import TEXTS
-from transformers import (
-    GPTNeoXConfig,
-    GPTNeoXForCausalLM,
-    LlamaConfig,
-    LlamaForCausalLM,
-)
+from transformers import GPTNeoXConfig, GPTNeoXForCausalLM, LlamaConfig, LlamaForCausalLM
 
 from headway.errors import HeadwayError
 from headway_experiments.truncation.cuts import INTACT, Cut, Cuts, Truncation
