@@ -25,7 +25,7 @@ def headway(*args: str, cwd: Path, **more) -> subprocess.CompletedProcess:
 
 
 def python(code: str, *words: str, **more) -> str:
-    """What a program prints; it complains of nothing."""
+    """The output of a program; it complains of nothing."""
     command = [sys.executable, "-c", code, *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False, **more)
     assert (done.returncode, done.stderr) == (0, "")

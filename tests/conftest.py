@@ -28,13 +28,13 @@ in all tests that would take much of the time."""
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Checks arrays in a core room's tests, and in no others."""
+    """Check arrays in a core room's tests, and in no others."""
     array_checks.check(item.path.relative_to(Path(__file__).parent).parts[0] in CORE)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
-    """Begins to count anew: what fixtures called does not count."""
+    """Begin to count anew: what fixtures called does not count."""
     pytest_runtest_setup(item)
 
 
@@ -48,17 +48,17 @@ LONG = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begins with what takes longest, so that processes that share the tests end together."""
+    """Begin with what takes longest, so that processes that share the tests end together."""
     items.sort(key=lambda item: item.path.stem not in LONG)
 
 
 def pytest_collection_finish() -> None:
-    """What is imported stays: nobody need look through it for garbage again and again."""
+    """Keep what is imported: nobody need look through it for garbage again and again."""
     gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Says how to run the browser tests, if there was no browser to run them."""
+    """Say how to run the browser tests, if there was no browser to run them."""
     skipped = terminalreporter.stats.get("skipped", [])
     without = sum("there is no browser" in str(report.longrepr) for report in skipped)
     if without:

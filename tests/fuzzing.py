@@ -29,7 +29,7 @@ COUNTS = {
     **{"seed": 0, "cuts": 1000, "calls": None, "every": 1},
     **{"altered": 4000, "damaged": 20_000, "commands": 5000, "strangers": 200},
 }
-"""How much is tried: of calls all, unless a number is given; of crash points one in so many."""
+"""Counts of what is tried: of calls all, unless told otherwise; of crash points one in so many."""
 
 
 def in_a_browser(tried: Tried, run: Run, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""What else takes a process of its own, in this one: sweeps, and a process that is new."""
+"""Work that takes processes of its own, in this one: sweeps, and a process that is new."""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What runs are made from, and what changes to it carry along."""
+"""The parts that runs are made from, and what changes to them carry along."""
 
 import pytest
 

@@ -24,7 +24,7 @@ COMMAND = re.compile(r"(?:^|srun |\s)headway (--trust|[a-z]+)( [^\n|]*)?$", re.M
 
 
 def blocks(page, *languages):
-    """What stands in a page's blocks of code in one of some languages."""
+    """The content of a page's blocks of code in one of some languages."""
     block = rf"^```(?:{'|'.join(languages)})\n(.*?)^```"
     found = re.findall(block, page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     return [dedent(text) for text in found]
@@ -54,7 +54,7 @@ def parameters(verb):
 
 
 def check_fields(verb, asked):
-    """That the fields which are given to a recipe are some of its own, with values that may be."""
+    """Make sure that fields given to a recipe are some of its own, with values that may be."""
     words = asked.get("words", ())
     if verb in ("train", "demo") and not any(".py" in word for word in words):
         config_asked_for(words)
@@ -66,7 +66,7 @@ def check_fields(verb, asked):
 
 
 def check_command(verb, *words):
-    """That a verb takes some words, of which variables of the shell are 0. It is not called."""
+    """Make sure that a verb takes words, the variables of the shell as 0. It is not called."""
     function, _ = parameters(verb)
     words = [word.replace("$SLURM_ARRAY_TASK_ID", "0") for word in words]
     if "--help" in words:
@@ -170,13 +170,13 @@ ROOMS = ("tasks", "circuits", "models", "relations.paths", "training")
 
 
 def names() -> list[str]:
-    """All that stands in code marks in the last column of a table."""
+    """The names in code marks in the last column of a table."""
     rows = [line.split("|")[-2] for line in PAGE.read_text().splitlines() if line[:2] == "| "]
     return sorted({name for cell in rows for name in re.findall(r"`([^`]+)`", cell)})
 
 
 def has(owner, name):
-    """Whether a package, class or dataclass has an attribute, an annotation or a field."""
+    """Tell whether a package, class or dataclass has an attribute, an annotation or a field."""
     fields = dataclasses.fields(owner) if dataclasses.is_dataclass(owner) else ()
     slots = inspect.get_annotations(owner) if inspect.isclass(owner) else {}
     return hasattr(owner, name) or name in slots or name in {field.name for field in fields}

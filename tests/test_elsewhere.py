@@ -1,4 +1,4 @@
-"""What is computed on another device, in a process of its own (see `on_a_device`).
+"""Computations on another device, in a process of their own (see `on_a_device`).
 
 PyTorch counts its devices once, before its first backward pass.
 """

@@ -137,7 +137,7 @@ def test_everything_offered_is_there(module):
 
 
 def is_public(whole: str) -> bool:
-    """Whether a name is offered by headway, or one level down."""
+    """Tell whether a name is offered by headway, or one level down."""
     module, _, name = whole.rpartition(".")
     if module == "headway":
         return name in {*headway.__all__, *PUBLIC, *HELPS, *VERBS}
@@ -157,7 +157,7 @@ def test_experiments_import_public_names_alone():
 
 
 KIND_ROOMS = ("training/recipes",)
-"""Where a task is made that something is about: recipes."""
+"""The place where a task is made that something is about: recipes."""
 
 
 def kinds_named(tree: ast.AST) -> set[str]:

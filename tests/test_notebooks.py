@@ -28,7 +28,7 @@ def drawings(notebook):
 
 
 def check(notebook, name):
-    """That every cell ran, none failed, and everything shows itself."""
+    """Make sure that every cell ran, none failed, and everything shows itself."""
     assert not any(output.output_type == "error" for output in outputs(notebook))
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))

@@ -1,4 +1,4 @@
-"""What a folder names is executed only if the user trusts it; the user's own work needs no word."""
+"""Files that folders name are executed only if the user trusts them; one's own need no word."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What training steps ask for: which depth, which hops, and where in the model."""
+"""Things that training steps ask for: which depth, which hops, and where in the model."""
 
 from collections import Counter
 from dataclasses import replace

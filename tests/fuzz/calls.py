@@ -24,9 +24,9 @@ NAMES = (
     *("ftruncate", "stat", "listdir", "scandir", "close"),
 )
 WRITING = ("open", "mkdir", "write", "fsync")
-"""What a full disk or table of files refuses, again and again."""
+"""Calls that a full disk or table of files refuses, again and again."""
 NEEDED = ("write", "fsync", "replace", "rename")
-"""What cannot fail without a word."""
+"""Calls that cannot fail without a word."""
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EINTR, errno.EMFILE)
 
 At = Callable[[str, str, Any], None]
@@ -94,7 +94,7 @@ class Calls:
         return opened
 
     def _concerns(self, file: Any, folder: int | None) -> bool:
-        """Whether a path or an open file lies in the folder."""
+        """Tell whether a path or an open file lies in the folder."""
         if self._inside:
             return False
         if isinstance(file, int):
@@ -170,7 +170,7 @@ def failing_calls(tried: Tried, count: int | None, seed: int, folder: Path) -> N
 
 
 def _tried(place: Path, failing: Failing) -> tuple[bool, str]:
-    """Whether a run came to its end although a call failed, and the line that said so if not."""
+    """Tell whether a run ended although a call failed, and the line that said so if not."""
     try:
         with Calls(place.parent, failing).watched():
             train(CONFIG, place)

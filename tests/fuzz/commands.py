@@ -30,7 +30,7 @@ BEGINNINGS = (
     "headway.language.local.located",
     "headway.report.server.Server.serve_forever",
 )
-"""Where work begins that takes long, needs a network or does not end."""
+"""Places where work begins that takes long, needs a network or does not end."""
 
 
 def command_lines(tried: Tried, count: int, seed: int, run: Run) -> None:
@@ -78,7 +78,7 @@ def options_of(verb: str) -> tuple[str, ...]:
 
 
 def called(words: list[str]) -> tuple[str, int]:
-    """All that a command line prints, and its exit code."""
+    """The output of a command line, and its exit code."""
     said, code = io.StringIO(), 0
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         try:

@@ -15,13 +15,13 @@ from headway.training import Run, resume, train
 from in_process import InThisProcess
 
 Files = dict[str, bytes | None]
-"""What lies in a folder: contents, and none for folders."""
+"""Files in a folder by name: contents, and none for folders."""
 Act = Callable[[Path], dict[str, Any]]
-"""What is done in a folder, and all that it leaves, by name; done again, it goes on."""
+"""Work in a folder, and all that it leaves, by name; done again, it goes on."""
 
 
 def files_in(folder: Path) -> Files:
-    """What lies in a folder at this moment."""
+    """The files in a folder at this moment."""
     paths = sorted(folder.rglob("*"))
     return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None for p in paths}
 
@@ -38,7 +38,7 @@ def put(folder: Path, files: Files) -> None:
 
 
 def crashes_of(act: Act, start: Files, folder: Path) -> tuple[Any, int, list[Files]]:
-    """What is done in a folder, every call watched.
+    """Do some work in a folder, every call watched.
 
     A process that dies leaves what the folder holds at that moment: the content that it has not
     handed over yet is lost with it.

@@ -20,7 +20,7 @@ VALUES = (
     *([], {}, [[]], {"a": 1}, "L0.H0 s0←s1", "uniform", 2**63, -(2**31), "é\u202e"),
 )
 NO_JSON = ("NaN", "Infinity", "1e999", "-1e999", "[" * 250 + "]" * 250, "9" * 5000, "01", "'x'")
-"""What strict JSON does not allow in the place of a value."""
+"""Texts that strict JSON does not allow in the place of a value."""
 SUFFIXES = (".json", ".jsonl", ".safetensors")
 MOST = 2**28
 """The most bytes of a JSON file."""
@@ -105,7 +105,7 @@ def left_out(_: Any) -> Any:
 
 
 def is_whole_field(way: Way) -> bool:
-    """Whether a way leads to a field of a record, and not into it."""
+    """Tell whether a way leads to a field of a record, and not into it."""
     return isinstance(way[-1], str) and field_of(way[:-1]) is None
 
 
@@ -232,7 +232,7 @@ def of_another_kind(path: Path, chance: random.Random) -> bool:
 
 
 def wrong(value: Any) -> Any:
-    """What a field that holds a value cannot hold."""
+    """A value that a field with another one cannot hold."""
     if isinstance(value, bool | None | list | dict):
         return {"nobody": ["wrote this"]}
     return 7 if isinstance(value, str) else str(value)
@@ -348,7 +348,7 @@ def altered(data: Any, chance: random.Random) -> Any:
 
 
 def fault_of(folder: Path) -> str | None:
-    """Why a run is refused, in one line; None if it is read as it should be."""
+    """The line in which a run is refused; None if it is read as it should be."""
     try:
         fault = next(iter(faults_of(folder)), None)
         if fault is None:

@@ -37,7 +37,7 @@ def leaves(data: Any) -> Iterator[Way]:
 
 
 def at(data: Any, way: Way) -> Any:
-    """What stands at the end of a way."""
+    """The value at the end of a way."""
     for key in way:
         data = data[key]
     return data
@@ -60,7 +60,7 @@ def places(run: Run) -> list[Place]:
 
 
 def is_read(folder: Path) -> bool:
-    """Whether a page can be made of a run."""
+    """Tell whether a page can be made of a run."""
     try:
         render(Findings.of(Run.open(folder)))
     except HeadwayError as error:
@@ -71,7 +71,7 @@ def is_read(folder: Path) -> bool:
 
 
 def tried_alone(tried: Tried, run: Run, share: int) -> list[Place]:
-    """Where markup is not refused, each leaf tried alone."""
+    """The places where markup is not refused, each leaf tried alone."""
     accepted: list[Place] = []
     for name, way in places(run)[::share]:
         content = (run.folder / name).read_bytes()
@@ -129,7 +129,7 @@ def browsed(browser: Any) -> Browse:
 
 
 def _is_own(asked: Any, url: str) -> bool:
-    """Whether a request is for the page, or what a served page asks its server for."""
+    """Tell whether a request is for the page, or what a served page asks its server for."""
     start = url.partition("/run/")[0]
     return asked.url == url or (start.startswith("http") and asked.url.startswith(start))
 

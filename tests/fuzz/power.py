@@ -21,7 +21,7 @@ CUTS_AT_THE_END = 5
 
 
 class Disk:
-    """What of a folder would be there after a power cut: what was flushed, and by chance more.
+    """The part of a folder that survives a power cut: what was flushed, and by chance more.
 
     A file's content and a folder's entries are flushed apart. An entry that was made, exchanged or
     removed since its folder was flushed is as it was then or as it is now, whatever it stands for.
@@ -50,7 +50,7 @@ class Disk:
             os.close(file)
 
     def cut(self) -> Files:
-        """What is there if power fails now, by chance."""
+        """The files that are there if power fails now, by chance."""
         found: Files = {}
         self._keep(self.folder.stat().st_ino, self.folder, "", found)
         return found
@@ -72,7 +72,7 @@ class Disk:
             self.contents[number] = path.read_bytes()
 
     def _keep(self, number: int, path: Path | None, name: str, found: Files) -> None:
-        """What is kept of a file, or of a folder and all in it.
+        """Keep a part of a file, or of a folder and all in it.
 
         Args:
             number: of its inode.

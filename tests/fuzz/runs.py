@@ -25,7 +25,7 @@ TIMES = {"seconds", "examples_per_second"}
 
 
 def kept(run: Run) -> dict[str, Any]:
-    """All that the folder of a run that is done holds of it, by file; without times."""
+    """The content of the folder of a run that is done, by file; without times."""
     assert run.status == "done", run.status
     outcome = run.outcome()
     assert outcome is not None

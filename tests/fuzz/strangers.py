@@ -81,7 +81,7 @@ DIGESTS: tuple[Callable[[Path], Any], ...] = (
 
 @dataclass(frozen=True)
 class World:
-    """What strangers' folders lie in.
+    """The surroundings of strangers' folders.
 
     Attributes:
         folder: of everything; the trees are in `trees`.

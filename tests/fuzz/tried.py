@@ -20,7 +20,7 @@ class TooLongError(BaseException):
 
 @dataclass
 class Tried:
-    """How many cases were tried in every area, and which failed."""
+    """The number of cases tried in every area, and those that failed."""
 
     counts: Counter[str] = field(default_factory=Counter)
     failed: list[tuple[str, str]] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Tried:
 
 
 def is_one_line(error: HeadwayError | str) -> bool:
-    """Whether a complaint is one line."""
+    """Tell whether a complaint is one line."""
     return bool(str(error)) and "\n" not in str(error)
 
 

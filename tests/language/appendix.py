@@ -114,7 +114,7 @@ DRAWS = {
 
 
 def written(section):
-    """What headway writes, given the names and orders of a section."""
+    """The question that headway writes, given the names and orders of a section."""
     name, draws = DRAWS[section]
     _, correct, acceptable = examples()[section]
     one, script = FORMULATIONS[name], Scripted(draws)

@@ -40,7 +40,7 @@ def lives_with(lines, question):
 
 
 def stem(word):
-    """What forms of a word have in common: Novaria, Novarians; luminism, Luminists."""
+    """The part that forms of a word have in common: Novaria, Novarians; luminism, Luminists."""
     return re.sub("(ists|ism|ns|s)$", "", word.lower()).removesuffix("a")
 
 

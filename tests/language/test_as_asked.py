@@ -23,7 +23,7 @@ from headway.language import LocalModel, questions
     ],
 )
 def test_nothing_stands_behind_a_prompt(tmp_path, made, front, behind):
-    """What the tokenizer puts in front stays."""
+    """The tokens that a tokenizer puts in front stay."""
     model = LocalModel(save_model(tmp_path, made), "completion")
     (question,) = questions("equations", 1, count=1)
     text = f"{question.prompt}\nAnswer:"

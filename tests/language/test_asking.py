@@ -250,7 +250,7 @@ RESULTS = sorted((ROOT / "results" / "language_models").glob("*.json"))
 
 
 def first_look_up(cell):
-    """What the page says of a cell of depth 1: the share that is right by argmax, and guessing."""
+    """The page's words on a cell of depth 1: the share that is right by argmax, and guessing."""
     low, high = cell["intervals"]["argmax"]
     return f"{cell['argmax']:.2f} ({low:.2f}–{high:.2f})", f"{cell['chance']:.2f}"
 

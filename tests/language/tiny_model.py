@@ -38,7 +38,7 @@ def save_tiny_model(folder, positions=2048, template=TEMPLATE, merges=()):
 
 
 def in_full(model, question):
-    """What is said and ended, by a pass of a model of its own for every answer."""
+    """Log-probabilities of answers and their ends, by a pass of a model of its own for each."""
     fresh = AutoModelForCausalLM.from_pretrained(model.name).eval()
     prompt = model.cut(question)[0].tolist()
     said, ended = [], []

@@ -1,4 +1,4 @@
-"""What cannot be tapped is said in one line; what can be used is used in every way."""
+"""Modules that cannot be tapped are told in one line; attention is, however it is written."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ def unchanged(layer, pattern):
 
 
 def refusal(module, inputs=X):
-    """What is said at once, and the same at the first call with a tap."""
+    """The words said at once, and the same at the first call with a tap."""
     with pytest.raises(HeadwayError) as at_once:
         tapped(module, inputs)
     with pytest.raises(HeadwayError) as later:

@@ -10,7 +10,7 @@ from headway.sweeps import Board, Plan, Standing
 
 
 class Seen(list[tuple[str, Standing]]):
-    """How runs stood, whenever that changed."""
+    """Standings of runs, whenever one changed."""
 
     def __call__(self, board: Board, name: str | None) -> None:
         """Takes note (a `SweepWatch`)."""
@@ -65,7 +65,7 @@ def command_of(process: int) -> bytes:
 
 
 def is_alive(process: int) -> bool:
-    """Whether a process is still running."""
+    """Tell whether a process is still running."""
     try:
         os.kill(process, 0)
         state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
@@ -75,7 +75,7 @@ def is_alive(process: int) -> bool:
 
 
 def stamps(folder: Path) -> dict[str, tuple[int, int]]:
-    """What tells whether the files of the runs that are done were written again."""
+    """Stamps that tell whether files of the runs that are done were written again."""
     found = {}
     for outcome in folder.glob("*/outcome.json"):
         for path in (outcome, outcome.with_name("environment.json")):

@@ -26,7 +26,7 @@ print(json.dumps(told))
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory) -> dict[str, list[str]]:
-    """What is told of every task, as users meet it: without the shape checks of the test suite."""
+    """The words on every task, as users meet it: without the shape checks of the test suite."""
     folder, files = tmp_path_factory.mktemp("tasks"), {}
     for i, (name, changes) in enumerate({"good": (), **WRONG}.items()):
         text = GOOD

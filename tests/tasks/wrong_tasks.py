@@ -230,7 +230,7 @@ ATTRIBUTES = {
     "judged: ('hop 9',): it must be some of hop 1, hop 2": "judged = ('hop 9',)",
     "reference_losses: 'a': 'b' = 1.0: it": "reference_losses = lambda self: {'a': {'b': 1.0}}",
 }
-"""What is told of an attribute, and the line that gives it another value."""
+"""The words told of an attribute, and the line that gives it another value."""
 WRONG = {
     **{f"error {told}": more(line) for told, line in ATTRIBUTES.items()},
     **{

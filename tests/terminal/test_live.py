@@ -1,4 +1,4 @@
-"""How things look while they go: training, a sweep, what is counted one by one."""
+"""Displays of things while they go: training, a sweep, what is counted one by one."""
 
 import io
 import time

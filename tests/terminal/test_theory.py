@@ -13,7 +13,7 @@ from headway.training.files import write_json
 
 @pytest.fixture
 def shown(capsys, tmp_path):
-    """What a command prints, line by line; never wider than a terminal, but for long paths."""
+    """The lines that a command prints; never wider than a terminal, but for long paths."""
 
     def run(*args: str) -> list[str]:
         main(list(args))

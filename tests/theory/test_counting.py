@@ -1,4 +1,4 @@
-"""How many circuits the flow allows, counted against listing them; one with the fewest paths."""
+"""The number of circuits that the flow allows, against a list; one with the fewest paths."""
 
 from dataclasses import replace
 from functools import cache

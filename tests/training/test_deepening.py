@@ -1,4 +1,4 @@
-"""What can be asked of a step: a shallow problem first, then the whole one; mixtures; stages."""
+"""Things that a step may ask for: a shallow problem first, then the whole one; mixtures; stages."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -11,7 +11,7 @@ from headway_experiments.paper.ways import HALF, LABELS
 
 
 def of_all_seeds(*found):
-    """What was measured of each run, of several scales together."""
+    """Measures of each run, of several scales together."""
     names = ("label", "layers", "jumps_cost", "passes_cost")
     return {
         f"algorithm_{name}": {

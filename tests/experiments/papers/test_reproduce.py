@@ -26,7 +26,7 @@ UNLEARNT = {
     *("algorithm_kept", "two_hops_fall", "two_hops_blind", "doubling_jumps"),
     *("heart_named_used", "heart_written_used"),
 }
-"""What the smoke models, of one hop and one shape, or that learn nothing, cannot show; other tests
+"""Measures that smoke models, of one hop and shape, or that learn nothing, cannot show; other tests
 do."""
 
 

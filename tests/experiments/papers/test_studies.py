@@ -16,7 +16,7 @@ from headway_experiments.reproduce import unknown
 
 
 def test_ways_of_asking_are_what_they_are_called():
-    """What models answer at last, and what steps 1, 300 and 500 ask for: depth, hops by index."""
+    """Answers at last, and what steps 1, 300 and 500 ask for: depth, hops by index."""
     configs = GROUPS["curricula"].plan("small")
     every, last = ("x_1", "x_2", "x_3"), ("x_3",)
     expected = {

@@ -1,4 +1,4 @@
-"""What is measured of in-context bigrams, on short runs."""
+"""Measures of in-context bigrams, on short runs."""
 
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""What is measured of k-fold composition, and what is asked in which run."""
+"""Measures of k-fold composition, and what is asked in which run."""
 
 import pytest
 import torch

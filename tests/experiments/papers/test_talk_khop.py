@@ -1,4 +1,4 @@
-"""What is measured of k-hop runs."""
+"""Measures of k-hop runs."""
 
 import pytest
 import torch

@@ -76,7 +76,7 @@ def test_the_stage_in_between_is_found_or_not(losses, expected):
 
 
 def kept(law, **sizes):
-    """What shapes of some sizes keep by a law, with two seeds."""
+    """Items that shapes of some sizes keep by a law, with two seeds."""
     return [
         Kept(f"{shape},seed={seed}", law(*size), True, *size)
         for shape, size in sizes.items()

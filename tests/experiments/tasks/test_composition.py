@@ -24,7 +24,7 @@ def hidden_permutations(task):
 
 
 def walk(task, permutations, i, x, hops):
-    """Where each of so many hops lands: the place it is read at, the symbol, the next place."""
+    """The landing of each of so many hops: the place it is read at, the symbol, the next place."""
     n, most, hidden = task.n_symbols, task.n_permutations, hidden_permutations(task)
     steps = []
     for _ in range(hops):
