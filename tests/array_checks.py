@@ -14,7 +14,7 @@ _calls = 0
 
 
 def check(wanted: bool) -> None:
-    """Checks arrays from now on, for so many calls; or not."""
+    """Check arrays from now on, for so many calls; or not."""
     global _calls
     _calls = 0
     jaxtyping.config.update("jaxtyping_disable", not wanted)

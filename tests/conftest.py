@@ -141,7 +141,7 @@ def engine():
 
 @pytest.fixture
 def with_training():
-    """Changes fields of a config's training section."""
+    """Change fields of a config's training section."""
 
     def change(config: RunConfig, **fields) -> RunConfig:
         return replace(config, training=replace(config.training, **fields))
@@ -177,7 +177,7 @@ def browser():
 
 @pytest.fixture
 def visit(browser):
-    """Opens a page's file; at the end of the test, no page may have complained of anything."""
+    """Open a page's file; at the end of the test, no page may have complained of anything."""
     from browser import Visit
 
     visits: list[Visit] = []

@@ -100,7 +100,7 @@ def computed(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def register() -> None:
-    """Makes PyTorch know the device, once, and before the first backward pass of a process."""
+    """Make PyTorch know the device, once, and before the first backward pass of a process."""
     if hasattr(torch, PLACE):
         return
     _setup_privateuseone_for_python_backend(PLACE)

@@ -42,7 +42,7 @@ def in_a_browser(tried: Tried, run: Run, folder: Path) -> None:
 
 
 def main() -> None:
-    """Tries as many as asked for, and prints the table."""
+    """Try as many as asked for, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     for name, default in COUNTS.items():
         parser.add_argument(f"--{name}", type=int, default=default)

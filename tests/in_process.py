@@ -17,14 +17,14 @@ class InThisProcess(sweeps.Engine):
     """An engine that carries out runs one after another, in no process of their own."""
 
     def __exit__(self, *error: object) -> None:
-        """Has nothing to end."""
+        """Have nothing to end."""
 
     def places(self, config: RunConfig) -> int:
         """One at a time."""
         return 1
 
     def submit(self, folder: Path, config: RunConfig) -> Future[str | None]:
-        """Carries out a run."""
+        """Carry out a run."""
         done = Future[str | None]()
         done.set_result(sweeps.carry_out(folder, None))
         return done
@@ -39,7 +39,7 @@ def swept_here() -> Iterator[None]:
 
 
 def forget_files() -> None:
-    """Makes this process a new one: it has executed no user's file, and was told of none."""
+    """Make this process a new one: it has executed no user's file, and was told of none."""
     for kind, cls in list(KINDS.items()):
         if userfile.is_loaded(cls):
             del KINDS[kind]

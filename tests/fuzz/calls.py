@@ -74,7 +74,7 @@ class Calls:
             halved = False
 
             def write(self, content: Any) -> int:
-                """Takes half of a content, and when it is asked again, the rest."""
+                """Take half of a content, and when it is asked again, the rest."""
                 self.halved = not self.halved
                 some = bytes(content)[: len(content) // 2] if self.halved else content
                 calls._tell("write", "before", self.fileno())
@@ -183,7 +183,7 @@ def _tried(place: Path, failing: Failing) -> tuple[bool, str]:
 
 
 def _require_readable(place: Path) -> None:
-    """Makes sure that no file of a run was left half-written."""
+    """Make sure that no file of a run was left half-written."""
     if place.exists():
         run = Run.open(place)
         for look in (run.metrics, run.outcome, run.sessions):

@@ -27,7 +27,7 @@ def files_in(folder: Path) -> Files:
 
 
 def put(folder: Path, files: Files) -> None:
-    """Makes a folder of what lay in another one."""
+    """Make a folder of what lay in another one."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for name, content in files.items():
@@ -90,7 +90,7 @@ def crash_points(tried: Tried, every: int, folder: Path, finished: Run) -> None:
 
 
 def carried_on(folder: Path) -> dict[str, Any]:
-    """Trains a run in a folder, from where it is."""
+    """Train a run in a folder, from where it is."""
     place = folder / "run"
     return kept(resume(place) if place.exists() else train(CONFIG, place))
 

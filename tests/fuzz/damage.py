@@ -56,7 +56,7 @@ def read(path: Path) -> Any:
 
 
 def write(path: Path, data: Any, spelt: Callable[[Any], str] = json.dumps) -> bool:
-    """Writes data to a JSON file, of which a value may be raw JSON; always succeeds."""
+    """Write data to a JSON file, of which a value may be raw JSON; always succeeds."""
     lines = data if path.suffix == ".jsonl" else [data]
     text = "".join(f"{spelt(line)}\n" for line in lines)
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
@@ -93,14 +93,14 @@ def drawn(
     fits: Callable[[Way], bool],
     other: Callable[[Any], Any],
 ) -> bool:
-    """Exchanges the value at the end of one of the ways that fit, if there is any."""
+    """Exchange the value at the end of one of the ways that fit, if there is any."""
     data = read(path)
     ways = [way for way in ways_in(data) if field_of(way) is not None and fits(way)]
     return bool(ways) and write(path, exchanged(data, chance.choice(ways), other))
 
 
 def left_out(_: Any) -> Any:
-    """Stands for no value."""
+    """A value that is none, left out."""
     return ...
 
 
@@ -361,7 +361,7 @@ def fault_of(folder: Path) -> str | None:
 
 @contextlib.contextmanager
 def altering(run: Run, chance: random.Random) -> Iterator[Callable[[Alteration], Path]]:
-    """Alters one file of a run after the other, drawn among those that can be altered so."""
+    """Alter one file of a run after the other, drawn among those that can be altered so."""
     found = (run.folder.glob(f"{place}*") for place in ("", "checkpoints/"))
     paths = sorted(path for one in found for path in one if path.suffix in SUFFIXES)
     whole = {path: path.read_bytes() for path in paths}

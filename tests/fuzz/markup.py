@@ -107,7 +107,7 @@ def packed(run: Run, accepted: list[Place], folder: Path) -> list[Path]:
 
 
 def browsed(browser: Any) -> Browse:
-    """Opens pages in Playwright's browser."""
+    """Open pages in Playwright's browser."""
 
     @contextlib.contextmanager
     def browse(url: str) -> Iterator[list[str]]:

@@ -241,7 +241,7 @@ def ended(check: str, mutant: Mutant | None = None) -> int | None:
 
 
 def main() -> None:
-    """Plants every fault, or those whose text has the words given, and prints who noticed."""
+    """Plant every fault, or those whose text has the words given, and print who noticed."""
     words = " ".join(sys.argv[1:])
     planted = [
         (check, Mutant(what, file, old, new))

@@ -43,7 +43,7 @@ class Disk:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """Takes note of what is flushed, and cuts the power in thought around every call."""
+        """Take note of what is flushed, and cut the power in thought around every call."""
         with Calls(self.folder, self._at).watched():
             yield
         for file in self._held:
@@ -62,7 +62,7 @@ class Disk:
             self.cuts.append(self.cut())
 
     def _flushed(self, path: Path) -> None:
-        """Takes note of a file or folder as it is. Held open, its number goes to no other."""
+        """Take note of a file or folder as it is. Held open, its number goes to no other."""
         paths = [path, *path.iterdir()] if path.is_dir() else [path]
         self._held += [os.open(one, os.O_RDONLY) for one in paths]
         number, *inside = [one.stat().st_ino for one in paths]

@@ -42,7 +42,7 @@ def kept(run: Run) -> dict[str, Any]:
 
 
 def require_same(found: dict[str, Any], end: dict[str, Any]) -> None:
-    """Makes sure that what was left is that of the end; an error names what differs."""
+    """Make sure that what was left is that of the end; an error names what differs."""
     other = sorted(name for name in {*found, *end} if found.get(name) != end.get(name))
     assert not other, f"other than without a fault: {', '.join(other)}"
 

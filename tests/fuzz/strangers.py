@@ -122,7 +122,7 @@ def linked(path: Path, to: Path) -> Path:
 
 
 def planted(world: World, tree: Path, run: Path) -> dict[str, str]:
-    """Puts Python files about a run; by its kind, how a config can name each."""
+    """Put Python files about a run; by its kind, how a config can name each."""
     code, at = world.code("Stranger"), tree / "code.py"
     rest = at.relative_to("/")
     files = {
@@ -167,7 +167,7 @@ def planted(world: World, tree: Path, run: Path) -> dict[str, str]:
 
 
 def lists(world: World, tree: Path) -> None:
-    """Plants the lists of a user who trusts everything, entry points, and what Python imports."""
+    """Plant the lists of a user who trusts everything, entry points, and what Python imports."""
     named = [tree / "code.py", tree / "runs" / "run0" / "code.py", tree / "mine.py"]
     marks = [
         (path, mark) for path in named for mark in (f"sha256:{DIGESTS[1](path)}", "builder:other")
@@ -183,7 +183,7 @@ def lists(world: World, tree: Path) -> None:
 
 
 def named_in(world: World, config: dict[str, Any], how: str, chance: random.Random) -> None:
-    """Lets a config name a file: as that of its task, or of what builds its model."""
+    """Let a config name a file: as that of its task, or of what builds its model."""
     file = how
     is_readable = "\0" not in file and Path(file).is_file()
     digest = chance.choice(DIGESTS)(Path(file) if is_readable else world.mine)
@@ -292,7 +292,7 @@ def over_run(world: World, run: Path, verbs: Sequence[str]) -> None:
 
 
 def said(world: World, words: Sequence[str]) -> None:
-    """Calls a command line, which must end well or in a line."""
+    """Call a command line, which must end well or in a line."""
     with ended_at_the_beginning():
         told, code = called([*words])
     nothing_executed(world, " ".join(words))
@@ -301,7 +301,7 @@ def said(world: World, words: Sequence[str]) -> None:
 
 
 def nothing_executed(world: World, by: str) -> None:
-    """Makes sure that nothing left a mark."""
+    """Make sure that nothing left a mark."""
     if world.mark.exists():
         marked = world.mark.read_text().split("\n")[0]
         world.mark.unlink()

@@ -53,7 +53,7 @@ class Tried:
                 signal.signal(one, handler)
 
     def note(self, what: str) -> None:
-        """Takes note of something to be told with the table."""
+        """Take note of something to be told with the table."""
         self.notes.append(what)
 
     def table(self) -> str:

@@ -56,7 +56,7 @@ def asked(folder, **more):
 
 @pytest.fixture
 def counting(model, monkeypatch):
-    """Asks the module's model; counts how often, and interrupts what is asked further."""
+    """Ask the module's model; count how often, and interrupt what is asked further."""
 
     class Counting:
         device, count, stop_after = model.device, 0, None

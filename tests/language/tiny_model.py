@@ -26,7 +26,7 @@ def save_model(folder, tokenizer, template=None, **more):
 
 
 def save_tiny_model(folder, positions=2048, template=TEMPLATE, merges=()):
-    """Reads letters, and pairs of them that are merged; the folder."""
+    """A model that reads letters, and pairs of them that are merged; its folder."""
     vocab = {token: i for i, token in enumerate([*LETTERS, "<end>", *(a + b for a, b in merges)])}
     letters = Tokenizer(models.BPE(vocab=vocab, merges=list(merges)))
     letters.decoder = decoders.Fuse()

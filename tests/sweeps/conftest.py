@@ -54,7 +54,7 @@ def plan(tiny, with_training):
 
 @pytest.fixture
 def sweeping():
-    """Starts `headway sweep` on what is in a folder, as a process of its own; ended after."""
+    """Start `headway sweep` on what is in a folder, as a process of its own; ended after."""
     started = []
 
     def start(folder: Path, *options: str, workers: int = 1, **more) -> subprocess.Popen:

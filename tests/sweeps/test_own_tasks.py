@@ -10,7 +10,7 @@ from headway.training import Run
 
 @pytest.fixture
 def swept(engine):
-    """Carries a plan out: which runs were begun, and the board."""
+    """Carry a plan out: which runs were begun, and the board."""
 
     def carry_out(plan, folder, **options):
         events = Seen()

@@ -13,7 +13,7 @@ class Seen(list[tuple[str, Standing]]):
     """Standings of runs, whenever one changed."""
 
     def __call__(self, board: Board, name: str | None) -> None:
-        """Takes note (a `SweepWatch`)."""
+        """Take note (a `SweepWatch`)."""
         if name is not None:
             self.append((name, board.runs[name]))
 
@@ -28,7 +28,7 @@ class Seen(list[tuple[str, Standing]]):
 
 
 def until(holds, seconds: float = 60.0):
-    """Waits until something holds, which is returned."""
+    """Wait until something holds, which is returned."""
     deadline = time.monotonic() + seconds
     while not (held := holds()):
         assert time.monotonic() < deadline, "it took too long"
@@ -37,7 +37,7 @@ def until(holds, seconds: float = 60.0):
 
 
 def put(folder: Path, plan: Plan) -> Path:
-    """Makes the folder of a sweep of which nothing is done."""
+    """Make the folder of a sweep of which nothing is done."""
     folder.mkdir()
     (folder / "plan.json").write_text(json.dumps(to_json(plan)))
     return folder

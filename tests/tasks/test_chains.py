@@ -138,7 +138,7 @@ def test_symbols_are_independent_and_standard_normal(task):
 
 
 def hops_followed(tokens, query):
-    """Finds the query's token as the first of a pair, steps to its partner, and so on."""
+    """Find the query's token as the first of a pair, step to its partner, and so on."""
     partner = dict(zip(tokens[::2], tokens[1::2], strict=False))
     hops = []
     while query in partner:
@@ -261,7 +261,7 @@ def test_independent_copies_lead_one_step_and_no_further(task, seed):
 
 
 def values_found(tokens, query, deep_first):
-    """Finds the query's two facts, and then the row that begins with both of their values."""
+    """Find the query's two facts, and then the row that begins with both of their values."""
     facts = [i for i, token in enumerate(tokens[:-1]) if token == query]
     y, x = (tokens[i + 1] for i in (facts if deep_first else reversed(facts)))
     (row,) = (i for i in range(len(tokens) - 2) if (tokens[i], tokens[i + 1]) == (x, y))

@@ -6,7 +6,7 @@ class InterruptError(Exception):
 
 
 def stop_at(calls: int):
-    """Stops at this call of `watch`."""
+    """Stop at this call of `watch`."""
     count = 0
 
     def watch(_run, _step, _end, _metrics):
@@ -19,7 +19,7 @@ def stop_at(calls: int):
 
 
 def after(step: int):
-    """Stops after this step."""
+    """Stop after this step."""
 
     def watch(_run, now, _end, _metrics):
         if now == step:

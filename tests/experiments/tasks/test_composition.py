@@ -6,10 +6,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sampling import sample
 
 from headway_experiments.tasks import Composition
 from headway_experiments.tasks.composition import hidden_of
+from sampling import sample
 
 tasks = st.builds(
     Composition,
