@@ -127,7 +127,7 @@ MODELS = [
         )
     ),
 ]
-"""Parts that do not go together: a task, fields of a model, fields of training, and what is told."""
+"""Parts that do not go together: a task, fields of a model and of training, and what is told."""
 
 
 @pytest.mark.parametrize(("task", "model", "training", "complaint"), MODELS)

@@ -14,13 +14,19 @@ ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples"
 
 
+def copied(folder, *edit):
+    """The file of a new experiment in a folder, with its .toml beside it, perhaps edited."""
+    for ending in ("py", "toml"):
+        text = (EXAMPLES / f"own_experiment.{ending}").read_text("utf-8")
+        (folder / f"chains.{ending}").write_text(text.replace(*edit) if edit else text, "utf-8")
+    return str(folder / "chains.py")
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A new experiment, in a file and a .toml, run once."""
+    """A new experiment, run once."""
     folder = tmp_path_factory.mktemp("own")
-    for ending in ("py", "toml"):
-        shutil.copy(EXAMPLES / f"own_experiment.{ending}", folder / f"chains.{ending}")
-    file = str(folder / "chains.py")
+    file = copied(folder)
     with swept_here():
         cli.main(["reproduce", file, "--scale", "smoke", "--folder", str(folder)])
     return folder
@@ -94,32 +100,23 @@ def test_an_unknown_document_is_told():
         (("[own", "[oen"), r"there is no table \[own\] of claims, only: oen"),
         (("every < 1", "every in 5..1"), r"rule = 'every in 5\.\.1'"),
         (('paper = "', 'papr = "'), "papr is not a field.*paper"),
-        (("lines = {name", "lines = {nmae"), r"odd\.py.*line.*nmae"),
+        (("lines = {name", "lines = {nmae"), r"chains\.py.*line.*nmae"),
     ],
 )
 def test_what_is_wrong_is_told_on_one_line(folder, tmp_path, edit, complaint):
-    for ending in ("py", "toml"):
-        text = (EXAMPLES / f"own_experiment.{ending}").read_text(encoding="utf-8")
-        (tmp_path / f"odd.{ending}").write_text(text.replace(*edit), encoding="utf-8")
-    asked = ["reproduce", tmp_path / "odd.py", "--scale", "smoke", "--folder", folder]
+    asked = ["reproduce", copied(tmp_path, *edit), "--scale", "smoke", "--folder", folder]
     with swept_here():
         assert re.search(complaint, refused(*asked))
 
 
-def test_fresh_seeds_need_names_that_tell_them_and_a_file_of_claims(folder, tmp_path):
-    edit = ('"chains={n},seed=1": RunConfig', '"chains={n}": RunConfig')
-    place = tmp_path / "unnamed"
-    place.mkdir()
-    for ending in ("py", "toml"):
-        text = (EXAMPLES / f"own_experiment.{ending}").read_text(encoding="utf-8")
-        (place / f"odd.{ending}").write_text(text.replace(*edit), encoding="utf-8")
-    (group,) = experiments_of(str(place / "odd.py"))["own"].groups
+def test_fresh_seeds_need_names_that_tell_them_and_a_file_of_claims(tmp_path):
+    file = copied(tmp_path, '"chains={n},seed=1": RunConfig', '"chains={n}": RunConfig')
+    (group,) = experiments_of(file)["own"].groups
     with pytest.raises(HeadwayError, match=r"'chains=2': its name must tell seed=1"):
         group.configs("fresh")
-    (place / "odd.toml").unlink()
-    (place / "alone.py").write_text((place / "odd.py").read_text())
+    alone = shutil.copy(file, tmp_path / "alone.py")
     with pytest.raises(HeadwayError, match=r"alone\.toml is missing"):
-        experiments_of(str(place / "alone.py"))
+        experiments_of(str(alone))
 
 
 def test_claims_without_results_are_told(tmp_path):
