@@ -46,6 +46,7 @@ def test_a_task_of_ones_own_goes_through_the_verbs(tmp_path, kinds, monkeypatch,
     capsys.readouterr()
     cli.main(["--trust", "chains.py", "emergence", "elsewhere/a"])
     assert "has changed since" in capsys.readouterr().err
+    Path("elsewhere/a/outcome.json").unlink()
     for words in (["circuit", "elsewhere/a"], ["train", "--resume", "elsewhere/a"]):
         complained = refused(*words)
         assert "has changed since" in complained
@@ -53,6 +54,11 @@ def test_a_task_of_ones_own_goes_through_the_verbs(tmp_path, kinds, monkeypatch,
         more = ["--threshold", "10"] if words[0] == "circuit" else []
         cli.main([*words, "--changed-task", *more])
         assert "has changed since" in capsys.readouterr().err
+    run = headway.Run.open("elsewhere/a")
+    first, last = run.read("environment.json")
+    assert "task_changed" not in first
+    assert "has changed since" in last["task_changed"]
+    assert run.status == "done"
 
 
 def test_what_is_wrong_with_a_task_is_a_line_each(tmp_path, kinds, capsys):

@@ -56,7 +56,7 @@ FILES, FOLDER, RUN = "training/files.py", "training/folder.py", "training/run.py
 READING, FIELDS, TRAINER = "reading.py", "fields.py", "training/loop.py"
 USERFILE = "userfile.py"
 PAGE, SERVER = "report/page.py", "report/server.py"
-OWN_TASK, RESUME = "tests/training/test_own_task.py", "tests/training/test_resume.py"
+OWN_TASK, RESUME = "tests/test_cli_own_task.py", "tests/training/test_resume.py"
 MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
     ("power --cuts 120", FILES): {
         "a file is not flushed": (
