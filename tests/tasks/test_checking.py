@@ -7,6 +7,7 @@ from wrong_tasks import GOOD, WRONG
 
 from commands import python
 from headway.tasks import KINDS, check_task
+from headway_experiments import tasks
 from headway_experiments.arena import Labelled
 
 PROGRAM = """
@@ -56,9 +57,10 @@ def test_what_is_raised_is_told_with_its_line(told):
 
 
 OURS = [cls for cls in KINDS.values() if cls.__module__.startswith("headway.")]
+EXPERIMENTS = [getattr(tasks, name) for name in tasks.__all__]
 
 
-@pytest.mark.parametrize("cls", OURS)
+@pytest.mark.parametrize("cls", [*OURS, *EXPERIMENTS])
 def test_our_own_tasks_keep_their_word(cls):
     assert not [str(one) for one in check_task(cls()) if not one.doubt]
 

@@ -87,17 +87,6 @@ def test_what_was_torn_after_the_saved_state_is_mended(tiny, tmp_path):
     assert resume(run.folder).metrics()[-1]["val_loss"] == whole.metrics()[-1]["val_loss"]
 
 
-@pytest.mark.parametrize("steps", [[2, 2], [4, 2]])
-def test_steps_must_rise(tiny, tmp_path, steps):
-    run = Run.create(tmp_path / "run", tiny)
-    partial = dict.fromkeys(run.task.hops, 1.0)
-    for step in steps:
-        told = {"train_loss": 1.0, "val_loss": 1.0, "partial": partial, "seconds": 1.0}
-        run.append_metrics({"step": step, **told})
-    with pytest.raises(HeadwayError, match=r"line 2: step = 2 is not allowed: .* above that of"):
-        run.metrics()
-
-
 def test_a_last_checkpoint_that_is_missing_is_told(tiny, tmp_path):
     run = train(tiny, tmp_path / "run")
     run.drop_checkpoint(12)

@@ -44,7 +44,9 @@ CONFIGS = [
 ]
 OUTCOMES = ["[]", "null", '{"status": "fine"}', '{"status": [1]}', "{}"]
 LINES = [
-    *("{", "", "3", "{}", "\x00\x00", {"step": "2"}, {"step": 2, "val_loss": None}),
+    *("{", "", "3", "{}", "\x00\x00"),
+    *({"step": step} for step in ("2", 1, 0)),
+    {"step": 2, "val_loss": None},
     *({"step": 2, "partial": losses} for losses in ([1.0], {"x_1": "low"})),
 ]
 SPOILT = [
