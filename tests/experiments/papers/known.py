@@ -1,5 +1,6 @@
 """All experiments, groups of runs and claims that there are."""
 
+from headway.circuits import Circuit, Paths, Uniform
 from headway.training import Run
 from headway_experiments.experiment import groups_of
 from headway_experiments.paper import FIGURES
@@ -18,3 +19,9 @@ def written(folder, group, name, losses):
         line = {"train_loss": loss, "val_loss": loss, "partial": partial, "seconds": 1.0}
         run.append_metrics({"step": step, **line})
     return run
+
+
+def circuit(*layers):
+    """A circuit of one head a layer, with the relations that each attends along."""
+    heads = [Paths(frozenset(names)) if names else Uniform() for names in layers]
+    return Circuit({(layer, 0): head for layer, head in enumerate(heads)})

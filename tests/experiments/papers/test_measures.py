@@ -1,20 +1,12 @@
 """Measures on circuits and emergence that are written by hand."""
 
 import pytest
+from known import circuit
 
-from headway.circuits import Circuit, Paths, Uniform
 from headway.relations.paths import AttentionPath
 from headway_experiments.paper import information_flow, transformer_d, transformers_abc
 
 PAIRS = {"s2←s1", "s4←s3", "s6←s5"}
-
-
-def circuit(*layers: set[str]) -> Circuit:
-    heads = {
-        (layer, 0): Paths(frozenset(relations)) if relations else Uniform()
-        for layer, relations in enumerate(layers)
-    }
-    return Circuit(heads)
 
 
 @pytest.mark.parametrize(

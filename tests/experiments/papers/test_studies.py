@@ -4,9 +4,8 @@ import math
 
 import pytest
 import torch
-from known import GROUPS, written
+from known import GROUPS, circuit, written
 
-from headway.circuits import Circuit, Paths, Uniform
 from headway.intervals import rank_correlation
 from headway.theory import closed_form
 from headway.training import fast
@@ -146,12 +145,6 @@ def test_growth_as_the_square_has_the_exponent_two(tmp_path):
     assert name not in found["lengths_steps"]
     assert found["lengths_exponent"] == {}
     assert unknown(found) == [f"lengths was not reached in {name}"]
-
-
-def circuit(*layers):
-    return Circuit(
-        {(i, 0): Paths(frozenset(names)) if names else Uniform() for i, names in enumerate(layers)}
-    )
 
 
 def test_a_circuit_is_its_own_if_no_other_has_its_paths_in_its_order():
