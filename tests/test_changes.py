@@ -95,31 +95,6 @@ def test_a_field_that_a_recipe_takes_is_passed_to_it():
     assert made("fast", "task.depth=1") == (fast(1), [])
 
 
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
-        (["fast", "deep=1"], "deep is not a field: did you mean depth"),
-        (["fast", "order=deep-first"], "write task.order or training.curriculum.order"),
-        (["fast", "depth=0"], "depth = 0 is not allowed: it must be a whole number of at l"),
-        (["fast", "depth=2", "task.depth=2"], "task.depth and depth are the same here"),
-        (["fast", "seed=1", "seed=1"], "seed is named twice"),
-        (["fast", "n_heads=1", "model.n_heads=1"], "model.n_heads is named twice"),
-        (["fast", "n_heads=3"], "model.n_heads = 3 is not allowed: it must be a divisor"),
-        (["fast", "training.curriculum=up"], "training.curriculum = 'up' is not allowed: it must"),
-        (
-            ["fast", "every=50"],
-            "training.curriculum.every is a field of growing and scheduled and trained, not of"
-            " deepening: add training.curriculum=growing or scheduled",
-        ),
-        (["fast", "mixture=true", "task.order=shallow-first"], "(task.n_depths = 1)"),
-        (["fast", "optimizer=sgd"], "it must be 0 with training.optimizer = sgd"),
-        (["slow"], "recipe = 'slow' is not allowed: it must be one of fast, "),
-    ],
-)
-def test_what_a_recipe_cannot_be_is_told_in_one_line(words, complaint):
-    assert complaint in complaint_of(*words)
-
-
 def test_all_recipes_say_what_their_arguments_may_be():
     for recipe in RECIPES:
         assert set(base_of(recipe).arguments.values()) <= {int, int | None, bool, tuple[int, ...]}

@@ -64,8 +64,8 @@ def test_a_file_is_told_why_fewer_steps_are_planned(tiny, capsys):
     progress, run = Progress(Display(None, 9.0)), SimpleNamespace(config=tiny)
     for step, end in ((1, 90), (2, 90), (3, 40), (4, 40)):
         progress(run, step, end, None)  # pyright: ignore[reportArgumentType]
-    told = capsys.readouterr().out.splitlines()
-    assert told == ["the loss is low enough: rates fall from here, to end at step 40"]
+    (told,) = capsys.readouterr().out.splitlines()
+    assert "to end at step 40" in told
     progress(run, 5, 5, None)  # pyright: ignore[reportArgumentType]
     assert capsys.readouterr().out == ""  # a run that stops early says so itself
     progress(run, 1, 90, None)  # pyright: ignore[reportArgumentType]
