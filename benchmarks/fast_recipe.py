@@ -20,7 +20,7 @@ from typing import Any
 
 from frame import options, spread, write
 from headway import HeadwayError, discover, emergence, every_circuit, fast
-from headway.changes import changed
+from headway.recipes import changed
 from headway.circuits import AttentionPath, saved_discovery, saved_timeline
 from headway.circuits.exhaustive import MinimalCircuits
 from headway.sweeps import Engine, Plan, sweep

@@ -11,8 +11,9 @@ import pytest
 
 from commands import headway, python, refused, refusing
 from headway import cli, emergence, tapped
-from headway.changes import annotations, changed, config_asked_for
 from headway.cli import Parser, uses
+from headway.errors import note
+from headway.recipes import annotations, changed, config_asked_for
 from headway.training import fast
 from headway.training.recipes import RECIPES
 from headway.verbs.training import train
@@ -50,6 +51,7 @@ def test_the_choices_of_an_option_are_told(verb):
 
 
 def test_what_follows_a_change_is_told_beside_the_results(capsys):
+    note.cache_clear()
     config_asked_for(["training.steps=400"])
     told, noted = capsys.readouterr()
     assert told == ""

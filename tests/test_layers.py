@@ -22,11 +22,11 @@ ROOMS = [
     {"models"},
     {"training"},
     {"circuits"},
-    {"changes"},
+    {"recipes"},
     {"sweeps", "language", "report"},
     {
         *("terminal", "verbs", "cli", "notebook"),
-        *("recipes", "figures", "files"),
+        *("figures", "files"),
         *("__init__", "__main__", "_registry"),
     },
 ]

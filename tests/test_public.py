@@ -12,7 +12,7 @@ import headway
 SOURCE = Path(__file__).parent.parent / "src"
 ROOMS = ("circuits", "language", "models", "report", "sweeps", "tasks", "theory", "training")
 HELPS = ("errors", "fields", "figures", "files", "intervals", "recipes", "terminal", "text")
-VERBS = ("changes", "userfile", "verbs")
+VERBS = ("userfile", "verbs")
 """Modules one level down that are public: rooms, what goes with them, and what a verb needs."""
 
 NAMES = """

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from headway.errors import HeadwayError, require, shown
+from headway.errors import HeadwayError, note, require, shown
 from headway.reading import is_file, read_bytes
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def listed() -> set[Entry]:
 
 
 def put_on_list(new: Iterable[Entry]) -> None:
-    """Puts entries on the list; where it cannot be written, one line on standard error says so."""
+    """Puts entries on the list; where it cannot be written, a note says so."""
     path = list_place()
     try:
         if path is None:
@@ -242,7 +242,7 @@ def put_on_list(new: Iterable[Entry]) -> None:
             with open(path, "ab", buffering=0) as file:  # at once, whoever else writes
                 file.write(whole.encode())
     except (OSError, HeadwayError) as error:
-        print(f"headway: cannot note which files you trust: {error}", file=sys.stderr)
+        note(f"cannot note which files you trust: {error}")
 
 
 def _read(path: Path) -> tuple[Source, bytes]:

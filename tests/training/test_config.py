@@ -7,9 +7,9 @@ import pytest
 
 from commands import refusing
 from fuzz.damage import exchanged, left_out, ways_in
-from headway.changes import annotations
 from headway.errors import HeadwayError
 from headway.models import TransformerConfig
+from headway.recipes import annotations
 from headway.tasks import Retrieval
 from headway.training import (
     RECIPES,

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from headway.changes import annotations
 from headway.errors import HeadwayError, require
 from headway.fields import hints_of, named, said, split, values_of
+from headway.recipes import annotations
 from headway.tasks import KINDS
 from headway.tasks.registry import OFFERED
 from headway.training import Run, fast
