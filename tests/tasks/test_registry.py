@@ -146,7 +146,7 @@ def test_the_file_of_an_installed_package_is_not_named(tmp_path, name, kinds, mo
     cls = getattr(importlib.import_module(f"of_{name}"), name)
     assert "defined" not in task_to_json(cls())
     keep(cls())
-    assert not [file for file, _ in userfile.listed() if name in file]
+    assert not [line for line in userfile.listed() if name in line]
     del kinds[cls.kind]
     with pytest.raises(HeadwayError, match=f"task.kind = '{cls.kind}' is not allowed"):
         task_from_json(task_to_json(cls()))
