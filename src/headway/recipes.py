@@ -22,7 +22,7 @@ from headway.tasks import task_in
 from headway.text import command
 from headway.training.config import SECTIONS, RunConfig
 from headway.training.config import flat as flat
-from headway.training.curriculum import CURRICULA, CURRICULUM, Curriculum, curriculum_from_json
+from headway.training.curriculum import CURRICULA, CURRICULUM, Curriculum
 from headway.training.files import is_there
 from headway.training.recipes import RECIPES, own
 from headway.training.recipes import fast as fast
@@ -146,8 +146,8 @@ def _changed(part: Any, fields: Mapping[str, Any], where: str) -> Any:
     for name, changes in inside.items():
         require_field(part, name, where)
         value = changes.pop("", getattr(part, name))
-        if where + name == CURRICULUM and isinstance(value, str):
-            value = curriculum_from_json(value)
+        if where + name == CURRICULUM and isinstance(value, str) and value in CURRICULA:
+            value = CURRICULA[value]()
         values[name] = _changed(value, changes, f"{where}{name}.") if changes else value
     return replace(part, **values)
 

@@ -82,6 +82,11 @@ def test_a_container_where_none_belongs_is_one_line(path, value):
         from_dict(exchanged(DATA, path, lambda _: value))
 
 
+def test_a_curriculum_is_no_word_in_json():
+    with refusing("training.curriculum = 'mixture' is not allowed"):
+        from_dict(exchanged(DATA, ("training", "curriculum"), lambda _: "mixture"))
+
+
 @pytest.mark.parametrize("section", ["", "task", "model", "training"])
 def test_an_unknown_field_is_named(tiny, section):
     data = to_dict(tiny)
