@@ -109,7 +109,9 @@ def test_whatever_a_run_raises_is_recorded(plan, tmp_path, monkeypatch, error, m
     again = sweep(plan(1), tmp_path / "s", InThisProcess())
     assert again.runs["r0"].message == message
     monkeypatch.undo()
-    assert sweep(plan(1), tmp_path / "s", InThisProcess(), retry_failed=True).count("done") == 1
+    assert (
+        len(sweep(plan(1), tmp_path / "s", InThisProcess(), retry_failed=True).named("done")) == 1
+    )
 
 
 def test_a_run_that_another_process_holds_is_left_to_it(plan, tmp_path, engine):
@@ -128,7 +130,7 @@ def test_a_run_that_another_process_holds_is_left_to_it(plan, tmp_path, engine):
     board = sweep(folder, engine=engine, watch=watch)
     assert events.became("elsewhere")[0] == "r0"
     assert events.became("done") == ["r1", "r0"]
-    assert board.count("done") == 2
+    assert len(board.named("done")) == 2
 
 
 def test_two_sweeps_in_one_folder_share_the_work(plan, tmp_path, sweeping, engine):
@@ -139,7 +141,7 @@ def test_two_sweeps_in_one_folder_share_the_work(plan, tmp_path, sweeping, engin
     board = sweep(folder, engine=engine)
     out, said = other.communicate(timeout=100)
     assert other.returncode == 0, said
-    assert board.count("done") == 4
+    assert len(board.named("done")) == 4
     *_, end = out.splitlines()
     assert end == "4 done; sweep s"
     assert max(map(len, out.splitlines())) <= 80
@@ -214,7 +216,7 @@ def test_what_is_cut_short_ends_and_the_engine_is_of_use(plan, tmp_path, engine)
     with pytest.raises(StopError):
         sweep(plan(1, steps=100_000), tmp_path / "s", engine, watch=stop)
     assert Run.open(tmp_path / "s" / "r0").status == "stopped"
-    assert sweep(plan(1), tmp_path / "t", engine).count("done") == 1
+    assert sweep(plan(1), tmp_path / "t", engine).named("done") == ["r0"]
 
 
 @pytest.mark.parametrize("training", [False, True])

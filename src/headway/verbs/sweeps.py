@@ -48,5 +48,5 @@ def sweep(
     with terminal.following() as watch:
         board = sweeps.sweep(planned, place, chosen, retry_failed, watch)
     terminal.print_sweep(board, place)
-    if board.count("failed"):
+    if board.named("failed"):
         sys.exit(1)
