@@ -12,7 +12,7 @@ import pytest
 from commands import headway, python, refused, refusing
 from headway import cli, emergence, tapped
 from headway.cli import Parser, uses
-from headway.errors import note
+from headway.errors import note_once
 from headway.recipes import annotations, changed, config_asked_for
 from headway.training import fast
 from headway.training.recipes import RECIPES
@@ -52,7 +52,7 @@ def test_the_choices_of_an_option_are_told(verb):
 
 
 def test_what_follows_a_change_is_told_beside_the_results(capsys):
-    note.cache_clear()
+    note_once.cache_clear()
     config_asked_for(["training.steps=400"])
     told, noted = capsys.readouterr()
     assert told == ""

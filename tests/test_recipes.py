@@ -2,7 +2,7 @@
 
 import pytest
 
-from headway.errors import HeadwayError, note
+from headway.errors import HeadwayError, note_once
 from headway.fields import read, split, values_in
 from headway.recipes import base_of, changed, configured, hints_in
 from headway.training import Deepening, Implicit, fast, own
@@ -75,7 +75,7 @@ def test_words_change_a_recipe_field_by_field(words, config):
 
 
 def test_fewer_steps_shorten_the_cool_down_in_proportion(capsys):
-    note.cache_clear()
+    note_once.cache_clear()
     assert made("fast", "training.steps=1400").training.cooldown_steps == 1400
     made("paper", "training.steps=5")
     assert capsys.readouterr().err == ""

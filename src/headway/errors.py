@@ -45,7 +45,10 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-@cache
 def note(line: str) -> None:
-    """Says on standard error, once in a process, what is done otherwise than asked."""
+    """Says on standard error what is done otherwise than asked."""
     print(f"headway: {line}", file=sys.stderr)
+
+
+note_once = cache(note)
+"""The same, where many things may call for one note: once in a process."""

@@ -3,11 +3,13 @@
 import math
 from bisect import bisect_left
 
+import numpy as np
+
 Z = 1.959964
 """Of a normal distribution, for 95 %."""
 MOST = 10**15
 """More draws than anybody makes."""
-STEPS = 2**53
+STEPS = 2**62
 """Steps in which the shares between 0 and 1 are searched."""
 
 
@@ -79,8 +81,10 @@ def chance_of_at_most(successes: int, count: int, share: float) -> float:
     """
     if successes < 0 or successes >= count or not 0 < share < 1:
         return float(successes >= count or (successes >= 0 and share <= 0))
-    import torch
-
-    drawn = torch.distributions.Binomial(count, torch.tensor(share, dtype=torch.float64))
-    each = drawn.log_prob(torch.arange(successes + 1, dtype=torch.float64))
-    return min(1.0, each.logsumexp(0).exp().item())
+    numbers = np.arange(1, successes + 1)
+    ways = np.log(count - numbers + 1) - np.log(numbers)
+    each = np.concatenate([[0.0], np.cumsum(ways)])
+    each += np.arange(successes + 1) * math.log(share)
+    each += (count - np.arange(successes + 1)) * math.log1p(-share)
+    most = each.max()
+    return min(1.0, float(np.exp(each - most).sum() * math.exp(most)))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from headway import userfile
-from headway.errors import HeadwayError, nearest, note, require
+from headway.errors import HeadwayError, nearest, note_once, require
 from headway.fields import hints_of, read, split, values_in
 from headway.tasks import task_in
 from headway.text import command
@@ -197,7 +197,7 @@ def configured(base: Base, changes: Mapping[str, Any]) -> RunConfig:
     steps, cooldown = rest.get("training.steps", now["training.steps"]), now[COOLDOWN]
     if COOLDOWN not in changes and steps < cooldown:
         rest[COOLDOWN] = cooldown * steps // now["training.steps"]
-        note(f"{COOLDOWN} is shortened, to fit into training.steps")
+        note_once(f"{COOLDOWN} is shortened, to fit into training.steps")
     return changed(config, rest)
 
 

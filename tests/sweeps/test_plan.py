@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from commands import refusing
-from headway.errors import HeadwayError, note
+from headway.errors import HeadwayError, note_once
 from headway.fields import to_json
 from headway.recipes import changed
 from headway.sweeps import Plan, default_folder, grid, load_plan, sweep
@@ -38,7 +38,7 @@ def test_a_grid_is_every_combination_named_by_what_varies():
 
 
 def test_what_a_grid_changes_besides_is_noted(capsys):
-    note.cache_clear()
+    note_once.cache_clear()
     plan = load_plan("fast", ["training.steps=350,9000", "seed=0,1"])
     cooldowns = {name: run.training.cooldown_steps for name, run in plan.runs.items()}
     assert cooldowns["steps=350,seed=1"] == 70

@@ -258,11 +258,12 @@ def curriculum_from_json(data: Any) -> Curriculum:
     """
     if isinstance(data, Curriculum):
         return data
-    require(isinstance(data, dict), CURRICULUM, data, "a curriculum, in JSON an object of fields")
+    kinds = f"one of {', '.join(CURRICULA)}"
+    require(isinstance(data, dict), CURRICULUM, data, f"{kinds}, with all its fields")
     fields = dict(data)
     kind = fields.pop("kind", None)
     is_known = isinstance(kind, str) and kind in CURRICULA
-    require(is_known, f"{CURRICULUM}.kind", kind, f"one of {', '.join(CURRICULA)}")
+    require(is_known, f"{CURRICULUM}.kind", kind, kinds)
     return from_json(CURRICULA[kind], fields, f"{CURRICULUM}.")
 
 
