@@ -20,9 +20,9 @@ from typing import Any
 
 from frame import options, spread, write
 from headway import HeadwayError, discover, emergence, every_circuit, fast
-from headway.changes import changed
 from headway.circuits import AttentionPath, saved_discovery, saved_timeline
 from headway.circuits.exhaustive import MinimalCircuits
+from headway.recipes import changed
 from headway.sweeps import Engine, Plan, sweep
 from headway.training import Run, RunConfig
 from training_step import run_operations

@@ -46,5 +46,4 @@ def forget_files() -> None:
     for name, module in list(sys.modules.items()):
         if isinstance(module, userfile.UserModule):
             del sys.modules[name]
-    for known in (userfile._named, userfile._lent):
-        known.clear()
+    userfile._known.clear()

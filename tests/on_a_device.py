@@ -9,7 +9,7 @@ from torch import nn
 
 import headway
 from elsewhere import PLACE, elsewhere, register
-from headway.changes import changed
+from headway.recipes import changed
 from headway.tasks import Conditional, Hops, Retrieval
 from headway.training.loop import Trainer
 

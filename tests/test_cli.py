@@ -12,10 +12,12 @@ import pytest
 
 from commands import headway, python, refused, refusing
 from headway import cli, emergence, tapped
-from headway.changes import annotations, changed, config_asked_for
 from headway.cli import Parser, uses
+from headway.errors import note_once
+from headway.recipes import annotations, changed, config_asked_for
 from headway.training import fast
 from headway.training.recipes import RECIPES
+from headway.verbs import listing
 from headway.verbs.training import train
 from headway_experiments.recipes import composition
 
@@ -51,22 +53,23 @@ def test_the_choices_of_an_option_are_told(verb):
 
 
 def test_what_follows_a_change_is_told_beside_the_results(capsys):
+    note_once.cache_clear()
     config_asked_for(["training.steps=400"])
     told, noted = capsys.readouterr()
     assert told == ""
     assert noted == "headway: training.cooldown_steps is shortened, to fit into training.steps\n"
 
 
-EVERY = (*cli.VERBS, *cli.added_verbs())
+EVERY = (*listing.VERBS, *listing.added_verbs())
 """Headway's own verbs, and those of its experiments."""
 
 
 def test_help_lists_the_verbs(tmp_path):
     shown = headway(cwd=tmp_path)
     assert shown.returncode == 0
-    for verb in cli.VERBS:
+    for verb in listing.VERBS:
         assert f"\n  {verb}" in shown.stdout
-    for verb in cli.added_verbs():
+    for verb in listing.added_verbs():
         assert re.search(rf" {verb}\b", shown.stdout.partition("Verbs that packages add")[2])
     for recipe in RECIPES:
         assert re.search(rf"\b{recipe}[,;)]", shown.stdout)
@@ -79,20 +82,21 @@ def test_help_needs_no_source_files(tmp_path):
     for source in place.rglob("*.py"):
         source.unlink()
     shown = headway(cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)})
-    assert (shown.stdout, shown.stderr) == (f"{cli.usage()}\n", "")
+    assert (shown.stdout, shown.stderr) == (f"{listing.usage()}\n", "")
 
 
 def test_nothing_waits_for_torch_that_does_not_need_it():
     code = (
         "import contextlib, io, sys, headway\n"
         "from headway import cli\n"
+        "from headway.verbs import listing\n"
         "def main(*words):\n"
         "    with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
         "        cli.main(list(words))\n"
         "main('--help'); main('--version'); main()\n"
         "with contextlib.redirect_stderr(io.StringIO()): main('dance')\n"
         "print([name for name in ('torch', 'pydantic', 'rich') if name in sys.modules])\n"
-        "for verb in (*cli.VERBS, *cli.added_verbs()): main(verb, '--help')\n"
+        "for verb in (*listing.VERBS, *listing.added_verbs()): main(verb, '--help')\n"
         "print([name for name in ('torch', 'matplotlib') if name in sys.modules])\n"
     )
     assert python(code) == "[]\n[]\n"
@@ -104,7 +108,7 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
     cli.main([verb, "--help"])
     said = capsys.readouterr().out
     assert said.startswith("usage: headway " + verb)
-    function = cli.function_of(verb)
+    function = listing.function_of(verb)
     for name, one in inspect.signature(function).parameters.items():
         if one.kind is not one.POSITIONAL_ONLY:
             assert f"\n  --{name.replace('_', '-')}" in said

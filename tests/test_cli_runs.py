@@ -11,7 +11,7 @@ import pytest
 
 from commands import TINY, headway, refused
 from headway import cli
-from headway.changes import config_asked_for
+from headway.recipes import config_asked_for
 from headway.training import fast
 
 

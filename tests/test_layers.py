@@ -26,11 +26,11 @@ ROOMS = [
     {"models"},
     {"training"},
     {"circuits"},
-    {"changes"},
+    {"recipes"},
     {"sweeps", "language", "report"},
     {
         *("terminal", "verbs", "cli", "notebook"),
-        *("recipes", "figures", "files"),
+        *("figures", "files"),
         *("__init__", "__main__", "_registry"),
     },
 ]
@@ -112,7 +112,7 @@ def test_the_core_imports_no_experiments():
 
 PUBLIC = ("circuits", "language", "models", "report", "sweeps", "tasks", "theory", "training")
 HELPS = ("errors", "fields", "figures", "files", "intervals", "recipes", "terminal", "text")
-VERBS = ("changes", "userfile", "verbs")
+VERBS = ("userfile", "verbs")
 """Modules one level down that are public: rooms, what goes with them, and what a verb needs."""
 
 NAMES = """

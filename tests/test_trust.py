@@ -137,10 +137,10 @@ def test_a_line_that_was_cut_off_trusts_nothing_and_spoils_no_other(tmp_path):
     assert place == tmp_path / "data" / "headway" / "trusted.txt"
     place.parent.mkdir(parents=True)
     place.write_bytes(b"sha256:0 /x.py\nsha256:1 /y\xff")
-    before = {("/x.py", "sha256:0"), ("/y\ufffd", "sha256:1")}
+    before = {"sha256:0 /x.py", "sha256:1 /y\ufffd"}
     assert userfile.listed() == before
-    userfile.put_on_list({("/a file.py", "sha256:2"), ("/z\nsha256:3 /other.py", "sha256:2")})
-    assert userfile.listed() == {*before, ("/a file.py", "sha256:2")}
+    userfile.put_on_list(["sha256:2 /a file.py", "sha256:2 /z\nsha256:3 /other.py"])
+    assert userfile.listed() == {*before, "sha256:2 /a file.py"}
 
 
 def test_a_home_that_cannot_be_written_is_told_once_and_fails_nothing(
@@ -166,11 +166,11 @@ def test_a_list_lies_in_no_folder_that_one_happens_to_be_in(tmp_path, monkeypatc
 
 def test_many_processes_write_one_list():
     code = "import sys; from headway.userfile import put_on_list as put;"
-    code += "put({(sys.argv[1], 'sha256:0')})"
+    code += "put(['sha256:0 ' + sys.argv[1]])"
     files = [f"/{n}.py" for n in range(6)]
     writing = [subprocess.Popen([sys.executable, "-c", code, file]) for file in files]
     assert [one.wait() for one in writing] == [0] * 6
-    assert userfile.listed() == {(file, "sha256:0") for file in files}
+    assert userfile.listed() == {f"sha256:0 {file}" for file in files}
 
 
 @pytest.mark.parametrize(

@@ -100,8 +100,7 @@ def test_an_error_in_a_function_of_a_file_is_told_by_its_line_there(tmp_path):
 
 def test_a_file_that_is_lent_to_one_command_is_not_noted_for_others(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setattr(userfile, "_named", set())
-    monkeypatch.setattr(userfile, "_lent", set())
+    monkeypatch.setattr(userfile, "_known", {})
     file = tmp_path / "mine.py"
     file.write_text("SIZE = 3\n")
     userfile.trust(file)
@@ -109,4 +108,4 @@ def test_a_file_that_is_lent_to_one_command_is_not_noted_for_others(tmp_path, mo
     assert userfile.listed() == set()
     load(file)
     userfile.keep(Source.of(file))
-    assert userfile.listed() == Source.of(file).entries()
+    assert userfile.listed() == {*Source.of(file).lines()}

@@ -16,10 +16,10 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from headway.cli import VERBS, added_verbs
 from headway.late import offered as named
 from headway.report.page import html
 from headway.report.schema import ADAPTER
+from headway.verbs.listing import VERBS, added_verbs
 
 ROOT = Path(__file__).parent.parent.parent
 EXPERIMENTS = ("claims.Claim", "experiment.Experiment", "experiment.Group")

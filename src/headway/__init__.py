@@ -9,7 +9,6 @@ timeline = emergence(run, circuit)
 More is offered one level down: `headway.tasks.Hops`, `headway.recipes.hops`.
 """
 
-import sys
 from typing import TYPE_CHECKING
 
 from headway.late import late
@@ -49,8 +48,3 @@ if TYPE_CHECKING:
     from headway.training import train as train
 
 __all__, __getattr__, __dir__ = late(__name__)
-
-if "IPython" in sys.modules:
-    from headway import notebook
-
-    notebook.show_in_notebooks()

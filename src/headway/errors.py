@@ -1,7 +1,9 @@
-"""The one error a user can cause, and the checks that raise it."""
+"""The one error a user can cause, the checks that raise it, and notes that fail nothing."""
 
+import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
+from functools import cache
 from typing import Any
 
 
@@ -41,3 +43,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """Of known names the one that may have been meant: ` (did you mean train?)`, or nothing."""
     near = get_close_matches(name, [*known], n=1)
     return f" (did you mean {near[0]}?)" if near else ""
+
+
+def note(line: str) -> None:
+    """Says on standard error what is done otherwise than asked."""
+    print(f"headway: {line}", file=sys.stderr)
+
+
+note_once = cache(note)
+"""The same, where many things may call for one note: once in a process."""

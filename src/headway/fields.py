@@ -251,10 +251,8 @@ def named(name: str, fields: Iterable[str]) -> str:
     if meant:
         raise HeadwayError(f"{name} is not a field: did you mean {' or '.join(meant)}?")
     section = [field for field in lasts if field.startswith(f"{name.rpartition('.')[0]}.")]
-    if section:
-        raise HeadwayError(f"{name} is not a field: there are {', '.join(section)}")
     places = dict.fromkeys(field.partition(".")[0] + ".*" * ("." in field) for field in lasts)
-    raise HeadwayError(f"{name} is not a field: there are {', '.join(places)}")
+    raise HeadwayError(f"{name} is not a field: there are {', '.join(section or places)}")
 
 
 def read(field: str, text: str, hint: Any, allowed: str | None = None) -> Any:

@@ -1,8 +1,7 @@
-"""Intervals of what was counted, chances of counting as many, and rank correlation."""
+"""Intervals of what was counted, and chances of counting as many."""
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,6 +9,8 @@ Z = 1.959964
 """Of a normal distribution, for 95 %."""
 MOST = 10**15
 """More draws than anybody makes."""
+STEPS = 2**62
+"""Steps in which the shares between 0 and 1 are searched."""
 
 
 def wilson(right: float, count: int) -> tuple[float, float]:
@@ -38,14 +39,11 @@ def clopper_pearson_low(successes: int, count: int, confidence: float) -> float:
     """
     if successes == 0:
         return 0.0
-    low, high = 0.0, 1.0  # of the share of failures
-    for _ in range(64):
-        middle = (low + high) / 2
-        if chance_of_at_most(count - successes, count, middle) <= 1 - confidence:
-            high = middle
-        else:
-            low = middle
-    return 1 - high
+
+    def unlikely(failing: int) -> bool:
+        return chance_of_at_most(count - successes, count, failing / STEPS) <= 1 - confidence
+
+    return 1 - bisect_left(range(STEPS), True, key=unlikely) / STEPS
 
 
 def draws_for(share: float, confidence: float, failures: int = 0) -> int:
@@ -90,16 +88,3 @@ def chance_of_at_most(successes: int, count: int, share: float) -> float:
     each += (count - np.arange(successes + 1)) * math.log1p(-share)
     most = each.max()
     return min(1.0, float(np.exp(each - most).sum() * math.exp(most)))
-
-
-def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
-    """Spearman's, equal values sharing their rank; 0 if one side is constant."""
-    one, other = (_ranks(values) - (len(values) - 1) / 2 for values in (first, second))
-    square = float(one @ one * (other @ other))
-    return float(one @ other) / math.sqrt(square) if square else 0.0
-
-
-def _ranks(values: Sequence[float]) -> np.ndarray:
-    """From 0; those of equal values are the mean of theirs."""
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(count) - (count + 1) / 2)[place]

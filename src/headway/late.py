@@ -1,4 +1,4 @@
-"""Names that a package offers, imported when they are asked for, so that importing it is quick."""
+"""Names that a package offers, and the looks of things in notebooks, imported when asked for."""
 
 import dis
 import sys
@@ -6,6 +6,13 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
+
+
+class Shown:
+    """A thing that shows itself in notebooks, as a drawing and curves."""
+
+    def _repr_html_(self) -> str:
+        return import_module("headway.report.cells").cell(self)
 
 
 def offered(module: Any) -> Iterator[tuple[str, str]]:

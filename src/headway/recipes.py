@@ -1,6 +1,231 @@
-"""Recipes: configs that are known to train well, and how to change one."""
+"""Recipes, which are configs that train well, users' files, and changes to them.
 
-from headway.changes import changed as changed
+    config = configured(base_of("fast"), {"task.depth": 4, "training.steps": 300})
+
+A field that a recipe takes as an argument is passed to it, so that what the recipe makes of it
+follows. Fewer steps than the cool-down shorten the cool-down, which is noted.
+"""
+
+import inspect
+import re
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, wraps
+from pathlib import Path
+from typing import Any, Literal
+
+from headway import userfile
+from headway.errors import HeadwayError, nearest, note_once, require
+from headway.fields import hints_of, read, split, values_in
+from headway.tasks import task_in
+from headway.text import command
+from headway.training.config import SECTIONS, RunConfig
 from headway.training.config import flat as flat
+from headway.training.curriculum import CURRICULA, CURRICULUM, Curriculum
+from headway.training.files import is_there
+from headway.training.recipes import RECIPES, own
 from headway.training.recipes import fast as fast
 from headway.training.recipes import hops as hops
+from headway.training.size import require_size
+
+COOLDOWN = "training.cooldown_steps"
+
+FIELD = re.compile(r"[^\W\d][\w.\- ]*=")
+"""The beginning of a word that gives a field a value."""
+
+
+@dataclass(frozen=True)
+class Base:
+    """The base of configs: a recipe, a user's task, or a config.
+
+    Attributes:
+        name: what it is called.
+        make: makes a config.
+        arguments: what `make` takes by name, with annotations that say what is allowed.
+    """
+
+    name: str
+    make: Callable[..., RunConfig]
+    arguments: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, made: RunConfig | Callable[..., RunConfig], name: str | None = None) -> "Base":
+        """A config, or a function that returns one, as a base."""
+        if isinstance(made, RunConfig):
+            return cls(name or "config", lambda: made, {})
+        hints = typing.get_type_hints(made, include_extras=True)
+        taken = {name: hints.get(name, Any) for name in inspect.signature(made).parameters}
+        return cls(name or made.__name__, made, taken)
+
+
+def base_of(source: str) -> Base:
+    """The base that a user names: a recipe, or a Python file with `recipe()`, or with a task.
+
+    Args:
+        source: a recipe's name, or a file's path; with `:NAME` behind it for one task of several.
+
+    Raises:
+        HeadwayError: if there is no such recipe or file, or the file has neither.
+    """
+    if not is_file(source):
+        if source not in RECIPES and is_there(Path(source) / "config.json"):
+            resume = command("train", "--resume", source)
+            raise HeadwayError(
+                f"{source} is a run's folder, not a recipe: {resume} goes on with it"
+            )
+        allowed = f"one of {', '.join(RECIPES)}, a Python file, NAME.py, or a folder that exists"
+        require(source in RECIPES, "recipe", source, allowed + nearest(source, RECIPES))
+        return Base.of(RECIPES[source])
+    recipe, path = recipe_in(source), userfile.file_and_name(source)[0]
+    if recipe is None:
+        task = task_in(source)
+        hints = {**hints_of(task), "seed": hints_of(RunConfig)["seed"]}
+        return Base(path.stem, lambda seed=0, **given: own(task(**given), seed), hints)
+    base = Base.of(recipe, path.stem)
+
+    @wraps(recipe)
+    def make(**given: Any) -> RunConfig:
+        config = userfile.called(path, partial(recipe, **given))
+        if not isinstance(config, RunConfig):
+            kind = type(config).__name__
+            raise HeadwayError(f"{path}: recipe() returned {kind}: it must be a RunConfig")
+        return config
+
+    return replace(base, make=make)
+
+
+def recipe_in(source: str) -> Callable[..., Any] | None:
+    """The function `recipe` of a Python file; None if it has none, or one of its tasks is named."""
+    file, name = userfile.file_and_name(source)
+    found = None if name else getattr(userfile.load(file), "recipe", None)
+    return found if callable(found) else None
+
+
+def is_file(source: str) -> bool:
+    """Tell the path of a Python file from the name of a recipe."""
+    return userfile.file_and_name(source)[0].suffix == ".py"
+
+
+def annotations(config: RunConfig) -> dict[str, Any]:
+    """The annotation of every name that `changed` takes: what values it may have.
+
+    Fields of all curricula are among them.
+    """
+    parts = [(name, type(getattr(config, name))) for name in SECTIONS]
+    parts += [(CURRICULUM, kind) for kind in CURRICULA.values()]
+    hints = {
+        f"{name}.{field}".lstrip("."): hint
+        for name, part in [*parts, ("", RunConfig)]
+        for field, hint in hints_of(part).items()
+    }
+    hints[CURRICULUM] = Literal[*CURRICULA]
+    return {name: hint for name, hint in hints.items() if name not in SECTIONS}
+
+
+def changed(config: RunConfig, fields: Mapping[str, Any]) -> RunConfig:
+    """A config with some fields changed, all at once.
+
+    Args:
+        config: to start from.
+        fields: new values by dotted name, as `flat` gives them; `training.curriculum` may be a
+            kind or a whole curriculum.
+
+    Raises:
+        HeadwayError: if a field is unknown, or the values do not go together.
+    """
+    return _changed(config, fields, "")
+
+
+def _changed(part: Any, fields: Mapping[str, Any], where: str) -> Any:
+    """A part of a config with some fields changed; of one that it lacks, who has it."""
+    inside, values = dict[str, dict[str, Any]](), dict[str, Any]()
+    for name, value in fields.items():
+        first, _, rest = name.partition(".")
+        inside.setdefault(first, {})[rest] = value
+    for name, changes in inside.items():
+        require_field(part, name, where)
+        value = changes.pop("", getattr(part, name))
+        if where + name == CURRICULUM and isinstance(value, str) and value in CURRICULA:
+            value = CURRICULA[value]()
+        values[name] = _changed(value, changes, f"{where}{name}.") if changes else value
+    return replace(part, **values)
+
+
+def require_field(part: Any, name: str, where: str) -> None:
+    """Raises `HeadwayError` unless a part of a config has a field; it says which curricula do."""
+    if name in (hints := hints_of(type(part))):
+        return
+    having = [kind for kind, cls in CURRICULA.items() if name in hints_of(cls)]
+    if isinstance(part, Curriculum) and having:
+        raise HeadwayError(
+            f"{where}{name} is a field of {' and '.join(having)}, not of {part.kind}: add"
+            f" {CURRICULUM}={' or '.join(having)}"
+        )
+    raise HeadwayError(f"{where}{name} is not a field: the fields are {', '.join(hints) or 'none'}")
+
+
+def hints_in(base: Base) -> dict[str, Any]:
+    """The annotation of every argument and field, by whole name; the arguments come first."""
+    return {**base.arguments, **annotations(base.make()), **base.arguments}
+
+
+def configured(base: Base, changes: Mapping[str, Any]) -> RunConfig:
+    """A config with changes; a note tells what else they change.
+
+    Args:
+        base: what it is made from.
+        changes: the new values of arguments and of fields, by whole name.
+
+    Raises:
+        HeadwayError: if a value is not allowed, or values do not go together.
+    """
+    taken = base.arguments.keys() - hints_of(RunConfig)
+    lasts = {name: name.rpartition(".")[2] for name in changes if "." in name}
+    passed = {name: last for name, last in lasts.items() if last in taken}
+    for name, last in passed.items():
+        if last in changes:
+            raise HeadwayError(f"{name} and {last} are the same here: name one of them")
+    given = {passed.get(name, name): value for name, value in changes.items()}
+    config = base.make(**{name: given[name] for name in given if name in base.arguments})
+    now = flat(config)
+    rest = {
+        name: value
+        for name, value in changes.items()
+        if name not in base.arguments and now.get(name, ...) != value
+    }
+    steps, cooldown = rest.get("training.steps", now["training.steps"]), now[COOLDOWN]
+    if COOLDOWN not in changes and steps < cooldown:
+        rest[COOLDOWN] = cooldown * steps // now["training.steps"]
+        note_once(f"{COOLDOWN} is shortened, to fit into training.steps")
+    return changed(config, rest)
+
+
+def config_asked_for(words: Sequence[str]) -> RunConfig:
+    """The config that words ask for: a recipe or a file, and changes to it.
+
+    Raises:
+        HeadwayError: if there is no such recipe, the changes do not fit, or the machine cannot hold
+            the run.
+    """
+    source, fields = source_and_fields(words)
+    base = base_of(source or "fast")
+    config = configured(base, values_in(map(split, fields), hints_in(base), read))
+    require_size(config)
+    return config
+
+
+def source_and_fields(words: Iterable[str]) -> tuple[str | None, list[str]]:
+    """The recipe or the file that is named among words, if one is; and the words `FIELD=VALUE`.
+
+    Raises:
+        HeadwayError: if there are several recipes or files.
+    """
+    words = [word for word in words if not word.startswith("-")]
+    sources = [word for word in words if not FIELD.match(word)]
+    if len(sources) > 1:
+        raise HeadwayError(
+            f"{' and '.join(sources)} are {len(sources)} recipes or files: it must be one, and all"
+            " else FIELD=VALUE"
+        )
+    return next(iter(sources), None), [word for word in words if FIELD.match(word)]

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from headway.errors import HeadwayError, require, shown
+from headway.errors import HeadwayError, note, require, shown
 from headway.reading import is_file, read_bytes
 
 if TYPE_CHECKING:
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
 SAFE = "PYTHONSAFEPATH"
 
 T = TypeVar("T")
-
-Entry = tuple[str, str]
-"""A place that may be executed, a file by its whole path or `FILE:NAME`, a function or class there
-that builds a model; and the digest of the file's content then."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +54,11 @@ class Source:
         """
         return _read(path)[0]
 
-    def entries(self, builder: str | None = None) -> set[Entry]:
-        """This content of the file, and what builds a model there, as the user's list tells."""
+    def lines(self, builder: str | None = None) -> list[str]:
+        """The lines of the user's list that let this content of the file be executed, and the
+        function or class there build a model."""
         places = [self.file] if builder is None else [self.file, f"{self.file}:{builder}"]
-        return {(place, f"sha256:{self.sha256}") for place in places}
+        return [f"sha256:{self.sha256} {place}" for place in places]
 
 
 class UserModule(ModuleType):
@@ -73,10 +70,9 @@ class UserModule(ModuleType):
         self.__builtins__ = {**vars(builtins), "__import__": partial(_import, source)}
 
 
-_named: set[Entry] = set()
-"""Files that the user named in this process to work with."""
-_lent: set[Entry] = set()
-"""Files that this process may execute besides, but not note for others."""
+_known: dict[str, bool] = {}
+"""Lines that hold in this process beside those of the list: True where the user named the file to
+work with, False where it is lent to this process alone."""
 
 
 @contextmanager
@@ -132,7 +128,7 @@ def file_and_name(where: str | Path) -> tuple[Path, str]:
 
 def lend(source: Source, builder: str | None = None) -> None:
     """Lets this process execute a content of a file, as the process that started it says."""
-    _lent.update(source.entries(builder))
+    _known.update(dict.fromkeys(source.lines(builder), False) | _known)
 
 
 def keep(source: Source, builder: str | None = None) -> None:
@@ -144,10 +140,11 @@ def keep(source: Source, builder: str | None = None) -> None:
         source: of what the user trains or is trained on.
         builder: the function or class there by which the user builds a model.
     """
+    lines = source.lines(builder)
     if builder is not None:
-        _named.update(source.entries(builder))
-    if not source.entries() <= _lent - _named:
-        put_on_list(source.entries(builder))
+        _known.update(dict.fromkeys(lines, True))
+    if _known.get(lines[0], True):
+        put_on_list(lines)
 
 
 def load(path: str | Path) -> ModuleType:
@@ -160,7 +157,7 @@ def load(path: str | Path) -> ModuleType:
             wrong there.
     """
     source, content = _read(Path(path))
-    _named.update(source.entries())
+    _known.update(dict.fromkeys(source.lines(), True))
     return called(Path(path), _module, source, content)
 
 
@@ -193,13 +190,13 @@ def load_named(field: str, file: str, builder: str | None = None) -> Any:
     require(fits, field, file, "a whole path of printable characters")
     if not is_file(file):
         raise HeadwayError(f"{field} = {shown(file)}: there is no such file")
-    known = _named | _lent | listed()
-    if where not in {place for place, _ in known}:
+    known = {*_known, *listed()}
+    if where not in {line.partition(" ")[2] for line in known}:
         raise refusal("it is not on your list of trusted files")
     module = None if builder is None else _imported(file)
     if module is None:
         source, content = _read(Path(file))
-        if (where, f"sha256:{source.sha256}") not in known:
+        if source.lines(builder)[-1] not in known:
             raise refusal("it has changed since you trusted it")
         module = called(Path(file), _module, source, content)
     made = module if builder is None else getattr(module, builder, None)
@@ -216,8 +213,8 @@ def list_place() -> Path | None:
     return Path(data, "headway", "trusted.txt") if os.path.isabs(data) else None
 
 
-def listed() -> set[Entry]:
-    """The entries of the list.
+def listed() -> set[str]:
+    """The lines of the list: a digest, and a file by its whole path, or `FILE:NAME`.
 
     Raises:
         HeadwayError: if there is a list that cannot be read.
@@ -225,24 +222,21 @@ def listed() -> set[Entry]:
     path = list_place()
     if path is None or not is_file(path):
         return set()
-    lines = read_bytes(path).decode(errors="replace").splitlines()
-    return {(file, mark) for mark, _, file in (line.partition(" ") for line in lines) if file}
+    return {*filter(None, read_bytes(path).decode(errors="replace").splitlines())}
 
 
-def put_on_list(new: Iterable[Entry]) -> None:
-    """Puts entries on the list; where it cannot be written, one line on standard error says so."""
+def put_on_list(lines: Iterable[str]) -> None:
+    """Puts lines on the list; where it cannot be written, a note says so."""
     path = list_place()
     try:
         if path is None:
             raise HeadwayError("there is no home folder")
-        if missing := sorted(set(new) - listed()):
+        if missing := [line for line in {*lines} - listed() if line.isprintable()]:
             path.parent.mkdir(parents=True, exist_ok=True)
-            lines = [f"{mark} {file}" for file, mark in missing]
-            whole = "\n".join(["", *filter(str.isprintable, lines), ""])
             with open(path, "ab", buffering=0) as file:  # at once, whoever else writes
-                file.write(whole.encode())
+                file.write("\n".join(["", *missing, ""]).encode())
     except (OSError, HeadwayError) as error:
-        print(f"headway: cannot note which files you trust: {error}", file=sys.stderr)
+        note(f"cannot note which files you trust: {error}")
 
 
 def _read(path: Path) -> tuple[Source, bytes]:

@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar, cast
 
 from headway.circuits import hop_steps, learnt_in_order
@@ -104,3 +104,12 @@ def minimum(run: Run) -> int | None:
     """The least number of layers by information flow; None if no number is enough."""
     flow = run.config.task.flow()
     return None if flow is None else flow.minimum_layers(run.config.transformer.causal)
+
+
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
+    """Spearman's, equal values sharing their rank; 0 if one side is constant."""
+    one, other = (
+        [sum((v < value) + (v <= value) for v in values) for value in values]
+        for values in (first, second)
+    )
+    return statistics.correlation(one, other) if min(len({*one}), len({*other})) > 1 else 0.0

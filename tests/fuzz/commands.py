@@ -14,6 +14,7 @@ from unittest.mock import patch
 from fuzz.tried import Tried
 from headway import cli
 from headway.training import Run
+from headway.verbs import listing
 
 WORDS = (
     *("fast", "nowhere", "depth=2", "depth=-1", "steps=x", "seed=0..3", "=", "a=b", "1e999", "--"),
@@ -61,7 +62,7 @@ def command_lines(tried: Tried, count: int, seed: int, run: Run) -> None:
 
 def line(chance: random.Random, run: str) -> list[str]:
     """A verb, and words behind it of which some are the verb's own options."""
-    verb = chance.choice([*cli.VERBS, *cli.added_verbs(), "bogus"])
+    verb = chance.choice([*listing.VERBS, *listing.added_verbs(), "bogus"])
     if chance.random() < 0.5:  # nearly what somebody would ask for
         target = [chance.choice([run, run, ".", "fast", "equations"])] * (chance.random() < 0.9)
         options = chance.sample(options_of(verb), min(len(options_of(verb)), chance.randint(0, 2)))

@@ -228,7 +228,7 @@ def trusting(mine: Path, builder: str) -> Iterator[None]:
         home = mine.parent / "data"
         patch.setenv("XDG_DATA_HOME", str(home))
         source = userfile.Source.of(mine)
-        userfile.put_on_list(source.entries(builder))
+        userfile.put_on_list(source.lines(builder))
         before, path = os.getcwd(), list(sys.path)
         try:
             yield

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from commands import refusing
-from headway.changes import changed
-from headway.errors import HeadwayError
+from headway.errors import HeadwayError, note_once
 from headway.fields import to_json
+from headway.recipes import changed
 from headway.sweeps import Plan, default_folder, grid, load_plan, sweep
 from headway.training import RECIPES, fast, own
 from in_process import InThisProcess
@@ -37,15 +37,17 @@ def test_a_grid_is_every_combination_named_by_what_varies():
     assert grid("fast", {"seed": range(2)}).runs == {"seed=0": fast(), "seed=1": fast(seed=1)}
 
 
-def test_what_a_grid_changes_besides_is_noted():
+def test_what_a_grid_changes_besides_is_noted(capsys):
+    note_once.cache_clear()
     plan = load_plan("fast", ["training.steps=350,9000", "seed=0,1"])
     cooldowns = {name: run.training.cooldown_steps for name, run in plan.runs.items()}
     assert cooldowns["steps=350,seed=1"] == 70
     assert cooldowns["steps=9000,seed=1"] == 1400
-    assert plan.notes == ("training.cooldown_steps is shortened, to fit into training.steps",)
+    told = "headway: training.cooldown_steps is shortened, to fit into training.steps\n"
+    assert capsys.readouterr().err == told
     deeper = load_plan("fast", ["task.depth=2,4"])
     assert list(deeper.runs.values()) == [fast(2), fast(4)]
-    assert deeper.notes == ()
+    assert capsys.readouterr().err == ""
 
 
 def test_names_are_safe_short_and_told_apart():

@@ -48,7 +48,7 @@ def test_a_lost_node_loses_no_run(cluster, plan, tmp_path):
             cluster.remove_node(second, allow_graceful=False)
 
     board = sweep(runs, folder, engine, watch=watch)
-    assert board.count("done") == 6
+    assert len(board.named("done")) == 6
     assert sorted(events.became("done")) == sorted(runs.runs)
     assert [row["status"] for row in table(folder)] == ["done"] * 6
     assert lost
@@ -69,7 +69,7 @@ def test_a_cluster_trains_what_this_machine_would_have(cluster, plan, tmp_path):
     alone = train(good.runs["r1"], tmp_path / "alone")
     folder = tmp_path / "s"
     board = sweep(runs, folder, RayEngine(cluster.address))
-    assert (board.count("done"), board.count("failed")) == (2, 1)
+    assert (len(board.named("done")), len(board.named("failed"))) == (2, 1)
     rows = table(folder)
     assert [row["status"] for row in rows] == ["done", "done", "failed"]
     assert "the loss is " in rows[2]["message"]

@@ -12,11 +12,12 @@ import torch
 
 from commands import refusing
 from headway import userfile
-from headway.cli import added_verbs, main
+from headway.cli import main
 from headway.errors import HeadwayError
 from headway.tasks import KINDS, Batch, Retrieval, Task, task_from_json, task_in, task_to_json
 from headway.tasks.registry import OFFERED, change_of, find, keep
 from headway.training.recipes import RECIPES
+from headway.verbs.listing import added_verbs
 
 NUMBERS = count()
 BODY = """
@@ -146,7 +147,7 @@ def test_the_file_of_an_installed_package_is_not_named(tmp_path, name, kinds, mo
     cls = getattr(importlib.import_module(f"of_{name}"), name)
     assert "defined" not in task_to_json(cls())
     keep(cls())
-    assert not [file for file, _ in userfile.listed() if name in file]
+    assert not [line for line in userfile.listed() if name in line]
     del kinds[cls.kind]
     with pytest.raises(HeadwayError, match=f"task.kind = '{cls.kind}' is not allowed"):
         task_from_json(task_to_json(cls()))

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import torch
 
-from headway.changes import changed
 from headway.models import Transformer, TransformerConfig, attention_patterns
+from headway.recipes import changed
 from headway.relations.paths import AttentionPath
 from headway.tasks import Retrieval
 from headway.training import Run, RunConfig, TrainingConfig, evaluate, fast, train

@@ -6,8 +6,8 @@ import pytest
 
 from commands import refusing
 from fuzz.damage import exchanged, left_out, ways_in
-from headway.changes import annotations
 from headway.models import TransformerConfig
+from headway.recipes import annotations
 from headway.tasks import Retrieval
 from headway.training import (
     RECIPES,
@@ -56,6 +56,11 @@ def test_every_field_must_be_there(path):
 def test_a_container_where_none_belongs_is_one_line(path, value):
     with refusing(path[-1] if value else " is "):
         from_dict(exchanged(DATA, path, lambda _: value))
+
+
+def test_a_curriculum_is_no_word_in_json():
+    with refusing("training.curriculum = 'mixture' is not allowed"):
+        from_dict(exchanged(DATA, ("training", "curriculum"), lambda _: "mixture"))
 
 
 @pytest.mark.parametrize("section", [(), ("task",), ("model",), ("training",)], ids=".".join)

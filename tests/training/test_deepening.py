@@ -7,10 +7,10 @@ import pytest
 import torch
 from interrupts import InterruptError, stop_at
 
-from headway.changes import changed
 from headway.errors import HeadwayError
 from headway.fields import AtLeastOne
 from headway.models import Transformer, TransformerConfig
+from headway.recipes import changed
 from headway.tasks import Hops, Retrieval
 from headway.tasks.retrieval import code_of
 from headway.training import (

@@ -13,6 +13,7 @@ from headway.circuits.verdicts import verdicts
 from headway.circuits.yardstick import Yardstick
 from headway.errors import HeadwayError, require
 from headway.fields import found_in, to_json
+from headway.late import Shown
 from headway.tasks import Task
 from headway.text import command
 from headway.training.run import Run
@@ -63,7 +64,7 @@ class Refusal(Finding):
 
 
 @dataclass(frozen=True)
-class Discovery(Finding):
+class Discovery(Finding, Shown):
     """A circuit and the evidence for it. All losses are on held-out data (`Task.targets`).
 
     Attributes:

@@ -22,6 +22,7 @@ from headway.circuits.reading import row_weights
 from headway.circuits.subject import device_of, opened, require_count, require_task, with_tap
 from headway.circuits.text import of_timeline
 from headway.errors import HeadwayError, require
+from headway.late import Shown
 from headway.models import Tappable, attention_patterns
 from headway.relations.paths import AttentionPath
 from headway.tasks import Batch, Task
@@ -59,7 +60,7 @@ class PathHistory:
 
 
 @dataclass(frozen=True)
-class Timeline(Finding):
+class Timeline(Finding, Shown):
     """The emergence of every path of a circuit, and the step at which every hop was learnt.
 
     Attributes:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import PlainSerializer, PlainValidator
 
 from headway.errors import HeadwayError, require
+from headway.late import Shown
 from headway.relations.composed import ELSE
 from headway.relations.fitted import Tables
 from headway.relations.paths import AttentionPath, require_name
@@ -114,7 +115,7 @@ WITHOUT_PATHS: dict[str, Mechanism] = {
 
 
 @dataclass(frozen=True)
-class Circuit:
+class Circuit(Shown):
     """One mechanism for every head of a model.
 
     Attributes:

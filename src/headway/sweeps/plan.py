@@ -5,16 +5,16 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import PlainSerializer, PlainValidator
 
 from headway import fields, userfile
-from headway.changes import Base, base_of, configured, hints_in
 from headway.errors import HeadwayError, require, shown
 from headway.reading import is_folder
+from headway.recipes import Base, base_of, configured, hints_in
 from headway.training import RECIPES, RunConfig, from_dict, to_dict
 from headway.training.config import flat
 from headway.training.files import is_there, read_json
@@ -37,13 +37,11 @@ class Plan:
     Attributes:
         name: of the whole; the sweep's folder is called after it unless another is given.
         runs: the config of every run, by the name of its folder.
-        notes: what else the grid's changes changed.
         format: of its file.
     """
 
     name: str
     runs: dict[str, Annotated[RunConfig, PlainValidator(from_dict), PlainSerializer(to_dict)]]
-    notes: tuple[str, ...] = field(default=(), compare=False)
     format: Literal[1] = 1
 
     def __post_init__(self):
@@ -79,7 +77,7 @@ def crossed(name: str, bases: Iterable[tuple[str, Base]], axes: Axes) -> Plan:
     Raises:
         HeadwayError: if the values do not fit (see `grid`), or two runs have one name.
     """
-    runs, every = dict[str, RunConfig](), list[str]()
+    runs = dict[str, RunConfig]()
     for of_base, base in bases:
         values = _values(base, axes)
         several = [name for name, one in values.items() if len(one) > 1] or list(values)
@@ -87,7 +85,7 @@ def crossed(name: str, bases: Iterable[tuple[str, Base]], axes: Axes) -> Plan:
             given = dict(zip(values, chosen, strict=True))
             cell = name_of(given, several)
             try:
-                config, notes = configured(base, given)
+                config = configured(base, given)
             except HeadwayError as error:
                 where = f"in the grid's cell {cell}: " if cell else ""
                 raise HeadwayError(f"{where}{error}") from None
@@ -97,8 +95,7 @@ def crossed(name: str, bases: Iterable[tuple[str, Base]], axes: Axes) -> Plan:
                     f"{name}: two configs are called {run}: every run needs a name of its own"
                 )
             runs[run] = config
-            every += notes
-    return Plan(name, runs, tuple(dict.fromkeys(every)))
+    return Plan(name, runs)
 
 
 def _values(base: Base, axes: Axes) -> dict[str, list[Any]]:

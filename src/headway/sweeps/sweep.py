@@ -85,10 +85,6 @@ class Board:
         """The runs in a state, in the order of the plan."""
         return [name for name, run in self.runs.items() if run.state == state]
 
-    def count(self, state: State) -> int:
-        """The number of runs in a state."""
-        return len(self.named(state))
-
     @property
     def ended(self) -> int:
         """The number of runs that have ended."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from headway.changes import annotations
 from headway.errors import HeadwayError, require
-from headway.fields import hints_of, named, said, split, values_of
+from headway.fields import hints_of, said, split, values_in, values_of
+from headway.recipes import annotations
 from headway.tasks import KINDS
 from headway.tasks.registry import OFFERED
 from headway.training import Run, fast
@@ -42,10 +42,8 @@ def table(
         HeadwayError: if there is no such folder, field or column, or a value is not one.
     """
     rows = [row_of(path) for path in run_folders(Path(folder))]
-    for text in where:
-        name, values = split(text)
-        field = named(name, fields := _annotations())
-        allowed = values_of(field, values, fields[field])
+    wanted = values_in(map(split, where), _annotations(), values_of) if where else {}
+    for field, allowed in wanted.items():
         rows = [row for row in rows if field in row and row[field] in allowed]
     if sort is not None:
         names = columns(rows)

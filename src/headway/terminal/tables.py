@@ -67,7 +67,7 @@ def print_sweep(board: Board, folder: Path) -> None:
     for name in board.named("failed"):
         if name not in recorded:
             console().print(f"{name}: {board.runs[name].message} (not recorded)")
-    done, failed = board.count("done"), board.count("failed")
+    done, failed = (len(board.named(state)) for state in ("done", "failed"))
     print(f"{done} done" + (f", {failed} failed" if failed else "") + f"; sweep {folder}")
 
 

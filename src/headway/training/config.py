@@ -23,7 +23,7 @@ from headway.models import TransformerConfig
 from headway.relations.paths import AttentionPath
 from headway.tasks import Task, task_from_json, task_to_json
 from headway.training.clamp import Clamp
-from headway.training.curriculum import CURRICULUM, Chosen, Implicit, curriculum_from_json
+from headway.training.curriculum import CURRICULUM, Chosen, Implicit
 from headway.training.modules import Module
 
 FORMAT = 1
@@ -105,7 +105,6 @@ class TrainingConfig:
     precision: Literal["float32", "bfloat16", "auto"] = "float32"
 
     def __post_init__(self):
-        object.__setattr__(self, "curriculum", curriculum_from_json(self.curriculum))
         check(self, "training.")
 
         def rule(name: str, holds: bool, allowed: str) -> None:
@@ -198,12 +197,12 @@ def from_dict(data: Any) -> RunConfig:
             not allowed.
     """
     require_fields(RunConfig, data)
-    if data["training"] is None:
-        model, training = from_json(Module, data["model"], "model."), Elsewhere()
-    else:
-        model = from_json(TransformerConfig, data["model"], "model.")
-        training = from_json(TrainingConfig, data["training"], "training.")
-    sections = {"task": task_from_json(data["task"]), "model": model, "training": training}
+    training, is_own = data["training"], data["training"] is None
+    sections = {
+        "task": task_from_json(data["task"]),
+        "model": from_json(Module if is_own else TransformerConfig, data["model"], "model."),
+        "training": Elsewhere() if is_own else from_json(TrainingConfig, training, "training."),
+    }
     return RunConfig(**{**data, **sections})
 
 

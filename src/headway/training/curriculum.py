@@ -251,23 +251,20 @@ class Deepening(Curriculum):
 
 
 def curriculum_from_json(data: Any) -> Curriculum:
-    """The curriculum that JSON data hold, or that is named by its kind, with the fields' defaults.
-
-    One that is a curriculum already stays.
+    """The curriculum that JSON data hold; one that is a curriculum already stays.
 
     Raises:
         HeadwayError: if there is none of its kind, or a field is unknown, missing or not allowed.
     """
     if isinstance(data, Curriculum):
         return data
-    is_whole = isinstance(data, dict)
-    fields = dict(data) if is_whole else {"kind": data}
+    kinds = f"one of {', '.join(CURRICULA)}"
+    require(isinstance(data, dict), CURRICULUM, data, f"{kinds}, with all its fields")
+    fields = dict(data)
     kind = fields.pop("kind", None)
-    if not isinstance(kind, str) or kind not in CURRICULA:
-        field = f"{CURRICULUM}.kind" if is_whole else CURRICULUM
-        require(False, field, kind, "one of " + ", ".join(CURRICULA))
-    cls = CURRICULA[kind]
-    return from_json(cls, fields, f"{CURRICULUM}.") if is_whole else cls()
+    is_known = isinstance(kind, str) and kind in CURRICULA
+    require(is_known, f"{CURRICULUM}.kind", kind, kinds)
+    return from_json(CURRICULA[kind], fields, f"{CURRICULUM}.")
 
 
 Chosen = Annotated[

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from headway.errors import HeadwayError, require
+from headway.late import Shown
 from headway.models import Tapped, Transformer, tapped
 from headway.tasks import Task
 from headway.tasks.registry import change_of, keep
@@ -41,7 +42,7 @@ INDENT = "      "
 
 
 @dataclass(frozen=True)
-class Run(RunFolder):
+class Run(RunFolder, Shown):
     """A run's folder and its config; everything else is read from the folder when asked for.
 
     Attributes:

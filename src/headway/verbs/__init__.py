@@ -3,12 +3,11 @@
 Here is what verbs share: runs and configs that words name, and options that go together.
 """
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headway.errors import HeadwayError
+from headway.errors import HeadwayError, note
 from headway.text import wrapped
 
 if TYPE_CHECKING:
@@ -18,9 +17,9 @@ if TYPE_CHECKING:
 def print_fields(words: Sequence[str]) -> None:
     """Prints what can be changed in the recipe or the task that is named among words, if one is:
     its arguments, then all fields."""
-    from headway.changes import annotations, base_of, source_and_fields
     from headway.cli import uses
     from headway.fields import described, said
+    from headway.recipes import annotations, base_of, source_and_fields
     from headway.training.config import SECTIONS, RunConfig, flat
     from headway.training.curriculum import CURRICULA
 
@@ -86,9 +85,3 @@ def opened(folder: Path, changed_task: bool | None = None) -> "Run":
     if run.changed:
         note(f"{folder}: {run.changed}")
     return run
-
-
-def note(*lines: str) -> None:
-    """Lines on standard error about what is done otherwise than asked."""
-    for line in lines:
-        print(f"headway: {line}", file=sys.stderr)

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Literal
 
 from headway.errors import HeadwayError
-from headway.verbs import note
 
 
 def sweep(
@@ -34,12 +33,11 @@ def sweep(
         gpus_per_run: a run's share of GPUs; by default 1 if its device is cuda.
     """
     from headway import sweeps, terminal
-    from headway.changes import source_and_fields
+    from headway.recipes import source_and_fields
 
     source, fields = source_and_fields(words)
     plan = source or "fast"
     planned = sweeps.load_plan(plan, fields)
-    note(*planned.notes)
     place = folder or sweeps.default_folder(plan, planned, fields)
     if engine == "ray":
         chosen = sweeps.RayEngine(address, workers, gpus_per_run)
@@ -50,5 +48,5 @@ def sweep(
     with terminal.following() as watch:
         board = sweeps.sweep(planned, place, chosen, retry_failed, watch)
     terminal.print_sweep(board, place)
-    if board.count("failed"):
+    if board.named("failed"):
         sys.exit(1)

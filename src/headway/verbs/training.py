@@ -22,8 +22,8 @@ def demo(words: tuple[str, ...] = (), /, folder: Path | None = None) -> None:
     """
     started = time.perf_counter()
     from headway import terminal
-    from headway.changes import config_asked_for
     from headway.circuits import discover, emergence, every_circuit
+    from headway.recipes import config_asked_for
     from headway.report import figures_if_possible, write_report
     from headway.training import train
 
@@ -71,7 +71,7 @@ def train(
     from headway import terminal
 
     if resume is None:
-        from headway.changes import config_asked_for
+        from headway.recipes import config_asked_for
         from headway.training import train
 
         config = config_asked_for(words)
@@ -100,8 +100,8 @@ def check(words: tuple[str, ...] = (), /) -> None:
             a run.
     """
     from headway import terminal
-    from headway.changes import config_asked_for, is_file, recipe_in, source_and_fields
     from headway.fields import hints_of, read, split, values_in
+    from headway.recipes import config_asked_for, is_file, recipe_in, source_and_fields
     from headway.tasks import check_task, task_in
     from headway.tasks.checking import undeclared
 

@@ -4,7 +4,6 @@ import statistics
 from collections.abc import Mapping
 
 from headway.circuits import hop_steps
-from headway.intervals import rank_correlation
 from headway.recipes import changed
 from headway.sweeps import grid
 from headway.tasks import Retrieval
@@ -12,7 +11,14 @@ from headway.theory import closed_form, theorem_1_bound
 from headway.training import Deepening, Run, RunConfig, fast
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, Series, draw_panels, numbered
-from headway_experiments.reading import SOLVED, grouped, is_solved, minimum, task_of
+from headway_experiments.reading import (
+    SOLVED,
+    grouped,
+    is_solved,
+    minimum,
+    rank_correlation,
+    task_of,
+)
 from headway_experiments.recipes import crossed, paper, smoke
 
 

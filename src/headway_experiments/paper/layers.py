@@ -4,13 +4,12 @@ import statistics
 from functools import partial
 from itertools import pairwise
 
-from headway.intervals import rank_correlation
 from headway.recipes import changed
 from headway.training import Implicit, Run, RunConfig
 from headway_experiments.curricula import FinalHop
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, draw_panels, means, numbered
-from headway_experiments.reading import by_run, final_loss, grouped, in_order
+from headway_experiments.reading import by_run, final_loss, grouped, in_order, rank_correlation
 from headway_experiments.recipes import base, crossed, paper, roomy, smoke
 
 WAYS = {"ic": Implicit(), "non-ic": FinalHop()}

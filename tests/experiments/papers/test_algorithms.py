@@ -7,8 +7,8 @@ import pytest
 import torch
 from doc_tables import cells_and_labels, of_all_seeds
 
-from headway.changes import changed
 from headway.models import Transformer, attention_patterns
+from headway.recipes import changed
 from headway.theory import closed_form
 from headway_experiments import result_files
 from headway_experiments.arena import compiled

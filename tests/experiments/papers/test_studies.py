@@ -6,11 +6,11 @@ import pytest
 import torch
 from known import GROUPS, circuit, written
 
-from headway.intervals import rank_correlation
 from headway.theory import closed_form
 from headway.training import fast
 from headway.training.environment import generator_for
 from headway_experiments.paper import circuits, curricula, depths, layers, lengths
+from headway_experiments.reading import rank_correlation
 from headway_experiments.reproduce import unknown
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from headway.changes import changed
+from headway.recipes import changed
 from headway.training import Implicit, train
 from headway.training.data import Stream, held_out
 from headway_experiments import reading

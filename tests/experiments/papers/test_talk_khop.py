@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from headway.changes import changed
 from headway.models import attention_patterns
+from headway.recipes import changed
 from headway.tasks import NO_KEY
 from headway.theory import closed_form, hop_flow, retrieval_flow
 from headway.training import train

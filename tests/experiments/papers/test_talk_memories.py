@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from headway.changes import changed
+from headway.recipes import changed
 from headway.training import Run, train
 from headway_experiments.talk import associative_memory as memory
 from headway_experiments.talk import capacity, memories

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from headway.changes import changed
+from headway.recipes import changed
 from headway.training import Run, train
 from headway_experiments.reading import by_run
 from headway_experiments.talk import MECHANISMS, capacity, recall

@@ -2,9 +2,9 @@ import math
 from collections import Counter
 
 import pytest
-from sampling import sample
 
 from headway_experiments.tasks import Associations
+from sampling import sample
 
 
 def items_of(batch):

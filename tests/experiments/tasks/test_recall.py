@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 import torch
-from sampling import sample
 
 from headway_experiments.tasks import Recall
+from sampling import sample
 
 TINY = Recall(n_subjects=2, n_relations=2, n_answers=3, n_noise=2, length=4)
 

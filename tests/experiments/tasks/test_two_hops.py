@@ -1,7 +1,7 @@
 import pytest
-from sampling import sample
 
 from headway_experiments.tasks import TwoHops
+from sampling import sample
 
 
 @pytest.mark.parametrize("asked", ["end", "both"])

@@ -2,9 +2,9 @@
 
 import pytest
 
-from headway.changes import base_of, changed, configured, hints_in
-from headway.errors import HeadwayError
+from headway.errors import HeadwayError, note_once
 from headway.fields import read, split, values_in
+from headway.recipes import base_of, changed, configured, hints_in
 from headway.training import Deepening, Implicit, fast, own
 from headway.training.config import flat
 from headway.training.recipes import RECIPES, hops
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("kinds")
 
 
 def made(source, *words):
-    """The config of some words, and the notes about it."""
+    """The config of some words."""
     base = base_of(str(source))
     return configured(base, values_in(map(split, words), hints_in(base), read))
 
@@ -71,28 +71,32 @@ def complaint_of(source, *words):
     ],
 )
 def test_words_change_a_recipe_field_by_field(words, config):
-    assert made(*words) == (config, [])
+    assert made(*words) == config
 
 
-def test_fewer_steps_shorten_the_cool_down_in_proportion():
-    config, notes = made("fast", "training.steps=400")
+def test_fewer_steps_shorten_the_cool_down_in_proportion(capsys):
+    note_once.cache_clear()
+    assert made("fast", "training.steps=1400").training.cooldown_steps == 1400
+    made("paper", "training.steps=5")
+    assert capsys.readouterr().err == ""
+    config = made("fast", "training.steps=400")
+    assert made("fast", "training.steps=400") == config
     assert fast().training.cooldown_steps == 1400
     assert config == changed(fast(), {"training.steps": 400, "training.cooldown_steps": 80})
-    assert notes == ["training.cooldown_steps is shortened, to fit into training.steps"]
-    assert made("fast", "training.steps=1400")[1] == []
-    assert made("paper", "training.steps=5")[1] == []
+    shortened = "headway: training.cooldown_steps is shortened, to fit into training.steps\n"
+    assert capsys.readouterr().err == shortened
     given = ("training.steps=400", "training.cooldown_steps=9")
-    assert made("fast", *given)[0].training.cooldown_steps == 9
+    assert made("fast", *given).training.cooldown_steps == 9
     assert "training.cooldown_steps = 500 is not allowed: it must be at most" in complaint_of(
         "fast", "training.steps=400", "training.cooldown_steps=500"
     )
 
 
 def test_a_field_that_a_recipe_takes_is_passed_to_it():
-    assert made("fast", "task.depth=4") == made("fast", "depth=4") == (fast(4), [])
-    assert made("fast", "task.depth=4", "model.n_layers=9") == (fast(4, n_layers=9), [])
-    assert made("hops", "training.steps=300") == (hops(steps=300), [])
-    assert made("fast", "task.depth=1") == (fast(1), [])
+    assert made("fast", "task.depth=4") == made("fast", "depth=4") == fast(4)
+    assert made("fast", "task.depth=4", "model.n_layers=9") == fast(4, n_layers=9)
+    assert made("hops", "training.steps=300") == hops(steps=300)
+    assert made("fast", "task.depth=1") == fast(1)
 
 
 def test_all_recipes_say_what_their_arguments_may_be():
@@ -105,13 +109,12 @@ def test_a_file_with_a_task_is_a_recipe(tmp_path):
     path.write_text(TASK)
     base = base_of(str(path))
     task = type(base.make().task)
-    config, notes = made(path, "depth=3", "n_symbols=4", "n_heads=2", "seed=5")
+    config = made(path, "depth=3", "n_symbols=4", "n_heads=2", "seed=5")
     assert config == changed(own(task(3, 4), seed=5), {"model.n_heads": 2})
-    assert notes == []
     assert (config.seed, config.task.seed) == (5, 7)
-    config, _ = made(path, "task.seed=8", "task.depth=3")
+    config = made(path, "task.seed=8", "task.depth=3")
     assert config == own(task(3, seed=8))
-    assert made(f"{path}:Copy")[0] == own(task())
+    assert made(f"{path}:Copy") == own(task())
     assert "depth = 'x' is not allowed" in complaint_of(path, "depth=x")
     assert "deep is not a field: did you mean depth" in complaint_of(path, "deep=1")
     assert "task = 'Paste' is not allowed: it must be one of Copy" in complaint_of(f"{path}:Paste")
@@ -126,9 +129,9 @@ def test_a_file_with_a_recipe_is_one(tmp_path):
         base_of(str(path)).make()
     start, whole = (text.replace("(n_symbols,", "(n_symbols=4,") for text in (start, whole))
     path.write_text(whole)
-    config, _ = made(path, "n_symbols=6", "seed=3", "n_layers=1")
+    config = made(path, "n_symbols=6", "seed=3", "n_layers=1")
     assert (config.task.n_symbols, config.seed, config.model.n_layers) == (6, 3, 1)
-    assert made(path, "task.n_symbols=6")[0] == made(path, "n_symbols=6")[0]
+    assert made(path, "task.n_symbols=6") == made(path, "n_symbols=6")
     path.write_text(start + "return 3")
     with pytest.raises(HeadwayError, match=r"mine\.py: recipe\(\) returned int: it must be a RunC"):
         made(path)
