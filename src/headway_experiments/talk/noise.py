@@ -53,7 +53,7 @@ def noisy(scale: str) -> Configs:
         eval_examples=256,
         checkpoint_every=30,
     )
-    seeds = 3
+    seeds = 10
     if scale == "paper":
         task = replace(task, length=256, n_tokens=65, asked_at="all")
         model = replace(model, d_model=256, d_mlp=1024)
