@@ -27,6 +27,7 @@ from headway_experiments.asked import Asked
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures
 from headway_experiments.figures import Panel, Series, draw_panels, numbered
 from headway_experiments.recipes import smoke
+from headway_experiments.result_files import require_writable
 from headway_experiments.talk.induction import ordinary
 from headway_experiments.tasks import Bigrams
 
@@ -101,6 +102,7 @@ class Models(Group):
     def obtain(self, scale: str, folder: Path, engine: Engine | None) -> None:
         """Trains models; then looks for circuits, of those too that others made."""
         super().obtain(scale, folder, engine)
+        require_writable(folder / "minimal")
         for name, made in self.models(scale, folder):
             place = folder / "minimal" / f"{name}.json"
             found: Found = read_json(place) if is_there(place) else {}
