@@ -1,7 +1,7 @@
 """The number of minimal circuits of small models, by what stands in rows without a path."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache, partial
 from itertools import zip_longest
 from pathlib import Path
@@ -23,7 +23,7 @@ from headway.tasks import Batch, Edges, Task
 from headway.training import RunConfig, fast, held_out
 from headway_experiments.arena.families import families
 from headway_experiments.arena.tracr_programs import compiled_program
-from headway_experiments.asked import Asked
+from headway_experiments.asked import altered
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures
 from headway_experiments.figures import Panel, Series, draw_panels, numbered
 from headway_experiments.recipes import smoke
@@ -50,8 +50,8 @@ Found = dict[str, dict[str, Any]]
 """By ablation: `circuits`, and `complete`, true if none can be missing; or `refused`, why none is
 looked for."""
 
-Solved = tuple[Any, Task]
-"""A model, and the task that it solves, with the relations that its paths may follow."""
+Solved = tuple[Any, Any]
+"""A model, and the task that it solves."""
 
 
 def runs_of(scale: str) -> Configs:
@@ -70,27 +70,6 @@ def config(family: str, seed: int) -> RunConfig:
         return replace(fast(int(family[-1]), seed), threads=1)
     task = Bigrams(length=64, asked_at="in-context")
     return replace(ordinary(2, "small")["seed=0"], task=task, seed=seed, threads=1)
-
-
-@dataclass(frozen=True)
-class Offering(Asked, registered=False):
-    """Another task, some of whose relations, or of those that can be composed, are all it has.
-
-    Attributes:
-        offered: these, by name.
-    """
-
-    offered: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, task: Task, offered: tuple[str, ...]) -> "Offering":
-        """A task with these relations alone."""
-        return cls(task, tuple(range(task.n_hops)), offered)
-
-    def relations(self, batch: Batch) -> dict[str, Edges]:
-        """Those that are offered."""
-        known = self.task.edges(batch)
-        return {name: known[name] for name in self.offered}
 
 
 class Models(Group):
@@ -143,6 +122,17 @@ def others(scale: str, folder: Path) -> Iterator[tuple[str, Callable[[], Solved]
         one = known[family].build(name, Path())
         return one.model, one.task
 
+    def program(name: str) -> Solved:
+        """With its own selectors as relations."""
+        model, task = built("tracr", name)
+        return model, offering(task, [own for own in task.names if own.startswith("selector ")])
+
+    def stranger(name: str) -> Solved:
+        """With the relations that its heads are read to follow, told none."""
+        model, task = built("strangers", name)
+        paths = discover(model, task, sequences=SEQUENCES, trials=False, workers=1).circuit.paths
+        return model, offering(task, sorted({str(path.relation) for path in paths}))
+
     yield from ((f"by hand,{name}", partial(built, "compiled", name)) for name in HOW)
     if scale == "smoke":
         return
@@ -150,22 +140,19 @@ def others(scale: str, folder: Path) -> Iterator[tuple[str, Callable[[], Solved]
         yield f"planted,{name.split()[-1]}", partial(built, "planted", name)
     for name in known["tracr"].names:
         if len(compiled_program(name).heads) == 2:
-            yield f"Tracr,{name}", lambda name=name: with_selectors(*built("tracr", name))
+            yield f"Tracr,{name}", partial(program, name)
     for name in known["strangers"].names if "strangers" in known else ():
-        which = name.removeprefix("stranger ")
-        yield f"strangers,{which}", lambda name=name: with_read(*built("strangers", name))
+        yield f"strangers,{name.split()[-1]}", partial(stranger, name)
 
 
-def with_selectors(model: Any, task: Any) -> Solved:
-    """A program, whose paths follow the selectors that it is written with."""
-    own = tuple(name for name in task.names if name.startswith("selector "))
-    return model, Offering.of(task, own)
+def offering(task: Task, names: Iterable[str]) -> Task:
+    """A task whose relations are some of its own, or of those that can be composed."""
 
+    def relations(_: Task, batch: Batch) -> dict[str, Edges]:
+        known = task.edges(batch)
+        return {name: known[name] for name in names}
 
-def with_read(model: Any, task: Task) -> Solved:
-    """A model whose paths follow the relations that its heads are read to follow, told none."""
-    paths = discover(model, task, sequences=SEQUENCES, trials=False, workers=1).circuit.paths
-    return model, Offering.of(task, tuple(sorted({str(path.relation) for path in paths})))
+    return altered(task, relations=relations)
 
 
 def minimal(made: Callable[[], Solved], ablation: str) -> dict[str, Any]:
