@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import product
+from typing import Any
 
 import torch
 
@@ -22,6 +23,7 @@ from headway.training import Run, RunConfig, TrainingConfig, predictions
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, Series, draw_panels, means, numbered
 from headway_experiments.reading import Row, by_run, grouped, power, task_of
+from headway_experiments.recipes import moving
 from headway_experiments.talk import associative_memory as memory
 from headway_experiments.talk.capacity import (
     Kept,
@@ -100,13 +102,7 @@ def one_step(scale: str) -> Configs:
         f"d={d},items={items},seed={seed}": RunConfig(
             task=Associations(n_items=items, n_classes=items),
             model=replace(BARE, d_model=d, d_mlp=0),
-            training=replace(
-                _training(1, items, 1.0, "W_O.0"),
-                optimizer="sgd",
-                learning_rate=10.0 * items,
-                momentum=0.0,
-                cooldown_steps=0,
-            ),
+            training=_training("W_O.0", 1, 10.0 * items, items, optimizer="sgd", momentum=0.0),
             seed=seed,
         )
         for d in widths
@@ -128,28 +124,17 @@ def _series(
         rate, trained = (0.2, "W_in.0 W_out.0") if m else (1.0, "W_O.0")
         for n in dict.fromkeys(items_for(share * parameters) for share in shares):
             for seed in seeds:
-                task = Associations(n_items=n)
-                training = _training(steps, n, rate, trained)
+                training = _training(trained, steps, rate, n, cooldown_steps=steps // 2)
                 model = replace(BARE, d_model=d, d_mlp=m)
-                configs[f"{name},items={n},seed={seed}"] = RunConfig(task, model, training, seed)
+                config = RunConfig(Associations(n_items=n), model, training, seed)
+                configs[f"{name},items={n},seed={seed}"] = config
     return configs
 
 
-def _training(steps: int, items: int, rate: float, trained: str) -> TrainingConfig:
-    """Adam, on all items at every step; the second half cools down."""
-    return TrainingConfig(
-        steps=steps,
-        batch_size=items,
-        train_examples=None,
-        curriculum=Trained(trained),
-        learning_rate=rate,
-        weight_decay=0.0,
-        cooldown_steps=steps // 2,
-        eval_every=steps,
-        eval_examples=items,
-        checkpoint_every=0,
-        save_every=steps,
-    )
+def _training(trained: str, steps: int, rate: float, items: int, **more: Any) -> TrainingConfig:
+    """All items at every step; measured at the end."""
+    ends = {"eval_every": steps, "eval_examples": items, "checkpoint_every": 0, "save_every": steps}
+    return moving(Trained(trained), steps, rate, items, **ends, **more)
 
 
 def shape(run: Run) -> str:

@@ -24,6 +24,7 @@ from headway.training import Run, RunConfig, TrainingConfig, generator_for, pred
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, Series, curves, dotted, draw_panels, numbered
 from headway_experiments.reading import Row, by_run, grouped, task_of
+from headway_experiments.recipes import by_seed, moving
 from headway_experiments.talk.capacity import (
     Kept,
     attention_parameters,
@@ -85,28 +86,13 @@ def dynamics(scale: str) -> Configs:
             steps, every, seeds = 400, 5, range(5)
         case _:
             steps, every, seeds = 200, 20, range(1)
-    return {
-        f"seed={seed}": RunConfig(
-            task=Recall(n_subjects=16, n_relations=4, n_answers=8, n_noise=8, length=5),
-            model=replace(
-                BARE, d_model=64, d_mlp=0, attention="linear", init="orthogonal", init_scale=0.05
-            ),
-            training=TrainingConfig(
-                steps=steps,
-                batch_size=256,
-                train_examples=None,
-                curriculum=Trained("W_Q W_K W_V W_O"),
-                learning_rate=0.001 if scale == "paper" else 0.003,
-                weight_decay=0.0,
-                eval_every=every,
-                eval_examples=256,
-                checkpoint_every=every,
-                save_every=steps,
-            ),
-            seed=seed,
-        )
-        for seed in seeds
-    }
+    task = Recall(n_subjects=16, n_relations=4, n_answers=8, n_noise=8, length=5)
+    tiny = {"attention": "linear", "init": "orthogonal", "init_scale": 0.05}
+    model = replace(BARE, d_model=64, d_mlp=0, **tiny)
+    rate, often = 0.001 if scale == "paper" else 0.003, {"eval_every": every}
+    often |= {"checkpoint_every": every, "save_every": steps}
+    training = moving(Trained("W_Q W_K W_V W_O"), steps, rate, 256, **often)
+    return by_seed(RunConfig(task, model, training), seeds)
 
 
 def series(kind: str, scale: str) -> Configs:
@@ -131,20 +117,10 @@ def series(kind: str, scale: str) -> Configs:
 def _training(steps: int, with_mlp: bool) -> TrainingConfig:
     """Adam until almost nothing is left to learn, which takes fewer steps for fewer facts. At twice
     the rate, MLPs keep losing some facts again."""
-    return TrainingConfig(
-        steps=steps,
-        batch_size=256,
-        train_examples=None,
-        curriculum=Trained("W_Q W_K W_V W_O" + (" W_in W_out" if with_mlp else "")),
-        learning_rate=0.02 if with_mlp else 0.04,
-        weight_decay=0.0,
-        cooldown_steps=steps // 2,
-        stop_below=0.005,
-        eval_every=min(steps, 100),
-        eval_examples=1024,
-        checkpoint_every=0,
-        save_every=steps,
-    )
+    trained = Trained("W_Q W_K W_V W_O" + (" W_in W_out" if with_mlp else ""))
+    ends = {"eval_every": min(steps, 100), "checkpoint_every": 0, "save_every": steps}
+    ends |= {"cooldown_steps": steps // 2, "stop_below": 0.005, "eval_examples": 1024}
+    return moving(trained, steps, 0.02 if with_mlp else 0.04, 256, **ends)
 
 
 def shape(run: Run) -> str:
