@@ -25,15 +25,8 @@ from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Me
 from headway_experiments.figures import Panel, Series, curves, dotted, draw_panels, numbered
 from headway_experiments.reading import Row, by_run, grouped, task_of
 from headway_experiments.recipes import by_seed, moving
-from headway_experiments.talk.capacity import (
-    Kept,
-    attention_parameters,
-    capacities,
-    capacity_panel,
-    counted,
-    measures,
-    mlp_parameters,
-)
+from headway_experiments.talk import capacity
+from headway_experiments.talk.capacity import Kept
 from headway_experiments.tasks import Recall
 from headway_experiments.trained import Trained
 
@@ -123,9 +116,8 @@ def _training(steps: int, with_mlp: bool) -> TrainingConfig:
     return moving(trained, steps, 0.02 if with_mlp else 0.04, 256, **ends)
 
 
-def shape(run: Run) -> str:
+def shape(model: TransformerConfig) -> str:
     """Width, heads, their width, and the hidden width."""
-    model = run.config.transformer
     return f"d={model.d_model} H={model.n_heads} d_h={model.head_width} m={model.mlp_width}"
 
 
@@ -141,13 +133,7 @@ def every_fact(run: Run) -> Batch:
 
 def kept(runs: Runs) -> list[Kept]:
     """Facts at capacity."""
-    return capacities(runs, shape, size, every_fact)
-
-
-def size(run: Run) -> tuple[int, int]:
-    """The number of trained parameters of attention, and of the MLP."""
-    model = run.config.transformer
-    return attention_parameters(model), mlp_parameters(model)
+    return capacity.capacities(runs, shape, every_fact)
 
 
 def rates(known: Iterable[Kept]) -> tuple[float, float]:
@@ -180,14 +166,14 @@ def foretold(
     return ratios, by_kind
 
 
-def capacity(attention: Runs, with_mlp: Runs, traded: Runs) -> Measures:
+def facts_kept(attention: Runs, with_mlp: Runs, traded: Runs) -> Measures:
     """Facts kept by attention alone, and with an MLP, against parameters; and the frontier."""
     alone, half, others = (kept(runs) for runs in (attention, with_mlp, traded))
     ratios, by_kind = foretold(alone + half, others)
     return {
-        **measures(alone, "recall_attention", "facts"),
-        **measures(half, "recall_with_mlp", "facts"),
-        "recall_traded_not_bracketed": counted(others, is_bracketed=False),
+        **capacity.measures(alone, "recall_attention", "facts"),
+        **capacity.measures(half, "recall_with_mlp", "facts"),
+        "recall_traded_not_bracketed": capacity.counted(others, is_bracketed=False),
         "recall_frontier": ratios,
         "recall_rates": by_kind,
     }
@@ -289,7 +275,7 @@ def draw_kept(attention: Runs, mlp: Runs, traded: Runs) -> Drawn:
     found = {"attention alone": kept(attention), "as much in an MLP": kept(mlp)}
     every = [one for some in (*found.values(), kept(traded)) for one in some if one.is_bracketed]
     if any(one.is_bracketed for some in found.values() for one in some):
-        figure = draw_panels([capacity_panel(found, "facts kept at 99 % accuracy")])
+        figure = draw_panels([capacity.capacity_panel(found, "facts kept at 99 % accuracy")])
         drawn["factual-recall"] = "Facts kept against trained parameters", figure
     shapes = grouped((one.name.rpartition(",")[0], one) for one in every)
     of_attention, of_mlp = rates(every) if len(shapes) > 2 else (0, 0)
@@ -342,6 +328,6 @@ KEPT = "how many facts attention and an MLP keep (arXiv 2412.06538)"
 ORDER = "the relation is learnt before the subject (arXiv 2412.06538)"
 RECALL, COURSE = "factual-recall", "factual-recall-dynamics"
 EXPERIMENTS = (
-    Experiment(__file__, RECALL, KEPT, SERIES, capacity, draw_kept),
+    Experiment(__file__, RECALL, KEPT, SERIES, facts_kept, draw_kept),
     Experiment(__file__, COURSE, ORDER, DYNAMICS, partial(by_run, row=learning), draw_dynamics),
 )
