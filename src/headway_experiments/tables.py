@@ -8,7 +8,7 @@ from rich.text import Text
 
 from headway.terminal import columns, console
 from headway.text import wrapped
-from headway_experiments.claims import Judged, Said, Verdict
+from headway_experiments.claims import Judged, Said
 from headway_experiments.groups import Cost
 
 SIDE_BY_SIDE = ("small", "fresh", "paper")
@@ -98,7 +98,10 @@ def markdown(rows: Sequence[Judged]) -> str:
     for row in rows:
         verdicts = [row[scale] for scale in scales]
         claim, rule = verdicts[0].claim, verdicts[0].claim.rule_at(verdicts[0].scale)
-        cells = [claim.figure, claim.claim, claim.paper, f"`{rule}`", *map(_cell, verdicts)]
+        cells = [claim.figure, claim.claim, claim.paper, f"`{rule}`"]
+        for one in verdicts:
+            empty = "–" if one.said == "not run" else one.said
+            cells.append(f"**{one.said}** {one.measured}" if one.values else empty)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     for title, those in (("Notes", notes(rows)), ("Not measured", gaps(rows))):
         lines += ["", f"{title}:", "", *(f"- {one}" for one in those)] if those else []
@@ -123,10 +126,3 @@ def gaps(rows: Sequence[Judged]) -> list[str]:
             if verdict.missing:
                 figures.setdefault((scale, verdict.missing), {})[verdict.claim.figure] = None
     return [f"{', '.join(them)}, {scale}: {gap}" for (scale, gap), them in figures.items()]
-
-
-def _cell(verdict: Verdict) -> str:
-    """The verdict, and what was measured."""
-    if not verdict.values:
-        return "–" if verdict.said == "not run" else verdict.said
-    return f"**{verdict.said}** {verdict.measured}"

@@ -85,11 +85,15 @@ class Assembly:
         counts = [0] * n_layers
         for layer, _, bias, _ in self._units:
             counts[layer] += len(bias)
+        widest = [1]
+        for matches, moves in self.heads.values():
+            parts = [match.key for match in matches], [source for source, _ in moves]
+            widest += [sum(map(self._width, part)) for part in parts]
         config = TransformerConfig(
             n_layers=n_layers,
             d_model=BALANCE + 1 + sum(self.widths.values()),
             n_heads=n_heads,
-            d_head=max([1, *(self._head_width(*head) for head in self.heads.values())]),
+            d_head=max(widest),
             d_mlp=max(counts),
             act_fn="relu",
         )
@@ -107,10 +111,6 @@ class Assembly:
                 self._write_units(model, layer, units, reads, bias, writes)
                 filled[layer] = units.stop
         return model.eval().requires_grad_(False)
-
-    def _head_width(self, matches: Sequence[Match], moves: Moves) -> int:
-        matched = sum(self._width(match.key) for match in matches)
-        return max(matched, sum(self._width(source) for source, _ in moves))
 
     def _width(self, name: str) -> int:
         return 1 if name == ONE else self.widths[name]

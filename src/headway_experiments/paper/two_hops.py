@@ -142,12 +142,6 @@ def is_sequential(run: Run) -> bool:
     return any(a < b < c for a in copies for b in found for c in ended)
 
 
-def is_own(run: Run) -> bool:
-    """True if the verdict on its circuit is that the model works this way."""
-    found = {verdict.name: verdict.holds for verdict in verdicts(saved_discovery(run))}
-    return bool(found["the model's own"])
-
-
 def blind(run: Run) -> dict[str, str]:
     """The name of every head's mechanism when neither roles nor relations are told."""
     known = run.read(FILE)
@@ -170,10 +164,12 @@ def with_bridge(run: Run) -> Row:
     right = end_accuracy(run)
     has_learnt = right > SOLVED
     heads = blind(run) if has_learnt else {}
+    judged = verdicts(saved_discovery(run)) if taken_apart(run) else []
+    found = {verdict.name: verdict.holds for verdict in judged}
     return {
         "two_hops_three_layers": right,
         "two_hops_looks": looks(run),
-        "two_hops_own": is_own(run) if taken_apart(run) else None,
+        "two_hops_own": bool(found["the model's own"]) if found else None,
         "two_hops_sequential": is_sequential(run),
         "two_hops_fall": fall(run) if has_learnt else None,
         "two_hops_blind": {

@@ -24,7 +24,7 @@ def reproduce(
 
     Args:
         names: of the paper's figures, theorem1, fig2 … fig7, appendix-c, appendix-d, appendix-e,
-            and studies, first-steps, depths, curricula, circuits, lengths, algorithms, doubling,
+            and studies, first-steps, depths, curricula, circuits, algorithms, doubling,
             by-heart, identifiability, two-hops; of the talk's mechanisms, associative-memory,
             gradient-memory, factual-recall, factual-recall-dynamics, induction,
             three-gradient-steps, noisy-recall, khop-depth, khop-curriculum; or paper, talk or all.
