@@ -17,7 +17,6 @@ from headway.circuits import (
     every_circuit,
 )
 from headway.files import is_there, read_json, write_json
-from headway.intervals import wilson
 from headway.sweeps import Engine
 from headway.tasks import Batch, Edges, Task
 from headway.training import RunConfig, fast, held_out
@@ -25,7 +24,7 @@ from headway_experiments.arena.families import families
 from headway_experiments.arena.tracr_programs import compiled_program
 from headway_experiments.asked import altered
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures
-from headway_experiments.figures import Panel, Series, draw_panels, numbered
+from headway_experiments.figures import draw_panels, share_panel
 from headway_experiments.recipes import smoke
 from headway_experiments.result_files import require_writable
 from headway_experiments.talk.induction import ordinary
@@ -221,16 +220,11 @@ def drawn(models: Mapping[str, Found]) -> Drawn:
     """Shares of models with one circuit, and with one set of heads, by ablation."""
     found, panels = measured(models), []
     for of, title in (("circuits", "one minimal circuit"), ("heads", "one set of heads")):
-        series = []
-        for i, (family, counts) in enumerate(shares(found, of).items()):
-            known = {a: counts[a] for a in ABLATIONS if counts.get(a, (0, 0))[1]}
-            places = [ABLATIONS.index(ablation) + 0.1 * (i - 3.5) for ablation in known]
-            values = [one / total for one, total in known.values()]
-            ends = [wilson(*count) for count in known.values()]
-            look = numbered(i, marker=True, ls="none", ms=4)
-            series.append(Series(places, values, look, family, ends))
-        limits = {"ylim": (-0.04, 1.04), "xlim": (-0.6, len(ABLATIONS) - 0.4)}
-        panels.append(Panel(title, series, "", "share of models", limits=limits, names=ABLATIONS))
+        there = {
+            family: {a: counts[a] for a in ABLATIONS if counts.get(a, (0, 0))[1]}
+            for family, counts in shares(found, of).items()
+        }
+        panels.append(share_panel(title, "share of models", there, ABLATIONS))
     title = "Models with one minimal circuit, by ablation"
     return {"identifiability": (title, draw_panels(panels, columns=2))}
 

@@ -328,26 +328,14 @@ def drawn(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Drawn:
         title = "In-context outputs: losses against the step"
         drawn["induction-losses"] = title, draw_panels(panels)
     if joint:
-        title = "Memory-recall probes of the three trained weights"
-        drawn["induction-recall"] = title, draw_panels([probes_panel(joint, "steps")])
+        probes = {name: [] for name in PROBES}
+        for steps, found in map(histories, joint.values()):
+            for name, values in found.items():
+                probes[name].append((steps, values))
+        how = {"y": "share recalled", "log": "steps", "limits": {"ylim": (0, 1.05)}}
+        figure = draw_panels([Panel("Memory recall", curves(probes), **how)])
+        drawn["induction-recall"] = "Memory-recall probes of the three trained weights", figure
     return drawn
-
-
-def probes_panel(runs: Runs, log: str = "") -> Panel:
-    """Every probe at every checkpoint of every run."""
-    probes = {name: [] for name in PROBES}
-    for run in runs.values():
-        steps, found = histories(run)
-        for name, values in found.items():
-            probes[name].append((steps, values))
-    limits = {"ylim": (0, 1.05)}
-    return Panel("Memory recall", curves(probes), y="share recalled", log=log, limits=limits)
-
-
-def draw_steps(runs: Runs) -> Drawn:
-    """The probes after every step."""
-    title = "Memory-recall probes after each of three gradient steps"
-    return {"three-gradient-steps": (title, draw_panels([probes_panel(runs)]))}
 
 
 TITLE = "induction heads: two layers against one, and the order in which they are learnt"
@@ -362,7 +350,5 @@ STEPS = (Group("three-gradient-steps", "the simplified model, one step a weight"
 THREE = "three steps of gradient descent, one a weight, towards an induction head"
 EXPERIMENTS = (
     Experiment(__file__, "induction", TITLE, GROUPS, measured, drawn),
-    Experiment(
-        __file__, "three-gradient-steps", THREE, STEPS, partial(by_run, row=probes), draw_steps
-    ),
+    Experiment(__file__, "three-gradient-steps", THREE, STEPS, partial(by_run, row=probes)),
 )
