@@ -1,11 +1,13 @@
-"""The view of a task that asks for some of its hops only, for curricula that leave out others."""
+"""Views of a task: with some of its hops only, for curricula that leave out others, or with other
+methods."""
 
 # pyright does not see a property behind `attrgetter`.
 # pyright: reportIncompatibleMethodOverride=false
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from operator import attrgetter
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -90,6 +92,13 @@ class Asked(Task, registered=False):
     targets = property(attrgetter("task.targets"))
     n_depths = property(attrgetter("task.n_depths"))
     looks_ahead = property(attrgetter("task.looks_ahead"))
+
+
+def altered(task: Task, **own: Any) -> Any:
+    """A task of the same fields, with some methods or properties, by name, in place of its own."""
+    cls = type(task)
+    changed = type(cls.__name__, (cls,), {"__module__": cls.__module__, **own}, registered=False)
+    return changed(**{one.name: getattr(task, one.name) for one in fields(task)})
 
 
 def last_of(task: Task) -> Task:

@@ -143,6 +143,10 @@ class Claim:
         return self.own(scale).why or self.by_construction
 
 
+SHARED = {"section", "rule", "paper", "small", "by_construction"}
+"""The fields that all claims of a figure may share."""
+
+
 @dataclass(frozen=True)
 class Verdict:
     """A claim, and what was measured.
@@ -240,8 +244,9 @@ def claims_beside(file: str, experiment: str) -> tuple[Claim, ...]:
 def read(text: str) -> list[Claim]:
     """The claims in a TOML text.
 
-    A claim is the table `[FIGURE.MEASURE]`, with the other fields of `Claim`. Fields in the table
-    `[FIGURE]` hold for all its claims that do not say otherwise. If scale `small` judges by another
+    A claim is the table `[FIGURE.MEASURE]`, with the other fields of `Claim`, or, if its words are
+    all that it has of its own, `MEASURE = "…"` in the table `[FIGURE]`. Fields in that table hold
+    for all its claims that do not say otherwise. If scale `small` judges by another
     rule, the claim has the field `small = {rule = "…", why = "…"}`; if its runs are too different
     from the paper's for a verdict, `small = {why = "…"}`. One that cannot fail says why in
     `by_construction = "…"`.
@@ -258,9 +263,12 @@ def read(text: str) -> list[Claim]:
     for figure, table in figures.items():
         require(isinstance(table, dict), figure, table, "a table of claims")
         usual = {"paper": "open", "small": {}, "by_construction": ""}
-        shared = {name: value for name, value in table.items() if not isinstance(value, dict)}
-        for measure in (name for name in table if name not in shared):
-            whole = {**usual, **shared, **table[measure], "figure": figure, "measure": measure}
+        shared = {name: table[name] for name in SHARED & table.keys()}
+        for measure, told in table.items():
+            if measure in shared:
+                continue
+            own = told if isinstance(told, dict) else {"claim": told}
+            whole = {**usual, **shared, **own, "figure": figure, "measure": measure}
             try:
                 found.append(from_json(Claim, whole))
             except HeadwayError as error:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from headway.intervals import wilson
 from headway.training import Run
 from headway_experiments.reading import grouped
 
@@ -114,6 +115,29 @@ def means(
         *(Series([x] * len(at[x]), at[x], dots) for x in known),
         Series(known, [mean(at[x]) for x in known], look, label),
     ]
+
+
+def share_panel(
+    title: str, y: str, shares: Mapping[str, Mapping[str, tuple[int, int]]], names: Sequence[str]
+) -> Panel:
+    """Shares of several kinds by setting, side by side, with their 95 % intervals (Wilson).
+
+    Args:
+        title: of the panel.
+        y: what the shares are of.
+        shares: by kind and setting, how many are, and of how many, at least one.
+        names: of the settings, in order.
+    """
+    apart, series = min(0.2, 0.8 / len(shares)), []
+    for i, (kind, counts) in enumerate(shares.items()):
+        left = (i - (len(shares) - 1) / 2) * apart
+        places = [names.index(name) + left for name in counts]
+        values = [some / all_ for some, all_ in counts.values()]
+        ends = [wilson(*count) for count in counts.values()]
+        look = numbered(i, marker=True, ls="none", ms=4)
+        series.append(Series(places, values, look, kind, ends))
+    limits = {"ylim": (-0.04, 1.04), "xlim": (-0.6, len(names) - 0.4)}
+    return Panel(title, series, "", y, {"": 0.5}, limits=limits, names=names)
 
 
 def draw_panels(panels: Sequence[Panel], columns: int = 3, shared: bool = False) -> "Figure":

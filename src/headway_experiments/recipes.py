@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 from headway.models import TransformerConfig
 from headway.recipes import changed, hops
@@ -9,6 +10,7 @@ from headway.tasks import Retrieval
 from headway.training import RunConfig, TrainingConfig, fast
 from headway_experiments.experiment import Configs
 from headway_experiments.tasks import Composition
+from headway_experiments.trained import Trained
 
 
 def paper(depth: int = 3, seed: int = 0) -> RunConfig:
@@ -39,6 +41,18 @@ def composition(asked: tuple[int, ...] = (1, 2, 4), steps: int = 1_500, seed: in
         model=replace(base.model, causal=False),
         training=replace(base.training, batch_size=64, matrix_learning_rate=0.01),
     )
+
+
+def by_seed(config: RunConfig, seeds: Iterable[int]) -> Configs:
+    """A config with every seed, by name."""
+    return {f"seed={seed}": replace(config, seed=seed) for seed in seeds}
+
+
+def moving(curriculum: Trained, steps: int, rate: float, batch: int, **more: Any) -> TrainingConfig:
+    """So many steps that move some of the weights, on fresh sequences and without decay."""
+    known: dict[str, Any] = {"train_examples": None, "weight_decay": 0.0, "eval_examples": 256}
+    known |= {"steps": steps, "learning_rate": rate, "batch_size": batch, **more}
+    return TrainingConfig(curriculum=curriculum, **known)
 
 
 def crossed(

@@ -1,15 +1,12 @@
-"""Reproducing a paper: what it will cost, and every claim with its verdict, as Markdown and on the
-terminal."""
+"""Every claim of a paper with its verdict, as Markdown and on the terminal."""
 
 from collections.abc import Sequence
 
-from rich.table import Table
 from rich.text import Text
 
-from headway.terminal import columns, console
+from headway.terminal import console
 from headway.text import wrapped
-from headway_experiments.claims import Judged, Said, Verdict
-from headway_experiments.groups import Cost
+from headway_experiments.claims import Judged, Said
 
 SIDE_BY_SIDE = ("small", "fresh", "paper")
 """The scales whose verdicts are shown beside each other."""
@@ -33,50 +30,27 @@ LEGEND = (
 )
 
 
-def print_costs(costs: Sequence[Cost]) -> None:
-    """Print what groups take at most, and how much is done already."""
-    if not costs:
-        console().print("nothing to train")
-        return
-    table = columns(("runs of",), ("runs", "done", "PFLOP left"), wrap=False)
-    every = Cost("all", *(sum(numbers) for numbers in list(zip(*costs, strict=True))[1:]))
-    for cost in (*costs, every) if len(costs) > 1 else costs:
-        numbers = str(cost.total), str(cost.done), f"{cost.operations / 1e15:.3g}"
-        table.add_row(cost.group, *numbers)
-    console().print("At most, if no run stops early:", style="bold")
-    console().print(table)
-
-
 def print_verdicts(rows: Sequence[Judged]) -> None:
     """Print how many claims hold, then all of them by figure.
 
     Args:
         rows: in the order of the claims, all of the same scales.
     """
-    out, scales = console(), list(rows[0]) if rows else []
-    width = 14 if out.width >= 80 or len(scales) < 3 else 10
-    table = Table(box=None, pad_edge=False)
-    table.add_column("claim, expected, rule", ratio=1)
-    for scale in scales:
-        table.add_column(scale, width=width)
+    out = console()
     for said, look in LOOKS.items():
-        counts = [sum(row[scale].said == said for row in rows) for scale in scales]
-        if any(counts):
-            table.add_row(Text(said, style=look), *(str(count or "–") for count in counts))
-    figure = None
+        counts = {scale: sum(row[scale].said == said for row in rows) for scale in rows[0]}
+        if any(counts.values()):
+            told = "  ".join(f"{scale} {count}" for scale, count in counts.items())
+            out.print(f"{said:<16}{told}", style=look)
     for row in rows:
-        first = row[scales[0]]
+        first = next(iter(row.values()))
         claim, note = first.claim, first.claim.note(first.scale)
-        if claim.figure != figure:
-            figure = claim.figure
-            table.add_row(Text(f"\n{figure}, {claim.section}", style="bold"))
-        told = f"\n{claim.paper}; {claim.rule_at(first.scale)}" + (f" ({note})" if note else "")
-        cells = [
-            Text.assemble((verdict.said, LOOKS[verdict.said]), ("\n" + verdict.measured, "dim"))
-            for verdict in row.values()
-        ]
-        table.add_row(Text.assemble(claim.claim, (told, "dim")), *cells)
-    out.print(table)
+        out.print(f"\n{claim.figure}, {claim.section}: {claim.claim}", style="bold", markup=False)
+        told = f"{claim.paper}; {claim.rule_at(first.scale)}" + (f" ({note})" if note else "")
+        out.print(told, style="dim", markup=False)
+        for scale, verdict in row.items():
+            said = verdict.said, LOOKS[verdict.said]
+            out.print(Text.assemble(f"{scale:<6}", said, " ", verdict.measured))
     for gap in gaps(rows):
         out.print(f"Not measured: {gap}", style="yellow", markup=False)
     for line in LEGEND:
@@ -98,7 +72,10 @@ def markdown(rows: Sequence[Judged]) -> str:
     for row in rows:
         verdicts = [row[scale] for scale in scales]
         claim, rule = verdicts[0].claim, verdicts[0].claim.rule_at(verdicts[0].scale)
-        cells = [claim.figure, claim.claim, claim.paper, f"`{rule}`", *map(_cell, verdicts)]
+        cells = [claim.figure, claim.claim, claim.paper, f"`{rule}`"]
+        for one in verdicts:
+            empty = "–" if one.said == "not run" else one.said
+            cells.append(f"**{one.said}** {one.measured}" if one.values else empty)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     for title, those in (("Notes", notes(rows)), ("Not measured", gaps(rows))):
         lines += ["", f"{title}:", "", *(f"- {one}" for one in those)] if those else []
@@ -123,10 +100,3 @@ def gaps(rows: Sequence[Judged]) -> list[str]:
             if verdict.missing:
                 figures.setdefault((scale, verdict.missing), {})[verdict.claim.figure] = None
     return [f"{', '.join(them)}, {scale}: {gap}" for (scale, gap), them in figures.items()]
-
-
-def _cell(verdict: Verdict) -> str:
-    """The verdict, and what was measured."""
-    if not verdict.values:
-        return "–" if verdict.said == "not run" else verdict.said
-    return f"**{verdict.said}** {verdict.measured}"

@@ -11,7 +11,7 @@ in front of a stage multiplies its rates. The others stay as they were drawn.
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -70,25 +70,17 @@ def stages_of(weights: str) -> list[Stage]:
     allowed = f"made of {', '.join([*ENDS, *INNER])}, with .LAYER or without, and > between stages"
     found = []
     for text in weights.split(">"):
-        words = text.split()
-        factor = _number(words[0]) if words else None
-        names = tuple(words if factor is None else words[1:])
+        names, factor = tuple(text.split()), 1.0
+        with suppress(ValueError, IndexError):  # unless the first word is a name
+            factor, names = float(names[0]), names[1:]
         require(bool(names), FIELD, weights, allowed)
         for name in names:
             kind, dot, layer = name.partition(".")
             fits = name in ENDS or (kind in INNER and (layer.isdecimal() or not dot))
             require(fits, FIELD, name, allowed)
-        factor = 1.0 if factor is None else factor
         require(0 < factor < math.inf, FIELD, weights, "with positive factors")
         found.append(Stage(names, factor))
     return found
-
-
-def _number(word: str) -> float | None:
-    try:
-        return float(word)
-    except ValueError:
-        return None
 
 
 @dataclass(frozen=True)
@@ -136,7 +128,12 @@ class Held:
 
     def __init__(self, model: Transformer, weights: str, every: int):
         named, stages = dict(model.named_parameters()), stages_of(weights)
-        places = {name: place for name, place in _places(model).items() if place.key in named}
+        inner = {
+            f"{name}.{layer}": place._replace(key=f"blocks.{layer}.{place.key}")
+            for layer in range(model.n_layers)
+            for name, place in INNER.items()
+        }
+        places = {name: at for name, at in (ENDS | inner).items() if at.key in named}
         self._parameters, self._every = named, every
         self._factors = [stage.factor for stage in stages]
         trained_in: list[set[str]] = []
@@ -171,13 +168,3 @@ class Held:
         yield self._factors[stage]
         for (place, weight), kept in zip(held, before, strict=True):
             place.of(weight.detach()).copy_(kept)
-
-
-def _places(model: Transformer) -> dict[str, Place]:
-    """The place of every weight, by its name."""
-    inner = {
-        f"{name}.{layer}": place._replace(key=f"blocks.{layer}.{place.key}")
-        for layer in range(model.n_layers)
-        for name, place in INNER.items()
-    }
-    return ENDS | inner

@@ -2,7 +2,7 @@
 
 from headway_experiments.arena.case import Known
 from headway_experiments.arena.compiled import compiled
-from headway_experiments.arena.labelled import Labelled
 from headway_experiments.arena.planted import planted
+from headway_experiments.arena.wiring import Labelled
 
 __all__ = ["Known", "Labelled", "compiled", "planted"]

@@ -18,6 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from headway.circuits import Head
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import Task
 
@@ -54,25 +55,16 @@ class Assembly:
 
     Attributes:
         widths: the dimensions of every register, by name, in the order of the stream.
+        embeds: the registers that start with numbers of the input, and from which on.
+        starts: those all of whose numbers start at a value.
+        heads: by layer and number. The sum of the matches is the score; the moves are added.
     """
 
     widths: Mapping[str, int]
-    _embeds: list[tuple[str, int]] = field(default_factory=list)
-    _starts: dict[str, float] = field(default_factory=dict)
-    _heads: dict[tuple[int, int], tuple[Sequence[Match], Moves]] = field(default_factory=dict)
+    embeds: Mapping[str, int] = field(default_factory=dict)
+    starts: Mapping[str, float] = field(default_factory=dict)
+    heads: dict[Head, tuple[Sequence[Match], Moves]] = field(default_factory=dict)
     _units: list[tuple[int, Registers, Tensor, Registers]] = field(default_factory=list)
-
-    def embed(self, name: str, first: int) -> None:
-        """A register starts with the numbers of the input from `first` on."""
-        self._embeds.append((name, first))
-
-    def start(self, name: str, value: float) -> None:
-        """Every number of a register starts at `value`."""
-        self._starts[name] = value
-
-    def head(self, layer: int, head: int, matches: Sequence[Match], moves: Moves) -> None:
-        """A head with the sum of `matches` as its score, which adds registers to others."""
-        self._heads[layer, head] = matches, moves
 
     def units(
         self, layer: int, reads: Registers, bias: Float[Tensor, " unit"], writes: Registers
@@ -93,11 +85,15 @@ class Assembly:
         counts = [0] * n_layers
         for layer, _, bias, _ in self._units:
             counts[layer] += len(bias)
+        widest = [1]
+        for matches, moves in self.heads.values():
+            parts = [match.key for match in matches], [source for source, _ in moves]
+            widest += [sum(map(self._width, part)) for part in parts]
         config = TransformerConfig(
             n_layers=n_layers,
             d_model=BALANCE + 1 + sum(self.widths.values()),
             n_heads=n_heads,
-            d_head=max([1, *(self._head_width(*head) for head in self._heads.values())]),
+            d_head=max(widest),
             d_mlp=max(counts),
             act_fn="relu",
         )
@@ -107,7 +103,7 @@ class Assembly:
                 if not (".ln" in f".{name}" and name.endswith("weight")):
                     weight.zero_()
             self._write_ends(model, targets)
-            for (layer, head), (matches, moves) in self._heads.items():
+            for (layer, head), (matches, moves) in self.heads.items():
                 self._write_head(model, layer, head, matches, moves)
             filled = [0] * n_layers
             for layer, reads, bias, writes in self._units:
@@ -115,10 +111,6 @@ class Assembly:
                 self._write_units(model, layer, units, reads, bias, writes)
                 filled[layer] = units.stop
         return model.eval().requires_grad_(False)
-
-    def _head_width(self, matches: Sequence[Match], moves: Moves) -> int:
-        matched = sum(self._width(match.key) for match in matches)
-        return max(matched, sum(self._width(source) for source, _ in moves))
 
     def _width(self, name: str) -> int:
         return 1 if name == ONE else self.widths[name]
@@ -139,10 +131,10 @@ class Assembly:
         embed = model.embed
         assert isinstance(embed, nn.Linear)
         embed.bias[:BALANCE] = torch.tensor([CONSTANT, -CONSTANT])
-        for name, first in self._embeds:
+        for name, first in self.embeds.items():
             columns = slice(first, first + self._width(name))
             embed.weight[self._slice(name), columns] = torch.eye(self._width(name))
-        for name, value in self._starts.items():
+        for name, value in self.starts.items():
             embed.bias[self._slice(name)] = value
         _balance(embed.weight)
         _balance(embed.bias)

@@ -96,24 +96,17 @@ def compiled(
     task = Retrieval(depth=depth, n_chains=n_chains, d_token=d_token)
     steps = _steps(depth, construction)
     registers = [f"R_{i}" for i in range(depth + 2)]
-    assembly = Assembly(
-        {**dict.fromkeys(registers, d_token), "code": d_token, "square": 1, "hidden": 1}
-    )
-    assembly.embed("R_1", 0)
-    assembly.embed("code", d_token)
-    assembly.start("hidden", 1.0)
+    widths = {**dict.fromkeys(registers, d_token), "code": d_token, "square": 1, "hidden": 1}
+    assembly = Assembly(widths, {"R_1": 0, "code": d_token}, {"hidden": 1.0})
     _join_pairs(assembly, task)
     for layer, step in enumerate(steps, 1):
-        assembly.head(
-            layer,
-            0,
-            matches=[
-                Match(f"R_{step.ask}", "R_0", SHARPNESS),
-                Match(ONE, "square", -SHARPNESS / 2),
-                Match(ONE, "hidden", -CERTAIN),
-            ],
-            moves=[(f"R_{i}", f"R_{step.ask + i}") for i in step.sources],
-        )
+        matches = [
+            Match(f"R_{step.ask}", "R_0", SHARPNESS),
+            Match(ONE, "square", -SHARPNESS / 2),
+            Match(ONE, "hidden", -CERTAIN),
+        ]
+        moves = [(f"R_{i}", f"R_{step.ask + i}") for i in step.sources]
+        assembly.heads[layer, 0] = matches, moves
     model = assembly.build(task, registers[2:], n_layers=len(steps) + 1)
     return Known(model, task, _required(depth, steps))
 
@@ -132,9 +125,7 @@ def _join_pairs(assembly: Assembly, task: Retrieval) -> None:
     code = sinusoid(task.places(torch.device("cpu")), task.d_token, task.position_base)
     to_previous = _shift_by_one(code)
     sharpness = CERTAIN / _margin((code @ to_previous @ code.T).tril(), -1)
-    assembly.head(
-        0, 0, matches=[Match("code", "code", sharpness * to_previous)], moves=[("R_1", "R_0")]
-    )
+    assembly.heads[0, 0] = [Match("code", "code", sharpness * to_previous)], [("R_1", "R_0")]
     k = task.d_token
     knots = torch.arange(0, LARGEST, KNOT)
     slopes = torch.full_like(knots, 2 * KNOT)

@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -112,20 +112,20 @@ def _done(jobs: Sequence[Job], workers: int) -> Iterator[list[Row]]:
     if workers == 1 or len(jobs) < 2:
         yield from map(compete, jobs)
         return
-    with started_safely(), get_context("spawn").Pool(workers, _in_worker, (os.getpid(),)) as pool:
+    with started_safely(), get_context("spawn").Pool(workers, _in_worker) as pool:
         yield from pool.imap_unordered(compete, jobs)
 
 
-def _in_worker(parent: int) -> None:
+def _in_worker() -> None:
     """One core for every worker, which ends when its parent does."""
     torch.set_num_threads(1)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
 
-    def guard() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
+
+def _end_with_parent() -> None:
+    if (parent := parent_process()) is not None:
+        parent.join()
         os._exit(1)
-
-    threading.Thread(target=guard, daemon=True).start()
 
 
 def compete(job: Job) -> list[Row]:

@@ -76,7 +76,7 @@ def families(
         "siit": Family(taught, build_siit, missing),
         "trained": Family([*TRAINED], build_trained),
         "compiled": Family(by_hand, build_compiled),
-        "planted": Family(at_random, build_planted),
+        "planted": Family(at_random, lambda name, _: planted(int(name.split()[-1]))),
     }
     if strangers is not None:
         names = [f"stranger {name}" for name in strangers_in(strangers)]
@@ -124,11 +124,6 @@ def build_compiled(name: str, folder: Path) -> Known:
     """A transformer that solves the retrieval problem by construction."""
     how, depth = name.split(" D=")
     return replace(compiled(int(depth), how), kind=how)
-
-
-def build_planted(name: str, folder: Path) -> Known:
-    """A transformer with a random circuit."""
-    return planted(int(name.removeprefix("planted ")))
 
 
 def build_tracr(name: str, folder: Path) -> Known:

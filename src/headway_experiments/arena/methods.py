@@ -6,7 +6,6 @@ to zero there. Methods of the literature are written after their papers, for suc
 
 import random
 from collections.abc import Callable
-from dataclasses import fields
 from functools import partial
 
 import torch
@@ -29,6 +28,7 @@ from headway.training import held_out
 from headway_experiments.arena.acdc import acdc
 from headway_experiments.arena.attribution import Attribution
 from headway_experiments.arena.subject import Answer, Subject
+from headway_experiments.asked import altered
 
 Method = Callable[[Subject], Answer]
 
@@ -68,10 +68,7 @@ def blind(subject: Subject) -> Answer:
     Its paths get the names of the relations that share most pairs of positions with them (F1). Of a
     head that is read by a table, pairs are those with a share of `SEEN` or more.
     """
-    cls = type(subject.task)
-    own = {"relations": Task.relations, "__module__": cls.__module__}
-    untold = type(cls.__name__, (cls,), own, registered=False)
-    task = untold(**{one.name: getattr(subject.task, one.name) for one in fields(cls)})
+    task = altered(subject.task, relations=Task.relations)
     found = discover(subject.model, task, seed=0, trials=False, workers=1)
     circuit = found.circuit
     patterns = Bench(subject.model, task, subject.batch).patterns

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from headway.circuits import AttentionPath, Head
 from headway.errors import require
 from headway_experiments.arena.case import Known
-from headway_experiments.arena.labelled import Labelled
-from headway_experiments.arena.wiring import Move, Wire, Wiring
+from headway_experiments.arena.wiring import Labelled, Move, Wire, Wiring
 
 HALVES = ("low", "high")
 

@@ -93,7 +93,12 @@ class Pupil:
     def __init__(self, task: RaspTask, rng: random.Random):
         self.task, self.rng = task, rng
         self.program = task.compiled.module
-        self.nodes = [*self._nodes()]
+        there = {(one.layer, one.head) for one in task.compiled.heads}
+        self.nodes = [
+            Node(layer, head, number if (layer, number) in there else None)
+            for layer in range(self.program.n_layers)
+            for number, head in enumerate(rng.sample(range(N_HEADS), N_HEADS))
+        ]
         config = TransformerConfig(
             n_layers=self.program.n_layers,
             d_model=WIDTH,
@@ -106,13 +111,6 @@ class Pupil:
         drawn = torch.Generator().manual_seed(rng.randrange(2**31))
         (inputs,) = task.draw(TRAINED_ON + LOOKED_AT, drawn)
         self.seen, self.unseen = inputs[:TRAINED_ON], inputs[TRAINED_ON:]
-
-    def _nodes(self) -> Iterator[Node]:
-        """Every head of the model."""
-        there = {(one.layer, one.head) for one in self.task.compiled.heads}
-        for layer in range(self.program.n_layers):
-            for number, head in enumerate(self.rng.sample(range(N_HEADS), N_HEADS)):
-                yield Node(layer, head, number if (layer, number) in there else None)
 
     def learn(self) -> None:
         """Trains until it does what it should, or for so many steps."""

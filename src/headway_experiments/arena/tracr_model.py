@@ -9,11 +9,11 @@ both are loaded when a program is compiled, and never before.
 import logging
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -107,8 +107,7 @@ class TracrModule(nn.Module):
         return said * self.scale
 
 
-@dataclass(frozen=True)
-class Attends:
+class Attends(NamedTuple):
     """A head that the compiler uses.
 
     Attributes:
@@ -161,7 +160,9 @@ def compile_program(program: Any, vocabulary: Sequence[Any], length: int) -> Com
         bos_dir = compiling.bases.BasisDirection(rasp.tokens.label, bos)
         compiling.expr_to_craft_graph.add_craft_components_to_rasp_graph(graph, bos_dir=bos_dir)
         craft = compiling.craft_graph_to_model.craft_graph_to_model(graph, sources)
-        with _nothing_drawn():
+        # Tracr draws weights, which takes most of its time, and clears them.
+        drawn = import_module("haiku").initializers.VarianceScaling
+        with patch.object(drawn, "__call__", lambda _, shape, dtype: np.zeros(shape, dtype)):
             assembled = compiling.craft_model_to_transformer.craft_model_to_transformer(
                 craft, graph, sink, length, bos, pad
             )
@@ -181,18 +182,6 @@ def compile_program(program: Any, vocabulary: Sequence[Any], length: int) -> Com
         module.scale, module.nothing = LOGITS, True
     heads = tuple(_heads(graph, craft, rasp))
     return Compiled(assembled, module.eval(), heads, tuple(inputs), values)
-
-
-@contextmanager
-def _nothing_drawn() -> Iterator[None]:
-    """Begins with zeros: Tracr draws weights, which takes most of its time, and clears them."""
-    drawn = import_module("haiku").initializers.VarianceScaling
-    before = drawn.__call__
-    drawn.__call__ = lambda self, shape, dtype: np.zeros(shape, dtype)
-    try:
-        yield
-    finally:
-        drawn.__call__ = before
 
 
 def _heads(graph: Any, craft: Any, rasp: Any) -> Iterator[Attends]:

@@ -1,20 +1,22 @@
 """A RASP program as a task: its sequences, its answers, and the relations to choose from."""
 
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
+import numpy as np
 import torch
+from jaxtyping import Bool
 from torch import Tensor
 
 from headway.tasks import IGNORE_INDEX, Batch, Edges, Targets, Task, Tokens, Vectors
 from headway_experiments.arena.tracr_model import Compiled
 from headway_experiments.arena.tracr_programs import DRAWN, Program, compiled_program, programs
 
-Rows = list[list[int]]
-"""For every position of a sequence, BOS first, the positions that it attends to."""
+Looks = Bool[np.ndarray, "query key"]
+"""The positions that every position of a sequence attends to."""
 
 
 @dataclass(frozen=True)
@@ -92,29 +94,31 @@ class RaspTask(Task, registered=False):
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
         guesses = [self._guesses(self.read(row)) for row in batch.inputs.tolist()]
-        own = [[[place] for place in range(len(one["BOS"]))] for one in guesses]
-        return {
-            **{name: edges_of([one[name] for one in guesses], batch.inputs) for name in self.names},
-            "own position": edges_of(own, batch.inputs, "stay"),
+        own = [np.eye(len(one["BOS"]), dtype=bool) for one in guesses]
+        found = {
+            name: edges_of([one[name] for one in guesses], batch.inputs) for name in self.names
         }
+        return {**found, "own position": replace(edges_of(own, batch.inputs), use="stay")}
 
     @cached_property
     def names(self) -> list[str]:
         """Every relation's name, in a random order, without those that lead where others do."""
-        kept: dict[str, str] = {}
-        for name, leads in self._leads.items():  # selectors come first, and so are those that stay
-            if any(any(rows) for rows in leads):
-                kept.setdefault(str(leads), name)
-        names = sorted(kept.values())
+        names = sorted({*self._first.values()})
         random.Random(self.program).shuffle(names)
         return names
 
     @cached_property
-    def _leads(self) -> dict[str, list[Rows]]:
-        """The positions that every guess leads to, in each of 256 sequences."""
+    def _first(self) -> dict[str, str]:
+        """By guess, the first that leads to the same positions in each of 256 sequences. What leads
+        nowhere is left out."""
         (inputs,) = self.draw(256, torch.Generator().manual_seed(1))
         guesses = [self._guesses(self.read(row)) for row in inputs.tolist()]
-        return {name: [one[name] for one in guesses] for name in guesses[0]}
+        first, found = dict[bytes, str](), dict[str, str]()
+        for name in guesses[0]:  # selectors come first, and so are those that stay
+            looks = np.concatenate([one[name].ravel() for one in guesses])
+            if looks.any():
+                found[name] = first.setdefault(looks.tobytes(), name)
+        return found
 
     @cached_property
     def _selectors(self) -> dict[str, Any]:
@@ -126,67 +130,58 @@ class RaspTask(Task, registered=False):
                 found[name if name not in found else f"{name} {len(found)}"] = head.selector
         return found
 
-    def _guesses(self, said: list[Any]) -> dict[str, Rows]:
-        found: dict[str, Rows] = {}
+    def _guesses(self, said: list[Any]) -> dict[str, Looks]:
+        """All guesses for a sequence; BOS is its first position."""
+        found, (_, key) = dict[str, Looks](), np.indices((len(said) + 1, len(said) + 1))
+        bos = key == 0
         for name, selector in self._selectors.items():
-            rows = [[k + 1 for k, on in enumerate(row) if on] for row in selector(said)]
-            found[name] = [[], *rows]
-            found[f"{name} and BOS"] = [[0], *([0, *row] for row in rows)]
-        n = len(said)
-        for name, keys in dictionary(said, self.its.tokens):
-            found[name] = [[], *(sorted(keys(q)) for q in range(1, n + 1))]
-        found["all and BOS"] = [[0], *[[*range(n + 1)]] * n]
-        found["BOS"] = [[0]] * (n + 1)
-        return found
+            found[name] = np.pad(np.array(selector(said), bool), ((1, 0), (1, 0)))
+            found[f"{name} and BOS"] = found[name] | bos
+        for name, looks in dictionary(said, self.its.tokens).items():
+            found[name] = np.pad(looks, ((1, 0), (1, 0)))
+        return {**found, "all and BOS": found["all"] | bos, "BOS": bos}
 
     @cached_property
     def truth(self) -> frozenset[tuple[int, int, str]]:
         """The layer, head and relation of every selector that the compiler uses."""
-        kept = {str(self._leads[name]): name for name in self.names}
         found: set[tuple[int, int, str]] = set()
         for head in self.compiled.heads:
             (name,) = (n for n, s in self._selectors.items() if s is head.selector)
             name = f"{name} and BOS" if head.counts else name
-            found.add((head.layer, head.head, kept[str(self._leads[name])]))
+            found.add((head.layer, head.head, self._first[name]))
         return frozenset(found)
 
 
-def dictionary(said: list[Any], tokens: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-    """The guesses that are the same for all programs; positions from 1.
+def dictionary(said: Sequence[Any], tokens: Sequence[Any]) -> dict[str, Looks]:
+    """The guesses that are the same for all programs.
 
     Args:
         said: the tokens of the sequence.
         tokens: all that there are.
     """
-    n, places = len(said), range(1, len(said) + 1)
-
-    def token(place: int) -> Any:
-        return said[place - 1]
-
-    def those(holds: Any) -> Any:
-        return lambda q: {k for k in places if holds(q, k)}
-
-    for offset in (-3, -2, -1, 1, 2):
-        yield f"offset {offset:+d}", those(lambda q, k, offset=offset: k - q == offset)
-    yield "first", those(lambda q, k: k == 1)
-    yield "last", those(lambda q, k: k == n)
-    yield "mirror", those(lambda q, k: k == n + 1 - q)
-    yield "earlier", those(lambda q, k: k < q)
-    yield "up to here", those(lambda q, k: k <= q)
-    yield "later", those(lambda q, k: k > q)
-    yield "all", those(lambda q, k: True)
-    yield "same token", those(lambda q, k: token(k) == token(q))
-    yield "same token, earlier", those(lambda q, k: token(k) == token(q) and k < q)
-    yield "after same token", those(lambda q, k: k > 1 and token(k - 1) == token(q))
-    yield "other tokens", those(lambda q, k: token(k) != token(q))
-    for one in tokens:
-        yield f"token {one}", those(lambda q, k, one=one: token(k) == one)
+    q, k = np.indices((len(said), len(said)))
+    token = np.array([tokens.index(one) for one in said])
+    same, last = token[q] == token[k], len(said) - 1
+    return {
+        **{f"offset {offset:+d}": k - q == offset for offset in (-3, -2, -1, 1, 2)},
+        "first": k == 0,
+        "last": k == last,
+        "mirror": k == last - q,
+        "earlier": k < q,
+        "up to here": k <= q,
+        "later": k > q,
+        "all": k >= 0,
+        "same token": same,
+        "same token, earlier": same & (k < q),
+        "after same token": (k > 0) & (token[q] == token[k - 1]),
+        "other tokens": ~same,
+        **{f"token {one}": token[k] == i for i, one in enumerate(tokens)},
+    }
 
 
-def edges_of(rows: list[Rows], inputs: Tensor, use: Literal["path", "stay"] = "path") -> Edges:
-    """A relation's edges: every position is a query where it has keys."""
+def edges_of(looks: Sequence[Looks], inputs: Tensor) -> Edges:
+    """A relation's edges in some sequences: every position is a query where it has keys."""
     mask = torch.zeros(*inputs.shape, inputs.shape[1], dtype=torch.bool)
-    for i, one in enumerate(rows):
-        for q, attended in enumerate(one):
-            mask[i, q, attended] = True
-    return Edges.where(mask.to(inputs.device), use)
+    for here, one in zip(mask, looks, strict=True):
+        here[: len(one), : len(one)] = torch.from_numpy(one)
+    return Edges.where(mask.to(inputs.device))

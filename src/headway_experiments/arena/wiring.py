@@ -1,14 +1,17 @@
-"""Attention along chosen paths, written into the heads of a model of the labelled task."""
+"""The retrieval problem with every position told its chain and its role, and attention along chosen
+paths, written into the heads of a model of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import torch
+from torch import Tensor
 
 from headway.circuits import AttentionPath, Head, Relation
 from headway.models import Transformer
+from headway.tasks import Batch, Retrieval
 from headway_experiments.arena.assembly import ONE, Assembly, Match
-from headway_experiments.arena.labelled import Labelled
 
 SHARP = 20.0
 """Nats between a key of the right chain and role and a key with only one of them."""
@@ -17,6 +20,41 @@ STEEP = 40.0
 
 Move = tuple[str, str]
 """A register of the key, and the register of the query that it is added to."""
+
+
+@dataclass(frozen=True)
+class Labelled(Retrieval):
+    """The sequences of `Retrieval`, with labels in place of the position code.
+
+    With D = 2 and the chains a b c and p q r, whose ids are 0 and 1, one sequence reads
+
+        token   b  c    q  r    p  q    a  b    a   p
+        chain   0  0    1  1    1  1    0  0    0   1
+        role    s3 s4   s3 s4   s1 s2   s1 s2   s0  s0
+
+    so the model reads a token (K numbers), a one-hot chain (N) and a one-hot role (2D + 1). Any
+    attention along paths can be written into a single head, and so any pattern of paths planted
+    in a model: for scoring discovery, not for learning. The position code is not used.
+    """
+
+    def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
+        """Inputs with labels."""
+        batch = super().assemble(draws)
+        roles = batch.roles
+        count, n_roles, n_chains = roles.shape
+        k, length = self.d_token, batch.inputs.shape[1]
+        inputs = batch.inputs.new_zeros(count, length, k + n_chains + n_roles)
+        inputs[..., :k] = batch.inputs[..., :k]
+        at = torch.arange(count, device=roles.device)[:, None, None]
+        chain = torch.arange(n_chains, device=roles.device)
+        role = torch.arange(n_roles, device=roles.device)[:, None]
+        inputs[at, roles, k + chain] = 1
+        inputs[at, roles, k + n_chains + role] = 1
+        return Batch(inputs, batch.targets, roles)
+
+    def flow(self) -> None:
+        """None: where every position is told its role, attention needs nothing in common."""
+        return None
 
 
 @dataclass
@@ -78,14 +116,12 @@ class Wiring:
 
     def build(self, targets: Sequence[str]) -> Transformer:
         """The model, which predicts the `targets` registers side by side."""
-        assembly = Assembly(self.widths)
-        first = 0
-        for name in ("token.low", "token.high", "chain", *self.task.roles):
-            assembly.embed(name, first)
-            first += self.widths[name]
-        for (layer, head), wire in self.wires.items():
+        read = ["token.low", "token.high", "chain", *self.task.roles]
+        ends = accumulate((self.widths[name] for name in read), initial=0)
+        assembly = Assembly(self.widths, dict(zip(read, ends, strict=False)))
+        for at, wire in self.wires.items():
             if wire.keys:
-                assembly.head(layer, head, self._matches(wire), wire.moves)
+                assembly.heads[at] = self._matches(wire), wire.moves
         for gate in self.gates:
             self._write_gate(assembly, *gate)
         return assembly.build(self.task, targets, self.n_layers, self.n_heads)

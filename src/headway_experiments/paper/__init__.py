@@ -10,7 +10,6 @@ from headway_experiments.paper import (
     information_flow,
     language_models,
     layers,
-    lengths,
     transformer_d,
     transformers_abc,
     two_hops,
@@ -18,7 +17,7 @@ from headway_experiments.paper import (
 
 MODULES = (
     *(language_models, information_flow, layers, transformers_abc, transformer_d),
-    *(depths, curricula, circuits, lengths, algorithms, by_heart, identifiability, two_hops),
+    *(depths, curricula, circuits, algorithms, by_heart, identifiability, two_hops),
 )
 FIGURES = {one.name: one for module in MODULES for one in module.EXPERIMENTS}
 

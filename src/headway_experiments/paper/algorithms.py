@@ -2,15 +2,11 @@
 
 from collections.abc import Callable, Mapping
 
-from headway.intervals import wilson
 from headway.theory import closed_form
 from headway_experiments.experiment import Drawn, Experiment, Group, Measures, Runs
-from headway_experiments.figures import Panel, Series, draw_panels, numbered
+from headway_experiments.figures import Panel, draw_panels, share_panel
 from headway_experiments.paper.cells import CURRICULA, LONGER, MODELS, Cell, runs_of, untaught
 from headway_experiments.paper.ways import LABELS, Label, Way, ways
-
-Share = tuple[float, float, float]
-"""A share, and its 95 % interval (Wilson): from and to."""
 
 
 def measured(runs: Runs) -> Measures:
@@ -136,12 +132,14 @@ def _counted(labels: Mapping[str, Label]) -> dict[Cell, dict[Label, int]]:
     return found
 
 
-def shares(count: Mapping[Label, int]) -> dict[str, Share]:
-    """The share of runs that have learnt all hops; and of these, that jump, and that pass on."""
-    runs, done = sum(count.values()), learnt(count)
-    found = {"learnt": (done / runs, *wilson(done, runs))}
-    for label in LABELS[:2] if done else ():
-        found[label] = count[label] / done, *wilson(count[label], done)
+def shares(counts: Mapping[str, Mapping[Label, int]]) -> dict[str, dict[str, tuple[int, int]]]:
+    """By setting, the runs that have learnt all hops; and of these, that jump, and that pass on."""
+    found: dict[str, dict[str, tuple[int, int]]] = {"learnt": {}, **{s: {} for s in LABELS[:2]}}
+    for setting, count in counts.items():
+        done = learnt(count)
+        found["learnt"][setting] = done, sum(count.values())
+        for label in LABELS[:2] if done else ():
+            found[label][setting] = count[label], done
     return found
 
 
@@ -166,22 +164,7 @@ def draw(runs: Runs) -> Drawn:
 
 
 def _panels(groups: Mapping[str, Mapping[str, Mapping[Label, int]]]) -> list[Panel]:
-    """A panel per group: of every setting the share of runs that learn all hops, and of these the
-    shares that jump and that pass on, with their intervals."""
-    panels = []
-    for title, settings in groups.items():
-        series, known = [], [shares(count) for count in settings.values()]
-        for i, label in enumerate(("learnt", *LABELS[:2])):
-            found = [(at, one[label]) for at, one in enumerate(known) if label in one]
-            places = [at + 0.2 * (i - 1) for at, _ in found]
-            ends = [(low, high) for _, (_, low, high) in found]
-            look = numbered(i, marker=True, ls="none", ms=4)
-            series.append(Series(places, [one[0] for _, one in found], look, label, ends))
-        limits = {"ylim": (-0.04, 1.04), "xlim": (-0.5, len(settings) - 0.5)}
-        panels.append(
-            Panel(title, series, "", "share", {"": 0.5}, limits=limits, names=list(settings))
-        )
-    return panels
+    return [share_panel(title, "share", shares(some), [*some]) for title, some in groups.items()]
 
 
 RUNS = Group("algorithms", "jumping or passing on", runs_of)

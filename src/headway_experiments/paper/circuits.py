@@ -7,8 +7,7 @@ from typing import Any
 
 from headway.circuits import Circuit, saved_discovery
 from headway.recipes import changed
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
-from headway_experiments.figures import Panel, draw_panels, means, numbered
+from headway_experiments.experiment import Configs, Experiment, Group, Measures, Runs
 from headway_experiments.reading import is_solved, least_heads, minimum, taken_apart
 from headway_experiments.recipes import base, smoke
 
@@ -79,21 +78,6 @@ def _own(circuits: Mapping[str, Circuit]) -> dict[str, float]:
     return own if len(own) > 1 else {}
 
 
-def drawn(runs: Runs) -> Drawn:
-    """The number of heads that circuits use, over seeds."""
-    heads = measured(runs)["circuits_useful_heads"]
-    sizes = list(dict.fromkeys(name.split(",")[0] for name in heads))
-    if not sizes:
-        return {}
-    least = least_heads(next(iter(runs.values())).config)
-    levels = {} if least is None else {f"{least} would do": float(least)}
-    points = [(float(sizes.index(name.split(",")[0])), count) for name, count in heads.items()]
-    found = means(points, numbered(0, marker=True, ls="none"), "mean")
-    limits = {"xlim": (-0.5, len(sizes) - 0.5)}
-    panel = Panel("", found, "", "useful heads", levels, limits=limits, names=sizes)
-    return {"circuits": ("Useful heads, over seeds", draw_panels([panel]))}
-
-
 RUNS = Group("circuits", "twenty seeds, and other shapes", runs_of, taken_apart=True)
 TITLE = "how much circuits differ: twenty seeds, and other shapes"
-EXPERIMENTS = (Experiment(__file__, "circuits", TITLE, (RUNS,), measured, drawn),)
+EXPERIMENTS = (Experiment(__file__, "circuits", TITLE, (RUNS,), measured),)

@@ -47,7 +47,10 @@ def runs_of(scale: str) -> Configs:
             seeds, alike = range(3), {**once, "training.checkpoint_every": 0}
         case _:
             seeds, alike = range(1), {"task.depth": 3}
-    ways = {way: _hastened(c) if scale == "smoke" else c for way, c in WAYS.items()}
+    ways = dict(WAYS)
+    if scale == "smoke":  # stages of five steps, where there are stages
+        staged = {way: c for way, c in ways.items() if isinstance(c, Growing | Scheduled)}
+        ways |= {way: replace(curriculum, every=5) for way, curriculum in staged.items()}
     return {
         f"{way},seed={seed}": changed(
             base(scale, 3, seed), {**alike, "training.curriculum": curriculum}
@@ -55,12 +58,6 @@ def runs_of(scale: str) -> Configs:
         for way, curriculum in ways.items()
         for seed in seeds
     }
-
-
-def _hastened(curriculum: Curriculum) -> Curriculum:
-    """A curriculum with stages of five steps, if it has stages."""
-    staged = isinstance(curriculum, Growing | Scheduled)
-    return replace(curriculum, every=5) if staged else curriculum
 
 
 def measured(runs: Runs) -> Measures:

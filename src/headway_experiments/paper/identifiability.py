@@ -1,11 +1,13 @@
 """The number of minimal circuits of small models, by what stands in rows without a path."""
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from headway import terminal
 from headway.circuits import (
     AttentionPath,
     Bench,
@@ -14,13 +16,17 @@ from headway.circuits import (
     discover,
     every_circuit,
 )
-from headway.intervals import wilson
-from headway.tasks import Task
-from headway.training import Run, RunConfig, fast, held_out
-from headway_experiments.arena.families import build_compiled, build_planted
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
-from headway_experiments.figures import Panel, Series, draw_panels, numbered
+from headway.files import is_there, read_json, write_json
+from headway.sweeps import Engine
+from headway.tasks import Batch, Edges, Task
+from headway.training import RunConfig, fast, held_out
+from headway_experiments.arena.families import families
+from headway_experiments.arena.tracr_programs import compiled_program
+from headway_experiments.asked import altered
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures
+from headway_experiments.figures import draw_panels, share_panel
 from headway_experiments.recipes import smoke
+from headway_experiments.result_files import require_writable
 from headway_experiments.talk.induction import ordinary
 from headway_experiments.tasks import Bigrams
 
@@ -31,11 +37,7 @@ SEEDS = {"D=1": 16, "D=2": 10, "D=3": 6, "bigrams": 6}
 """The number of seeds of each family of trained models."""
 
 HOW = ("doubling D=1", "doubling D=2", "doubling D=3", "sequential D=3", "passing D=2")
-BUILT = {f"by hand,{how}": partial(build_compiled, how, Path()) for how in HOW} | {
-    f"planted,{seed}": partial(build_planted, f"planted {seed}", Path())
-    for seed in range(FIRST, FIRST + 10)
-}
-"""Models whose weights are set by hand, and such that are built at random around a circuit."""
+"""The models whose weights are set by hand."""
 
 ABLATIONS = ("zero", "uniform", "own", "mean", "resample")
 """The contents of rows without a path, of a head that has paths."""
@@ -43,12 +45,12 @@ ABLATIONS = ("zero", "uniform", "own", "mean", "resample")
 SEQUENCES, MOST = 128, 2_000
 """Held-out sequences, and the sets of paths that are judged at most, a model and ablation."""
 
-FILE = "identifiability.json"
-"""The file of a run's folder that keeps its circuits."""
-
 Found = dict[str, dict[str, Any]]
 """By ablation: `circuits`, and `complete`, true if none can be missing; or `refused`, why none is
 looked for."""
+
+Solved = tuple[Any, Any]
+"""A model, and the task that it solves."""
 
 
 def runs_of(scale: str) -> Configs:
@@ -69,33 +71,99 @@ def config(family: str, seed: int) -> RunConfig:
     return replace(ordinary(2, "small")["seed=0"], task=task, seed=seed, threads=1)
 
 
-def circuits_of(run: Run) -> Found:
-    """The minimal circuits of a run under every ablation; each is kept in its folder at once."""
-    found: Found = run.read(FILE) or {}
-    for ablation in ABLATIONS:
-        if ablation not in found:
-            found[ablation] = minimal(run.model(), run.task, ablation)
-            with run.writing():
-                run.write(FILE, found)
-    return found
+class Models(Group):
+    """Trained models and others, whose minimal circuits are kept in the folder `minimal`.
+
+    Strangers are those of a folder `strangers` beside it (see `arena.families.strangers_in`).
+    """
+
+    def obtain(self, scale: str, folder: Path, engine: Engine | None) -> None:
+        """Trains models; then looks for circuits, of those too that others made."""
+        super().obtain(scale, folder, engine)
+        require_writable(folder / "minimal")
+        for name, made in self.models(scale, folder):
+            place = folder / "minimal" / f"{name}.json"
+            found: Found = read_json(place) if is_there(place) else {}
+            if left := [ablation for ablation in ABLATIONS if ablation not in found]:
+                terminal.say(f"{name}: looking for all minimal circuits")
+                made = cache(made)
+                for ablation in left:
+                    found[ablation] = minimal(made, ablation)
+                    write_json(place, found)
+
+    def found(self, scale: str, folder: Path) -> Mapping[str, Found]:
+        """The circuits found so far, by model."""
+        places = {
+            name: folder / "minimal" / f"{name}.json" for name, _ in self.models(scale, folder)
+        }
+        return {name: read_json(place) for name, place in places.items() if is_there(place)}
+
+    def gaps(self, scale: str, folder: Path) -> list[str]:
+        """The runs that are not done, and the families that are not there."""
+        there = {name.partition(",")[0] for name, _ in self.models(scale, folder)}
+        lacking = [] if scale == "smoke" else sorted({"Tracr", "strangers"} - there)
+        return [*super().gaps(scale, folder), *(f"{family} are not there" for family in lacking)]
+
+    def models(self, scale: str, folder: Path) -> Iterator[tuple[str, Callable[[], Solved]]]:
+        """All models by name, and what makes each."""
+        for name, run in super().found(scale, folder).items():
+            yield name, lambda run=run: (run.model(), run.task)
+        yield from others(scale, folder)
 
 
-@cache
-def built(name: str) -> Found:
-    """The minimal circuits of one of the models that are `BUILT`."""
-    known = BUILT[name]()
-    return {ablation: minimal(known.model, known.task, ablation) for ablation in ABLATIONS}
+def others(scale: str, folder: Path) -> Iterator[tuple[str, Callable[[], Solved]]]:
+    """Models that are not trained here: set by hand, built at random around a circuit, compiled by
+    Tracr into two heads, and those of the folder's strangers."""
+    strangers = folder / "strangers"
+    known = families(range(FIRST, FIRST + 10), 3, strangers if is_there(strangers) else None)
+
+    def built(family: str, name: str) -> Solved:
+        one = known[family].build(name, Path())
+        return one.model, one.task
+
+    def program(name: str) -> Solved:
+        """With its own selectors as relations."""
+        model, task = built("tracr", name)
+        return model, offering(task, [own for own in task.names if own.startswith("selector ")])
+
+    def stranger(name: str) -> Solved:
+        """With the relations that its heads are read to follow, told none."""
+        model, task = built("strangers", name)
+        paths = discover(model, task, sequences=SEQUENCES, trials=False, workers=1).circuit.paths
+        return model, offering(task, sorted({str(path.relation) for path in paths}))
+
+    yield from ((f"by hand,{name}", partial(built, "compiled", name)) for name in HOW)
+    if scale == "smoke":
+        return
+    for name in known["planted"].names:
+        yield f"planted,{name.split()[-1]}", partial(built, "planted", name)
+    for name in known["tracr"].names:
+        if len(compiled_program(name).heads) == 2:
+            yield f"Tracr,{name}", partial(program, name)
+    for name in known["strangers"].names if "strangers" in known else ():
+        yield f"strangers,{name.split()[-1]}", partial(stranger, name)
 
 
-def minimal(model: Any, task: Task, ablation: str) -> dict[str, Any]:
+def offering(task: Task, names: Iterable[str]) -> Task:
+    """A task whose relations are some of its own, or of those that can be composed."""
+
+    def relations(_: Task, batch: Batch) -> dict[str, Edges]:
+        known = task.edges(batch)
+        return {name: known[name] for name in names}
+
+    return altered(task, relations=relations)
+
+
+def minimal(made: Callable[[], Solved], ablation: str) -> dict[str, Any]:
     """The minimal circuits of a model under an ablation, with the same threshold under all.
 
     It is the task's own, or else the loss that closes four fifths of the gap between the model's
     own loss and that without attention.
     """
-    bench = Bench(model, task, held_out(task, SEQUENCES, 0, "cpu", "circuit"))
-    how = {"threshold": Yardstick.of(bench).limits(bench)[-1], "ablation": ablation}
     try:
+        model, task = made()
+        bench = Bench(model, task, held_out(task, SEQUENCES, 0, "cpu", "circuit"))
+        how = {"threshold": Yardstick.of(bench).limits(bench)[-1], "ablation": ablation}
         found = discover(model, task, **how, sequences=SEQUENCES, trials=False, workers=1)
     except NoCircuitError as reason:
         return {"refused": str(reason)}
@@ -104,15 +172,12 @@ def minimal(model: Any, task: Task, ablation: str) -> dict[str, Any]:
     return {"circuits": circuits, "complete": every.complete}
 
 
-def measured(runs: Runs) -> Measures:
+def measured(found: Mapping[str, Found]) -> Measures:
     """The numbers of circuits, and of sets of heads, by model and ablation.
 
     A number is unknown if there is nothing to look for, or if not all sets were judged and fewer
     than two circuits were found.
     """
-    names = [*BUILT] if len(runs) > 1 else [*BUILT][:1]
-    found = {name: built(name) for name in names}
-    found |= {name: circuits_of(run) for name, run in runs.items()}
     kinds = "circuits", "heads", "unknown", "own_most", "heads_first", "by_hand"
     measures: Measures = {f"identifiability_{kind}": {} for kind in kinds}
     circuits, heads, unknown, own, first, hand = measures.values()
@@ -151,24 +216,19 @@ def shares(found: Measures, of: str) -> dict[str, dict[str, tuple[int, int]]]:
     return counts
 
 
-def drawn(runs: Runs) -> Drawn:
+def drawn(models: Mapping[str, Found]) -> Drawn:
     """Shares of models with one circuit, and with one set of heads, by ablation."""
-    found, panels = measured(runs), []
+    found, panels = measured(models), []
     for of, title in (("circuits", "one minimal circuit"), ("heads", "one set of heads")):
-        series = []
-        for i, (family, counts) in enumerate(shares(found, of).items()):
-            known = {a: counts[a] for a in ABLATIONS if counts.get(a, (0, 0))[1]}
-            places = [ABLATIONS.index(ablation) + 0.12 * (i - 2) for ablation in known]
-            values = [one / total for one, total in known.values()]
-            ends = [wilson(*count) for count in known.values()]
-            look = numbered(i, marker=True, ls="none", ms=4)
-            series.append(Series(places, values, look, family, ends))
-        limits = {"ylim": (-0.04, 1.04), "xlim": (-0.6, len(ABLATIONS) - 0.4)}
-        panels.append(Panel(title, series, "", "share of models", limits=limits, names=ABLATIONS))
+        there = {
+            family: {a: counts[a] for a in ABLATIONS if counts.get(a, (0, 0))[1]}
+            for family, counts in shares(found, of).items()
+        }
+        panels.append(share_panel(title, "share of models", there, ABLATIONS))
     title = "Models with one minimal circuit, by ablation"
     return {"identifiability": (title, draw_panels(panels, columns=2))}
 
 
-RUNS = Group("identifiability", "small models, by seed", runs_of)
+RUNS = Models("identifiability", "small models, by seed", runs_of)
 TITLE = "how many minimal circuits small models have, under five ablations"
 EXPERIMENTS = (Experiment(__file__, "identifiability", TITLE, (RUNS,), measured, drawn),)

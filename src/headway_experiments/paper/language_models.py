@@ -7,9 +7,8 @@ from pathlib import Path
 from headway import terminal
 from headway.language import FORMULATIONS, Asked, Cell, answered, ask_local, cells, places
 from headway.sweeps import Engine
-from headway_experiments.experiment import Drawn, Experiment, Group, Measures
+from headway_experiments.experiment import Cost, Drawn, Experiment, Group, Measures
 from headway_experiments.figures import Panel, Series, draw_panels, numbered
-from headway_experiments.groups import Cost
 
 Answers = Mapping[str, Sequence[Cell]]
 """The answers to the questions, by model."""
@@ -36,15 +35,8 @@ class Questions(Group):
 
     def costs(self, scale: str, folder: Path) -> list[Cost]:
         """The questions to every model."""
-        return [
-            Cost(
-                f"questions to {name}",
-                asked.total,
-                len(answered(asked, folder / self.name / name)),
-                0,
-            )
-            for name, asked in ASKED[scale].items()
-        ]
+        done = {n: len(answered(a, folder / self.name / n)) for n, a in ASKED[scale].items()}
+        return [(f"questions to {n}", a.total, done[n], 0) for n, a in ASKED[scale].items()]
 
     def obtain(self, scale: str, folder: Path, engine: Engine | None) -> None:
         """Asks what is not answered, if there is an engine and the extra `llm`."""

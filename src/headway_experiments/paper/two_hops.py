@@ -5,7 +5,7 @@ model guesses among the ends, then a sudden change to a *sequential query*: toke
 before, the query finds the bridge, and then the end. Here the bridge may be asked for as well.
 """
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import cast
 
 import torch
@@ -15,6 +15,7 @@ from headway.circuits import AttentionPath, discover, saved_discovery, verdicts
 from headway.models import TransformerConfig, attention_patterns
 from headway.tasks import Batch
 from headway.training import Run, RunConfig, TrainingConfig, predictions
+from headway_experiments.asked import altered
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, curves, draw_panels, losses
 from headway_experiments.reading import Row, accuracies, by_run, taken_apart
@@ -43,19 +44,6 @@ ALONE = {"steps": 3_000, "patience": 0}
 
 FILE = "blind.json"
 """The file of a run's folder that keeps what is read when nothing is told."""
-
-
-class Untold(TwoHops, registered=False):
-    """Two hops in context without roles."""
-
-    @property
-    def roles(self) -> tuple[str, ...]:
-        """None is told."""
-        return ()
-
-    def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
-        """The sequences and answers alone."""
-        return replace(super().assemble(draws), roles=None)
 
 
 def config(task: TwoHops, layers: int, seed: int, **changes: int) -> RunConfig:
@@ -154,17 +142,15 @@ def is_sequential(run: Run) -> bool:
     return any(a < b < c for a in copies for b in found for c in ended)
 
 
-def is_own(run: Run) -> bool:
-    """True if the verdict on its circuit is that the model works this way."""
-    found = {verdict.name: verdict.holds for verdict in verdicts(saved_discovery(run))}
-    return bool(found["the model's own"])
-
-
 def blind(run: Run) -> dict[str, str]:
     """The name of every head's mechanism when neither roles nor relations are told."""
     known = run.read(FILE)
     if known is None:
-        task = Untold(**{field.name: getattr(run.task, field.name) for field in fields(TwoHops)})
+
+        def assemble(_: TwoHops, draws: tuple[Tensor, ...]) -> Batch:
+            return replace(run.task.assemble(draws), roles=None)
+
+        task = altered(run.task, roles=(), assemble=assemble)
         circuit = discover(run.transformer(), task, seed=0, trials=False, workers=1).circuit
         known = {f"L{at[0]}.H{at[1]}": str(what) for at, what in circuit.mechanisms.items()}
         with run.writing():
@@ -178,10 +164,12 @@ def with_bridge(run: Run) -> Row:
     right = end_accuracy(run)
     has_learnt = right > SOLVED
     heads = blind(run) if has_learnt else {}
+    judged = verdicts(saved_discovery(run)) if taken_apart(run) else []
+    found = {verdict.name: verdict.holds for verdict in judged}
     return {
         "two_hops_three_layers": right,
         "two_hops_looks": looks(run),
-        "two_hops_own": is_own(run) if taken_apart(run) else None,
+        "two_hops_own": bool(found["the model's own"]) if found else None,
         "two_hops_sequential": is_sequential(run),
         "two_hops_fall": fall(run) if has_learnt else None,
         "two_hops_blind": {

@@ -31,14 +31,10 @@ def information(items: float) -> float:
     return items * math.log(items)
 
 
-def attention_parameters(model: TransformerConfig) -> int:
-    """Numbers in W_Q, W_K, W_V and W_O of all layers."""
-    return 4 * model.n_layers * model.n_heads * model.head_width * model.d_model
-
-
-def mlp_parameters(model: TransformerConfig) -> int:
-    """Numbers in W_in and W_out of all layers."""
-    return 2 * model.n_layers * model.mlp_width * model.d_model
+def trained_numbers(model: TransformerConfig) -> tuple[int, int]:
+    """Of all layers: those of W_Q, W_K, W_V and W_O, and those of W_in and W_out."""
+    attention = 4 * model.n_layers * model.n_heads * model.head_width * model.d_model
+    return attention, 2 * model.n_layers * model.mlp_width * model.d_model
 
 
 def accuracy(run: Run, everything: Batch) -> float:
@@ -116,23 +112,24 @@ def slopes(kept: Iterable[Kept]) -> dict[str, float]:
 
 def capacities(
     runs: Runs,
-    shape: Callable[[Run], str],
-    size: Callable[[Run], tuple[int, int]],
+    shape: Callable[[TransformerConfig], str],
     everything: Callable[[Run], Batch],
+    size: Callable[[TransformerConfig], tuple[int, int]] = trained_numbers,
 ) -> list[Kept]:
     """The capacity of every shape and seed.
 
     Args:
         runs: by name, each of one shape, one seed and one number of things to keep.
         shape: the name that the runs of a series share.
-        size: the numbers that are trained, in attention and in MLPs.
         everything: that a run is to keep, each item or fact in one sequence.
+        size: the numbers that are trained, in attention and in MLPs.
     """
     series: dict[str, dict[float, float]] = {}
     sizes: dict[str, tuple[int, int]] = {}
     for run in runs.values():
-        name = f"{shape(run)},seed={run.config.seed}"
-        batch, sizes[name] = everything(run), size(run)
+        model = run.config.transformer
+        name = f"{shape(model)},seed={run.config.seed}"
+        batch, sizes[name] = everything(run), size(model)
         series.setdefault(name, {})[float(len(batch.inputs))] = accuracy(run, batch)
     found = []
     for name, shares in series.items():

@@ -4,12 +4,11 @@
 Trained as the recipe `composition` trains: at every place of every sequence.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Any
 
 from headway.circuits import hop_steps
 from headway.recipes import changed
-from headway.training import Curriculum, Implicit, Run, RunConfig, held_out
+from headway.training import Curriculum, Implicit, Run, held_out
 from headway_experiments.curricula import Scheduled
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import draw_panels
@@ -18,67 +17,47 @@ from headway_experiments.reading import accuracies, in_order, task_of
 from headway_experiments.recipes import composition
 from headway_experiments.tasks import Composition
 
-Way = Literal["alone", "mixture", "easy-to-hard"]
-HARDEST: dict[Way, str] = {
-    "alone": "hard_only",
-    "mixture": "mixture",
-    "easy-to-hard": "easy_to_hard",
-}
+HARDEST = {"alone": "hard_only", "mixture": "mixture", "easy-to-hard": "easy_to_hard"}
 """The name of the accuracy of the largest k, by way of asking."""
 KINDS = (*HARDEST.values(), "steps", "in_order", "growth", "times_linear")
 
 
-@dataclass(frozen=True)
-class Size:
-    """The size of the problem at a scale.
-
-    Attributes:
-        symbols: N to try; with the last, all k are also asked for one after the other.
-        together: the k that are asked together.
-        alone: those that are asked alone, too.
-        seeds: of every way of asking.
-        steps: of training, at most: a run ends when its loss is below 0.01.
-    """
-
-    symbols: tuple[int, ...]
-    together: tuple[int, ...]
-    alone: tuple[int, ...]
-    seeds: int
-    steps: int
-
-
-SIZES = {
-    "paper": Size((3, 4, 5, 8), (1, 2, 4, 8), (1, 2, 3, 4, 5, 8), 5, 20_000),
-    "small": Size((3, 4, 5), (1, 2, 4), (1, 2, 3, 4), 3, 2_500),
-    "smoke": Size((2, 3), (1, 2), (1, 2), 1, 60),
+SIZES: dict[str, tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int, int]] = {
+    "paper": ((3, 4, 5, 8), (1, 2, 4, 8), (1, 2, 3, 4, 5, 8), 5, 20_000),
+    "small": ((3, 4, 5), (1, 2, 4), (1, 2, 3, 4), 3, 2_500),
+    "smoke": ((2, 3), (1, 2), (1, 2), 1, 60),
 }
+"""By scale the N to try, the k that are asked together, and alone, seeds, and the most steps. With
+the last N all k are also asked for one after the other. A run ends when its loss is below 0.01."""
 
 
 def curricula(scale: str) -> Configs:
     """Every k alone; several at once; and one after the other."""
-    size = SIZES[scale]
-    ways = {**{f"k={k}": (k,) for k in size.alone}, "mixture": size.together}
+    symbols, together, alone, seeds, steps = SIZES[scale]
+    ways = {**{f"k={k}": (k,) for k in alone}, "mixture": together}
     planned: list[tuple[int, str, tuple[int, ...], Curriculum]] = [
-        (n, way, asked, Implicit()) for n in size.symbols for way, asked in ways.items()
+        (n, way, asked, Implicit()) for n in symbols for way, asked in ways.items()
     ]
-    one_by_one = Scheduled("rising", every=max(1, size.steps // (2 * len(size.together))))
-    planned.append((size.symbols[-1], "easy-to-hard", size.together, one_by_one))
+    one_by_one = Scheduled("rising", every=max(1, steps // (2 * len(together))))
+    planned.append((symbols[-1], "easy-to-hard", together, one_by_one))
     return {
-        f"N={n},{way},seed={seed}": config(size, n, asked, curriculum, seed)
+        f"N={n},{way},seed={seed}": changed(
+            composition(together, steps, seed), fields(n, asked, curriculum, seed)
+        )
         for n, way, asked, curriculum in planned
-        for seed in range(size.seeds)
+        for seed in range(seeds)
     }
 
 
-def config(
-    size: Size, symbols: int, asked: tuple[int, ...], curriculum: Curriculum, seed: int
-) -> RunConfig:
-    """A run of the model that the largest k takes, with hidden permutations of its own.
+def fields(
+    symbols: int, asked: tuple[int, ...], curriculum: Curriculum, seed: int
+) -> dict[str, Any]:
+    """Of a run of the model that the largest k takes, with hidden permutations of its own.
 
     Hops that rise are all asked in the second half of the steps. There is no warm-up, in which
     steps would count for less than later ones.
     """
-    fields = {
+    return {
         "task.asked": asked,
         "task.n_symbols": symbols,
         "task.hidden": seed,
@@ -88,10 +67,9 @@ def config(
         "training.eval_examples": 128,
         "training.checkpoint_every": 0,
     }
-    return changed(composition(size.together, size.steps, seed), fields)
 
 
-def way_of(run: Run) -> Way:
+def way_of(run: Run) -> str:
     """The way in which a run is asked for its hops: one k alone, several at once, or one by one."""
     if isinstance(run.config.training.curriculum, Scheduled):
         return "easy-to-hard"
@@ -161,10 +139,10 @@ def drawn(runs: Runs) -> Drawn:
         if hardest is not None and problem(run) == hardest:
             way = way_of(run)
             panels.setdefault(f"k = {hardest[1]} alone" if way == "alone" else way, []).append(run)
-    title = "Hops learned, by what is asked"
     if not panels:
         return {}
-    return {"khop-curriculum": (title, draw_panels(hop_panels(panels), 4, shared=True))}
+    figure = draw_panels(hop_panels(panels), 4, shared=True)
+    return {"khop-curriculum": ("Hops learned, by what is asked", figure)}
 
 
 SEEDED = "seed", "task.hidden"

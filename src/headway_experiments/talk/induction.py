@@ -28,6 +28,7 @@ from headway.training import Run, RunConfig, TrainingConfig, held_out
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, curves, draw_panels, losses
 from headway_experiments.reading import Row, accuracies, by_run, task_of
+from headway_experiments.recipes import by_seed, moving
 from headway_experiments.tasks import Bigrams
 from headway_experiments.tasks.bigrams import ALL, LATEST
 from headway_experiments.tasks.bigrams import PREVIOUS as PREVIOUS_TOKEN
@@ -75,7 +76,7 @@ def ordinary(n_layers: int, scale: str) -> Configs:
         model = replace(model, d_model=32, d_mlp=32)
         short = {"steps": 250, "batch_size": 32, "cooldown_steps": 120, "eval_examples": 128}
         training = replace(training, **short)
-    return {f"seed={seed}": RunConfig(task, model, training, seed=seed) for seed in _seeds(scale)}
+    return by_seed(RunConfig(task, model, training), _seeds(scale))
 
 
 def simple(weights: str, scale: str) -> Configs:
@@ -95,20 +96,11 @@ def simple(weights: str, scale: str) -> Configs:
     model = TransformerConfig(
         n_layers=2, d_model=d_model, n_heads=1, d_mlp=0, norm="none", init="associative"
     )
-    training = TrainingConfig(
-        steps=steps,
-        batch_size=batch,
-        train_examples=None,
-        curriculum=Trained(weights, every=max(1, steps // 3)),
-        optimizer="sgd",
-        learning_rate=rate,
-        momentum=0.9,
-        weight_decay=0.0,
-        eval_every=10,
-        eval_examples=256,
-        checkpoint_every=4 if weights == JOINT else 0,
-    )
-    return {f"seed={seed}": RunConfig(task, model, training, seed=seed) for seed in _seeds(scale)}
+    probed = 4 if weights == JOINT else 0
+    each = {"momentum": 0.9, "eval_every": 10, "checkpoint_every": probed}
+    stages = Trained(weights, every=max(1, steps // 3))
+    training = moving(stages, steps, rate, batch, optimizer="sgd", **each)
+    return by_seed(RunConfig(task, model, training), _seeds(scale))
 
 
 def three_steps(scale: str) -> Configs:
@@ -130,40 +122,25 @@ def three_steps(scale: str) -> Configs:
     length, d_model, batch = {"paper": (32, 256, 65536), "small": (12, 128, 8192)}.get(
         scale, (8, 96, 512)
     )
-    return {
-        f"seed={seed}": RunConfig(
-            Bigrams(
-                length=length,
-                n_tokens=32,
-                exponent=0.0,
-                concentration=None,
-                asked_at="in-context",
-                layout="pair",
-            ),
-            TransformerConfig(
-                n_layers=2, d_model=d_model, n_heads=1, d_mlp=0, norm="none", init="orthonormal"
-            ),
-            TrainingConfig(
-                steps=3,
-                batch_size=batch,
-                train_examples=None,
-                curriculum=Trained("W_O.1 > 2e3 W_K.1 > W_K.0", every=1),
-                optimizer="sgd",
-                learning_rate=100.0,
-                momentum=0.0,
-                weight_decay=0.0,
-                eval_every=1,
-                eval_examples=256,
-                checkpoint_every=1,
-            ),
-            seed=seed,
-        )
-        for seed in range(1 if scale == "smoke" else 5)
-    }
+    task = Bigrams(
+        length=length,
+        n_tokens=32,
+        exponent=0.0,
+        concentration=None,
+        asked_at="in-context",
+        layout="pair",
+    )
+    model = TransformerConfig(
+        n_layers=2, d_model=d_model, n_heads=1, d_mlp=0, norm="none", init="orthonormal"
+    )
+    stages = Trained("W_O.1 > 2e3 W_K.1 > W_K.0", every=1)
+    each = {"momentum": 0.0, "eval_every": 1, "checkpoint_every": 1}
+    training = moving(stages, 3, 100.0, batch, optimizer="sgd", **each)
+    return by_seed(RunConfig(task, model, training), range(1 if scale == "smoke" else 5))
 
 
 def _seeds(scale: str) -> Iterable[int]:
-    return {"paper": range(5), "small": range(3)}.get(scale, range(1))
+    return {"paper": range(5), "small": range(10)}.get(scale, range(1))
 
 
 def unseen(run: Run) -> Batch:
@@ -190,7 +167,8 @@ def moves(model: Transformer, layer: int) -> Float[Tensor, "d_model d_model"]:
 @torch.no_grad()
 def output_recall(model: Transformer, task: Bigrams) -> float:
     """The share of possible outputs that the second layer reads out when it sees them."""
-    tokens = _outputs(task)
+    tokens = torch.arange(task.n_tokens)
+    tokens = tokens[~torch.isin(tokens, task.frequent())]
     moved = moves(model, 1)
     scores = model.embed.weight[tokens] @ moved.T @ model.unembed.weight.T
     return recalled(scores, tokens)
@@ -254,12 +232,6 @@ def histories(run: Run) -> tuple[list[int], dict[str, list[float]]]:
         for name, probe in PROBES.items():
             found[name].append(probe(model, task))
     return steps, found
-
-
-def _outputs(task: Bigrams) -> Int[Tensor, " token"]:
-    """The tokens that can be a trigger's output."""
-    tokens = torch.arange(task.n_tokens)
-    return tokens[~torch.isin(tokens, task.frequent())]
 
 
 def _scores(model: Transformer, layer: int, asking: Tensor, asked: Tensor) -> Tensor:
@@ -330,14 +302,10 @@ def settled(steps: Sequence[int], values: Sequence[float], level: float) -> floa
     return crossing(steps[start:], values[start:], level)
 
 
-def probed(runs: Runs) -> Measures:
-    """The three probes after the three steps of every run."""
-
-    def probes(run: Run) -> Row:
-        model, task = run.transformer(), task_of(run.config, Bigrams)
-        return {f"three_steps_{probe}": recall(model, task) for probe, recall in PROBES.items()}
-
-    return by_run(runs, probes)
+def probes(run: Run) -> Row:
+    """The three probes after the three steps of a run."""
+    model, task = run.transformer(), task_of(run.config, Bigrams)
+    return {f"three_steps_{probe}": recall(model, task) for probe, recall in PROBES.items()}
 
 
 def drawn(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Drawn:
@@ -360,26 +328,14 @@ def drawn(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Drawn:
         title = "In-context outputs: losses against the step"
         drawn["induction-losses"] = title, draw_panels(panels)
     if joint:
-        title = "Memory-recall probes of the three trained weights"
-        drawn["induction-recall"] = title, draw_panels([probes_panel(joint, "steps")])
+        probes = {name: [] for name in PROBES}
+        for steps, found in map(histories, joint.values()):
+            for name, values in found.items():
+                probes[name].append((steps, values))
+        how = {"y": "share recalled", "log": "steps", "limits": {"ylim": (0, 1.05)}}
+        figure = draw_panels([Panel("Memory recall", curves(probes), **how)])
+        drawn["induction-recall"] = "Memory-recall probes of the three trained weights", figure
     return drawn
-
-
-def probes_panel(runs: Runs, log: str = "") -> Panel:
-    """Every probe at every checkpoint of every run."""
-    probes = {name: [] for name in PROBES}
-    for run in runs.values():
-        steps, found = histories(run)
-        for name, values in found.items():
-            probes[name].append((steps, values))
-    limits = {"ylim": (0, 1.05)}
-    return Panel("Memory recall", curves(probes), y="share recalled", log=log, limits=limits)
-
-
-def draw_steps(runs: Runs) -> Drawn:
-    """The probes after every step."""
-    title = "Memory-recall probes after each of three gradient steps"
-    return {"three-gradient-steps": (title, draw_panels([probes_panel(runs)]))}
 
 
 TITLE = "induction heads: two layers against one, and the order in which they are learnt"
@@ -394,5 +350,5 @@ STEPS = (Group("three-gradient-steps", "the simplified model, one step a weight"
 THREE = "three steps of gradient descent, one a weight, towards an induction head"
 EXPERIMENTS = (
     Experiment(__file__, "induction", TITLE, GROUPS, measured, drawn),
-    Experiment(__file__, "three-gradient-steps", THREE, STEPS, probed, draw_steps),
+    Experiment(__file__, "three-gradient-steps", THREE, STEPS, partial(by_run, row=probes)),
 )

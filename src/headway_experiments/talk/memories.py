@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import product
+from typing import Any
 
 import torch
 
@@ -22,18 +23,9 @@ from headway.training import Run, RunConfig, TrainingConfig, predictions
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, Series, draw_panels, means, numbered
 from headway_experiments.reading import Row, by_run, grouped, power, task_of
+from headway_experiments.recipes import moving
 from headway_experiments.talk import associative_memory as memory
-from headway_experiments.talk.capacity import (
-    Kept,
-    accuracy,
-    capacities,
-    capacity_panel,
-    counted,
-    information,
-    items_for,
-    measures,
-    mlp_parameters,
-)
+from headway_experiments.talk import capacity
 from headway_experiments.tasks import Associations
 from headway_experiments.trained import Trained
 
@@ -100,13 +92,7 @@ def one_step(scale: str) -> Configs:
         f"d={d},items={items},seed={seed}": RunConfig(
             task=Associations(n_items=items, n_classes=items),
             model=replace(BARE, d_model=d, d_mlp=0),
-            training=replace(
-                _training(1, items, 1.0, "W_O.0"),
-                optimizer="sgd",
-                learning_rate=10.0 * items,
-                momentum=0.0,
-                cooldown_steps=0,
-            ),
+            training=_training("W_O.0", 1, 10.0 * items, items, optimizer="sgd", momentum=0.0),
             seed=seed,
         )
         for d in widths
@@ -126,42 +112,29 @@ def _series(
     for d, m in shapes:
         name, parameters = (f"MLP d={d} m={m}", 2 * d * m) if m else (f"linear d={d}", d * d)
         rate, trained = (0.2, "W_in.0 W_out.0") if m else (1.0, "W_O.0")
-        for n in dict.fromkeys(items_for(share * parameters) for share in shares):
+        for n in dict.fromkeys(capacity.items_for(share * parameters) for share in shares):
             for seed in seeds:
-                task = Associations(n_items=n)
-                training = _training(steps, n, rate, trained)
+                training = _training(trained, steps, rate, n, cooldown_steps=steps // 2)
                 model = replace(BARE, d_model=d, d_mlp=m)
-                configs[f"{name},items={n},seed={seed}"] = RunConfig(task, model, training, seed)
+                config = RunConfig(Associations(n_items=n), model, training, seed)
+                configs[f"{name},items={n},seed={seed}"] = config
     return configs
 
 
-def _training(steps: int, items: int, rate: float, trained: str) -> TrainingConfig:
-    """Adam, on all items at every step; the second half cools down."""
-    return TrainingConfig(
-        steps=steps,
-        batch_size=items,
-        train_examples=None,
-        curriculum=Trained(trained),
-        learning_rate=rate,
-        weight_decay=0.0,
-        cooldown_steps=steps // 2,
-        eval_every=steps,
-        eval_examples=items,
-        checkpoint_every=0,
-        save_every=steps,
-    )
+def _training(trained: str, steps: int, rate: float, items: int, **more: Any) -> TrainingConfig:
+    """All items at every step; measured at the end."""
+    ends = {"eval_every": steps, "eval_examples": items, "checkpoint_every": 0, "save_every": steps}
+    return moving(Trained(trained), steps, rate, items, **ends, **more)
 
 
-def shape(run: Run) -> str:
+def shape(model: TransformerConfig) -> str:
     """Width, and hidden width if there is an MLP."""
-    model = run.config.transformer
     return f"d={model.d_model}" + ("" if model.attn_only else f" m={model.mlp_width}")
 
 
-def size(run: Run) -> tuple[int, int]:
+def size(model: TransformerConfig) -> tuple[int, int]:
     """The number of trained parameters: W_O, and W_in and W_out."""
-    model = run.config.transformer
-    return (model.d_model**2 if model.attn_only else 0), mlp_parameters(model)
+    return (model.d_model**2 if model.attn_only else 0), capacity.trained_numbers(model)[1]
 
 
 def every_item(run: Run) -> Batch:
@@ -170,10 +143,10 @@ def every_item(run: Run) -> Batch:
     return task.assemble((torch.arange(task.n_items, device=run.device),))
 
 
-def kept(runs: Runs) -> list[Kept]:
+def kept(runs: Runs) -> list[capacity.Kept]:
     """N log N at capacity."""
-    counts = capacities(runs, shape, size, every_item)
-    return [replace(one, count=information(one.count)) for one in counts]
+    counts = capacity.capacities(runs, shape, every_item, size)
+    return [replace(one, count=capacity.information(one.count)) for one in counts]
 
 
 def associative(linear: Runs, with_mlp: Runs, longer: Runs) -> Measures:
@@ -182,8 +155,8 @@ def associative(linear: Runs, with_mlp: Runs, longer: Runs) -> Measures:
     known: dict[str, float] = {}
     for kind, runs in (("linear", linear), ("mlp", with_mlp)):
         here = kept(runs)
-        known |= counted(here)
-        measured |= measures(here, kind, "information")
+        known |= capacity.counted(here)
+        measured |= capacity.measures(here, kind, "information")
         over = [one.point[0] for one in here if one.is_bracketed]
         measured[f"{kind}_range"] = {"largest / smallest": max(over) / min(over)} if over else {}
     found = kept(longer)
@@ -192,7 +165,7 @@ def associative(linear: Runs, with_mlp: Runs, longer: Runs) -> Measures:
         "memories_longer": {
             one.name: one.count / known[one.name] for one in found if one.name in known
         },
-        "memories_longer_not_bracketed": counted(found, is_bracketed=False),
+        "memories_longer_not_bracketed": capacity.counted(found, is_bracketed=False),
     }
 
 
@@ -223,7 +196,7 @@ def seeds_of(runs: Runs) -> tuple[int, ...]:
 
 def known_share(run: Run) -> float:
     """The share of the items whose class the last weights know."""
-    return accuracy(run, every_item(run))
+    return capacity.accuracy(run, every_item(run))
 
 
 def exact_logits(seeds: Sequence[int]) -> dict[str, float]:
@@ -312,7 +285,7 @@ def draw_associative(linear: Runs, with_mlp: Runs, _: Runs) -> Drawn:
     if not any(one.is_bracketed for some in found.values() for one in some):
         return {}
     title = "Associations kept, N log N, against trained parameters"
-    figure = draw_panels([capacity_panel(found, "N log N at 99 % accuracy, nats")])
+    figure = draw_panels([capacity.capacity_panel(found, "N log N at 99 % accuracy, nats")])
     return {"associative-memory": (title, figure)}
 
 

@@ -15,10 +15,11 @@ from torch import Tensor
 from headway.circuits import crossing
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import IGNORE_INDEX, Batch
-from headway.training import Run, RunConfig, TrainingConfig, predictions
+from headway.training import Run, RunConfig, predictions
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.figures import Panel, curves, draw_panels
 from headway_experiments.reading import Row, by_run, task_of
+from headway_experiments.recipes import by_seed, moving
 from headway_experiments.talk.induction import unseen
 from headway_experiments.tasks import Bigrams
 from headway_experiments.trained import Trained
@@ -40,20 +41,9 @@ def noisy(scale: str) -> Configs:
     model = TransformerConfig(
         n_layers=2, d_model=64, n_heads=1, d_mlp=64, act_fn="relu", init="orthogonal"
     )
-    training = TrainingConfig(
-        steps=900,
-        batch_size=32,
-        train_examples=None,
-        curriculum=Trained(INNER),
-        learning_rate=5e-3,
-        weight_decay=0.0,
-        warmup_steps=20,
-        cooldown_steps=450,
-        eval_every=20,
-        eval_examples=256,
-        checkpoint_every=30,
-    )
-    seeds = 3
+    every = {"eval_every": 20, "checkpoint_every": 30}
+    training = moving(Trained(INNER), 900, 5e-3, 32, warmup_steps=20, cooldown_steps=450, **every)
+    seeds = 10
     if scale == "paper":
         task = replace(task, length=256, n_tokens=65, asked_at="all")
         model = replace(model, d_model=256, d_mlp=1024)
@@ -64,7 +54,7 @@ def noisy(scale: str) -> Configs:
     if scale == "smoke":
         training = replace(training, steps=200, cooldown_steps=0)
         seeds = 1
-    return {f"seed={seed}": RunConfig(task, model, training, seed=seed) for seed in range(seeds)}
+    return by_seed(RunConfig(task, model, training), range(seeds))
 
 
 FRACTIONS = (1.0, 0.2, 0.1, 0.0)

@@ -24,15 +24,9 @@ from headway.training import Run, RunConfig, TrainingConfig, generator_for, pred
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, Series, curves, dotted, draw_panels, numbered
 from headway_experiments.reading import Row, by_run, grouped, task_of
-from headway_experiments.talk.capacity import (
-    Kept,
-    attention_parameters,
-    capacities,
-    capacity_panel,
-    counted,
-    measures,
-    mlp_parameters,
-)
+from headway_experiments.recipes import by_seed, moving
+from headway_experiments.talk import capacity
+from headway_experiments.talk.capacity import Kept
 from headway_experiments.tasks import Recall
 from headway_experiments.trained import Trained
 
@@ -85,28 +79,13 @@ def dynamics(scale: str) -> Configs:
             steps, every, seeds = 400, 5, range(5)
         case _:
             steps, every, seeds = 200, 20, range(1)
-    return {
-        f"seed={seed}": RunConfig(
-            task=Recall(n_subjects=16, n_relations=4, n_answers=8, n_noise=8, length=5),
-            model=replace(
-                BARE, d_model=64, d_mlp=0, attention="linear", init="orthogonal", init_scale=0.05
-            ),
-            training=TrainingConfig(
-                steps=steps,
-                batch_size=256,
-                train_examples=None,
-                curriculum=Trained("W_Q W_K W_V W_O"),
-                learning_rate=0.001 if scale == "paper" else 0.003,
-                weight_decay=0.0,
-                eval_every=every,
-                eval_examples=256,
-                checkpoint_every=every,
-                save_every=steps,
-            ),
-            seed=seed,
-        )
-        for seed in seeds
-    }
+    task = Recall(n_subjects=16, n_relations=4, n_answers=8, n_noise=8, length=5)
+    tiny = {"attention": "linear", "init": "orthogonal", "init_scale": 0.05}
+    model = replace(BARE, d_model=64, d_mlp=0, **tiny)
+    rate, often = 0.001 if scale == "paper" else 0.003, {"eval_every": every}
+    often |= {"checkpoint_every": every, "save_every": steps}
+    training = moving(Trained("W_Q W_K W_V W_O"), steps, rate, 256, **often)
+    return by_seed(RunConfig(task, model, training), seeds)
 
 
 def series(kind: str, scale: str) -> Configs:
@@ -131,25 +110,14 @@ def series(kind: str, scale: str) -> Configs:
 def _training(steps: int, with_mlp: bool) -> TrainingConfig:
     """Adam until almost nothing is left to learn, which takes fewer steps for fewer facts. At twice
     the rate, MLPs keep losing some facts again."""
-    return TrainingConfig(
-        steps=steps,
-        batch_size=256,
-        train_examples=None,
-        curriculum=Trained("W_Q W_K W_V W_O" + (" W_in W_out" if with_mlp else "")),
-        learning_rate=0.02 if with_mlp else 0.04,
-        weight_decay=0.0,
-        cooldown_steps=steps // 2,
-        stop_below=0.005,
-        eval_every=min(steps, 100),
-        eval_examples=1024,
-        checkpoint_every=0,
-        save_every=steps,
-    )
+    trained = Trained("W_Q W_K W_V W_O" + (" W_in W_out" if with_mlp else ""))
+    ends = {"eval_every": min(steps, 100), "checkpoint_every": 0, "save_every": steps}
+    ends |= {"cooldown_steps": steps // 2, "stop_below": 0.005, "eval_examples": 1024}
+    return moving(trained, steps, 0.02 if with_mlp else 0.04, 256, **ends)
 
 
-def shape(run: Run) -> str:
+def shape(model: TransformerConfig) -> str:
     """Width, heads, their width, and the hidden width."""
-    model = run.config.transformer
     return f"d={model.d_model} H={model.n_heads} d_h={model.head_width} m={model.mlp_width}"
 
 
@@ -165,13 +133,7 @@ def every_fact(run: Run) -> Batch:
 
 def kept(runs: Runs) -> list[Kept]:
     """Facts at capacity."""
-    return capacities(runs, shape, size, every_fact)
-
-
-def size(run: Run) -> tuple[int, int]:
-    """The number of trained parameters of attention, and of the MLP."""
-    model = run.config.transformer
-    return attention_parameters(model), mlp_parameters(model)
+    return capacity.capacities(runs, shape, every_fact)
 
 
 def rates(known: Iterable[Kept]) -> tuple[float, float]:
@@ -204,14 +166,14 @@ def foretold(
     return ratios, by_kind
 
 
-def capacity(attention: Runs, with_mlp: Runs, traded: Runs) -> Measures:
+def facts_kept(attention: Runs, with_mlp: Runs, traded: Runs) -> Measures:
     """Facts kept by attention alone, and with an MLP, against parameters; and the frontier."""
     alone, half, others = (kept(runs) for runs in (attention, with_mlp, traded))
     ratios, by_kind = foretold(alone + half, others)
     return {
-        **measures(alone, "recall_attention", "facts"),
-        **measures(half, "recall_with_mlp", "facts"),
-        "recall_traded_not_bracketed": counted(others, is_bracketed=False),
+        **capacity.measures(alone, "recall_attention", "facts"),
+        **capacity.measures(half, "recall_with_mlp", "facts"),
+        "recall_traded_not_bracketed": capacity.counted(others, is_bracketed=False),
         "recall_frontier": ratios,
         "recall_rates": by_kind,
     }
@@ -313,7 +275,7 @@ def draw_kept(attention: Runs, mlp: Runs, traded: Runs) -> Drawn:
     found = {"attention alone": kept(attention), "as much in an MLP": kept(mlp)}
     every = [one for some in (*found.values(), kept(traded)) for one in some if one.is_bracketed]
     if any(one.is_bracketed for some in found.values() for one in some):
-        figure = draw_panels([capacity_panel(found, "facts kept at 99 % accuracy")])
+        figure = draw_panels([capacity.capacity_panel(found, "facts kept at 99 % accuracy")])
         drawn["factual-recall"] = "Facts kept against trained parameters", figure
     shapes = grouped((one.name.rpartition(",")[0], one) for one in every)
     of_attention, of_mlp = rates(every) if len(shapes) > 2 else (0, 0)
@@ -366,6 +328,6 @@ KEPT = "how many facts attention and an MLP keep (arXiv 2412.06538)"
 ORDER = "the relation is learnt before the subject (arXiv 2412.06538)"
 RECALL, COURSE = "factual-recall", "factual-recall-dynamics"
 EXPERIMENTS = (
-    Experiment(__file__, RECALL, KEPT, SERIES, capacity, draw_kept),
+    Experiment(__file__, RECALL, KEPT, SERIES, facts_kept, draw_kept),
     Experiment(__file__, COURSE, ORDER, DYNAMICS, partial(by_run, row=learning), draw_dynamics),
 )

@@ -24,7 +24,7 @@ def reproduce(
 
     Args:
         names: of the paper's figures, theorem1, fig2 … fig7, appendix-c, appendix-d, appendix-e,
-            and studies, first-steps, depths, curricula, circuits, lengths, algorithms, doubling,
+            and studies, first-steps, depths, curricula, circuits, algorithms, doubling,
             by-heart, identifiability, two-hops; of the talk's mechanisms, associative-memory,
             gradient-memory, factual-recall, factual-recall-dynamics, induction,
             three-gradient-steps, noisy-recall, khop-depth, khop-curriculum; or paper, talk or all.
@@ -50,7 +50,7 @@ def reproduce(
         measured,
         verdicts,
     )
-    from headway_experiments.tables import print_costs, print_verdicts
+    from headway_experiments.tables import print_verdicts
 
     require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
     if not names:
@@ -63,7 +63,11 @@ def reproduce(
         kept = results or place / "results"
         groups = groups_of(experiments)
         if dry_run or not judge_only:
-            print_costs([cost for group in groups for cost in group.costs(scale, place)])
+            for name, total, done, left in (
+                c for group in groups for c in group.costs(scale, place)
+            ):
+                cost = f"at most {left / 1e15:.3g} PFLOP left" if left else "nothing left to train"
+                terminal.say(f"{name}: {done} of {total} done, {cost}")
         if dry_run:
             continue
         result_files.require_writable(kept)

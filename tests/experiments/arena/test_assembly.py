@@ -17,25 +17,21 @@ def random_inputs(seed=0, scale=1.0):
     )
 
 
-def blank():
-    assembly = Assembly({"a": 2, "b": 2, "c": 2})
-    assembly.embed("a", 0)
-    assembly.embed("b", 2)
-    return assembly
+def blank(**starts):
+    return Assembly({"a": 2, "b": 2, "c": 2}, {"a": 0, "b": 2}, starts)
 
 
 @given(seed=seeds)
 @quick
 def test_a_head_attends_by_its_matches_and_moves_a_register(seed):
-    assembly = blank()
+    assembly = blank(c=-1.5)
     weight = torch.tensor([[1.0, 2.0], [-0.5, 0.3]])
     matches = [
         Match("a", "b", weight),
         Match("b", "a", 0.7),
         Match(ONE, "c", torch.full((1, 2), 3.0)),
     ]
-    assembly.start("c", -1.5)
-    assembly.head(1, 1, [*matches, Match("c", "a", -0.4)], [("b", "c"), ("a", "c")])
+    assembly.heads[1, 1] = [*matches, Match("c", "a", -0.4)], [("b", "c"), ("a", "c")]
     inputs = random_inputs(seed)
     a, b = inputs[..., :2], inputs[..., 2:]
     c = torch.full_like(a, -1.5)
@@ -64,9 +60,8 @@ def test_units_read_and_write_registers(seed):
 
 
 def test_the_mean_of_the_stream_stays_zero():
-    assembly = blank()
-    assembly.start("c", 2.0)
-    assembly.head(0, 0, [Match("a", "a", 1.0)], [("b", "c")])
+    assembly = blank(c=2.0)
+    assembly.heads[0, 0] = [Match("a", "a", 1.0)], [("b", "c")]
     assembly.units(0, {"a": torch.ones(1, 2)}, torch.ones(1), {"b": torch.ones(2, 1)})
     model = assembly.build(TASK, ["c"], n_layers=1)
     layer = model.layers[0]
@@ -105,6 +100,6 @@ def test_what_is_not_mentioned_does_nothing():
 
 def test_only_known_registers_can_be_written():
     assembly = blank()
-    assembly.head(0, 0, [], [("a", "unheard_of")])
+    assembly.heads[0, 0] = [], [("a", "unheard_of")]
     with pytest.raises(ValueError, match="unheard_of"):
         assembly.build(TASK, ["a"], n_layers=1)

@@ -3,7 +3,7 @@
 import pytest
 
 from headway_experiments.arena.compiled import compiled
-from headway_experiments.arena.curves import SIZES, area, curve
+from headway_experiments.arena.scoring import SIZES, area, curve
 from headway_experiments.arena.subject import Subject
 
 

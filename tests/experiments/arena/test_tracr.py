@@ -37,14 +37,16 @@ def test_the_arena_loads_no_jax():
 
 
 def test_the_dictionary_leads_where_it_says():
-    leads = {name: [sorted(keys(q)) for q in (1, 2, 3)] for name, keys in dictionary("aba", "ab")}
-    assert leads["offset -1"] == [[], [1], [2]]
-    assert leads["same token"] == [[1, 3], [2], [1, 3]]
-    assert leads["after same token"] == [[2], [3], [2]]
-    assert leads["mirror"] == [[3], [2], [1]]
-    assert leads["up to here"] == [[1], [1, 2], [1, 2, 3]]
-    assert leads["token b"] == [[2], [2], [2]]
-    edges = edges_of([[[], [0, 1], []], [[0], [], []]], torch.zeros(2, 3, dtype=torch.long))
+    looks = dictionary("aba", "ab")
+    leads = {name: [list(np.flatnonzero(row)) for row in one] for name, one in looks.items()}
+    assert leads["offset -1"] == [[], [0], [1]]
+    assert leads["same token"] == [[0, 2], [1], [0, 2]]
+    assert leads["after same token"] == [[1], [2], [1]]
+    assert leads["mirror"] == [[2], [1], [0]]
+    assert leads["up to here"] == [[0], [0, 1], [0, 1, 2]]
+    assert leads["token b"] == [[1], [1], [1]]
+    shown = [np.array([[0, 0, 0], [1, 1, 0], [0, 0, 0]], bool), np.array([[1]], bool)]
+    edges = edges_of(shown, torch.zeros(2, 3, dtype=torch.long))
     assert edges.queries.tolist() == [[1], [0]]
     assert edges.keys.tolist() == [[[0, 1]], [[0, -1]]]
 

@@ -4,6 +4,7 @@ import statistics
 from collections import Counter
 
 from headway.circuits.emergence import EMERGES_AT
+from headway.intervals import wilson
 from headway_experiments.paper import algorithms
 from headway_experiments.paper.cells import Cell
 from headway_experiments.paper.curricula import WAYS
@@ -35,10 +36,10 @@ def cells_and_labels(found):
             used.setdefault(Cell.of(name), []).append(int(layers))
     for cell, count in algorithms.counts(found).items():
         told = [f"{algorithms.learnt(count)} of {sum(count.values())}"]
-        between = algorithms.shares(count)
+        between = algorithms.shares({"": count})
         for label in LABELS[:2]:
-            share = between.get(label)
-            interval = f" ({share[1]:.2f}..{share[2]:.2f})" if share else ""
+            ends = [wilson(*share) for share in between[label].values()]
+            interval = "".join(f" ({low:.2f}..{high:.2f})" for low, high in ends)
             told.append(f"{count[label]}{interval}")
         told += [str(count["both"]), str(then[cell]), spread(used.get(cell, []))]
         setting = f"D = {cell.depth}, {'mixture' if cell.mixture else 'full depth'}"

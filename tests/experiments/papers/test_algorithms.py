@@ -12,6 +12,7 @@ from headway.recipes import changed
 from headway.theory import closed_form
 from headway_experiments import result_files
 from headway_experiments.arena import compiled
+from headway_experiments.figures import share_panel
 from headway_experiments.paper import algorithms
 from headway_experiments.paper.cells import CHANGES, Cell, cells, runs_of
 from headway_experiments.paper.ways import LABELS, Way, jumping, passing, way_of, without
@@ -143,14 +144,13 @@ def test_labels_are_counted_and_shares_are_of_what_is_learnt(labelled):
     found = labelled(dict(zip(names, ("jumps", "jumps", "both", "neither"), strict=True)))
     counts = {"jumps": 2, "passes on": 0, "both": 1, "neither": 1}
     assert algorithms.counts(found) == {Cell(3, 1, False): counts}
-    shares = algorithms.shares(counts)
-    assert {name: round(share[0], 3) for name, share in shares.items()} == {
-        "learnt": 0.75,
-        "jumps": 0.667,
-        "passes on": 0.0,
-    }
-    assert shares["jumps"][1:] == pytest.approx((0.2077, 0.9385), abs=1e-3)  # Wilson, 2 of 3
-    assert list(algorithms.shares({**dict.fromkeys(LABELS, 0), "neither": 3})) == ["learnt"]
+    expected = {"learnt": {"one": (3, 4)}, "jumps": {"one": (2, 3)}, "passes on": {"one": (0, 3)}}
+    assert algorithms.shares({"one": counts}) == expected
+    none = {**dict.fromkeys(LABELS, 0), "neither": 3}
+    expected = {"learnt": {"none": (0, 3)}, "jumps": {}, "passes on": {}}
+    assert algorithms.shares({"none": none}) == expected
+    panel = share_panel("", "", {"jumps": {"one": (2, 3)}}, ["one"])
+    assert panel.series[0].ends[0] == pytest.approx((0.2077, 0.9385), abs=1e-3)  # Wilson
     assert cells_and_labels(found).splitlines()[2] == (
         "| D = 3, full depth | 4 | 3 of 4 | 2 (0.21..0.94) | 0 (0.00..0.56) | 1 | 0 | 3 × 3 |"
     )

@@ -9,7 +9,7 @@ from known import GROUPS, circuit, written
 from headway.theory import closed_form
 from headway.training import fast
 from headway.training.environment import generator_for
-from headway_experiments.paper import circuits, curricula, depths, layers, lengths
+from headway_experiments.paper import circuits, curricula, depths, layers
 from headway_experiments.reading import rank_correlation
 from headway_experiments.reproduce import unknown
 
@@ -126,25 +126,6 @@ def test_more_hops_than_allowed_would_be_seen(tmp_path):
     name = "depth=2,layers=2,seed=0"
     runs = {name: written(tmp_path, "depths", name, {10: {"x_1": 0.01, "x_2": 0.01}})}
     assert depths.measured(runs)["depths_beyond"] == {name: 1}
-
-
-def test_growth_as_the_square_has_the_exponent_two(tmp_path):
-    runs = {}
-    for chains in (2, 4, 8):
-        name, plateau = f"chains={chains},seed=1", 1 - 1 / chains
-        halved = 2 * chains**2  # where the loss passes half of its plateau
-        losses = {0: {"x_1": plateau}, 2 * halved: {"x_1": 0.0}}
-        runs[name] = written(tmp_path, "lengths", name, losses)
-    found = lengths.measured(runs)
-    assert found["lengths_steps"]["chains=4,seed=1"] == pytest.approx(32)
-    assert found["lengths_exponent"] == {"seed=1": pytest.approx(2)}
-
-    (name,) = [name for name in runs if name.startswith("chains=8")]
-    never = {0: {"x_1": 1 - 1 / 8}, 128: {"x_1": 1 - 1 / 8}}
-    found = lengths.measured({**runs, name: written(tmp_path / "never", "lengths", name, never)})
-    assert name not in found["lengths_steps"]
-    assert found["lengths_exponent"] == {}
-    assert unknown(found) == [f"lengths was not reached in {name}"]
 
 
 def test_a_circuit_is_its_own_if_no_other_has_its_paths_in_its_order():

@@ -26,23 +26,23 @@ def runs(tmp_path_factory):
 
 @pytest.mark.parametrize("scale", ["smoke", "small", "paper"])
 def test_all_ways_of_asking_have_one_budget_and_one_model(scale):
-    size = composition.SIZES[scale]
+    symbols, together, alone, seeds, steps = composition.SIZES[scale]
     configs = composition.curricula(scale)
-    ways = len(size.symbols) * (len(size.alone) + 1) + 1
-    assert len(configs) == ways * size.seeds
-    assert size.alone[-1] == size.together[-1]
+    ways = len(symbols) * (len(alone) + 1) + 1
+    assert len(configs) == ways * seeds
+    assert alone[-1] == together[-1]
     first = next(iter(configs.values()))
     for name, config in configs.items():
-        symbols, way, seed = name.split(",")
-        assert symbols == f"N={config.task.n_symbols}"
+        n, way, seed = name.split(",")
+        assert n == f"N={config.task.n_symbols}"
         assert seed == f"seed={config.seed}"
-        assert config.training.steps == size.steps
+        assert config.training.steps == steps
         assert config.training.batch_size == first.training.batch_size
         assert config.model == first.model
         assert config.task.hidden == config.seed
-        together = way in ("mixture", "easy-to-hard")
-        assert config.task.asked == (size.together if together else (int(way.removeprefix("k=")),))
-        every = size.steps // (2 * len(size.together))
+        asked = together if way in ("mixture", "easy-to-hard") else (int(way.removeprefix("k=")),)
+        assert config.task.asked == asked
+        every = steps // (2 * len(together))
         rising = Scheduled("rising", every=every)
         assert config.training.curriculum == (rising if way == "easy-to-hard" else Implicit())
 

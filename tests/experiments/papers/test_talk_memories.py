@@ -73,7 +73,7 @@ def test_accuracies_are_of_all_items_and_capacities_of_series(tmp_path):
     assert measures.known_share(runs["items=10"]) == pytest.approx(0.5)
 
     def kept(runs):
-        return capacity.capacities(runs, measures.shape, measures.size, measures.every_item)
+        return capacity.capacities(runs, measures.shape, measures.every_item, measures.size)
 
     between = pytest.approx(8 * (10 / 8) ** 0.02)
     assert kept(runs) == [Kept("d=12,seed=0", between, True, 144, 0)]
@@ -96,7 +96,9 @@ def test_shapes_have_as_many_parameters_as_are_trained(tmp_path):
         run = Run.create(tmp_path / name, config)
         names = ("attn.out.weight",) if name == "linear" else ("up.weight", "down.weight")
         weights = run.new_model("cpu").named_parameters()
-        assert sum(measures.size(run)) == sum(w.numel() for n, w in weights if n.endswith(names))
+        assert sum(measures.size(run.config.transformer)) == sum(
+            w.numel() for n, w in weights if n.endswith(names)
+        )
 
 
 @pytest.mark.parametrize("scale", ["smoke", "small", "paper"])

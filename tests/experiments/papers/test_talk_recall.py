@@ -123,7 +123,7 @@ def test_parameters_are_those_that_are_trained(tmp_path):
     inside = [w for n, w in run.new_model("cpu").named_parameters() if n.startswith("blocks.")]
     expected = sum(w.numel() for w in inside if w.ndim == 2)
     model = config.model
-    assert capacity.attention_parameters(model) + capacity.mlp_parameters(model) == expected
+    assert sum(capacity.trained_numbers(model)) == expected
 
 
 def planted(tmp_path, name, config, share):
@@ -152,7 +152,7 @@ def test_capacities_are_measured_and_drawn(tmp_path):
     found = measures.kept(runs)
     assert all(one.is_bracketed for one in found)
     assert [one.count for one in found] == pytest.approx([4**0.02] * 3)
-    measured = measures.capacity(runs, runs, runs)
+    measured = measures.facts_kept(runs, runs, runs)
     assert measured["recall_attention_slope"] == {"seed=0": pytest.approx(0, abs=1e-9)}
     assert {claim.measure for claim in MECHANISMS["factual-recall"].claims} <= measured.keys()
     assert "factual-recall" in recall.EXPERIMENTS[0].draw(runs, runs, runs)
