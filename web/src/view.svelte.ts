@@ -2,9 +2,6 @@ import type { CircuitPath, Curve, Page, RunPage } from "../data";
 import { wayTo } from "./circuit";
 import type { Example, Prepared } from "./run";
 
-export const TABS = ["attention", "residual", "heads"] as const;
-export type Tab = (typeof TABS)[number];
-
 /** The state that a notebook's widget and the page share. */
 export interface Traits {
   step: number | null;
@@ -21,7 +18,6 @@ export class View {
   cut = $state<string | null>(null);
   chosen = $state<string | null>(null);
   pointed = $state<string | null>(null);
-  tab = $state<Tab>("attention");
   playing = $state(false);
   connection = $state("");
   embedded = new URLSearchParams(location.search).get("embed") === "circuit";
@@ -87,14 +83,14 @@ export class View {
     this.changed();
   }
 
+  /** Make a path stand out for a while; none if there is no key. */
+  point = (key: string | null): void => {
+    this.pointed = key || null;
+  };
+
   /** Cut a path, or heal it if it is cut. */
   toggle(key: string | null): void {
     this.cut = this.chosen = this.cut === key ? null : key;
-    this.changed();
-  }
-
-  show(tab: Tab): void {
-    this.tab = tab;
     this.changed();
   }
 
@@ -152,7 +148,6 @@ export class View {
     const sequence = count("sequence", 1) - 1;
     this.within(sequence, count("asked", this.fullest(sequence)));
     this.cut = this.chosen = this.path(given.get("cut"))?.key ?? null;
-    this.tab = TABS.find((tab) => tab === given.get("tab")) ?? this.tab;
   }
 
   /** Show a sequence and a query, or the last that there are. */
@@ -175,7 +170,6 @@ export class View {
     if (this.sequence) parts.set("sequence", String(this.sequence + 1));
     if (this.query !== this.fullest(this.sequence)) parts.set("asked", String(this.query));
     if (this.cut) parts.set("cut", this.cut);
-    if (this.tab !== "attention") parts.set("tab", this.tab);
     return parts.size ? `#${parts}` : "";
   }
 

@@ -82,7 +82,7 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
             " ".join(_headline(found)),
             " · ".join([*common_parts([m.run.config for m in members]), varies]),
         ],
-        table=_table(members, every, link),
+        tables=[_table(members, every, link)],
         circuits={
             member.name: circuit
             for member in (members if len(members) <= FEW else ())
@@ -95,7 +95,6 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
             *_shared(members),
         ],
         curves=_curves(members, axes),
-        threshold=THRESHOLD,
         until=worth_showing(max(dated), end) if dated else end,
         end=end,
         notes=[*notes, *found.unreadable],

@@ -100,7 +100,7 @@ class Watch:
     def page(self, shown: Shown) -> tuple[bool, Page]:
         """The page's data, or why there is none; and False if nobody knows that reason."""
         if shown.refused is not None:
-            return True, nothing("runs", shown.refused, shown.version, back=None)
+            return True, nothing("runs", shown.refused, shown.version)
         try:
             with self._list_lock if shown.kind == "list" else self._lock:
                 return True, self._kept(shown)
