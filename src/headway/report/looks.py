@@ -2,9 +2,8 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from headway.circuits import AttentionPath, Timeline
 from headway.circuits.flows import trace
@@ -36,11 +35,6 @@ class Look:
     colour: int
     dashes: int
     carries: tuple[str, ...]
-
-    @property
-    def hex(self) -> str:
-        """The colour, as matplotlib takes it."""
-        return "#8a929a" if self.colour == NOTHING else COLOURS[self.colour]
 
 
 def symbol_colours(task: Task | Cast) -> dict[str, int]:
@@ -92,14 +86,10 @@ def worth_showing(latest: float, end: float) -> float:
     return max(1, min(end, size * math.ceil(2 * latest / size)))
 
 
-def shown_until(timeline: Timeline, metrics: Sequence[Mapping[str, Any]]) -> tuple[float, int]:
-    """The last step that the figure shows, and the last that there is.
-
-    If a hop was never learnt, all is shown.
-    """
-    end = max([*timeline.steps, *(line["step"] for line in metrics), 1])
+def shown_until(timeline: Timeline, end: float) -> float:
+    """The last step worth showing of a run until its end; that, if a hop was never learnt."""
     dated = [step for h in timeline.paths for step in (h.emerged, h.needed)]
     latest = [step for step in [*dated, *timeline.hops.values()] if step is not None]
     if None in timeline.hops.values() or not latest:
-        return end, end
-    return worth_showing(max(latest), end), end
+        return end
+    return worth_showing(max(latest), end)

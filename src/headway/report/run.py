@@ -53,7 +53,8 @@ def run_page(
     colours = symbol_colours(task)
     shown = examples(findings, memory)
     steps = shown.steps
-    along, without = dated(findings, steps)
+    is_dated = timeline is not None and bool(findings.paths)
+    along, without = dated(timeline, task, {*steps}) if is_dated else ([], [])
     end = max([1, *steps, *(line["step"] for line in findings.metrics)])
     session = findings.sessions[-1] if findings.sessions else {}
     versions = {name: str(session[name]) for name in VERSIONS if session.get(name) is not None}
@@ -71,7 +72,7 @@ def run_page(
             references=task.references(),
         ),
         steps=steps,
-        until=end if timeline is None else shown_until(timeline, findings.metrics)[0],
+        until=end if timeline is None else shown_until(timeline, end),
         end=end,
         losses=losses(findings),
         along=along,
