@@ -25,10 +25,11 @@ def test_the_list_shows_what_is_known_of_every_run(site, finished):
     last = finished.metrics()[-1]
     assert (told["task"], told["status"]) == ("retrieval D=1", "done")
     assert told["model"] == f"2 layers × 1 head · seed {finished.config.seed}"
-    assert (told["step"], told["validation loss"]) == (6, last["val_loss"])
-    assert told["circuit"] == "2 useful heads in 2 layers, flow minimum 2"
+    assert (told["steps"], told["validation loss"]) == (6, last["val_loss"])
+    heads = [told[name] for name in ("useful heads", "layers used", "flow minimum", "faithful")]
+    assert heads == ["2 of 2", 2, "2", True]
     assert re.fullmatch(r"20\d\d-\d\d-\d\d [\d:]{8}", told["changed"])
-    assert (waiting["status"], waiting["step"]) == ("stopped", "0 of 6")
+    assert (waiting["status"], waiting["steps"]) == ("stopped", "0 of 6")
     alone, sweep = data["tables"]
     heights = [BLOCKS.index(block) for block in told["course"]]
     losses = [line["val_loss"] for line in finished.metrics()]

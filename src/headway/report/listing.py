@@ -10,22 +10,22 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
-from headway.circuits.flows import Least
+from headway.circuits import THRESHOLD
 from headway.errors import HeadwayError
-from headway.report.findings import refusal
+from headway.report.findings import Findings, refusal, solved_at
 from headway.report.labels import plain, setting_of
 from headway.report.schema import Cell, RunsPage, Table
 from headway.text import counted, sparkline
 from headway.training import Run
 from headway.training.config import Elsewhere
-from headway.training.files import clear_content_errors
 from headway.userfile import described
 
 LEAST, DECADES = 0.002, 3
 """The loss at the foot of a course, and how many powers of ten it is high."""
 
 COLUMNS = (
-    *("run", "task", "model", "status", "step", "validation loss", "course", "circuit", "changed"),
+    *("run", "task", "model", "status", "steps", "validation loss", "course"),
+    *("useful heads", "layers used", "flow minimum", "faithful", "changed"),
 )
 STATUS = COLUMNS.index("status")
 NOTE = f"Courses of the loss are logarithmic, from {LEAST:g} to {LEAST * 10**DECADES:g}."
@@ -111,14 +111,12 @@ def nothing(title: str, why: str, version: str) -> RunsPage:
 
 def listed(entry: Entry) -> list[Cell]:
     """The list's row for a run, or why it cannot be read."""
-    row = dict[str, Cell]()
     try:
-        row = _read(entry.open())
+        row = row_of(Findings.of(entry.open(), entry.name[-1]))
     except HeadwayError as error:
-        row["status"] = f"unreadable: {error}"
+        row = {"run": entry.name[-1], "status": f"unreadable: {error}"}
     except Exception as error:
-        row["status"] = f"unreadable: {entry.folder}: {described(error)}"
-    row["run"] = entry.name[-1]
+        row = {"run": entry.name[-1], "status": f"unreadable: {entry.folder}: {described(error)}"}
     if entry.changed:
         at = datetime.fromtimestamp(min(max(entry.changed, 0.0), LATEST))
         row["changed"] = f"{at:%Y-%m-%d %H:%M:%S}"
@@ -126,34 +124,36 @@ def listed(entry: Entry) -> list[Cell]:
     return [plain(cell) if isinstance(cell, str) else cell for cell in cells]
 
 
-def _read(run: Run) -> dict[str, Cell]:
-    """The cells of a run, by the names of their columns.
-
-    Raises:
-        HeadwayError: if its folder cannot be read, or a file in it is corrupted.
-    """
-    config, status, metrics, found = run.config, run.status, run.metrics(), run.read("circuit.json")
-    last, circuit = metrics[-1] if metrics else {}, refusal(run)
-    if found is not None:
-        with clear_content_errors(run.folder / "circuit.json"):
-            useful = counted(int(found["useful_heads"]), "useful head")
-            circuit = f"{useful} in {counted(int(found['useful_layers']), 'layer')}"
-        least = Least.of(config.task, config.model.causal)
-        circuit += f", flow minimum {least.cell}" if least.known else ""
-    if status == "failed":
-        status += f": {(run.outcome() or {}).get('message') or ''}"
+def row_of(member: Findings) -> dict[str, Cell]:
+    """The cells of a run, by the names of their columns."""
+    config, last = member.run.config, (member.metrics or [{}])[-1]
+    solved, found = solved_at(member.task, member.metrics), member.discovery
+    circuit, heads = None if found is None else found.circuit, refusal(member.run)
+    if circuit is not None:
+        heads = f"{len(circuit.useful_heads)} of {len(circuit.mechanisms)}"
     task, size, _, mask, seed = setting_of(config)
-    step: Cell = last.get("step", 0)
-    if status != "done" and not isinstance(config.training, Elsewhere):
-        step = f"{step:,} of {config.training.steps:,}"
+    steps: Cell = last.get("step", 0)
+    if not member.done and not isinstance(config.training, Elsewhere):
+        steps = f"{steps:,} of {config.training.steps:,}"
+    failed = member.status == "failed"
     return {
+        "run": member.name,
         "task": task if config.model.causal else f"{task}, {mask}",
         "model": f"{size} · {seed}",
-        "status": status,
-        "step": step,
-        "validation loss": last.get("val_loss"),
-        "course": _course([line["val_loss"] for line in metrics]),
-        "circuit": circuit,
+        "status": f"failed: {member.message}" if failed else member.status,
+        "validation loss": member.loss,
+        "course": _course([line["val_loss"] for line in member.metrics]),
+        f"step below {THRESHOLD:g}": solved and solved["step"],
+        "steps": steps,
+        "seconds": round(last["seconds"]) if "seconds" in last else None,
+        "in order": member.in_chain_order,
+        "useful heads": heads,
+        "layers used": circuit and len(circuit.useful_layers),
+        "flow minimum": member.least.cell,
+        "circuit loss": found and found.replaced_loss,
+        "faithful": found and found.faithful,
+        "necessary": found and found.necessary,
+        "minimal": found and found.minimal,
     }
 
 

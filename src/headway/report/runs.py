@@ -11,8 +11,9 @@ from headway.fields import natural
 from headway.report.axes import SEED, Axis, axes_of, grouped
 from headway.report.circuit import circuit_data
 from headway.report.curves import points, thinned
-from headway.report.findings import Findings, solved_at
+from headway.report.findings import Findings
 from headway.report.labels import common_parts, task_words, typeset
+from headway.report.listing import NOTE, row_of
 from headway.report.looks import DASHES, worth_showing
 from headway.report.members import Link, Runs, links_from
 from headway.report.page import html
@@ -20,6 +21,9 @@ from headway.report.schema import Cell, Curve, RunsPage, Section, Table
 from headway.text import counted, enumerated, rounded
 from headway.training import Run
 from headway.training.files import write_text
+
+SETTING = ("task", "model")
+"""Columns of the list that those of what varies stand for."""
 
 LAYERS, DEPTH = "model.n_layers", "task.depth"
 FEW = 12
@@ -142,7 +146,11 @@ def _between(values: Iterable[int]) -> str:
 
 def _table(members: Sequence[Findings], axes: Sequence[Axis], link: Link) -> Table:
     """A row for every run, with its values of what varies."""
-    rows = [_row(member, axes) for member in members]
+    rows = list[dict[str, Cell]]()
+    for member in members:
+        row = {name: cell for name, cell in row_of(member).items() if name not in SETTING}
+        values = {axis.name: axis.of(member) for axis in axes}
+        rows.append({"run": row.pop("run"), "status": row.pop("status"), **values, **row})
     along = [f"With {a.name} goes {enumerated(a.along[:6])}." for a in axes if a.along]
     note = (
         "in order: whether no hop was learnt before one that is nearer to the query. layers used:"
@@ -155,33 +163,8 @@ def _table(members: Sequence[Findings], axes: Sequence[Axis], link: Link) -> Tab
         rows=[list(row.values()) for row in rows],
         keys=[member.name for member in members],
         links=[link(member.run.folder) for member in members],
-        note=" ".join([*along, note]),
+        note=" ".join([*along, note, NOTE]),
     )
-
-
-def _row(member: Findings, axes: Sequence[Axis]) -> dict[str, Cell]:
-    """The cells of a run, by the names of their columns."""
-    last, solved = (member.metrics or [{}])[-1], solved_at(member.task, member.metrics)
-    found, failed = member.discovery, member.status == "failed"
-    circuit = None if found is None else found.circuit
-    heads = circuit and f"{len(circuit.useful_heads)} of {len(circuit.mechanisms)}"
-    return {
-        "run": member.name,
-        "status": f"failed: {member.message}" if failed else member.status,
-        **{axis.name: axis.of(member) for axis in axes},
-        "validation loss": member.loss,
-        f"step below {THRESHOLD:g}": None if solved is None else solved["step"],
-        "steps": last.get("step", 0),
-        "seconds": round(last["seconds"]) if "seconds" in last else None,
-        "in order": member.in_chain_order,
-        "useful heads": heads,
-        "layers used": circuit and len(circuit.useful_layers),
-        "flow minimum": member.least.cell,
-        "circuit loss": found and found.replaced_loss,
-        "faithful": found and found.faithful,
-        "necessary": found and found.necessary,
-        "minimal": found and found.minimal,
-    }
 
 
 def _by_field(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Section]:
