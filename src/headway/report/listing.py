@@ -138,8 +138,6 @@ def row_of(member: Findings) -> dict[str, Cell]:
     failed = member.status == "failed"
     return {
         "run": member.name,
-        "task": task if config.model.causal else f"{task}, {mask}",
-        "model": f"{size} · {seed}",
         "status": f"failed: {member.message}" if failed else member.status,
         "validation loss": member.loss,
         "course": _course([line["val_loss"] for line in member.metrics]),
@@ -154,6 +152,8 @@ def row_of(member: Findings) -> dict[str, Cell]:
         "faithful": found and found.faithful,
         "necessary": found and found.necessary,
         "minimal": found and found.minimal,
+        "task": task if config.model.causal else f"{task}, {mask}",
+        "model": f"{size} · {seed}",
     }
 
 

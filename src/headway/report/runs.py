@@ -22,15 +22,8 @@ from headway.text import counted, enumerated, rounded
 from headway.training import Run
 from headway.training.files import write_text
 
-SETTING = ("task", "model")
-"""Columns of the list that those of what varies stand for."""
-
-LAYERS, DEPTH = "model.n_layers", "task.depth"
 FEW = 12
 """Of more runs, circuits are not drawn, and tables have no column a run."""
-
-MOST_CELLS = 400
-"""A grid with more cells is left out, and one that has more than two for every run."""
 
 MOST_COLOURS, MOST_POINTS, MOST_NOTES = 6, 120, 24
 """With more values than this, curves are not coloured by them; of more points, evenly many are
@@ -148,9 +141,8 @@ def _table(members: Sequence[Findings], axes: Sequence[Axis], link: Link) -> Tab
     """A row for every run, with its values of what varies."""
     rows = list[dict[str, Cell]]()
     for member in members:
-        row = {name: cell for name, cell in row_of(member).items() if name not in SETTING}
-        values = {axis.name: axis.of(member) for axis in axes}
-        rows.append({"run": row.pop("run"), "status": row.pop("status"), **values, **row})
+        row, values = row_of(member), {axis.name: axis.of(member) for axis in axes}
+        rows.append({"run": row["run"], "status": row["status"], **values, **row})
     along = [f"With {a.name} goes {enumerated(a.along[:6])}." for a in axes if a.along]
     note = (
         "in order: whether no hop was learnt before one that is nearer to the query. layers used:"
@@ -191,13 +183,10 @@ def _by_field(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Sec
 
 
 def _grid(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Section]:
-    """Two fields across each other; runs that differ in others stand together."""
-    down, across = _crossed(axes)
-    if down is None or across is None:
+    """The first two fields across each other; runs that differ in others stand together."""
+    if len(axes) < 2 or len(axes[0].values) * len(axes[1].values) > 2 * len(members):
         return
-    if len(down.values) * len(across.values) > min(MOST_CELLS, 2 * len(members)):
-        return
-    cells = grouped(members, (down, across))
+    (down, across), cells = axes[:2], grouped(members, axes[:2])
     pairs = [[cells.get((r, c), []) for c in across.values] for r in down.values]
     rows = [[r, *map(_cell, some)] for r, some in zip(down.values, pairs, strict=True)]
     shares = [[0, *(_outcome(one)[2] / max(1, len(one)) for one in some)] for some in pairs]
@@ -208,21 +197,13 @@ def _grid(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Section
     yield Section("How many solved it", [note], [Table("", head, rows, shares=shares)])
 
 
-def _crossed(axes: Sequence[Axis]) -> tuple[Axis | None, Axis | None]:
-    """Two fields, down and across: depth and layers, or else the first that vary."""
-    by = {axis.field: axis for axis in axes}
-    down = by.get(DEPTH) or next((axis for axis in axes if axis.field != LAYERS), None)
-    return down, by.get(LAYERS) or next((axis for axis in axes if axis is not down), None)
-
-
 def _cell(members: Sequence[Findings]) -> Cell:
     if not members:
         return None
     done, losses, solved = _outcome(members)
-    sides, failed = {_side(one) for one in members}, sum(one.status == "failed" for one in members)
-    parts = [f"{solved} of {done}{f' {sides.pop()}' if len(sides) == 1 else ''}".strip()]
-    parts += [rounded(median(losses))] if losses else []
-    return " · ".join([*parts, *([f"{failed} failed"] if failed else [])])
+    sides = {_side(one) for one in members}
+    count = f"{solved} of {done}{f' {sides.pop()}' if len(sides) == 1 else ''}".strip()
+    return f"{count} · {rounded(median(losses))}" if losses else count
 
 
 def _side(member: Findings) -> str:

@@ -116,9 +116,8 @@ class Handler(BaseHTTPRequestHandler):
         if shown is not None and last == "version":
             return HTTPStatus.OK, f"{shown.version}\n"
         if shown is not None:
-            fine, page = watch.page(shown)
-            status = HTTPStatus.OK if fine else HTTPStatus.INTERNAL_SERVER_ERROR
-            return (status, to_json(page), JSON) if last else (status, html(page), HTML)
+            page = watch.page(shown)
+            return HTTPStatus.OK, *((to_json(page), JSON) if last else (html(page), HTML))
         if last and watch.find(kind, name := decoded([*parts, last])) is not None:
             return HTTPStatus.MOVED_PERMANENTLY, "", TEXT, link(kind, name)
         return HTTPStatus.NOT_FOUND, f"there is no such {NOUNS[kind]}\n"
