@@ -4,7 +4,10 @@ import math
 from collections.abc import Container, Iterable, Sequence
 from typing import TypeVar
 
+import numpy as np
+
 from headway.circuits import Timeline
+from headway.circuits.emergence import EMERGES_AT
 from headway.circuits.roles import Cast
 from headway.report.circuit import path_key
 from headway.report.findings import Findings
@@ -30,7 +33,7 @@ def losses(findings: Findings) -> list[Curve]:
             colour=colours[hop],
             dashes=i % DASHES,
             points=points((line["step"], line["partial"][hop]) for line in lines),
-            mark=findings.hops.get(hop),
+            mark=None if (at := findings.hops.get(hop)) is None else (at, EMERGES_AT),
         )
         for i, hop in enumerate(findings.task.hops)
     ]
@@ -57,8 +60,11 @@ def dated(
     for one in timeline.paths:
         look = looks[one.path]
         name = typeset(str(one.path)), path_key(one.path), look.colour, look.dashes
-        along.append(Curve(*name, kept(one.attention), one.emerged))
-        without.append(Curve(*name, kept(one.loss_without), one.needed))
+        emerged = None if one.emerged is None else (one.emerged, EMERGES_AT)
+        along.append(Curve(*name, kept(one.attention), emerged))
+        at, cut = one.needed, one.loss_without
+        needed = None if at is None else (at, short(float(np.interp(at, timeline.steps, cut))))
+        without.append(Curve(*name, kept(cut), needed))
     return along, [*without, Curve("nothing cut", "", 0, 0, kept(timeline.loss))]
 
 

@@ -56,7 +56,8 @@ class Curve:
     colour: int  #: -1 to 6; -1 is for what stays in the background
     dashes: int  #: 0 to 5, which tells apart curves of one colour
     points: list[tuple[float, float]]  #: steps and values, without those that were not finite
-    mark: float | None = None  #: the step of what is marked on it; None if that never happens
+    #: the step and value at which something happens that is marked on it; None if it never does
+    mark: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from itertools import cycle
 
-import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
@@ -204,9 +203,8 @@ def _draw(axes: Axes, curves: Sequence[Curve], marked: str) -> None:
         name = typeset(shortened(curve.name, 40))
         if curve.mark is not None:
             look |= {"marker": marker, "ms": 6, "mec": PAPER, "mew": 0.8}
-            height = float(np.interp(curve.mark, steps, values))
-            axes.plot([curve.mark], [height], **{**look, "ls": "none"}, zorder=5)
-            name += f"  {at_step(curve.mark)}"
+            axes.plot(*curve.mark, **{**look, "ls": "none"}, zorder=5)
+            name += f"  {at_step(curve.mark[0])}"
         axes.plot([], [], **look, label=name)
     if curves:
         axes.legend(title=marked, title_fontsize=8, fontsize=7.5, **BESIDE)
