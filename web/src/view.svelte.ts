@@ -71,10 +71,6 @@ export class View {
     this.changed();
   }
 
-  goToStep(step: number): void {
-    this.goTo(nearest(this.steps, step));
-  }
-
   choose(sequence: number, query?: number): void {
     const count = this.prepared.examples.length;
     this.sequence = (sequence + count) % count;

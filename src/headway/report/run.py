@@ -16,7 +16,7 @@ from headway.report.examples import Memory, examples
 from headway.report.findings import Findings, judged_loss, no_circuit
 from headway.report.heads import heads
 from headway.report.labels import setting_of, typeset
-from headway.report.looks import shown_until, symbol_colours
+from headway.report.looks import symbol_colours
 from headway.text import command, counted, enumerated, rounded
 from headway.training import to_dict
 from headway.training.config import Elsewhere
@@ -72,7 +72,6 @@ def run_page(
             references=task.references(),
         ),
         steps=steps,
-        until=end if timeline is None else shown_until(timeline, end),
         end=end,
         losses=losses(findings),
         along=along,

@@ -14,7 +14,7 @@ from headway.report.curves import points, thinned
 from headway.report.findings import Findings
 from headway.report.labels import common_parts, task_words, typeset
 from headway.report.listing import NOTE, row_of
-from headway.report.looks import DASHES, worth_showing
+from headway.report.looks import DASHES
 from headway.report.members import Link, Runs, links_from
 from headway.report.page import html
 from headway.report.schema import Cell, Curve, RunsPage, Section, Table
@@ -64,8 +64,7 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
     """
     members, every = found.members, axes_of(found.members)
     axes = [axis for axis in every if axis.field != SEED]
-    dated = [step for one in members for step in one.hops.values() if step is not None]
-    end = max([1.0, *dated, *(m.metrics[-1]["step"] for m in members if m.metrics)])
+    end = max([1.0, *(m.metrics[-1]["step"] for m in members if m.metrics)])
     parts = [f"{axis.name} ({len(axis.values)} values)" for axis in every] or ["nothing"]
     varies = f"varies: {' × '.join(parts)}"
     notes = [f"{member.name}: {member.lacks}" for member in members if member.lacks]
@@ -92,7 +91,6 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
             *_shared(members),
         ],
         curves=_curves(members, axes),
-        until=worth_showing(max(dated), end) if dated else end,
         end=end,
         notes=[*notes, *found.unreadable],
         live=live,

@@ -179,7 +179,6 @@ class RunPage(PageBase):
     warning: str | None
     #: the loss at which a hop is learnt, and the attention at which a path counts as emerged
     emerges_at: float
-    until: float  #: the last step worth showing at first
     end: float  #: the last step that there is
     task: Task  #: what was learnt
     steps: list[int]  #: of the checkpoints
@@ -228,7 +227,6 @@ class RunsPage(PageBase):
     sections: list[Section] = field(default_factory=list)
     curves: list[Curve] = field(default_factory=list)  #: losses through training
     threshold: float = THRESHOLD  #: the loss below which a task counts as solved
-    until: float = 1  #: the last step worth showing at first
     end: float = 1  #: the last step that there is
     #: what runs lack, which are not started, and what could not be read
     notes: list[str] = field(default_factory=list)

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from itertools import cycle
 
+import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
@@ -30,7 +31,7 @@ from headway.report.figures.style import (
     styled,
 )
 from headway.report.labels import shortened, typeset
-from headway.report.looks import path_looks, shown_until
+from headway.report.looks import path_looks
 from headway.report.schema import Curve
 from headway.tasks import Task
 
@@ -157,7 +158,7 @@ def draw_losses(curves: Sequence[Curve], task: Task) -> Figure:
             at = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
             axes.annotate(name, (1, level), (-2, 1.5), ha="right", fontsize=6.5, **at)
     _draw(axes, curves, "learnt at step")
-    axes.set(xlabel="step", ylabel=f"loss ({task.targets.loss_name})", xlim=(0, None))
+    axes.set(xlabel="step", ylabel=f"loss ({task.targets.loss_name})")
     return figure
 
 
@@ -185,17 +186,17 @@ def draw_emergence(
     _draw(below, losses, "learnt at step")
     above.set(ylim=(-0.03, 1.05), ylabel="attention along the path")
     middle.set(ylim=(0, None), ylabel="loss, path knocked out")
-    end = max([1, *timeline.steps, *(step for curve in losses for step, _ in curve.points)])
-    last = shown_until(timeline, end)
-    label = "step" if last == end else f"step (the run goes on to {end:,})"
-    below.set(ylim=(0, None), ylabel="loss (held out)", xlabel=label, xlim=(0, last))
+    below.set(ylim=(0, None), ylabel="loss (held out)", xlabel="step")
     for axes in (above, below):
         axes.axhline(EMERGES_AT, **LEVEL)
     return figure
 
 
 def _draw(axes: Axes, curves: Sequence[Curve], marked: str) -> None:
-    """Curves, with a marker where one is marked, and their names beside the axes."""
+    """Curves, with a marker where one is marked, and their names beside the axes.
+
+    Steps are on a scale of square roots, as most happens early.
+    """
     for curve, marker in zip(curves, cycle(MARKERS), strict=False):
         steps, values = zip(*curve.points, strict=True) if curve.points else ((), ())
         look = {"color": INKS[curve.colour], "ls": DASHES[curve.dashes], "lw": 1.5}
@@ -206,6 +207,8 @@ def _draw(axes: Axes, curves: Sequence[Curve], marked: str) -> None:
             axes.plot(*curve.mark, **{**look, "ls": "none"}, zorder=5)
             name += f"  {at_step(curve.mark[0])}"
         axes.plot([], [], **look, label=name)
+    axes.set_xscale("function", functions=(lambda x: np.maximum(x, 0) ** 0.5, np.square))
+    axes.set(xlim=(0, None))
     if curves:
         axes.legend(title=marked, title_fontsize=8, fontsize=7.5, **BESIDE)
 
