@@ -1,8 +1,8 @@
 """Figures for papers, drawn by matplotlib: those of a run, and a look for figures of one's own."""
 
-from headway.report.figures.drawing import draw_emergence as draw_emergence
 from headway.report.figures.drawing import draw_attention as draw_attention
 from headway.report.figures.drawing import draw_circuit as draw_circuit
+from headway.report.figures.drawing import draw_emergence as draw_emergence
 from headway.report.figures.saving import figure as figure
 from headway.report.figures.saving import save_figures as save_figures
 from headway.report.figures.style import FAINT as FAINT

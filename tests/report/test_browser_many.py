@@ -49,12 +49,12 @@ def test_the_list_is_sorted_and_sifted_and_leads_to_comparisons(page, site):
 def test_a_page_follows_what_happens_and_keeps_what_was_chosen(page, site, address):
     page.goto(site.server.url.rstrip("/") + address)
     page.get_by_role("heading", level=1).wait_for()
-    page.evaluate("document.body.dataset.mine = 'kept'")
+    page.evaluate("window.mine = 'kept'")
     name = "alone" if address.startswith("/run") else "sweep/seed=2"
     add_line(Run.open(site.folder / name), 0.0234567, step=3000)
     page.get_by_text("3,000").first.wait_for()
     assert page.locator(".connection").text_content() == "live"
-    assert page.evaluate("document.body.dataset.mine") == "kept"  # nothing was loaded anew
+    assert page.evaluate("mine") == "kept"  # nothing was loaded anew
 
 
 def test_a_server_that_stops_is_told(page, site):

