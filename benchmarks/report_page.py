@@ -73,7 +73,7 @@ PAINT = """() => performance.getEntriesByType('paint')
 PLACES = {
     "circuit": ".hero",
     "curves": "section[aria-labelledby=emergence]",
-    "maps": "#panel",
+    "maps": "section[aria-labelledby=inside]",
 }
 """The part in sight, and the places to scroll to."""
 

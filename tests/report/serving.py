@@ -69,7 +69,7 @@ class Site:
 
     def links(self) -> list[str]:
         """Of the list to the pages of runs."""
-        return [link for group in self.data()["groups"] for link in group["table"]["links"]]
+        return [link for table in self.data()["tables"] for link in table["links"]]
 
     def data(self, path: str = "/") -> dict[str, Any]:
         """What is shown at a path."""
@@ -79,7 +79,7 @@ class Site:
 
     def row(self, name: str) -> dict[str, Any]:
         """A run in the list."""
-        tables = [group["table"] for group in self.data()["groups"]]
+        tables = self.data()["tables"]
         rows = [dict(zip(one["head"], row, strict=True)) for one in tables for row in one["rows"]]
         (found,) = [row for row in rows if row["run"] == name]
         return found

@@ -138,6 +138,6 @@ def test_a_recorded_run_has_a_page(tmp_path, can_build):
     assert ("without a way to build it again" in why) == (not can_build)
     assert bool(data["attention"]) == bool(data["sequences"]) == can_build
     with serving(tmp_path) as site:
-        assert site.row("run")["step"] == 2
+        assert site.row("run")["steps"] == 2
     data = page_data(write_runs(tmp_path, tmp_path / "s.html").read_text())
     assert "1 of 1 run done" in data["summary"][0]

@@ -87,10 +87,10 @@ def test_a_path_is_marked_where_it_emerges_and_its_loss_where_it_is_needed(run):
         replace(one, emerged=7.0 + i, needed=90.0 + i)
         for i, one in enumerate(findings.timeline.paths)
     ]
-    known = replace(findings, timeline=replace(findings.timeline, paths=paths))
-    along, (*without, model) = dated(known, findings.timeline.steps)
-    assert [curve.mark for curve in along] == [path.emerged for path in paths]
-    assert [curve.mark for curve in without] == [path.needed for path in paths]
+    timeline = replace(findings.timeline, paths=paths)
+    along, (*without, model) = dated(timeline, findings.task)
+    assert [curve.mark for curve in along] == [(path.emerged, 0.5) for path in paths]
+    assert [curve.mark[0] for curve in without] == [path.needed for path in paths]
     assert model.mark is None
 
 

@@ -96,7 +96,7 @@ def test_every_run_is_there(sweep):
     data = data_of(sweep)
     assert data["summary"][0].startswith("8 of 8 runs done. 3 of 8 solved the task")
     assert "depth (2 values) × n_layers (2 values) × seed (2 values)" in " ".join(data["summary"])
-    head, rows = data["table"]["head"], data["table"]["rows"]
+    head, rows = data["tables"][0]["head"], data["tables"][0]["rows"]
     assert head[:5] == ["run", "status", "depth", "n_layers", "seed"]
     expected = [
         [f"depth={d},n_layers={n},seed={s}", "done", str(d), str(n), str(s), loss]
@@ -107,7 +107,7 @@ def test_every_run_is_there(sweep):
     assert {row[head.index("steps")] for row in rows} == {30}
     solved = head.index("step below 0.05")
     assert [row[solved] for row in rows] == [30 if row[5] < 0.05 else None for row in rows]
-    assert data["table"]["keys"] == [row[0] for row in expected]
+    assert data["tables"][0]["keys"] == [row[0] for row in expected]
     (learnt,) = [one for one in data["sections"] if one["title"] == "When hops were learnt"]
     assert learnt["tables"][0]["rows"][0][2:] == [15] * (3 + len(rows))
     assert {curve["name"] for curve in data["curves"]} == {"depth = 1", "depth = 2"}
@@ -159,7 +159,7 @@ def test_what_is_not_done_is_counted_and_says_why(sweep):
     assert "Training was stopped. There is no evaluation yet." in third
     assert waiting == "Not started yet: later."
     assert "outcome.json is not valid JSON" in why
-    head, rows = data["table"]["head"], data["table"]["rows"]
+    head, rows = data["tables"][0]["head"], data["tables"][0]["rows"]
     seen = {row[0]: dict(zip(head, row, strict=True)) for row in rows}
     assert seen["depth=1,n_layers=1,seed=0"]["status"] == "failed: <i>nan</i> & so"
     assert seen["depth=1,n_layers=1,seed=1"]["status"] == "running"
@@ -169,7 +169,7 @@ def test_what_is_not_done_is_counted_and_says_why(sweep):
 def test_a_run_is_linked_to_its_own_page(sweep, tmp_path):
     name = "depth=1,n_layers=1,seed=0"
     (sweep / name / "report.html").write_text("its own")
-    links = data_of(sweep)["table"]["links"]
+    links = data_of(sweep)["tables"][0]["links"]
     assert links == ["depth%3D1%2Cn_layers%3D1%2Cseed%3D0/report.html", *[None] * 7]
     (tmp_path / "there").mkdir()
     write_runs(sweep, tmp_path / "there" / "page.html")
@@ -201,7 +201,7 @@ def test_links_to_runs_elsewhere_are_followed(sweep, tmp_path):
     one = sweep / "depth=1,n_layers=1,seed=0"
     one.rename(tmp_path / "elsewhere")
     one.symlink_to(tmp_path / "elsewhere")
-    assert data_of(sweep)["table"]["keys"][0] == one.name
+    assert data_of(sweep)["tables"][0]["keys"][0] == one.name
 
 
 def test_the_verb_takes_a_folder_of_runs(sweep, capsys, monkeypatch):
@@ -225,8 +225,8 @@ def test_a_folder_without_runs_is_one_clear_line(sweep, tmp_path):
 
 def test_the_numbers_are_those_of_the_folders(pair):
     data = data_of(pair)
-    head, rows = data["table"]["head"], data["table"]["rows"]
-    for run, cells, name in zip(pair, rows, data["table"]["keys"], strict=True):
+    head, rows = data["tables"][0]["head"], data["tables"][0]["rows"]
+    for run, cells, name in zip(pair, rows, data["tables"][0]["keys"], strict=True):
         found = Discovery.from_json(run.read("circuit.json"))
         named = dict(zip(head, cells, strict=True))
         assert (name, named["status"]) == (run.folder.name, "done")

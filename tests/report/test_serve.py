@@ -1,5 +1,6 @@
 """Runs in the browser: the list, the pages, and that both follow what happens in the folder."""
 
+import math
 import os
 import re
 import shutil
@@ -13,8 +14,8 @@ from serving import SIDE_BY_SIDE, add_line, serving, tree
 
 from headway.circuits import discover
 from headway.errors import HeadwayError
-from headway.report.curves import short
 from headway.report.server import Server
+from headway.text import BLOCKS
 from headway.training import Run
 
 
@@ -24,15 +25,16 @@ def test_the_list_shows_what_is_known_of_every_run(site, finished):
     last = finished.metrics()[-1]
     assert (told["task"], told["status"]) == ("retrieval D=1", "done")
     assert told["model"] == f"2 layers × 1 head · seed {finished.config.seed}"
-    assert (told["step"], told["validation loss"]) == (6, last["val_loss"])
-    assert told["circuit"] == "2 useful heads in 2 layers, flow minimum 2"
+    assert (told["steps"], told["validation loss"]) == (6, last["val_loss"])
+    heads = [told[name] for name in ("useful heads", "layers used", "flow minimum", "faithful")]
+    assert heads == ["2 of 2", 2, "2", True]
     assert re.fullmatch(r"20\d\d-\d\d-\d\d [\d:]{8}", told["changed"])
-    assert (waiting["status"], waiting["step"]) == ("stopped", "0 of 6")
-    alone, sweep = data["groups"]
-    losses = [[line["step"], short(line["val_loss"])] for line in finished.metrics()]
-    assert alone["curves"] == [losses]
-    assert (alone["table"]["title"], alone["link"]) == ("", "")
-    assert (sweep["table"]["title"], sweep["link"]) == ("sweep", "/sweep/sweep/")
+    assert (waiting["status"], waiting["steps"]) == ("stopped", "0 of 6")
+    alone, sweep = data["tables"]
+    heights = [8 / 3 * math.log10(line["val_loss"] / 0.002) for line in finished.metrics()]
+    assert told["course"] == "".join(BLOCKS[round(height)] for height in heights)
+    assert (alone["title"], alone["link"]) == ("", "")
+    assert (sweep["title"], sweep["link"]) == ("sweep", "/sweep/sweep/")
     assert data["summary"][0] == "3 runs · 2 done · 1 stopped"
 
 
@@ -67,16 +69,16 @@ def test_why_a_search_is_refused_is_on_page_comparison_and_list(site, unfinished
 
 def test_an_empty_folder_says_how_to_train_a_first_run(tmp_path):
     with serving(tmp_path) as site:
-        assert f"headway train fast --folder {tmp_path}/first" in site.data()["why"]
+        assert f"headway train fast --folder {tmp_path}/first" in site.data()["summary"][1]
 
 
 def test_a_folder_that_goes_away_is_told_and_may_come_back(site):
     aside = site.folder.with_name("aside")
     before = site.version()
     site.folder.rename(aside)
-    assert "there is no such folder" in site.data()["why"]
-    assert site.version() != before
-    assert site.ask("/run/alone/").status == 404
+    answers = [site.ask(address) for address in ("/", "/version", "/run/alone/")]
+    assert {answer.status for answer in answers} == {404}
+    assert all("there is no such folder" in answer.text for answer in answers)
     aside.rename(site.folder)
     assert site.version() == before
 
@@ -84,16 +86,16 @@ def test_a_folder_that_goes_away_is_told_and_may_come_back(site):
 @pytest.mark.parametrize(
     ("address", "links"),
     [
-        ("/", []),
+        ("/", [["/run/alone/"], ["/run/sweep/seed%3D2/", "/run/sweep/seed%3D10/"]]),
         ("/run/sweep/seed%3D2/", []),
-        ("/sweep/sweep/", ["/run/sweep/seed%3D2/", "/run/sweep/seed%3D10/"]),
-        (SIDE_BY_SIDE, ["/run/alone/", "/run/sweep/seed%3D2/"]),
+        ("/sweep/sweep/", [["/run/sweep/seed%3D2/", "/run/sweep/seed%3D10/"]]),
+        (SIDE_BY_SIDE, [["/run/alone/", "/run/sweep/seed%3D2/"]]),
     ],
 )
 def test_every_page_follows_its_runs_and_no_others(site, address, links):
     data, before, other = site.data(address), site.version(address), site.version("/run/alone/")
     assert data["live"] == before
-    assert data.get("table", {}).get("links", []) == links
+    assert [one["links"] for one in data.get("tables", [])] == links
     add_line(Run.open(site.folder / "sweep" / "seed=2"), 0.125)
     assert site.version(address) != before
     assert site.version("/run/alone/") == other
@@ -137,9 +139,9 @@ def test_a_spoilt_run_is_a_page_that_says_why(site, name, content, reason):
     whole = path.read_bytes()
     path.write_text(content)
     data = site.data("/run/alone/")
-    assert reason in data["why"]
-    assert "Traceback" not in data["why"]
-    assert (data["back"], data["live"]) == ("/", site.version("/run/alone/"))
+    assert reason in data["summary"][1]
+    assert "Traceback" not in data["summary"][1]
+    assert data["live"] == site.version("/run/alone/")
     site.page()
     path.write_bytes(whole)
     os.utime(path)

@@ -3,6 +3,7 @@ import { mount, unmount } from "svelte";
 import App from "./App.svelte";
 import css from "./app.css?inline";
 import type { Page, RunPage } from "../data";
+import { follow } from "./live";
 import { prepared } from "./run";
 import { type Traits, View } from "./view.svelte";
 
@@ -20,6 +21,7 @@ async function start(script: HTMLElement, target: HTMLElement): Promise<void> {
   styled(document);
   target.replaceChildren();
   mount(App, { target, props: { view } });
+  if (page.live) void follow(view, page.live);
 }
 
 interface Model {

@@ -1,4 +1,4 @@
-import type { Circuit, Page, RunPage, Sequence } from "../data";
+import type { CircuitPath, Page, RunPage, Sequence } from "../data";
 
 /** Bytes that Python packed, gzip as base64; none of an empty text. */
 async function unpacked(text: string): Promise<Uint8Array> {
@@ -16,11 +16,16 @@ export interface Edge {
   layer: number;
 }
 
-/** A sequence with its packed numbers unpacked. */
-export interface Example {
-  sequence: Sequence;
+/** What the circuit is drawn over. */
+export interface Ground {
+  sequence: Pick<Sequence, "labels" | "places" | "chains">;
   edges: Edge[];
   queries: number[];
+}
+
+/** A sequence with its packed numbers unpacked. */
+export interface Example extends Ground {
+  sequence: Sequence;
   answers: Uint8Array;
   along: Uint8Array;
 }
@@ -32,15 +37,15 @@ export interface Prepared {
 }
 
 /** The arrows over one of the sequences. */
-export function edgesOf(circuit: Circuit | null, sequence: number): Edge[] {
-  return (circuit?.paths ?? []).flatMap(({ cells, layer }, path) =>
+export function edgesOf(paths: CircuitPath[], sequence: number): Edge[] {
+  return paths.flatMap(({ cells, layer }, path) =>
     (cells[sequence] ?? []).map(([to, from]) => ({ path, from, to, layer })));
 }
 
 async function example(page: RunPage, sequence: Sequence, index: number): Promise<Example> {
   return {
     sequence,
-    edges: edgesOf(page.circuit, index),
+    edges: edgesOf(page.circuit?.paths ?? [], index),
     queries: [...new Set(sequence.questions.map((question) => question.position))],
     answers: await unpacked(sequence.answers),
     along: await unpacked(sequence.along),
@@ -49,7 +54,7 @@ async function example(page: RunPage, sequence: Sequence, index: number): Promis
 
 /** A page's data, with what is packed unpacked. */
 export async function prepared(page: Page): Promise<Prepared> {
-  const run = page.kind === "runs" || page.kind === "list" ? null : page;
+  const run = page.kind === "runs" ? null : page;
   return {
     page,
     examples: await Promise.all((run?.sequences ?? []).map((one, i) => example(run!, one, i))),

@@ -1,20 +1,12 @@
-/** A scale of numbers, straight between the places that are given; the numbers rise. */
-export function linear(from: number[], to: number[]): (value: number) => number {
-  return (value) => {
-    const piece = Math.max(1, from.findIndex((end, i) => i > 0 && value <= end));
-    const i = value > from.at(-1)! && from.at(-1)! > from[0] ? from.length - 1 : piece;
-    return to[i - 1] + ((to[i] - to[i - 1]) * (value - from[i - 1])) / (from[i] - from[i - 1]);
-  };
-}
+type Ends = [number, number];
 
-/** Steps on an axis from 0 to 1, and back; those until `until`, in which paths emerge, take most
- * of it. */
-export function timeScale(first: number, until: number, end: number) {
-  const whole = end <= first ? first + 1 : end;
-  const bent = first < until && until < whole;
-  const [steps, places] = bent ? [[first, until, whole], [0, 0.8, 1]] : [[first, whole], [0, 1]];
-  return Object.assign(linear(steps, places), { invert: linear(places, steps) });
-}
+/** A straight scale from one pair of numbers to another. */
+export const linear = ([low, high]: Ends, [start, end]: Ends) => (value: number) =>
+  start + ((end - start) * (value - low)) / (high - low);
+
+/** Steps on an axis from 0 to 1; by square roots, as most happens early. */
+export const timeScale = (first: number, end: number) => (step: number) =>
+  Math.sqrt(Math.max(0, step - first) / Math.max(1, end - first));
 
 /** Round numbers from one to another, about as many as are asked for. */
 export function ticks(from: number, to: number, count: number): number[] {

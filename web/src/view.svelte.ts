@@ -2,9 +2,6 @@ import type { CircuitPath, Curve, Page, RunPage } from "../data";
 import { wayTo } from "./circuit";
 import type { Example, Prepared } from "./run";
 
-export const TABS = ["attention", "residual", "heads"] as const;
-export type Tab = (typeof TABS)[number];
-
 /** The state that a notebook's widget and the page share. */
 export interface Traits {
   step: number | null;
@@ -21,7 +18,6 @@ export class View {
   cut = $state<string | null>(null);
   chosen = $state<string | null>(null);
   pointed = $state<string | null>(null);
-  tab = $state<Tab>("attention");
   playing = $state(false);
   connection = $state("");
   embedded = new URLSearchParams(location.search).get("embed") === "circuit";
@@ -30,8 +26,7 @@ export class View {
 
   constructor(prepared: Prepared) {
     this.prepared = prepared;
-    this.at = this.last;
-    this.query = this.fullest(0);
+    this.show(null, 0, null, null, false);
   }
 
   get page(): Page {
@@ -76,10 +71,6 @@ export class View {
     this.changed();
   }
 
-  goToStep(step: number): void {
-    this.goTo(nearest(this.steps, step));
-  }
-
   choose(sequence: number, query?: number): void {
     const count = this.prepared.examples.length;
     this.sequence = (sequence + count) % count;
@@ -87,14 +78,14 @@ export class View {
     this.changed();
   }
 
+  /** Make a path stand out for a while; none if there is no key. */
+  point = (key: string | null): void => {
+    this.pointed = key || null;
+  };
+
   /** Cut a path, or heal it if it is cut. */
   toggle(key: string | null): void {
     this.cut = this.chosen = this.cut === key ? null : key;
-    this.changed();
-  }
-
-  show(tab: Tab): void {
-    this.tab = tab;
     this.changed();
   }
 
@@ -123,42 +114,36 @@ export class View {
   }
 
   follow({ step, path, cut }: Traits): void {
-    const tell = this.tell;
-    this.tell = null;
-    if (step !== null) this.goToStep(step);
-    this.chosen = path;
-    this.cut = cut ? path : null;
-    this.tell = tell;
+    this.show(step, this.sequence, this.query, path, cut);
   }
 
   /** Take in the page as it is by now; time, sequence and cut stay where they were. */
   renew(prepared: Prepared): void {
     const [step, wasLast] = [this.step, this.at === this.last];
     this.prepared = prepared;
-    this.at = wasLast || step === null ? this.last : nearest(this.steps, step);
-    this.within(this.sequence, this.query);
-    if (!this.path(this.chosen)) this.cut = this.chosen = null;
+    this.show(wasLast ? null : step, this.sequence, this.query, this.chosen, this.cut !== null);
   }
 
   readAddress(): void {
     const given = new URLSearchParams(location.hash.slice(1));
-    const count = (name: string, otherwise: number) => {
+    const count = (name: string) => {
       const text = given.get(name) ?? "";
-      return /^\d{1,15}$/.test(text) ? +text : otherwise;
+      return /^\d{1,15}$/.test(text) ? +text : null;
     };
     this.fresh = given.size === 0;
-    const step = count("step", -1);
-    this.at = step < 0 ? this.last : nearest(this.steps, step);
-    const sequence = count("sequence", 1) - 1;
-    this.within(sequence, count("asked", this.fullest(sequence)));
-    this.cut = this.chosen = this.path(given.get("cut"))?.key ?? null;
-    this.tab = TABS.find((tab) => tab === given.get("tab")) ?? this.tab;
+    this.show(count("step"), (count("sequence") ?? 1) - 1, count("asked"), given.get("cut"), true);
   }
 
-  /** Show a sequence and a query, or the last that there are. */
-  private within(sequence: number, query: number): void {
+  /** Show a step, a sequence, a query and a path, cut or whole; or what is nearest to them. */
+  private show(
+    step: number | null, sequence: number, query: number | null, path: string | null, cut: boolean,
+  ): void {
+    this.at = step === null ? this.last : nearest(this.steps, step);
     this.sequence = Math.max(0, Math.min(sequence, this.prepared.examples.length - 1));
-    this.query = Math.max(0, Math.min(query, (this.example?.queries.length ?? 1) - 1));
+    const asked = query ?? this.fullest(this.sequence);
+    this.query = Math.max(0, Math.min(asked, (this.example?.queries.length ?? 1) - 1));
+    this.chosen = this.path(path)?.key ?? null;
+    this.cut = cut ? this.chosen : null;
   }
 
   /** The number of a sequence's query that most arrows lead to, the first of several. */
@@ -175,7 +160,6 @@ export class View {
     if (this.sequence) parts.set("sequence", String(this.sequence + 1));
     if (this.query !== this.fullest(this.sequence)) parts.set("asked", String(this.query));
     if (this.cut) parts.set("cut", this.cut);
-    if (this.tab !== "attention") parts.set("tab", this.tab);
     return parts.size ? `#${parts}` : "";
   }
 

@@ -53,18 +53,6 @@ def position_labels(task: Task, batch: Batch) -> list[str]:
     return labels
 
 
-def block_starts(task: Task, batch: Batch) -> list[int]:
-    """The positions at which a new block of pairs, facts or rows begins, but the first."""
-    standing = places(task)
-    if not all(place.symbol for place in standing):
-        return []
-    starts: dict[str, int] = {}
-    for place in standing:
-        first = int(batch.roles[:, task.roles.index(place.role)].min())
-        starts[place.group] = min(first, starts.get(place.group, first))
-    return sorted(start for start in starts.values() if start > 0)
-
-
 def symbol_order(task: Task | Cast) -> list[str]:
     """All symbols, those nearest to the query first."""
     found = (place.symbol for place in reversed(places(task)) if place.symbol)

@@ -71,7 +71,7 @@ def _figure(shown: Shown) -> "Figure | None":
         draw = drawn.get("circuit") or drawn.get("losses")
         return draw and draw()
     if isinstance(shown, Timeline):
-        return draw_emergence(shown, []) if shown.paths and shown.steps else None
+        return draw_emergence(shown) if shown.paths and shown.steps else None
     if isinstance(shown, Circuit) and not shown.paths:
         return None
     return draw_circuit(shown, cast_of(shown), _lines(shown)[0])

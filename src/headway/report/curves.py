@@ -1,14 +1,20 @@
 """Curves through training: losses, and the attention along paths."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import TypeVar
 
+import numpy as np
+
+from headway.circuits import Timeline
+from headway.circuits.emergence import EMERGES_AT
+from headway.circuits.roles import Cast
 from headway.report.circuit import path_key
 from headway.report.findings import Findings
 from headway.report.labels import typeset
 from headway.report.looks import DASHES, path_looks, symbol_colours
 from headway.report.schema import Curve
+from headway.tasks import Task
 
 MOST_POINTS = 600
 """Evaluations on the page of a run; of more, evenly many are kept."""
@@ -27,35 +33,39 @@ def losses(findings: Findings) -> list[Curve]:
             colour=colours[hop],
             dashes=i % DASHES,
             points=points((line["step"], line["partial"][hop]) for line in lines),
-            mark=findings.hops.get(hop),
+            mark=None if (at := findings.hops.get(hop)) is None else (at, EMERGES_AT),
         )
         for i, hop in enumerate(findings.task.hops)
     ]
     return [Curve("training", "", -1, 0, training), *hops]
 
 
-def dated(findings: Findings, steps: Sequence[int]) -> tuple[list[Curve], list[Curve]]:
-    """Attention along every path, and the model's losses without it and with all, at some steps.
+def dated(
+    timeline: Timeline, task: Task | Cast, steps: Container[int] | None = None
+) -> tuple[list[Curve], list[Curve]]:
+    """Attention along every path, and the model's losses without it and with all.
 
-    Nothing if paths were not dated.
+    Args:
+        timeline: of the paths.
+        task: by which they are coloured.
+        steps: those to keep; by default all.
     """
-    timeline, shown = findings.timeline, {*steps}
-    if timeline is None or not findings.paths:
-        return [], []
 
-    def at_steps(values: Sequence[float]) -> list[tuple[float, float]]:
+    def kept(values: Sequence[float]) -> list[tuple[float, float]]:
         pairs = zip(timeline.steps, values, strict=True)
-        return points(pair for pair in pairs if pair[0] in shown)
+        return points(pair for pair in pairs if steps is None or pair[0] in steps)
 
     along, without = list[Curve](), list[Curve]()
-    looks = path_looks(findings.task, findings.paths)
-    histories = {history.path: history for history in timeline.paths}
-    for path in findings.paths:
-        history, look = histories[path], looks[path]
-        name = typeset(str(path)), path_key(path), look.colour, look.dashes
-        along.append(Curve(*name, at_steps(history.attention), history.emerged))
-        without.append(Curve(*name, at_steps(history.loss_without), history.needed))
-    return along, [*without, Curve("nothing cut", "", 0, 0, at_steps(timeline.loss))]
+    looks = path_looks(task, [one.path for one in timeline.paths])
+    for one in timeline.paths:
+        look = looks[one.path]
+        name = typeset(str(one.path)), path_key(one.path), look.colour, look.dashes
+        emerged = None if one.emerged is None else (one.emerged, EMERGES_AT)
+        along.append(Curve(*name, kept(one.attention), emerged))
+        at, cut = one.needed, one.loss_without
+        needed = None if at is None else (at, short(float(np.interp(at, timeline.steps, cut))))
+        without.append(Curve(*name, kept(cut), needed))
+    return along, [*without, Curve("nothing cut", "", 0, 0, kept(timeline.loss))]
 
 
 def points(pairs: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:

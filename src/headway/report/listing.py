@@ -1,5 +1,6 @@
 """The list of runs in a folder, as data, and the page that says why something has none."""
 
+import math
 import os
 import shlex
 from collections import Counter
@@ -9,23 +10,25 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
-from headway.circuits.flows import Least
+from headway.circuits import THRESHOLD
 from headway.errors import HeadwayError
-from headway.report.curves import points, thinned
-from headway.report.findings import refusal
+from headway.report.findings import Findings, refusal, solved_at
 from headway.report.labels import plain, setting_of
-from headway.report.schema import Cell, ListedGroup, ListPage, Table
-from headway.text import counted
+from headway.report.schema import Cell, RunsPage, Table
+from headway.text import counted, sparkline
 from headway.training import Run
 from headway.training.config import Elsewhere
-from headway.training.files import clear_content_errors
 from headway.userfile import described
 
-POINTS = 48
-"""The most evaluations in a small curve."""
+LEAST, DECADES = 0.002, 3
+"""The loss at the foot of a course, and how many powers of ten it is high."""
 
-COLUMNS = ["run", "task", "model", "status", "step", "validation loss", "circuit", "changed"]
+COLUMNS = (
+    *("run", "task", "model", "status", "steps", "validation loss", "course"),
+    *("useful heads", "layers used", "flow minimum", "faithful", "changed"),
+)
 STATUS = COLUMNS.index("status")
+NOTE = f"Courses of the loss are logarithmic, from {LEAST:g} to {LEAST * 10**DECADES:g}."
 
 LATEST = 250e9
 """The last time that a calendar has, in seconds since 1970; a file's can be beyond."""
@@ -65,113 +68,101 @@ class Entry:
         return Run.open(self.folder)
 
 
-@dataclass(frozen=True)
-class Line:
-    """A run's line in the list: its cells, and at most so many steps and losses."""
-
-    cells: list[Cell]
-    curve: list[tuple[float, float]]
-
-
-def list_page(folder: Path, lines: Sequence[tuple[Entry, Line]], version: str) -> ListPage:
+def list_page(folder: Path, rows: Sequence[tuple[Entry, list[Cell]]], version: str) -> RunsPage:
     """The data of the list.
 
     Args:
         folder: that holds all.
-        lines: of the runs.
+        rows: of the runs.
         version: of what is shown.
     """
     title = folder.name or Path(os.path.realpath(folder)).name
-    if not lines:
+    if not rows:
         why = (
             "There are no runs here yet. This trains a first one in a minute or two, and it shows"
             f" here while it does: headway train fast --folder {shlex.quote(str(folder / 'first'))}"
         )
-        return nothing(title, why, version, back=None)
-    groups = dict[Name, list[tuple[Entry, Line]]]()
-    for entry, line in sorted(lines, key=lambda one: len(one[0].name)):
-        groups.setdefault(entry.name[:-1], []).append((entry, line))
-    states = Counter(str(line.cells[STATUS]).partition(":")[0] for _, line in lines)
-    parts = [f"{states[state]} {state}" for state in STATES if states[state]]
-    headline = " · ".join([counted(len(lines), "run"), *parts])
-    listed = [_group(name, some) for name, some in groups.items()]
-    return ListPage("runs", plain(title), [headline], version, listed)
-
-
-def _group(sweep: Name, lines: Sequence[tuple[Entry, Line]]) -> ListedGroup:
-    names = [entry.name for entry, _ in lines]
-    return ListedGroup(
-        link=link("sweep", sweep) if sweep else "",
-        table=Table(
+        return nothing(title, why, version)
+    sweeps = dict[Name, list[tuple[Entry, list[Cell]]]]()
+    for entry, row in sorted(rows, key=lambda one: len(one[0].name)):
+        sweeps.setdefault(entry.name[:-1], []).append((entry, row))
+    tables = [
+        Table(
             title=plain("/".join(sweep)),
-            head=COLUMNS,
-            rows=[line.cells for _, line in lines],
-            keys=[_quoted("/".join(name)) for name in names],
-            links=[link("run", name) for name in names],
-        ),
-        curves=[line.curve for _, line in lines],
-    )
+            head=[*COLUMNS],
+            rows=[row for _, row in some],
+            links=[link("run", entry.name) for entry, _ in some],
+            link=link("sweep", sweep) if sweep else "",
+            note=NOTE,
+        )
+        for sweep, some in sweeps.items()
+    ]
+    states = Counter(str(row[STATUS]).partition(":")[0] for _, row in rows)
+    parts = [f"{states[state]} {state}" for state in STATES if states[state]]
+    headline = " · ".join([counted(len(rows), "run"), *parts])
+    return RunsPage("runs", plain(title), [headline], version, tables)
 
 
-def nothing(title: str, why: str, version: str, back: str | None = "/") -> ListPage:
+def nothing(title: str, why: str, version: str) -> RunsPage:
     """The page that says why there is none of something; it looks again when that changes."""
     text = "There is nothing to show now. This page looks again whenever something changes."
-    return ListPage("runs", plain(title), [text, plain(why)], version, why=plain(why), back=back)
+    return RunsPage("runs", plain(title), [text, plain(why)], version)
 
 
-def listed(entry: Entry) -> Line:
-    """The list's line for a run, or why it cannot be read."""
-    row, curve = dict[str, Cell](), list[tuple[float, float]]()
+def listed(entry: Entry) -> list[Cell]:
+    """The list's row for a run, or why it cannot be read."""
     try:
-        run = entry.open()
-        row = _read(run)
-        curve = points((m["step"], m["val_loss"]) for m in thinned(run.metrics(), POINTS))
+        row = row_of(Findings.of(entry.open(), entry.name[-1]))
     except HeadwayError as error:
-        row["status"] = f"unreadable: {error}"
+        row = {"run": entry.name[-1], "status": f"unreadable: {error}"}
     except Exception as error:
-        row["status"] = f"unreadable: {entry.folder}: {described(error)}"
-    row["run"] = entry.name[-1]
+        row = {"run": entry.name[-1], "status": f"unreadable: {entry.folder}: {described(error)}"}
     if entry.changed:
         at = datetime.fromtimestamp(min(max(entry.changed, 0.0), LATEST))
         row["changed"] = f"{at:%Y-%m-%d %H:%M:%S}"
     cells = [row.get(name) for name in COLUMNS]
-    return Line([plain(cell) if isinstance(cell, str) else cell for cell in cells], curve)
+    return [plain(cell) if isinstance(cell, str) else cell for cell in cells]
 
 
-def _read(run: Run) -> dict[str, Cell]:
-    """The cells of a run, by the names of their columns.
-
-    Raises:
-        HeadwayError: if its folder cannot be read, or a file in it is corrupted.
-    """
-    config, status, metrics, found = run.config, run.status, run.metrics(), run.read("circuit.json")
-    last, circuit = metrics[-1] if metrics else {}, refusal(run)
-    if found is not None:
-        with clear_content_errors(run.folder / "circuit.json"):
-            useful = counted(int(found["useful_heads"]), "useful head")
-            circuit = f"{useful} in {counted(int(found['useful_layers']), 'layer')}"
-        least = Least.of(config.task, config.model.causal)
-        circuit += f", flow minimum {least.cell}" if least.known else ""
-    if status == "failed":
-        status += f": {(run.outcome() or {}).get('message') or ''}"
+def row_of(member: Findings) -> dict[str, Cell]:
+    """The cells of a run, by the names of their columns."""
+    config, last = member.run.config, (member.metrics or [{}])[-1]
+    solved, found = solved_at(member.task, member.metrics), member.discovery
+    circuit, heads = None if found is None else found.circuit, refusal(member.run)
+    if circuit is not None:
+        heads = f"{len(circuit.useful_heads)} of {len(circuit.mechanisms)}"
     task, size, _, mask, seed = setting_of(config)
-    step: Cell = last.get("step", 0)
-    if status != "done" and not isinstance(config.training, Elsewhere):
-        step = f"{step:,} of {config.training.steps:,}"
+    steps: Cell = last.get("step", 0)
+    if not member.done and not isinstance(config.training, Elsewhere):
+        steps = f"{steps:,} of {config.training.steps:,}"
+    failed = member.status == "failed"
     return {
+        "run": member.name,
+        "status": f"failed: {member.message}" if failed else member.status,
+        "validation loss": member.loss,
+        "course": _course([line["val_loss"] for line in member.metrics]),
+        f"step below {THRESHOLD:g}": None if solved is None else solved["step"],
+        "steps": steps,
+        "seconds": round(last["seconds"]) if "seconds" in last else None,
+        "in order": member.in_chain_order,
+        "useful heads": heads,
+        "layers used": circuit and len(circuit.useful_layers),
+        "flow minimum": member.least.cell,
+        "circuit loss": found and found.replaced_loss,
+        "faithful": found and found.faithful,
+        "necessary": found and found.necessary,
+        "minimal": found and found.minimal,
         "task": task if config.model.causal else f"{task}, {mask}",
         "model": f"{size} · {seed}",
-        "status": status,
-        "step": step,
-        "validation loss": last.get("val_loss"),
-        "circuit": circuit,
     }
+
+
+def _course(losses: Sequence[float]) -> str | None:
+    """Losses that are finite, as a small curve."""
+    rises = [math.log10(max(loss, LEAST) / LEAST) for loss in losses if math.isfinite(loss)]
+    return sparkline(rises, 20, DECADES) or None
 
 
 def link(kind: str, name: Name) -> str:
     """The address of a page on the server: of a run, of a sweep, or of runs side by side."""
-    return f"/{kind}/" + "".join(f"{_quoted(part)}/" for part in name)
-
-
-def _quoted(text: str) -> str:
-    return quote(os.fsencode(text), safe="")
+    return f"/{kind}/" + "".join(f"{quote(os.fsencode(part), safe='')}/" for part in name)

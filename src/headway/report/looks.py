@@ -1,12 +1,10 @@
-"""The meaning of colours in every drawing, the symbol carried, and the steps shown."""
+"""The meaning of colours in every drawing, the symbol carried."""
 
-import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from headway.circuits import AttentionPath, Timeline
+from headway.circuits import AttentionPath
 from headway.circuits.flows import trace
 from headway.circuits.roles import Cast, symbol_order
 from headway.tasks import Task
@@ -36,11 +34,6 @@ class Look:
     colour: int
     dashes: int
     carries: tuple[str, ...]
-
-    @property
-    def hex(self) -> str:
-        """The colour, as matplotlib takes it."""
-        return "#8a929a" if self.colour == NOTHING else COLOURS[self.colour]
 
 
 def symbol_colours(task: Task | Cast) -> dict[str, int]:
@@ -77,29 +70,3 @@ def path_looks(task: Task | Cast, paths: Sequence[AttentionPath]) -> dict[Attent
 def _colour(number: int) -> int:
     last = len(COLOURS) - 1
     return number if number <= last else 1 + (number - 1) % last
-
-
-def worth_showing(latest: float, end: float) -> float:
-    """The last step to show: twice that of the latest event, or the end if that is not much later.
-
-    Args:
-        latest: the step of the last thing that happened.
-        end: the last step that there is.
-    """
-    if 4 * latest > end:
-        return end
-    size = 10 ** max(0, math.floor(math.log10(max(latest, 1))) - 1)
-    return max(1, min(end, size * math.ceil(2 * latest / size)))
-
-
-def shown_until(timeline: Timeline, metrics: Sequence[Mapping[str, Any]]) -> tuple[float, int]:
-    """The last step that the figure shows, and the last that there is.
-
-    If a hop was never learnt, all is shown.
-    """
-    end = max([*timeline.steps, *(line["step"] for line in metrics), 1])
-    dated = [step for h in timeline.paths for step in (h.emerged, h.needed)]
-    latest = [step for step in [*dated, *timeline.hops.values()] if step is not None]
-    if None in timeline.hops.values() or not latest:
-        return end, end
-    return worth_showing(max(latest), end), end

@@ -16,7 +16,7 @@ from headway.report.examples import Memory, examples
 from headway.report.findings import Findings, judged_loss, no_circuit
 from headway.report.heads import heads
 from headway.report.labels import setting_of, typeset
-from headway.report.looks import shown_until, symbol_colours
+from headway.report.looks import symbol_colours
 from headway.text import command, counted, enumerated, rounded
 from headway.training import to_dict
 from headway.training.config import Elsewhere
@@ -53,7 +53,9 @@ def run_page(
     colours = symbol_colours(task)
     shown = examples(findings, memory)
     steps = shown.steps
-    along, without = dated(findings, steps)
+    along, without = list[schema.Curve](), list[schema.Curve]()
+    if timeline is not None and findings.paths:
+        along, without = dated(timeline, task, {*steps})
     end = max([1, *steps, *(line["step"] for line in findings.metrics)])
     session = findings.sessions[-1] if findings.sessions else {}
     versions = {name: str(session[name]) for name in VERSIONS if session.get(name) is not None}
@@ -71,7 +73,6 @@ def run_page(
             references=task.references(),
         ),
         steps=steps,
-        until=end if timeline is None else shown_until(timeline, findings.metrics)[0],
         end=end,
         losses=losses(findings),
         along=along,

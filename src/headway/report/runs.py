@@ -11,9 +11,10 @@ from headway.fields import natural
 from headway.report.axes import SEED, Axis, axes_of, grouped
 from headway.report.circuit import circuit_data
 from headway.report.curves import points, thinned
-from headway.report.findings import Findings, solved_at
+from headway.report.findings import Findings
 from headway.report.labels import common_parts, task_words, typeset
-from headway.report.looks import DASHES, worth_showing
+from headway.report.listing import NOTE, row_of
+from headway.report.looks import DASHES
 from headway.report.members import Link, Runs, links_from
 from headway.report.page import html
 from headway.report.schema import Cell, Curve, RunsPage, Section, Table
@@ -21,12 +22,8 @@ from headway.text import counted, enumerated, rounded
 from headway.training import Run
 from headway.training.files import write_text
 
-LAYERS, DEPTH = "model.n_layers", "task.depth"
 FEW = 12
 """Of more runs, circuits are not drawn, and tables have no column a run."""
-
-MOST_CELLS = 400
-"""A grid with more cells is left out, and one that has more than two for every run."""
 
 MOST_COLOURS, MOST_POINTS, MOST_NOTES = 6, 120, 24
 """With more values than this, curves are not coloured by them; of more points, evenly many are
@@ -67,8 +64,7 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
     """
     members, every = found.members, axes_of(found.members)
     axes = [axis for axis in every if axis.field != SEED]
-    dated = [step for one in members for step in one.hops.values() if step is not None]
-    end = max([1.0, *dated, *(m.metrics[-1]["step"] for m in members if m.metrics)])
+    end = max([1.0, *(m.metrics[-1]["step"] for m in members if m.metrics)])
     parts = [f"{axis.name} ({len(axis.values)} values)" for axis in every] or ["nothing"]
     varies = f"varies: {' × '.join(parts)}"
     notes = [f"{member.name}: {member.lacks}" for member in members if member.lacks]
@@ -82,7 +78,7 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
             " ".join(_headline(found)),
             " · ".join([*common_parts([m.run.config for m in members]), varies]),
         ],
-        table=_table(members, every, link),
+        tables=[_table(members, every, link)],
         circuits={
             member.name: circuit
             for member in (members if len(members) <= FEW else ())
@@ -95,8 +91,6 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
             *_shared(members),
         ],
         curves=_curves(members, axes),
-        threshold=THRESHOLD,
-        until=worth_showing(max(dated), end) if dated else end,
         end=end,
         notes=[*notes, *found.unreadable],
         live=live,
@@ -143,7 +137,10 @@ def _between(values: Iterable[int]) -> str:
 
 def _table(members: Sequence[Findings], axes: Sequence[Axis], link: Link) -> Table:
     """A row for every run, with its values of what varies."""
-    rows = [_row(member, axes) for member in members]
+    rows = list[dict[str, Cell]]()
+    for member in members:
+        row, values = row_of(member), {axis.name: axis.of(member) for axis in axes}
+        rows.append({"run": row["run"], "status": row["status"], **values, **row})
     along = [f"With {a.name} goes {enumerated(a.along[:6])}." for a in axes if a.along]
     note = (
         "in order: whether no hop was learnt before one that is nearer to the query. layers used:"
@@ -156,33 +153,8 @@ def _table(members: Sequence[Findings], axes: Sequence[Axis], link: Link) -> Tab
         rows=[list(row.values()) for row in rows],
         keys=[member.name for member in members],
         links=[link(member.run.folder) for member in members],
-        note=" ".join([*along, note]),
+        note=" ".join([*along, note, NOTE]),
     )
-
-
-def _row(member: Findings, axes: Sequence[Axis]) -> dict[str, Cell]:
-    """The cells of a run, by the names of their columns."""
-    last, solved = (member.metrics or [{}])[-1], solved_at(member.task, member.metrics)
-    found, failed = member.discovery, member.status == "failed"
-    circuit = None if found is None else found.circuit
-    heads = circuit and f"{len(circuit.useful_heads)} of {len(circuit.mechanisms)}"
-    return {
-        "run": member.name,
-        "status": f"failed: {member.message}" if failed else member.status,
-        **{axis.name: axis.of(member) for axis in axes},
-        "validation loss": member.loss,
-        f"step below {THRESHOLD:g}": None if solved is None else solved["step"],
-        "steps": last.get("step", 0),
-        "seconds": round(last["seconds"]) if "seconds" in last else None,
-        "in order": member.in_chain_order,
-        "useful heads": heads,
-        "layers used": circuit and len(circuit.useful_layers),
-        "flow minimum": member.least.cell,
-        "circuit loss": found and found.replaced_loss,
-        "faithful": found and found.faithful,
-        "necessary": found and found.necessary,
-        "minimal": found and found.minimal,
-    }
 
 
 def _by_field(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Section]:
@@ -209,13 +181,10 @@ def _by_field(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Sec
 
 
 def _grid(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Section]:
-    """Two fields across each other; runs that differ in others stand together."""
-    down, across = _crossed(axes)
-    if down is None or across is None:
+    """The first two fields across each other; runs that differ in others stand together."""
+    if len(axes) < 2 or len(axes[0].values) * len(axes[1].values) > 2 * len(members):
         return
-    if len(down.values) * len(across.values) > min(MOST_CELLS, 2 * len(members)):
-        return
-    cells = grouped(members, (down, across))
+    (down, across), cells = axes[:2], grouped(members, axes[:2])
     pairs = [[cells.get((r, c), []) for c in across.values] for r in down.values]
     rows = [[r, *map(_cell, some)] for r, some in zip(down.values, pairs, strict=True)]
     shares = [[0, *(_outcome(one)[2] / max(1, len(one)) for one in some)] for some in pairs]
@@ -226,21 +195,13 @@ def _grid(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Section
     yield Section("How many solved it", [note], [Table("", head, rows, shares=shares)])
 
 
-def _crossed(axes: Sequence[Axis]) -> tuple[Axis | None, Axis | None]:
-    """Two fields, down and across: depth and layers, or else the first that vary."""
-    by = {axis.field: axis for axis in axes}
-    down = by.get(DEPTH) or next((axis for axis in axes if axis.field != LAYERS), None)
-    return down, by.get(LAYERS) or next((axis for axis in axes if axis is not down), None)
-
-
 def _cell(members: Sequence[Findings]) -> Cell:
     if not members:
         return None
     done, losses, solved = _outcome(members)
-    sides, failed = {_side(one) for one in members}, sum(one.status == "failed" for one in members)
-    parts = [f"{solved} of {done}{f' {sides.pop()}' if len(sides) == 1 else ''}".strip()]
-    parts += [rounded(median(losses))] if losses else []
-    return " · ".join([*parts, *([f"{failed} failed"] if failed else [])])
+    sides = {_side(one) for one in members}
+    count = f"{solved} of {done}{f' {sides.pop()}' if len(sides) == 1 else ''}".strip()
+    return f"{count} · {rounded(median(losses))}" if losses else count
 
 
 def _side(member: Findings) -> str:

@@ -1,6 +1,6 @@
 """The data of a page: one JSON object, which Python gathers and the app in the browser draws.
 
-The object is a `RunPage`, `RunsPage` or `ListPage`, told apart by `kind`. Steps are optimiser
+The object is a `RunPage` or a `RunsPage`, told apart by `kind`. Steps are optimiser
 steps, losses are those of the task's targets (MSE, or cross-entropy in nats), attention is a share
 from 0 to 1, and layers, heads, positions and places are counted from 0. A `label` is a name as it
 is printed, with subscripts. A number that was not finite is null.
@@ -31,6 +31,7 @@ class Table:
     keys: list[str] = field(default_factory=list)
     #: for every row the address of its run's page, None without one; empty if it is about no run
     links: list[str | None] = field(default_factory=list)
+    link: str = ""  #: the address of a page about all rows; empty without one
     note: str = ""  #: what the columns mean, in sentences; perhaps empty
     #: how strongly cells are tinted, row by row, from 0 to 1; empty if none is
     shares: list[list[float]] = field(default_factory=list)
@@ -55,7 +56,8 @@ class Curve:
     colour: int  #: -1 to 6; -1 is for what stays in the background
     dashes: int  #: 0 to 5, which tells apart curves of one colour
     points: list[tuple[float, float]]  #: steps and values, without those that were not finite
-    mark: float | None = None  #: the step of what is marked on it; None if that never happens
+    #: the step and value at which something happens that is marked on it; None if it never does
+    mark: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,6 @@ class RunPage(PageBase):
     warning: str | None
     #: the loss at which a hop is learnt, and the attention at which a path counts as emerged
     emerges_at: float
-    until: float  #: the last step worth showing at first
     end: float  #: the last step that there is
     task: Task  #: what was learnt
     steps: list[int]  #: of the checkpoints
@@ -212,43 +213,27 @@ class RunPage(PageBase):
 
 @dataclass(frozen=True)
 class RunsPage(PageBase):
-    """Several runs side by side: those that were named, or all of a folder."""
+    """Several runs: those that were named, those of a sweep, or the list of all in a folder.
 
-    table: Table  #: a row for every run
+    Of the list there are tables only. What has no page has one without tables, whose summary tells
+    why.
+    """
+
+    #: a row for every run; in the list, a table for every sweep and one for what is in none
+    tables: list[Table] = field(default_factory=list)
     #: by the keys of runs, without examples and curves; empty if the runs are many
-    circuits: dict[str, Circuit]
-    sections: list[Section]  #: what came out, field by field and hop by hop; what circuits share
-    curves: list[Curve]  #: losses through training
-    threshold: float  #: the loss below which a task counts as solved
-    until: float  #: the last step worth showing at first
-    end: float  #: the last step that there is
-    notes: list[str]  #: what runs lack, which are not started, and what could not be read
+    circuits: dict[str, Circuit] = field(default_factory=dict)
+    #: what came out, field by field and hop by hop; what circuits share
+    sections: list[Section] = field(default_factory=list)
+    curves: list[Curve] = field(default_factory=list)  #: losses through training
+    threshold: float = THRESHOLD  #: the loss below which a task counts as solved
+    end: float = 1  #: the last step that there is
+    #: what runs lack, which are not started, and what could not be read
+    notes: list[str] = field(default_factory=list)
     kind: Literal["runs"] = "runs"
 
 
-@dataclass(frozen=True)
-class ListedGroup:
-    """The runs of a sweep, or those outside of any."""
-
-    link: str  #: the address of the sweep's page; empty outside of any
-    #: a row for every run; its title is the sweep's name, and the key of a run its part of the
-    #: address of a comparison, `/compare/KEY/KEY/`
-    table: Table
-    curves: list[list[tuple[float, float]]]  #: of every run, steps and losses, at most 48
-
-
-@dataclass(frozen=True)
-class ListPage(PageBase):
-    """The runs in a folder; or why something has no page."""
-
-    groups: list[ListedGroup] = field(default_factory=list)  #: the runs
-    threshold: float = THRESHOLD  #: the loss below which a task counts as solved
-    why: str | None = None  #: why there is nothing to show; None if there is
-    back: str | None = None  #: the address of the list of all runs; None on that list itself
-    kind: Literal["list"] = "list"
-
-
-Page = Annotated[RunPage | RunsPage | ListPage, Field(discriminator="kind")]
+Page = Annotated[RunPage | RunsPage, Field(discriminator="kind")]
 ADAPTER: TypeAdapter[Any] = TypeAdapter(Page)
 
 

@@ -3,7 +3,6 @@
 import errno
 import re
 import sys
-from collections.abc import Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -78,13 +77,13 @@ class Server(ThreadingHTTPServer):
             print(f"headway: {type(error).__name__}: {error}", file=sys.stderr)
 
 
-class Reply(NamedTuple):
-    """The answer to a request: its status, a line or a page, its type, and headers of its own."""
+class Answer(NamedTuple):
+    """What is sent: a status, a line or a page, its type, and the address to ask instead."""
 
     status: int
     text: str
     kind: str = TEXT
-    headers: Mapping[str, str] = {}
+    place: str = ""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -96,51 +95,49 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answers with a page, its data or its version."""
         try:
-            reply = self._found()
+            answer = self._found()
         except HeadwayError as error:
-            reply = _line(HTTPStatus.NOT_FOUND, str(error))
+            answer = Answer(HTTPStatus.NOT_FOUND, f"{error}\n")
         except Exception as error:
-            reply = _line(HTTPStatus.INTERNAL_SERVER_ERROR, described(error))
-        self._answer(reply)
+            answer = Answer(HTTPStatus.INTERNAL_SERVER_ERROR, f"{described(error)}\n")
+        self._send(answer)
 
     do_HEAD = do_GET  # noqa: N815
 
-    def _found(self) -> Reply:
+    def _found(self) -> Answer:
         """The page of an address, or why there is none."""
         hosts = self.headers.get_all("Host") or []
         if len(hosts) != 1 or not HOSTS.fullmatch(hosts[0].strip()):
-            why = "this server answers to 127.0.0.1 and localhost only"
-            return _line(HTTPStatus.FORBIDDEN, why)
+            why = "this server answers to 127.0.0.1 and localhost only\n"
+            return Answer(HTTPStatus.FORBIDDEN, why)
         match re.split("[?#]", self.path)[0].split("/"):
             case ["", ("" | "data.json" | "version") as last]:
                 return self._page("list", [], last)
             case ["", ("run" | "sweep" | "compare") as kind, *parts, last]:
                 return self._page(kind, parts, last)
             case _:
-                return _line(HTTPStatus.NOT_FOUND, "there is no such page")
+                return Answer(HTTPStatus.NOT_FOUND, "there is no such page\n")
 
-    def _page(self, kind: Kind, parts: list[str], last: str) -> Reply:
+    def _page(self, kind: Kind, parts: list[str], last: str) -> Answer:
         """The page below /run/, say; the last part is empty in the address of a page."""
         assert isinstance(self.server, Server)
         watch, known = self.server.watch, last in ("", "version", "data.json")
         shown = watch.find(kind, decoded(parts)) if known else None
         if shown is not None and last == "version":
-            return _line(HTTPStatus.OK, shown.version)
+            return Answer(HTTPStatus.OK, f"{shown.version}\n")
         if shown is not None:
-            fine, page = watch.page(shown)
-            status = HTTPStatus.OK if fine else HTTPStatus.INTERNAL_SERVER_ERROR
-            text = (to_json(page), JSON) if last else (html(page), HTML)
-            return Reply(status, *text)
+            page = watch.page(shown)
+            return Answer(HTTPStatus.OK, *((to_json(page), JSON) if last else (html(page), HTML)))
         if last and watch.find(kind, name := decoded([*parts, last])) is not None:
-            place = {"Location": link(kind, name)}
-            return Reply(HTTPStatus.MOVED_PERMANENTLY, "", headers=place)
-        return _line(HTTPStatus.NOT_FOUND, f"there is no such {NOUNS[kind]}")
+            return Answer(HTTPStatus.MOVED_PERMANENTLY, "", place=link(kind, name))
+        return Answer(HTTPStatus.NOT_FOUND, f"there is no such {NOUNS[kind]}\n")
 
-    def _answer(self, reply: Reply) -> None:
-        content = reply.text.encode("utf-8", "backslashreplace")
-        self.send_response_only(reply.status)
-        about = {"Content-Type": reply.kind, "Content-Length": str(len(content))}
-        for name, value in {**HEADERS, **about, **reply.headers}.items():
+    def _send(self, answer: Answer) -> None:
+        content = answer.text.encode("utf-8", "backslashreplace")
+        self.send_response_only(answer.status)
+        about = {"Content-Type": answer.kind, "Content-Length": str(len(content))}
+        about |= {"Location": answer.place} if answer.place else {}
+        for name, value in {**HEADERS, **about}.items():
             self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
@@ -149,11 +146,7 @@ class Handler(BaseHTTPRequestHandler):
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answers a request that cannot be understood."""
         self.close_connection = True
-        self._answer(_line(code, message or "this request cannot be understood"))
+        self._send(Answer(code, f"{message or 'this request cannot be understood'}\n"))
 
     def log_message(self, format: str, *args: Any) -> None:
         """Keeps quiet: the terminal shows one line."""
-
-
-def _line(status: int, line: str) -> Reply:
-    return Reply(status, f"{line}\n")

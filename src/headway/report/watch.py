@@ -25,7 +25,6 @@ from headway.report.schema import Page
 from headway.training import Run
 from headway.training.files import clear_io_errors, is_held, is_there
 from headway.training.finding import PLAN, leads_out, run_folders
-from headway.userfile import described
 
 KEPT, LISTED = 32, 10_000
 """The most pages, and lines of the list, that are kept for the next request."""
@@ -36,14 +35,12 @@ NOUNS: dict[Kind, str] = {"run": "run", "sweep": "sweep", "compare": "comparison
 
 @dataclass(frozen=True)
 class Shown:
-    """The page of an address: its kind, the name in it, the runs, the version of the page, and why
-    the folder cannot be read, if so."""
+    """The page of an address: its kind, the name in it, the runs, and the version of the page."""
 
     kind: Kind
     name: Name
     entries: tuple[Entry, ...]
     version: str
-    refused: str | None = None
 
 
 class Watch:
@@ -73,14 +70,9 @@ class Watch:
         """The page under a name, if there is such a thing; the folder is looked through once.
 
         Raises:
-            HeadwayError: if the folder is gone or cannot be read any more, but for its list.
+            HeadwayError: if the folder is gone or cannot be read any more.
         """
-        try:
-            found = self._folders()
-        except HeadwayError as error:
-            if kind != "list":
-                raise
-            return Shown(kind, name, (), _digest([str(error)]), str(error))
+        found = self._folders()
         match kind:
             case "list":
                 least, names = 0, list(found)
@@ -97,16 +89,13 @@ class Watch:
         plan = _mark(self.folder.joinpath(*name, PLAN)) if kind == "sweep" else ""
         return Shown(kind, name, entries, _digest([*marks, plan]))
 
-    def page(self, shown: Shown) -> tuple[bool, Page]:
-        """The page's data, or why there is none; and False if nobody knows that reason."""
-        if shown.refused is not None:
-            return True, nothing("runs", shown.refused, shown.version, back=None)
+    def page(self, shown: Shown) -> Page:
+        """The page's data, or a page that says why there is none."""
         try:
             with self._list_lock if shown.kind == "list" else self._lock:
-                return True, self._kept(shown)
-        except Exception as error:
-            known, why = isinstance(error, HeadwayError), described(error)
-        return known, nothing("/".join(shown.name), why, shown.version)
+                return self._kept(shown)
+        except HeadwayError as error:
+            return nothing("/".join(shown.name), str(error), shown.version)
 
     def close(self, seconds: float = 5.0) -> None:
         """Begins no further page, and waits a while for the one that is being made."""
@@ -160,22 +149,21 @@ class Watch:
         Raises:
             HeadwayError: if it cannot be read, or something in it must not be.
         """
-        entries = {entry.name: entry for entry in _scanned(folder)}
-        for name, entry in entries.items():
-            if name == "checkpoints":
+        for entry in _scanned(folder):
+            if entry.name == "checkpoints":
                 self._require_inside(entry)
                 for one in _scanned(entry):
                     if not one.name.startswith("."):
                         self._require_file(one)
                         yield one.name, 0.0
-            elif name.endswith((".json", ".jsonl")) and not name.startswith("."):
+            elif entry.name == ".lock":
+                self._require_inside(entry)
+                if not is_there(folder / "outcome.json") and is_held(folder / ".lock"):
+                    yield "running", 0.0
+            elif entry.name.endswith((".json", ".jsonl")) and not entry.name.startswith("."):
                 self._require_file(entry)
                 if mark := _mark(entry):  # else gone in the meantime
                     yield mark, entry.stat().st_mtime
-        if ".lock" in entries:
-            self._require_inside(entries[".lock"])
-            if "outcome.json" not in entries and is_held(folder / ".lock"):
-                yield "running", 0.0
 
     def _require_inside(self, path: Path | os.DirEntry[str]) -> None:
         """Refuses a link that leads out of the folder."""

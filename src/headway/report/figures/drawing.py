@@ -2,8 +2,8 @@
 
 import textwrap
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from itertools import cycle
 
 import numpy as np
 from jaxtyping import Float
@@ -18,20 +18,22 @@ from headway.circuits.emergence import EMERGES_AT
 from headway.circuits.roles import Cast, cast_of, joins_roles, places
 from headway.circuits.text import at_step
 from headway.relations.paths import AttentionPath
+from headway.report.curves import dated
 from headway.report.figures.style import (
+    DASHES,
     FAINT,
     INK,
+    INKS,
+    MARKERS,
     PALETTE,
     PAPER,
-    curve_looks,
-    hop_looks,
     log_scale,
     styled,
 )
 from headway.report.labels import shortened, typeset
-from headway.report.looks import path_looks, shown_until
+from headway.report.looks import path_looks
+from headway.report.schema import Curve
 from headway.tasks import Task
-from headway.text import rounded
 
 COLUMN, ROW, LINE, EMPTY = 0.72, 0.85, 0.34, 0.3
 """Inches: between places, of a layer between places, of a path that has a line of its own, and of a
@@ -60,7 +62,7 @@ def draw_circuit(found: Discovery | Circuit, task: Task | Cast, title: str) -> F
     joined, standing = joins_roles(task, circuit.paths), places(task)
     longest = max([len(shortened(path.relation, 40)) for path in circuit.paths], default=0)
     across = (len(standing) - 1) * COLUMN if joined else max(2.4, 0.085 * longest)
-    rows, idle = _rows(circuit, joined), _idle(circuit)
+    rows, idle = _layers(circuit, joined)
     right = 0.55 + 0.08 * max(map(len, idle), default=0)
     wide = max(LEFT + across + right, 0.09 * len(title) + 0.2)
     words = f"losses with every head replaced: {ABLATIONS[note]}" if note else ""
@@ -99,13 +101,14 @@ def draw_circuit(found: Discovery | Circuit, task: Task | Cast, title: str) -> F
             y = rows[path.layer + 1] - LINE * (1 + here.index(path)) + 0.08
             start, end = (0.0, y), (across, y)
             words, above = f"h{path.head}  {shortened(path.relation, 40)}", 0.1
-        line = {"color": looks[path].hex, "lw": 2.1, "shrinkA": 1.5, "shrinkB": 2.5, "zorder": 4}
+        colour = INKS[looks[path].colour]
+        line = {"color": colour, "lw": 2.1, "shrinkA": 1.5, "shrinkB": 2.5, "zorder": 4}
         arrow = FancyArrowPatch(start, end, arrowstyle=ARROW, joinstyle="miter", **line)
         arrow.set_gid(arrow_name(path))
         axes.add_patch(arrow)
-        axes.plot(*start, "o", ms=4.2, color=looks[path].hex, mew=0, zorder=5)
+        axes.plot(*start, "o", ms=4.2, color=colour, mew=0, zorder=5)
         x, y = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2 + above
-        look = {"color": looks[path].hex, "bbox": BACKGROUND} if joined else {}
+        look = {"color": colour, "bbox": BACKGROUND} if joined else {}
         _write(axes, x, y, typeset(words), fontsize=6.5, **look)
     return figure
 
@@ -116,27 +119,21 @@ def arrow_name(path: AttentionPath) -> str:
     return f"arrow-{path.layer}-{path.head}-{relation}"
 
 
-def _rows(circuit: Circuit, joined: bool) -> list[float]:
-    """Heights of the stream before the first layer and after each."""
-    rows = [0.0]
-    for layer in range(1 + max((layer for layer, _ in circuit.mechanisms), default=-1)):
+def _layers(circuit: Circuit, joined: bool) -> tuple[list[float], list[str]]:
+    """Heights of the stream before the first layer and after each, and what idle heads do there."""
+    heights, idle = [0.0], list[str]()
+    layers = [layer for layer, _ in circuit.mechanisms]
+    for layer in range(max(layers, default=-1) + 1):
         paths = sum(path.layer == layer for path in circuit.paths)
         tall = ROW if joined else LINE * paths + 0.1
-        rows.append(rows[-1] + (tall if paths else EMPTY))
-    return rows
-
-
-def _idle(circuit: Circuit) -> list[str]:
-    """The mechanisms of every layer's heads that have no path."""
-    words = []
-    for layer in range(1 + max((layer for layer, _ in circuit.mechanisms), default=-1)):
-        several = sum(at == layer for at, _ in circuit.mechanisms) > 1
+        heights.append(heights[-1] + (tall if paths else EMPTY))
         kinds = Counter(
             kind for kind, heads in circuit.idle_heads.items() for at, _ in heads if at == layer
         )
+        several = layers.count(layer) > 1
         parts = (f"{count} {kind}" if several else kind for kind, count in sorted(kinds.items()))
-        words.append(", ".join(parts))
-    return words
+        idle.append(", ".join(parts))
+    return heights, idle
 
 
 def _write(axes: Axes, x: float, y: float, text: str, **look: object) -> None:
@@ -149,105 +146,71 @@ BESIDE = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.03), "alignment": "lef
 
 
 @styled
-def draw_losses(
-    metrics: Sequence[Mapping[str, Any]],
-    hops: Sequence[str],
-    references: Mapping[str, float],
-    loss_name: str = "MSE",
-) -> Figure:
-    """Training, validation and partial losses against the step, on a logarithmic loss axis.
-
-    Args:
-        metrics: the evaluations of a run, as in `metrics.jsonl`; at least one.
-        hops: the partial losses to draw, in chain order.
-        references: losses of predictors that follow no chain, by name, drawn as dotted lines.
-        loss_name: what the losses are.
-    """
-    figure = Figure(figsize=(7.6, 3.7), layout="constrained")
+def draw_losses(curves: Sequence[Curve], task: Task) -> Figure:
+    """Losses by step on a logarithmic axis, beside those of predictors that follow no chain."""
+    figure = Figure(figsize=(8.4, 3.4), layout="constrained")
     axes = figure.add_subplot()
-    steps = [line["step"] for line in metrics]
-    curves = {"validation": ([m["val_loss"] for m in metrics], {"color": INK, "lw": 2.1})}
-    for hop, look in hop_looks(hops).items() if len(hops) > 1 else ():
-        curves[typeset(hop)] = [m["partial"][hop] for m in metrics], {**look, "marker": ""}
-    curves["training"] = [m["train_loss"] for m in metrics], {"color": FAINT, "lw": 1.1}
-    for name, (values, look) in curves.items():
-        axes.plot(steps, values, label=f"{name}  {rounded(values[-1])}", **{"lw": 1.4, **look})
-    levels = {f"predicting {name}": loss for name, loss in references.items()}
+    log_scale(axes, "y")
+    levels = {f"predicting {name}": loss for name, loss in task.references().items()}
     for name, level in {**levels, "a hop counts as learnt": EMERGES_AT}.items():
         if level > 0:  # the axis is logarithmic
             axes.axhline(level, **LEVEL)
             at = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
-            text = f"{name}  {level:.3g}"
-            axes.annotate(text, (1, level), (-2, 1.5), ha="right", fontsize=6.5, **at)
-    log_scale(axes, "y")
-    low, high = axes.get_ylim()
-    axes.set(ylim=(min(low, 0.3), max(high, 1.25)), xlim=(0, max(steps)))
-    axes.set(xlabel="step", ylabel=f"loss ({loss_name})")
-    figure.legend(loc="outside right upper", title="at the last step", alignment="left")
+            axes.annotate(name, (1, level), (-2, 1.5), ha="right", fontsize=6.5, **at)
+    _draw(axes, curves, "learnt at step")
+    axes.set(xlabel="step", ylabel=f"loss ({task.targets.loss_name})")
     return figure
 
 
 @styled
 def draw_emergence(
-    timeline: Timeline, metrics: Sequence[Mapping[str, Any]], task: Task | None = None
+    timeline: Timeline, task: Task | None = None, losses: Sequence[Curve] = ()
 ) -> Figure:
-    """Attention along every path, the loss when it is knocked out, and partial losses, by step.
+    """Attention along every path, the loss when it is knocked out, and the loss of hops, by step.
 
     Markers stand where a path's attention first passes 0.5 (its emergence), where the rise of the
-    loss without it first passes half of its largest value, and where a partial loss first passes
+    loss without it first passes half of its largest value, and where a hop's loss first passes
     below 0.5. A path has the same colour, dashes and marker wherever it is drawn.
 
     Args:
         timeline: of the circuit's paths.
-        metrics: the evaluations of the same run, as in `metrics.jsonl`.
         task: of the run, if paths are to be coloured by what they carry; by default by their head.
+        losses: of the hops.
     """
-    height = max(6.2, 0.28 * len(timeline.paths) + 1.0)
+    along, without = dated(timeline, task or cast_of(timeline))
+    height = max(6.2, 0.34 * len(along) + 2.4)
     figure = Figure(figsize=(8.4, height), layout="constrained")
     above, middle, below = figure.subplots(3, 1, sharex=True)
-    middle.plot(timeline.steps, timeline.loss, color=INK, lw=2.2)
-    above.plot([], [], color=INK, lw=2.2, label="the model as it is")
-    looks = curve_looks(task or cast_of(timeline), [one.path for one in timeline.paths])
-    for one, look in zip(timeline.paths, looks, strict=True):
-        steps = f"{at_step(one.emerged)}, {at_step(one.needed)}"
-        name = f"{typeset(shortened(str(one.path), 40))}  {steps}"
-        _curve(above, timeline.steps, one.attention, look, one.emerged, name)
-        _curve(middle, timeline.steps, one.loss_without, look, one.needed)
-    steps = [line["step"] for line in metrics]
-    for hop, look in hop_looks(list(timeline.hops)).items() if steps else ():
-        values, learnt = [m["partial"][hop] for m in metrics], timeline.hops[hop]
-        _curve(
-            below, steps, values, look, learnt, f"{typeset(shortened(hop, 40))}  {at_step(learnt)}"
-        )
+    _draw(above, along, "emerged at step")
+    _draw(middle, without, "needed from step")
+    _draw(below, losses, "learnt at step")
     above.set(ylim=(-0.03, 1.05), ylabel="attention along the path")
     middle.set(ylim=(0, None), ylabel="loss, path knocked out")
-    last, end = shown_until(timeline, metrics)
-    label = "step" if last == end else f"step (the run goes on to {end:,})"
-    below.set(ylim=(0, None), ylabel="partial loss (held out)", xlabel=label, xlim=(0, last))
-    titles = {above: "paths: emerged, needed from step", below: "hops: learnt at step"}
-    for axes, title in titles.items():
+    below.set(ylim=(0, None), ylabel="loss (held out)", xlabel="step")
+    for axes in (above, below):
         axes.axhline(EMERGES_AT, **LEVEL)
-        if axes.get_legend_handles_labels()[0]:
-            axes.legend(title=title, title_fontsize=8, fontsize=7.5, **BESIDE)
     return figure
 
 
-def _curve(
-    axes: Axes,
-    steps: Sequence[int],
-    values: Sequence[float],
-    look: dict[str, Any],
-    mark: float | None,
-    name: str = "",
-) -> None:
-    """A curve, a marker at a step if there is one, and both in the legend."""
-    curve = {**look, "ms": 6, "mec": PAPER, "mew": 0.8, "lw": 1.5}
-    axes.plot(steps, values, **{**curve, "marker": ""})
-    if mark is not None:
-        height = float(np.interp(mark, steps, values))
-        axes.plot([mark], [height], **{**curve, "ls": "none"}, zorder=5)
-    if name:
-        axes.plot([], [], **curve, label=name)
+def _draw(axes: Axes, curves: Sequence[Curve], marked: str) -> None:
+    """Curves, with a marker where one is marked, and their names beside the axes.
+
+    Steps are on a scale of square roots, as most happens early.
+    """
+    for curve, marker in zip(curves, cycle(MARKERS), strict=False):
+        steps, values = zip(*curve.points, strict=True) if curve.points else ((), ())
+        look = {"color": INKS[curve.colour], "ls": DASHES[curve.dashes], "lw": 1.5}
+        axes.plot(steps, values, **look)
+        name = typeset(shortened(curve.name, 40))
+        if curve.mark is not None:
+            look |= {"marker": marker, "ms": 6, "mec": PAPER, "mew": 0.8}
+            axes.plot(*curve.mark, **{**look, "ls": "none"}, zorder=5)
+            name += f"  {at_step(curve.mark[0])}"
+        axes.plot([], [], **look, label=name)
+    axes.set_xscale("function", functions=(lambda x: np.maximum(x, 0) ** 0.5, np.square))
+    axes.set(xlim=(0, None))
+    if curves:
+        axes.legend(title=marked, title_fontsize=8, fontsize=7.5, **BESIDE)
 
 
 MOST_LABELLED = 12
@@ -259,7 +222,6 @@ def draw_attention(
     patterns: Float[Tensor, "layer head query key"],
     labels: Sequence[str],
     useful: Collection[Head] = (),
-    starts: Sequence[int] = (),
 ) -> Figure:
     """A heat map of every head's attention on one sequence, white for 0 and full colour for 1.
 
@@ -269,7 +231,6 @@ def draw_attention(
         patterns: attention of a model on one sequence.
         labels: what to call every position.
         useful: the heads of the circuit, if it is known.
-        starts: positions before which a thin line parts the blocks of the sequence.
     """
     heads = [(layer, h) for layer in range(len(patterns)) for h in range(patterns.shape[1])]
     columns = patterns.shape[1] if patterns.shape[1] > 1 else min(len(heads), 4)
@@ -282,9 +243,6 @@ def draw_attention(
         shades = LinearSegmentedColormap.from_list("attention", [PAPER, colour])
         pattern = patterns[head].numpy(force=True)
         axes.imshow(pattern, cmap=shades, vmin=0, vmax=1, interpolation="none")
-        for start in starts:
-            axes.axhline(start - 0.5, color="#c3c8ce", lw=0.5)
-            axes.axvline(start - 0.5, color="#c3c8ce", lw=0.5)
         for spine in axes.spines.values():
             spine.set(visible=True, color=colour, linewidth=1.8 if head in useful else 0.6)
         name = f"layer {head[0]}" + (f" head {head[1]}" if patterns.shape[1] > 1 else "")

@@ -5,9 +5,10 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from headway.circuits.roles import block_starts, position_labels
+from headway.circuits.roles import position_labels
 from headway.errors import HeadwayError, require
 from headway.models import attention_patterns
+from headway.report.curves import losses
 from headway.report.figures.drawing import draw_attention, draw_circuit, draw_emergence, draw_losses
 from headway.report.figures.style import save_both
 from headway.report.findings import Findings
@@ -16,7 +17,7 @@ from headway.training import Run
 from headway.training.files import clear_io_errors
 
 TITLES = {
-    "losses": "Training, validation and partial losses against the step",
+    "losses": "Losses in training and held out, hop by hop, against the step",
     "circuit": "Circuit",
     "emergence": "Attention along every path, and partial losses, by step",
     "attention": "Attention of every head on one held-out sequence",
@@ -62,9 +63,9 @@ def drawings(findings: Findings) -> dict[str, Callable[[], Figure]]:
     """The functions that draw figures, of those that there is data for, by name."""
     task, found, timeline = findings.task, findings.discovery, findings.timeline
     drawn: dict[str, Callable[[], Figure]] = {}
-    if findings.metrics:
-        losses = findings.metrics, task.hops, task.references(), task.targets.loss_name
-        drawn["losses"] = lambda: draw_losses(*losses)
+    curves = losses(findings) if findings.metrics else []
+    if curves:
+        drawn["losses"] = lambda: draw_losses(curves, task)
     if found is not None:
         title = (
             f"Circuit: {len(found.circuit.useful_heads)} of {len(found.circuit.mechanisms)} heads,"
@@ -72,7 +73,7 @@ def drawings(findings: Findings) -> dict[str, Callable[[], Figure]]:
         )
         drawn["circuit"] = lambda: draw_circuit(found, task, title)
     if timeline is not None:
-        drawn["emergence"] = lambda: draw_emergence(timeline, findings.metrics, task)
+        drawn["emergence"] = lambda: draw_emergence(timeline, task, curves)
     if findings.no_maps is None:
         drawn["attention"] = lambda: _attention(findings)
     return drawn
@@ -82,5 +83,4 @@ def _attention(findings: Findings) -> Figure:
     """Every head's attention on one sequence, at the last checkpoint."""
     task, batch = findings.task, findings.sequences.part(slice(1))
     patterns = attention_patterns(findings.run.model(), batch.inputs)[0].cpu()
-    labels, starts = position_labels(task, batch), block_starts(task, batch)
-    return draw_attention(patterns, labels, findings.useful_heads, starts)
+    return draw_attention(patterns, position_labels(task, batch), findings.useful_heads)

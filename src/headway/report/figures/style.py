@@ -1,7 +1,6 @@
 """The style of figures: one palette, one type size, and the same bytes every time."""
 
 import io
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +9,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
-from headway.circuits import AttentionPath
-from headway.circuits.roles import Cast
-from headway.report.looks import COLOURS, path_looks
-from headway.tasks import Task
+from headway.report.looks import COLOURS
 from headway.training.files import write_whole
 
 INK = "#1b1f24"
 FAINT = "#8b929a"
 PAPER = "#ffffff"
 PALETTE = COLOURS[1:]
+INKS = (*COLOURS, FAINT)
+"""By the number of a colour; the last, -1, is that of what stays in the background."""
 
 DASHES: tuple[str | tuple[int, tuple[float, ...]], ...] = (
     "-",
@@ -76,17 +74,6 @@ def log_scale(axes: Axes, which: str) -> None:
         axis = axes.xaxis if name == "x" else axes.yaxis
         axis.set_major_formatter(_Plain())
         axis.set_minor_formatter(_Plain())
-
-
-def curve_looks(task: Task | Cast, paths: Sequence[AttentionPath]) -> list[dict[str, Any]]:
-    """The look of every path: its colour as in all drawings, dashes and marker of its own."""
-    looks = path_looks(task, paths)
-    return [{**look(i), "color": looks[path].hex} for i, path in enumerate(paths)]
-
-
-def hop_looks(hops: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """The look of every hop: the colours of the symbols that a chain asks for."""
-    return {hop: look(i) for i, hop in enumerate(hops)}
 
 
 @styled
