@@ -5,12 +5,15 @@ import signal
 import threading
 import time
 from dataclasses import replace
+from itertools import combinations
 
 import pytest
 
-from headway.circuits import discover, verdicts
+from headway.circuits import Bench, discover, verdicts
+from headway.circuits.evidence import droppable
 from headway.models import Tappable
 from headway.relations.paths import AttentionPath
+from headway.training import held_out
 from headway_experiments.arena import compiled, planted
 from known_circuits import Foreign, true_circuit
 
@@ -29,9 +32,11 @@ def test_paths_too_many_are_not_necessary_and_two_can_be_dropped_together(known,
     assert (found.faithful, found.necessary, found.minimal) == (True, not extra, not extra)
     evidence = found.evidence
     assert {n.path for n in evidence.necessity if n.worst < 0.05} == set(extra)
-    pairs = [{pair.first, pair.second} for pair in evidence.droppable]
+    assert evidence.pairs == (0 if extra else math.comb(4, 2))
+    bench = Bench(known.model, known.task, held_out(known.task, 32, 0, "cpu", "certificate"))
+    every = list(combinations(found.circuit.paths, 2))
+    pairs = [{p.first, p.second} for p in droppable(bench, found.circuit, every, 0.05)]
     assert pairs == ([set(extra)] if len(extra) == 2 else [])
-    assert evidence.pairs == math.comb(4 + len(extra), 2)
     assert not evidence.trials
 
 

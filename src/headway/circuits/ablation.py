@@ -297,27 +297,30 @@ class Bench(Judging):
         named = [[frozenset(one.items()) for one in group] for group in chosen]
         known = dict(zip(chain(*named), chain(*chosen), strict=True))
         self.candidates += sum(name not in self._sums for name in known)
-        left = list(enumerate(named))
+        left = dict(enumerate(named))
         for i, part in enumerate(parts):
-            asked = dict.fromkeys(name for _, group in left for name in group)
-            asked = [name for name in asked if len(self._sums.setdefault(name, [])) <= i]
-            for some in self._groups(asked, part):
-                outputs = self._outputs([known[name] for name in some], part)
-                errors = torch.stack([self.judged(one, part).mean(-1) for one in outputs])
-                sums, squares = errors.sum(1).tolist(), errors.square().sum(1).tolist()
-                for name, *found in zip(some, sums, squares, strict=True):
-                    before = self._sums[name][-1] if i else (0.0, 0.0)
-                    self._sums[name].append((before[0] + found[0], before[1] + found[1]))
-
-            def is_open(name: Named, i: int = i, seen: int = part.stop) -> bool:
-                return _may_be_below(limit, *self._sums[name][i], seen, count, surely)
-
-            if limit < math.inf:
-                left = [(at, group) for at, group in left if all(map(is_open, group))]
+            for member in range(max(map(len, named), default=0)):
+                those = {at: group[member] for at, group in left.items() if member < len(group)}
+                self._add_up(i, part, {name: known[name] for name in those.values()})
+                for at, name in those.items():
+                    seen = *self._sums[name][i], part.stop
+                    if limit < math.inf and not _may_be_below(limit, *seen, count, surely):
+                        del left[at]
         losses = dict.fromkeys(range(len(groups)), math.inf)
-        for at, group in left:
+        for at, group in left.items():
             losses[at] = max(self._sums[name][len(parts) - 1][0] for name in group) / count
         return list(losses.values())
+
+    def _add_up(self, i: int, part: slice, candidates: Mapping[Named, Candidate]) -> None:
+        """Adds the errors of the i-th part to what is known of candidates, where they are not."""
+        asked = [name for name in candidates if len(self._sums.setdefault(name, [])) <= i]
+        for some in self._groups(asked, part):
+            outputs = self._outputs([candidates[name] for name in some], part)
+            errors = torch.stack([self.judged(one, part).mean(-1) for one in outputs])
+            sums, squares = errors.sum(1).tolist(), errors.square().sum(1).tolist()
+            for name, *found in zip(some, sums, squares, strict=True):
+                before = self._sums[name][-1] if i else (0.0, 0.0)
+                self._sums[name].append((before[0] + found[0], before[1] + found[1]))
 
     def gains(
         self,

@@ -23,7 +23,6 @@ from headway.circuits.mechanism import (
     Corrupted,
     KnockOut,
     Paths,
-    Uniform,
     WrittenHead,
     WrittenPath,
 )
@@ -50,14 +49,12 @@ class Necessity:
         loss: with every head replaced and this path cut.
         free: the same, with the useful heads of the layers above attending freely; if rows are
             `corrupted`, that of the model as it is, with this path alone cut.
-        uniform: with this path's head uniform instead, as the paper tests its first layer.
     """
 
     path: WrittenPath
     attention: float
     loss: float
     free: float
-    uniform: float
 
     @property
     def worst(self) -> float:
@@ -108,7 +105,7 @@ class Evidence:
         variants: the loss with every head replaced, by what stands in rows without a path.
         necessity: for every path, the losses when it alone is cut.
         droppable: the pairs of paths that could be dropped together.
-        pairs: how many pairs were tried.
+        pairs: how many pairs were tried; none if a path can be dropped by itself.
         backups: paths outside the circuit that could stand in for paths in it.
         trials: the same search on other samples.
         infeasible: paths between positions that share no piece at their layer, whatever the
@@ -163,13 +160,15 @@ def evidence_for(
     causal = bench.patterns.causal
     rows = bench.patterns.rows
     few = rows == "corrupted"
-    pairs = [] if few else list(combinations(circuit.paths, 2))
     heads = circuit.useful_heads if few else sorted(circuit.mechanisms)
     alone = bench.losses([{head: circuit.mechanisms[head]} for head in heads])
     drawn = bench.sequences if few else DRAWN
     more = fresh(bench.model, bench.task, circuit, rows, seed, "interval", drawn, shared=True)
     losses = torch.cat([one.errors([{}, circuit]).mean(2).cpu() for one in more], 1)
     own, its = map(bootstrap_t, losses)
+    needed = necessity(bench, circuit, attention)
+    spared = few or not all(sum(replaced) / len(replaced) < threshold <= n.worst for n in needed)
+    pairs = [] if spared else list(combinations(circuit.paths, 2))
     return threshold, Evidence(
         intact=dict(zip(names, intact, strict=True)),
         replaced=dict(zip(names, replaced, strict=True)),
@@ -177,7 +176,7 @@ def evidence_for(
         intact_interval=own,
         drawn=drawn,
         variants=variants(bench, circuit),
-        necessity=necessity(bench, circuit, attention),
+        necessity=needed,
         droppable=droppable(bench, circuit, pairs, threshold),
         pairs=len(pairs),
         backups=[] if few else backups(bench, circuit, attention, threshold),
@@ -223,12 +222,7 @@ def necessity(bench: Bench, circuit: Circuit, attention: Attention) -> list[Nece
     else:
         cut = [circuit.without(path) for path in paths]
         free = [free_above(one, path.layer) for one, path in zip(cut, paths, strict=True)]
-    candidates = [
-        *cut,
-        *free,
-        *(circuit.replacing(path.at, Uniform()) for path in paths),
-    ]
-    losses, n = bench.losses(candidates), len(paths)
+    losses, n = bench.losses([*cut, *free]), len(paths)
     return [
         Necessity(path, attention[path.relation][path.layer][path.head], *losses[i::n])
         for i, path in enumerate(paths)

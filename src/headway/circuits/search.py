@@ -67,7 +67,8 @@ def search(
     candidates: Candidates,
     threshold: float,
     candidate_attention: Sequence[float] = CANDIDATE_ATTENTION,
-) -> Circuit:
+    hopeful: bool = False,
+) -> Circuit | None:
     """A mechanism for every head, each as simple as the threshold allows.
 
     Drafted on a few sequences, mended and settled on all of them. If no circuit is found below the
@@ -80,15 +81,22 @@ def search(
         threshold: the loss to stay below with every head replaced.
         candidate_attention: a head may use the paths along which it sends at least this much of its
             attention on average; tried in order until a draft serves.
+        hopeful: whether to give up, and find None, if no draft stays below the threshold.
     """
     limit = max(MARGIN * threshold, (every.loss() + threshold) / 2)
     draft_limit = max(DRAFT_MARGIN * threshold, (few.loss() + threshold) / 2)
     tried: list[tuple[float, int, Circuit]] = []
     for draft in drafts(few, candidates, draft_limit, candidate_attention):
+        loss = few.loss(draft)
+        if hopeful and loss >= draft_limit:
+            continue
+        draft = simplify(few, draft, max(draft_limit, math.nextafter(loss, math.inf)), pairs=False)
         circuit = mended(every, draft, candidates(min(candidate_attention)), limit)
         tried.append((every.loss(circuit), len(tried), circuit))
         if tried[-1][0] < limit:
             break
+    if not tried:
+        return None
     loss, _, circuit = min(tried)
     return simplify(every, circuit, max(limit, math.nextafter(loss, math.inf)))
 
@@ -96,7 +104,7 @@ def search(
 def drafts(
     bench: Judge, candidates: Candidates, threshold: float, candidate_attention: Sequence[float]
 ) -> Iterator[Circuit]:
-    """First circuits without single paths that can go: what `propose` finds if that serves.
+    """First circuits: what `propose` finds if that serves.
 
     Else what becomes of the best that it finds, and then of the last, if these are mended.
     """
@@ -107,9 +115,7 @@ def drafts(
         if tried[-1][0] < threshold:
             break
     for at in dict.fromkeys([min(tried)[1], len(tried) - 1]):
-        circuit = mended(bench, tried[at][2], candidates(min(candidate_attention)), threshold)
-        most = math.nextafter(bench.loss(circuit), math.inf)
-        yield simplify(bench, circuit, max(threshold, most), pairs=False)
+        yield mended(bench, tried[at][2], candidates(min(candidate_attention)), threshold)
 
 
 def mended(

@@ -249,12 +249,16 @@ class Sample:
         """
         paths, stays = (relations_for(self.bench.patterns, use) for use in ("path", "stay"))
         tried: list[tuple[float, int, Circuit]] = []
-        for relations in [paths, [*paths, *stays]] if stays else [paths]:
+        first = [(paths, True), ([*paths, *stays], False)] if stays else []
+        for relations, hopeful in [*first, (paths, False)]:
             about = self.bench.heads, self.attention, relations
             known = {"likeness": self.likeness, "read": self.read}
             candidates = partial(candidate_paths, *about, **known)
-            circuit = search(self.few, self.all, candidates, threshold, self.candidate_attention)
-            tried.append((self.all.loss(circuit), len(tried), circuit))
+            about = self.few, self.all, candidates, threshold, self.candidate_attention
+            circuit = search(*about, hopeful)
+            if circuit is None:
+                continue
+            tried.append((self.all.loss(circuit), -len(tried), circuit))
             if tried[-1][0] < threshold:
                 return circuit
         circuit = min(tried)[2]

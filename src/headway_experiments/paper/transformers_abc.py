@@ -3,10 +3,10 @@
 from functools import partial
 from itertools import combinations
 
-from headway.circuits import Circuit, jaccard, saved_discovery
+from headway.circuits import Bench, Circuit, Discovery, Uniform, jaccard, saved_discovery
 from headway.recipes import changed
 from headway.tasks import Retrieval
-from headway.training import Run
+from headway.training import Run, held_out
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.paper.transformer_d import D, figures_of
 from headway_experiments.reading import Row, by_run, least_heads, taken_apart, task_of
@@ -58,8 +58,15 @@ def measured(run: Run) -> Row:
         "abc_replaced_loss": discovery.replaced_loss,
         "abc_path_attention": {str(n.path): n.attention for n in necessity},
         "abc_path_cut": {str(n.path): n.loss for n in necessity if n not in first},
-        "abc_first_uniform": first[-1].uniform if first else None,
+        "abc_first_uniform": _first_uniform(run, discovery) if first else None,
     }
+
+
+def _first_uniform(run: Run, found: Discovery) -> float:
+    """The loss of the circuit with its first useful head uniform, on the evidence's sequences."""
+    about = found.evidence.sequences, run.config.seed, run.device, "certificate"
+    bench = Bench(run.model(), run.task, held_out(run.task, *about), found.ablation)
+    return bench.loss(found.circuit.replacing(found.circuit.useful_heads[0], Uniform()))
 
 
 def _first_joins_pairs(circuit: Circuit, depth: int) -> bool:
