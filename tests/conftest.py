@@ -103,7 +103,8 @@ def tiny() -> RunConfig:
 def solved(tmp_path_factory) -> Run:
     """A small model that solved one hop between two chains, with its checkpoints.
 
-    It is trained by the first of the processes that the tests run in.
+    It is trained by the first of the processes that the tests run in; those that a test starts
+    are told where it is.
     """
     config = RunConfig(
         task=Retrieval(depth=1, n_chains=2, position_base=None),
@@ -125,7 +126,8 @@ def solved(tmp_path_factory) -> Run:
         seed=1,
     )
     own, base = tmp_path_factory.mktemp("runs") / "solved", tmp_path_factory.getbasetemp()
-    trained = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "trained"
+    place = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "trained"
+    trained = Path(os.environ.setdefault("HEADWAY_TESTS_TRAINED", str(place)))
     with FileLock(trained.with_suffix(".lock")):
         if not trained.exists():
             train(config, base / "training" / "solved").folder.rename(trained)

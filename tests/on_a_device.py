@@ -76,6 +76,8 @@ def test_a_circuit_is_found_dated_and_shown_elsewhere(solved, tmp_path):
         there = headway.Run(folder, replace(solved.config, device=PLACE))
         found = headway.discover(there, sequences=16, trials=False)
         assert found.circuit == here.circuit
+        for step in there.checkpoint_steps()[1:-1]:
+            there.drop_checkpoint(step)
         timeline = headway.emergence(there, found, sequences=4)
         assert [one.path for one in timeline.paths] == sorted(found.circuit.paths) != []
         headway.every_circuit(there, most=20)

@@ -10,7 +10,7 @@ from pathlib import Path
 TESTS = Path(__file__).parent / "on_a_device.py"
 
 
-def test_all_of_it_is_right_on_another_device():
+def test_all_of_it_is_right_on_another_device(solved):
     plain = ("-q", "-p", "no:cacheprovider", "-o", "addopts=")  # no check of every call's shapes
     words = [sys.executable, "-m", "pytest", *plain, str(TESTS)]
     done = subprocess.run(words, cwd=TESTS.parents[1], capture_output=True, text=True, check=False)
