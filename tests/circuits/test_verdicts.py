@@ -9,6 +9,7 @@ from headway.circuits import (
     MinimalCircuits,
     Necessity,
     Pair,
+    Tabled,
     Trial,
     Uniform,
     Yardstick,
@@ -92,6 +93,17 @@ def test_without_paths_there_is_nothing_to_drop(found):
     empty = replace(found, circuit=Circuit(dict.fromkeys(found.circuit.mechanisms, Uniform())))
     unknown = {name for name, holds in held(empty).items() if holds is None}
     assert unknown == {OWN, "necessary", "minimal", "unique", "feasible"}
+
+
+def test_tables_are_judged_as_a_whole(found):
+    """A head that attends by table has no path to cut, so what was judged are paths of others."""
+    tables = replace(found, circuit=Circuit(dict.fromkeys(found.circuit.mechanisms, Tabled())))
+    every = MinimalCircuits(0.05, 16, (), tables.circuit, ((),), (0.0,), 1, 2, (), 0.1)
+    assert held(tables, every)[OWN]
+    unknown = [one for one in verdicts(tables, every) if one.holds is None]
+    assert [one.name for one in unknown] == ["necessary", "minimal", "unique", "feasible"]
+    assert all("L0.H0" in one.because and one.next for one in unknown[:3])
+    assert "upper heads free" not in str(tables)
 
 
 @pytest.mark.parametrize(

@@ -137,8 +137,12 @@ class Circuit(Shown):
     @property
     def useful_heads(self) -> list[Head]:
         """The heads that move something between positions."""
-        tabled = {head for head, one in self.mechanisms.items() if isinstance(one, Tabled)}
-        return sorted({path.at for path in self.paths} | tabled)
+        return sorted({path.at for path in self.paths} | {*self.tabled_heads})
+
+    @property
+    def tabled_heads(self) -> list[Head]:
+        """The heads that attend by table, as no relation in words explains them."""
+        return sorted(head for head, one in self.mechanisms.items() if isinstance(one, Tabled))
 
     @property
     def idle_heads(self) -> dict[str, list[Head]]:

@@ -111,7 +111,7 @@ def _faithful(found: "Discovery") -> Verdict:
 
 def _own(found: "Discovery") -> Verdict:
     name, evidence = "the model's own", found.evidence
-    if not found.circuit.paths:
+    if not found.circuit.useful_heads:
         return Verdict(name, None, NO_PATH)
     if found.ablation == "corrupted":
         return Verdict(name, None, "neither heads nor layers were looked at again one by one")
@@ -128,13 +128,14 @@ def _own(found: "Discovery") -> Verdict:
             return Verdict(name, False, because, _given(found, path, rival.rival))
     shares = {look.head: look.explained for look in useful}
     least, explained = min(shares, key=lambda head: shares[head], default=None), ""
+    parts = "paths and tables" if found.circuit.tabled_heads else "paths"
     if least is not None:
         explained = (
-            f"; its paths have {percent(shares[least])} or more of heads' attention where it"
+            f"; its {parts} have {percent(shares[least])} or more of heads' attention where it"
             f" matters (least: {name_of(least)})"
         )
         if shares[least] < EXPLAINED:
-            because = f"its paths do not explain {name_of(least)}{explained}"
+            because = f"its {parts} do not explain {name_of(least)}{explained}"
             return Verdict(name, False, because, _map(least))
     layers = evidence.likeness.layerwise
     if not layers:
@@ -154,7 +155,7 @@ def _own(found: "Discovery") -> Verdict:
 
 def _necessary(found: "Discovery") -> Verdict:
     if found.necessary is None:
-        return Verdict("necessary", None, _untestable(found))
+        return _untestable("necessary", found)
     evidence, at = found.evidence.necessity, found.threshold
     if spare := [n for n in evidence if n.worst < at]:
         because = (
@@ -179,8 +180,9 @@ def _necessary(found: "Discovery") -> Verdict:
 def _minimal(found: "Discovery") -> Verdict:
     pairs, tried = found.evidence.droppable, counted(found.evidence.pairs, "pair")
     if found.minimal is None:
-        because = "pairs of paths were not tried" if found.necessary else _untestable(found)
-        return Verdict("minimal", None, because)
+        if found.necessary:
+            return Verdict("minimal", None, "pairs of paths were not tried")
+        return _untestable("minimal", found)
     if not found.necessary:
         return Verdict("minimal", False, "a path can be dropped by itself")
     if pairs:
@@ -193,6 +195,8 @@ def _minimal(found: "Discovery") -> Verdict:
 
 def _unique(found: "Discovery", every: "MinimalCircuits | None") -> Verdict:
     ask = "headway circuit RUN --all"
+    if not found.circuit.paths:
+        return _untestable("unique", found)
     if every is None:
         return Verdict("unique", None, "not every set of paths was judged", ask)
     count = counted(len(every.circuits), "minimal circuit")
@@ -257,8 +261,13 @@ def _rows(found: "Discovery") -> str:
     return f"with {found.ablation} rows"
 
 
-def _untestable(found: "Discovery") -> str:
-    return NOT_FAITHFUL if found.circuit.paths else NO_PATH
+def _untestable(name: str, found: "Discovery") -> Verdict:
+    if found.circuit.paths:
+        return Verdict(name, None, NOT_FAITHFUL)
+    if not (heads := found.circuit.useful_heads):
+        return Verdict(name, None, NO_PATH)
+    because = f"{NO_PATH}, only tables of tokens and places: {enumerated(map(name_of, heads))}"
+    return Verdict(name, None, because, _map(heads[0]))
 
 
 def _given(found: "Discovery", path: AttentionPath, instead: str | None = None) -> str:

@@ -110,15 +110,19 @@ def headline(findings: Findings) -> str:
         return f"This {model} did not solve the task: the validation loss ended at {loss}."
     if discovery is None:
         return f"This {model} solves the task, with a validation loss of {loss}."
-    if not discovery.circuit.paths:
+    circuit = discovery.circuit
+    if not circuit.useful_heads:
         rest = "without any attention path, so the circuit explains nothing"
         return f"This {model} solves the task {rest}."
-    paths = counted(len(discovery.circuit.paths), "attention path")
+    paths = counted(len(circuit.paths), "attention path")
+    if tabled := counted(len(circuit.tabled_heads), "head") if circuit.tabled_heads else "":
+        tabled += " that no relation in words explains"
+        paths = f"{paths} and {tabled}" if circuit.paths else tabled
     if not discovery.faithful:
         rest = "does not account for it"
         return f"This {model} solves the task; the circuit found, of {paths}, {rest}."
     fails = all(n.free >= discovery.threshold for n in discovery.evidence.necessity)
-    all_needed = discovery.necessary and fails and len(discovery.circuit.paths) > 1
+    all_needed = discovery.necessary and fails and len(circuit.paths) > 1
     rest = "; cut any one and answers fail" if all_needed else ""
     return f"{typeset(findings.task.title)}: this {model} does it with {paths}{rest}."
 
