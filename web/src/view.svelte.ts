@@ -1,6 +1,6 @@
 import type { CircuitPath, Curve, Page, RunPage } from "../data";
 import { wayTo } from "./circuit";
-import type { Example, Prepared } from "./run";
+import type { Edge, Example, Prepared } from "./run";
 
 /** The state that a notebook's widget and the page share. */
 export interface Traits {
@@ -90,9 +90,9 @@ export class View {
   }
 
   /** Attention along an arrow over the sequence shown, at the step shown; as a share. */
-  along(edge: number): number {
+  along({ number }: Edge): number {
     const { along, edges } = this.example!;
-    return (along[this.at * edges.length + edge] ?? 0) / 100;
+    return (along[this.at * edges.length + number] ?? 0) / 100;
   }
 
   /** The answers at a position, hop by hop, at the nearest step that has some, with what is cut;
