@@ -21,7 +21,6 @@ export class View {
   playing = $state(false);
   connection = $state("");
   embedded = new URLSearchParams(location.search).get("embed") === "circuit";
-  fresh = true;
   tell: ((traits: Traits) => void) | null = null;
 
   constructor(prepared: Prepared) {
@@ -130,7 +129,6 @@ export class View {
       const text = given.get(name) ?? "";
       return /^\d{1,15}$/.test(text) ? +text : null;
     };
-    this.fresh = given.size === 0;
     this.show(count("step"), (count("sequence") ?? 1) - 1, count("asked"), given.get("cut"), true);
   }
 

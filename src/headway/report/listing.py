@@ -20,15 +20,11 @@ from headway.training import Run
 from headway.training.config import Elsewhere
 from headway.userfile import described
 
-LEAST, DECADES = 0.002, 3
-"""The loss at the foot of a course, and how many powers of ten it is high."""
-
 COLUMNS = (
     *("run", "task", "model", "status", "steps", "validation loss", "course"),
     *("useful heads", "layers used", "flow minimum", "faithful", "changed"),
 )
 STATUS = COLUMNS.index("status")
-NOTE = f"Courses of the loss are logarithmic, from {LEAST:g} to {LEAST * 10**DECADES:g}."
 
 LATEST = 250e9
 """The last time that a calendar has, in seconds since 1970; a file's can be beyond."""
@@ -93,7 +89,6 @@ def list_page(folder: Path, rows: Sequence[tuple[Entry, list[Cell]]], version: s
             rows=[row for _, row in some],
             links=[link("run", entry.name) for entry, _ in some],
             link=link("sweep", sweep) if sweep else "",
-            note=NOTE,
         )
         for sweep, some in sweeps.items()
     ]
@@ -127,6 +122,7 @@ def listed(entry: Entry) -> list[Cell]:
 def row_of(member: Findings) -> dict[str, Cell]:
     """The cells of a run, by the names of their columns."""
     config, last = member.run.config, (member.metrics or [{}])[-1]
+    losses = [line["val_loss"] for line in member.metrics]
     solved, found = solved_at(member.task, member.metrics), member.discovery
     circuit, heads = None if found is None else found.circuit, refusal(member.run)
     if circuit is not None:
@@ -140,7 +136,7 @@ def row_of(member: Findings) -> dict[str, Cell]:
         "run": member.name,
         "status": f"failed: {member.message}" if failed else member.status,
         "validation loss": member.loss,
-        "course": _course([line["val_loss"] for line in member.metrics]),
+        "course": sparkline([loss for loss in losses if math.isfinite(loss)], 20),
         f"step below {THRESHOLD:g}": None if solved is None else solved["step"],
         "steps": steps,
         "seconds": round(last["seconds"]) if "seconds" in last else None,
@@ -155,12 +151,6 @@ def row_of(member: Findings) -> dict[str, Cell]:
         "task": task if config.model.causal else f"{task}, {mask}",
         "model": f"{size} · {seed}",
     }
-
-
-def _course(losses: Sequence[float]) -> str | None:
-    """Losses that are finite, as a small curve."""
-    rises = [math.log10(max(loss, LEAST) / LEAST) for loss in losses if math.isfinite(loss)]
-    return sparkline(rises, 20, DECADES) or None
 
 
 def link(kind: str, name: Name) -> str:

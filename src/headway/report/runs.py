@@ -14,7 +14,7 @@ from headway.report.circuit import circuit_data
 from headway.report.curves import points, thinned
 from headway.report.findings import Findings
 from headway.report.labels import common_parts, task_words, typeset
-from headway.report.listing import NOTE, row_of
+from headway.report.listing import row_of
 from headway.report.looks import DASHES
 from headway.report.members import Link, Runs, links_from
 from headway.report.page import html
@@ -155,7 +155,7 @@ def _table(members: Sequence[Findings], axes: Sequence[Axis], link: Link) -> Tab
         rows=[list(row.values()) for row in rows],
         keys=[member.name for member in members],
         links=[link(member.run.folder) for member in members],
-        note=" ".join([*along, note, NOTE]),
+        note=" ".join([*along, note]),
     )
 
 

@@ -122,7 +122,8 @@ class Handler(BaseHTTPRequestHandler):
             return HTTPStatus.OK, f"{shown.version}\n", TEXT
         if shown is not None:
             page = watch.page(shown)
-            return HTTPStatus.OK, *((to_json(page), JSON) if last else (html(page), HTML))
+            text, form = (to_json(page), JSON) if last else (html(page), HTML)
+            return HTTPStatus.OK, text, form
         if last and watch.find(kind, name := decoded([*parts, last])) is not None:
             return HTTPStatus.MOVED_PERMANENTLY, link(kind, name), TEXT
         return HTTPStatus.NOT_FOUND, f"there is no such {NOUNS[kind]}\n", TEXT
