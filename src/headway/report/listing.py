@@ -29,8 +29,6 @@ STATUS = COLUMNS.index("status")
 LATEST = 250e9
 """The last time that a calendar has, in seconds since 1970; a file's can be beyond."""
 
-STATES = ("running", "done", "stopped", "failed", "unreadable")
-
 Name = tuple[str, ...]
 """The place of a run in the folder: its own name, in a sweep after the sweep's."""
 
@@ -93,7 +91,7 @@ def list_page(folder: Path, rows: Sequence[tuple[Entry, list[Cell]]], version: s
         for sweep, some in sweeps.items()
     ]
     states = Counter(str(row[STATUS]).partition(":")[0] for _, row in rows)
-    parts = [f"{states[state]} {state}" for state in STATES if states[state]]
+    parts = [f"{count} {state}" for state, count in states.most_common()]
     headline = " · ".join([counted(len(rows), "run"), *parts])
     return RunsPage("runs", plain(title), [headline], version, tables)
 
