@@ -186,9 +186,7 @@ class Findings:
             return "The run has no checkpoint yet, so there is no attention to show."
         model = self.run.config.model
         if isinstance(model, Module) and self.run.build is None and model.builder is None:
-            return (
-                "The model was recorded without a way to build it again, so it is not drawn."
-            )
+            return "The model was recorded without a way to build it again, so it is not drawn."
         return None
 
     @property
