@@ -105,7 +105,10 @@ def nothing(title: str, why: str, version: str) -> RunsPage:
 def listed(entry: Entry) -> list[Cell]:
     """The list's row for a run, or why it cannot be read."""
     try:
-        row = row_of(Findings.of(entry.open(), entry.name[-1]))
+        run = entry.open()
+        row, (task, size, _, mask, seed) = row_of(Findings.of(run)), setting_of(run.config)
+        row["task"] = task if run.config.model.causal else f"{task}, {mask}"
+        row["model"] = f"{size} · {seed}"
     except HeadwayError as error:
         row = {"run": entry.name[-1], "status": f"unreadable: {error}"}
     except Exception as error:
@@ -125,7 +128,6 @@ def row_of(member: Findings) -> dict[str, Cell]:
     circuit, heads = None if found is None else found.circuit, refusal(member.run)
     if circuit is not None:
         heads = f"{len(circuit.useful_heads)} of {len(circuit.mechanisms)}"
-    task, size, _, mask, seed = setting_of(config)
     steps: Cell = last.get("step", 0)
     if not member.done and not isinstance(config.training, Elsewhere):
         steps = f"{steps:,} of {config.training.steps:,}"
@@ -146,8 +148,6 @@ def row_of(member: Findings) -> dict[str, Cell]:
         "faithful": found and found.faithful,
         "necessary": found and found.necessary,
         "minimal": found and found.minimal,
-        "task": task if config.model.causal else f"{task}, {mask}",
-        "model": f"{size} · {seed}",
     }
 
 
