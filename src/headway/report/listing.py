@@ -106,7 +106,8 @@ def listed(entry: Entry) -> list[Cell]:
     """The list's row for a run, or why it cannot be read."""
     try:
         run = entry.open()
-        row, (task, size, _, mask, seed) = row_of(Findings.of(run)), setting_of(run.config)
+        row = row_of(Findings.of(run, entry.name[-1]))
+        task, size, _, mask, seed = setting_of(run.config)
         row["task"] = task if run.config.model.causal else f"{task}, {mask}"
         row["model"] = f"{size} · {seed}"
     except HeadwayError as error:
@@ -125,9 +126,8 @@ def row_of(member: Findings) -> dict[str, Cell]:
     config, last = member.run.config, (member.metrics or [{}])[-1]
     losses = [line["val_loss"] for line in member.metrics]
     solved, found = solved_at(member.task, member.metrics), member.discovery
-    circuit, heads = None if found is None else found.circuit, refusal(member.run)
-    if circuit is not None:
-        heads = f"{len(circuit.useful_heads)} of {len(circuit.mechanisms)}"
+    circuit = None if found is None else found.circuit
+    heads = circuit and f"{len(circuit.useful_heads)} of {len(circuit.mechanisms)}"
     steps: Cell = last.get("step", 0)
     if not member.done and not isinstance(config.training, Elsewhere):
         steps = f"{steps:,} of {config.training.steps:,}"
@@ -141,7 +141,7 @@ def row_of(member: Findings) -> dict[str, Cell]:
         "steps": steps,
         "seconds": round(last["seconds"]) if "seconds" in last else None,
         "in order": member.in_chain_order,
-        "useful heads": heads,
+        "useful heads": heads or refusal(member.run),
         "layers used": circuit and len(circuit.useful_layers),
         "flow minimum": member.least.cell,
         "circuit loss": found and found.replaced_loss,

@@ -202,7 +202,7 @@ def _draw(axes: Axes, curves: Sequence[Curve], marked: str) -> None:
         steps, values = zip(*curve.points, strict=True) if curve.points else ((), ())
         look = {"color": INKS[curve.colour], "ls": DASHES[curve.dashes], "lw": 1.5}
         axes.plot(steps, values, **look)
-        name = typeset(shortened(curve.name, 40))
+        name = shortened(curve.name, 40)
         if curve.mark is not None:
             look |= {"marker": marker, "ms": 6, "mec": PAPER, "mew": 0.8}
             axes.plot(*curve.mark, **{**look, "ls": "none"}, zorder=5)
