@@ -46,7 +46,7 @@ def test_every_task_has_a_page_with_a_curve_and_cells_of_every_path(one):
     assert known == (name in WITH_FLOW) == bool(data["minimum"]["tables"])
     assert data["task"]["loss"] == LOSSES[name not in VECTORS]
     assert data["task"]["references"] == task.references()
-    assert [hop["name"] for hop in data["task"]["hops"]] == list(task.hops)
+    assert [hop["label"] for hop in data["task"]["hops"]] == list(map(typeset, task.hops))
     assert [curve["name"] for curve in data["losses"]] == ["training", *map(typeset, task.hops)]
     assert data["losses"][1]["points"]
     batch = Findings.of(one).sequences.part(slice(1))

@@ -10,6 +10,7 @@ async function unpacked(text: string): Promise<Uint8Array> {
 
 /** An arrow over one sequence: a path, from the position read to the one that reads. */
 export interface Edge {
+  number: number;
   path: number;
   from: number;
   to: number;
@@ -38,8 +39,10 @@ export interface Prepared {
 
 /** The arrows over one of the sequences. */
 export function edgesOf(paths: CircuitPath[], sequence: number): Edge[] {
-  return paths.flatMap(({ cells, layer }, path) =>
-    (cells[sequence] ?? []).map(([to, from]) => ({ path, from, to, layer })));
+  return paths
+    .flatMap(({ cells, layer }, path) =>
+      (cells[sequence] ?? []).map(([to, from]) => ({ path, from, to, layer })))
+    .map((edge, number) => ({ ...edge, number }));
 }
 
 async function example(page: RunPage, sequence: Sequence, index: number): Promise<Example> {

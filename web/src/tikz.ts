@@ -31,11 +31,11 @@ export function tikz(view: View): string {
   const way = wayTo(edges, queries[view.query] ?? sequence.labels.length - 1);
   const place = (column: number, layer: number) =>
     `(${(COLUMN * column).toFixed(2)},${(LAYER * layer).toFixed(2)})`;
-  const arrows = edges.flatMap((edge, i) => {
+  const arrows = edges.flatMap((edge) => {
     const { key, colour, label } = view.paths[edge.path];
     if (key === view.cut) return [];
     const look = way.has(edge) ? `headway${colour < 0 ? "none" : colour}` : "headwaynone!50";
-    const width = way.has(edge) ? 0.4 + 1.8 * view.along(i) : 0.2 + 0.4 * view.along(i);
+    const width = way.has(edge) ? 0.4 + 1.8 * view.along(edge) : 0.2 + 0.4 * view.along(edge);
     return [
       `  \\draw[->, ${look}, line width=${width.toFixed(2)}pt] ${place(edge.from, edge.layer)}`
         + ` to[out=90, in=270] ${place(edge.to, edge.layer + 1)}; % ${oneLine(label)}`,

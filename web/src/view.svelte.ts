@@ -1,6 +1,6 @@
 import type { CircuitPath, Curve, Page, RunPage } from "../data";
 import { wayTo } from "./circuit";
-import type { Example, Prepared } from "./run";
+import type { Edge, Example, Prepared } from "./run";
 
 /** The state that a notebook's widget and the page share. */
 export interface Traits {
@@ -21,7 +21,6 @@ export class View {
   playing = $state(false);
   connection = $state("");
   embedded = new URLSearchParams(location.search).get("embed") === "circuit";
-  fresh = true;
   tell: ((traits: Traits) => void) | null = null;
 
   constructor(prepared: Prepared) {
@@ -90,9 +89,9 @@ export class View {
   }
 
   /** Attention along an arrow over the sequence shown, at the step shown; as a share. */
-  along(edge: number): number {
+  along({ number }: Edge): number {
     const { along, edges } = this.example!;
-    return (along[this.at * edges.length + edge] ?? 0) / 100;
+    return (along[this.at * edges.length + number] ?? 0) / 100;
   }
 
   /** The answers at a position, hop by hop, at the nearest step that has some, with what is cut;
@@ -130,7 +129,6 @@ export class View {
       const text = given.get(name) ?? "";
       return /^\d{1,15}$/.test(text) ? +text : null;
     };
-    this.fresh = given.size === 0;
     this.show(count("step"), (count("sequence") ?? 1) - 1, count("asked"), given.get("cut"), true);
   }
 

@@ -22,7 +22,7 @@ from headway.report.circuit import Cells
 from headway.report.curves import thinned
 from headway.report.findings import EXAMPLES, Findings
 from headway.report.labels import typeset
-from headway.tasks import Batch
+from headway.tasks import Batch, Task
 from headway.tasks.targets import Tokens
 from headway.training.files import is_there
 
@@ -84,100 +84,79 @@ def examples(findings: Findings, memory: Memory | None = None) -> Examples:
     Raises:
         HeadwayError: if a checkpoint cannot be read.
     """
-    steps = thinned(findings.checkpoints, MOST_STEPS)
+    steps, memory = thinned(findings.checkpoints, MOST_STEPS), {} if memory is None else memory
     if findings.no_maps is not None:
         return Examples(steps)
+    run, paths, heads = findings.run, findings.paths, findings.followed_heads
     batch = findings.sequences.part(slice(EXAMPLES))
-    looker = _Looker(findings, batch, len(steps), {} if memory is None else memory)
-    asked = findings.task.targets.asked(batch.targets)
-    variants = 1 + len(looker.paths)
-    most = min(MOST_FORWARDS // variants, MOST_ANSWERS // max(1, variants * int(asked.sum())))
+    cells = leads(findings, batch, paths)
+    answers_each = (1 + len(paths)) * int(findings.task.targets.asked(batch.targets).sum())
+    most = min(MOST_FORWARDS // (1 + len(paths)), MOST_ANSWERS // max(1, answers_each))
     answer_steps = thinned(range(len(steps)), most)
-    seen = [looker.snapshot(step, i in answer_steps) for i, step in enumerate(steps)]
+    one = len(heads) * len(findings.shown) ** 2
+    room, count = max(FEW_CELLS, min(MOST_CELLS, MANY * one)) // one, EXAMPLES
+    while count > 1 and room // count < min(ENOUGH, len(steps)):
+        count //= 2
+    seen = list[Snapshot]()
+    for i, step in enumerate(steps):
+        file, answered = run.checkpoint_path(step), i in answer_steps
+        changed = file.stat().st_mtime_ns if is_there(file) else 0
+        name = step, changed, answered, count, *heads, *paths
+        if name not in memory:
+            memory[name] = _look(findings, batch, cells, step, answered, count)
+        seen.append(memory[name])
     answers = torch.stack([one.answers for one in seen if one.answers is not None], dim=1)
+    kept = thinned(range(len(steps)), room // count)
+    maps = torch.stack([seen[i].attention for i in kept], dim=-1)
     return Examples(
         steps=steps,
-        cells=looker.cells,
+        cells=cells,
         answer_steps=answer_steps,
         sequences=[
             _sequence(findings, batch, i, answers[:, :, i], [one.along[i] for one in seen])
             for i in range(len(batch.inputs))
         ],
-        attention=looker.attention(seen),
+        attention=schema.Attention(kept, count, heads, packed(maps)),
     )
 
 
-class _Looker:
-    """Looks at the examples with the eyes of one checkpoint after another.
+@torch.no_grad()
+def _look(
+    findings: Findings, batch: Batch, cells: Cells, step: int, with_answers: bool, count: int
+) -> Snapshot:
+    """Looks at the examples with the eyes of one checkpoint; `count` of them have maps."""
+    start, size, paths = findings.shown.start, findings.task.length, findings.paths
+    model = findings.run.model(step)
+    layers, heads = [list(each) for each in zip(*findings.followed_heads, strict=True)]
+    patterns = attention_patterns(model, batch.inputs)[..., start:, start:size]
+    along = []
+    for i, pattern in enumerate(hundredths(patterns)):
+        here = [(*p.at, *cell) for p in paths for cell in cells[p.relation][i]]
+        at = torch.tensor(here, dtype=torch.long).reshape(-1, 4).unbind(1)
+        along.append(pattern[at])
+    answers = None
+    if with_answers:
+        bench = Bench(with_tap(model, findings.task), findings.task, batch)
+        cut = [{path.at: KnockOut(frozenset({path.relation}))} for path in paths]
+        parts = [bench.outputs([{}, *cut], part) for part in bench.parts]
+        outputs = torch.cat(parts, dim=1)
+        answers = torch.stack([_answers(findings.task, batch, each) for each in outputs])
+    kept = 2 * (50 * patterns[:count, layers, heads]).round()
+    return Snapshot(hundredths(kept / 100), along, answers)
 
-    Args:
-        findings: of the run.
-        batch: the examples.
-        steps: how many checkpoints the page has.
-        memory: of snapshots.
-    """
 
-    def __init__(self, findings: Findings, batch: Batch, steps: int, memory: Memory):
-        self.findings, self.batch, self.memory = findings, batch, memory
-        self.paths: list[AttentionPath] = findings.paths
-        self.cells = leads(findings, batch, self.paths)
-        one = len(findings.followed_heads) * len(findings.shown) ** 2
-        room = max(FEW_CELLS, min(MOST_CELLS, MANY * one)) // one
-        self.count = EXAMPLES
-        while self.count > 1 and room // self.count < min(ENOUGH, steps):
-            self.count //= 2
-        self.kept = thinned(range(steps), room // self.count)
-
-    def snapshot(self, step: int, answers: bool) -> Snapshot:
-        """The attention at a checkpoint, with answers or without."""
-        file = self.findings.run.checkpoint_path(step)
-        changed = file.stat().st_mtime_ns if is_there(file) else 0
-        name = step, changed, answers, self.count, *self.findings.followed_heads, *self.paths
-        if name not in self.memory:
-            self.memory[name] = self._look(step, answers)
-        return self.memory[name]
-
-    @torch.no_grad()
-    def _look(self, step: int, with_answers: bool) -> Snapshot:
-        findings, batch, start = self.findings, self.batch, self.findings.shown.start
-        model, size = findings.run.model(step), findings.task.length
-        layers, heads = [list(each) for each in zip(*findings.followed_heads, strict=True)]
-        patterns = attention_patterns(model, batch.inputs)[..., start:, start:size]
-        along = []
-        for i, pattern in enumerate(hundredths(patterns)):
-            here = [(*p.at, *cell) for p in self.paths for cell in self.cells[p.relation][i]]
-            at = torch.tensor(here, dtype=torch.long).reshape(-1, 4).unbind(1)
-            along.append(pattern[at])
-        answers = None
-        if with_answers:
-            bench = Bench(with_tap(model, findings.task), findings.task, batch)
-            cut = [{path.at: KnockOut(frozenset({path.relation}))} for path in self.paths]
-            parts = [bench.outputs([{}, *cut], part) for part in bench.parts]
-            answers = torch.stack([self._answers(outputs) for outputs in torch.cat(parts, dim=1)])
-        kept = 2 * (50 * patterns[: self.count, layers, heads]).round()
-        return Snapshot(hundredths(kept / 100), along, answers)
-
-    def _answers(
-        self, outputs: Float[Tensor, "sequence query output"]
-    ) -> Int[Tensor, "sequence query hop"]:
-        """The answers in some outputs (see `Snapshot`)."""
-        targets, wanted = self.findings.task.targets, self.batch.targets
-        chosen = targets.answers(outputs, wanted)
-        if isinstance(targets, Tokens):
-            return chosen[..., 0].long().cpu()
-        nearest = (chosen[:, :, None] == wanted[:, None].nan_to_num(1e9)).all(-1).int().argmax(2)
-        alone = (targets.asked(wanted).sum(1, keepdim=True) < 2).expand(nearest.shape)
-        astray = alone & (targets.each(outputs, wanted) >= EMERGES_AT)
-        return nearest.masked_fill(astray, -1).cpu()
-
-    def attention(self, seen: Sequential[Snapshot]) -> schema.Attention:
-        """The attention of the followed heads, at as many steps as there is room for."""
-        return schema.Attention(
-            steps=self.kept,
-            sequences=self.count,
-            heads=self.findings.followed_heads,
-            packed=packed(torch.stack([seen[i].attention for i in self.kept], dim=-1)),
-        )
+def _answers(
+    task: Task, batch: Batch, outputs: Float[Tensor, "sequence query output"]
+) -> Int[Tensor, "sequence query hop"]:
+    """The answers in some outputs (see `Snapshot`)."""
+    targets, wanted = task.targets, batch.targets
+    chosen = targets.answers(outputs, wanted)
+    if isinstance(targets, Tokens):
+        return chosen[..., 0].long().cpu()
+    nearest = (chosen[:, :, None] == wanted[:, None].nan_to_num(1e9)).all(-1).int().argmax(2)
+    alone = (targets.asked(wanted).sum(1, keepdim=True) < 2).expand(nearest.shape)
+    astray = alone & (targets.each(outputs, wanted) >= EMERGES_AT)
+    return nearest.masked_fill(astray, -1).cpu()
 
 
 def hundredths(shares: Float[Tensor, "..."]) -> UInt8[Tensor, "..."]:

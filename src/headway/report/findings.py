@@ -186,8 +186,7 @@ class Findings:
             return "The run has no checkpoint yet, so there is no attention to show."
         model = self.run.config.model
         if isinstance(model, Module) and self.run.build is None and model.builder is None:
-            rest = "so there is no attention to show"
-            return f"The model was recorded without a way to build it again, {rest}."
+            return "The model was recorded without a way to build it again, so it is not drawn."
         return None
 
     @property
@@ -228,12 +227,8 @@ class Findings:
 
     @property
     def useful_heads(self) -> list[Head]:
-        """The heads of the circuit, or else of the timeline; empty if there is neither."""
-        if self.discovery is not None:
-            return self.discovery.circuit.useful_heads
-        if self.timeline is not None:
-            return sorted({history.path.at for history in self.timeline.paths})
-        return []
+        """The heads of the circuit; empty without one."""
+        return [] if self.discovery is None else self.discovery.circuit.useful_heads
 
     @property
     def followed_heads(self) -> list[Head]:

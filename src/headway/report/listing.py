@@ -20,20 +20,14 @@ from headway.training import Run
 from headway.training.config import Elsewhere
 from headway.userfile import described
 
-LEAST, DECADES = 0.002, 3
-"""The loss at the foot of a course, and how many powers of ten it is high."""
-
 COLUMNS = (
     *("run", "task", "model", "status", "steps", "validation loss", "course"),
     *("useful heads", "layers used", "flow minimum", "faithful", "changed"),
 )
 STATUS = COLUMNS.index("status")
-NOTE = f"Courses of the loss are logarithmic, from {LEAST:g} to {LEAST * 10**DECADES:g}."
 
 LATEST = 250e9
 """The last time that a calendar has, in seconds since 1970; a file's can be beyond."""
-
-STATES = ("running", "done", "stopped", "failed", "unreadable")
 
 Name = tuple[str, ...]
 """The place of a run in the folder: its own name, in a sweep after the sweep's."""
@@ -93,12 +87,11 @@ def list_page(folder: Path, rows: Sequence[tuple[Entry, list[Cell]]], version: s
             rows=[row for _, row in some],
             links=[link("run", entry.name) for entry, _ in some],
             link=link("sweep", sweep) if sweep else "",
-            note=NOTE,
         )
         for sweep, some in sweeps.items()
     ]
     states = Counter(str(row[STATUS]).partition(":")[0] for _, row in rows)
-    parts = [f"{states[state]} {state}" for state in STATES if states[state]]
+    parts = [f"{count} {state}" for state, count in states.most_common()]
     headline = " · ".join([counted(len(rows), "run"), *parts])
     return RunsPage("runs", plain(title), [headline], version, tables)
 
@@ -112,7 +105,11 @@ def nothing(title: str, why: str, version: str) -> RunsPage:
 def listed(entry: Entry) -> list[Cell]:
     """The list's row for a run, or why it cannot be read."""
     try:
-        row = row_of(Findings.of(entry.open(), entry.name[-1]))
+        run = entry.open()
+        row = row_of(Findings.of(run, entry.name[-1]))
+        task, size, _, mask, seed = setting_of(run.config)
+        row["task"] = task if run.config.model.causal else f"{task}, {mask}"
+        row["model"] = f"{size} · {seed}"
     except HeadwayError as error:
         row = {"run": entry.name[-1], "status": f"unreadable: {error}"}
     except Exception as error:
@@ -127,11 +124,10 @@ def listed(entry: Entry) -> list[Cell]:
 def row_of(member: Findings) -> dict[str, Cell]:
     """The cells of a run, by the names of their columns."""
     config, last = member.run.config, (member.metrics or [{}])[-1]
+    losses = [line["val_loss"] for line in member.metrics]
     solved, found = solved_at(member.task, member.metrics), member.discovery
-    circuit, heads = None if found is None else found.circuit, refusal(member.run)
-    if circuit is not None:
-        heads = f"{len(circuit.useful_heads)} of {len(circuit.mechanisms)}"
-    task, size, _, mask, seed = setting_of(config)
+    circuit = None if found is None else found.circuit
+    heads = circuit and f"{len(circuit.useful_heads)} of {len(circuit.mechanisms)}"
     steps: Cell = last.get("step", 0)
     if not member.done and not isinstance(config.training, Elsewhere):
         steps = f"{steps:,} of {config.training.steps:,}"
@@ -140,27 +136,19 @@ def row_of(member: Findings) -> dict[str, Cell]:
         "run": member.name,
         "status": f"failed: {member.message}" if failed else member.status,
         "validation loss": member.loss,
-        "course": _course([line["val_loss"] for line in member.metrics]),
+        "course": sparkline([loss for loss in losses if math.isfinite(loss)], 20),
         f"step below {THRESHOLD:g}": None if solved is None else solved["step"],
         "steps": steps,
         "seconds": round(last["seconds"]) if "seconds" in last else None,
         "in order": member.in_chain_order,
-        "useful heads": heads,
+        "useful heads": heads or refusal(member.run),
         "layers used": circuit and len(circuit.useful_layers),
         "flow minimum": member.least.cell,
         "circuit loss": found and found.replaced_loss,
         "faithful": found and found.faithful,
         "necessary": found and found.necessary,
         "minimal": found and found.minimal,
-        "task": task if config.model.causal else f"{task}, {mask}",
-        "model": f"{size} · {seed}",
     }
-
-
-def _course(losses: Sequence[float]) -> str | None:
-    """Losses that are finite, as a small curve."""
-    rises = [math.log10(max(loss, LEAST) / LEAST) for loss in losses if math.isfinite(loss)]
-    return sparkline(rises, 20, DECADES) or None
 
 
 def link(kind: str, name: Name) -> str:

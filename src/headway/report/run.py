@@ -69,7 +69,7 @@ def run_page(
         task=schema.Task(
             reading=typeset(task.reading),
             loss=task.targets.loss_name,
-            hops=[schema.Hop(hop, typeset(hop), colours[hop]) for hop in task.hops],
+            hops=[schema.Hop(typeset(hop), colours[hop]) for hop in task.hops],
             references=task.references(),
         ),
         steps=steps,

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from statistics import mean, median, stdev
 
@@ -13,7 +14,7 @@ from headway.report.circuit import circuit_data
 from headway.report.curves import points, thinned
 from headway.report.findings import Findings
 from headway.report.labels import common_parts, task_words, typeset
-from headway.report.listing import NOTE, row_of
+from headway.report.listing import row_of
 from headway.report.looks import DASHES
 from headway.report.members import Link, Runs, links_from
 from headway.report.page import html
@@ -24,6 +25,8 @@ from headway.training.files import write_text
 
 FEW = 12
 """Of more runs, circuits are not drawn, and tables have no column a run."""
+
+OUTCOMES = ("done", "solved", "flow minimum", "median loss", "mean ± st. dev.", "least", "largest")
 
 MOST_COLOURS, MOST_POINTS, MOST_NOTES = 6, 120, 24
 """With more values than this, curves are not coloured by them; of more points, evenly many are
@@ -85,7 +88,6 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
             if (circuit := circuit_data(member)) is not None
         },
         sections=[
-            *_grid(members, axes),
             *_by_field(members, axes),
             _learnt(members),
             *_shared(members),
@@ -153,65 +155,37 @@ def _table(members: Sequence[Findings], axes: Sequence[Axis], link: Link) -> Tab
         rows=[list(row.values()) for row in rows],
         keys=[member.name for member in members],
         links=[link(member.run.folder) for member in members],
-        note=" ".join([*along, note, NOTE]),
+        note=" ".join([*along, note]),
     )
 
 
 def _by_field(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Section]:
-    """Outcomes by every value of each field that varies, if most have several runs."""
+    """Outcomes by every value of each field that varies, and by those of the first two together.
 
-    def cells(some: Sequence[Findings]) -> list[Cell]:
-        done, losses, solved = _outcome(some)
-        counts = f"{done} of {len(some)}", f"{solved} of {done}"
-        if not losses:
-            return [*counts, *[None] * 4]
-        average = rounded(mean(losses))
-        average += f" ± {rounded(stdev(losses))}" if done > 1 else ""
-        return [*counts, median(losses), average, losses[0], losses[-1]]
-
-    head, tables = ["done", "solved", "median loss", "mean ± st. dev.", "least", "largest"], []
-    for axis in axes:
-        by = grouped(members, [axis])
+    Left out where most have one run only.
+    """
+    tables = list[Table]()
+    for chosen in [*([axis] for axis in axes), *([axes[:2]] if len(axes) > 1 else [])]:
+        by, names = grouped(members, chosen), [axis.name for axis in chosen]
         if 2 * len(by) <= len(members):
-            rows = [[value, *cells(by[value,])] for value in axis.values]
-            title = f"validation loss at the end, by {axis.name}"
-            tables.append(Table(title, [axis.name, *head], rows))
+            order = product(*(axis.values for axis in chosen))
+            rows = [[*values, *_outcomes(by[values])] for values in order if values in by]
+            title = f"validation loss at the end, by {enumerated(names)}"
+            tables.append(Table(title, [*names, *OUTCOMES], rows))
     if tables:
         yield Section("What the loss depends on", tables=tables)
 
 
-def _grid(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Section]:
-    """The first two fields across each other; runs that differ in others stand together."""
-    if len(axes) < 2 or len(axes[0].values) * len(axes[1].values) > 2 * len(members):
-        return
-    (down, across), cells = axes[:2], grouped(members, axes[:2])
-    pairs = [[cells.get((r, c), []) for c in across.values] for r in down.values]
-    rows = [[r, *map(_cell, some)] for r, some in zip(down.values, pairs, strict=True)]
-    shares = [[0, *(_outcome(one)[2] / max(1, len(one)) for one in some)] for some in pairs]
-    note = (
-        "Solved of done, and the median loss; ◆ the fewest layers by the theory, ▽ too few by it."
-    )
-    head = [f"{down.name} ↓ {across.name} →", *across.values]
-    yield Section("How many solved it", [note], [Table("", head, rows, shares=shares)])
-
-
-def _cell(members: Sequence[Findings]) -> Cell:
-    if not members:
-        return None
+def _outcomes(members: Sequence[Findings]) -> list[Cell]:
+    """The cells of several runs together, in the columns of `OUTCOMES`."""
     done, losses, solved = _outcome(members)
-    sides = {_side(one) for one in members}
-    count = f"{solved} of {done}{f' {sides.pop()}' if len(sides) == 1 else ''}".strip()
-    return f"{count} · {rounded(median(losses))}" if losses else count
-
-
-def _side(member: Findings) -> str:
-    """A sign if a run's layers are too few by the theory, ▽, or just enough, ◆."""
-    layers, least = member.run.config.model.n_layers, member.least
-    if not least.known:
-        return ""
-    if least.layers is None or layers < least.layers:
-        return "▽"
-    return "◆" if layers == least.layers else ""
+    least = {member.least.cell for member in members}
+    counts = f"{done} of {len(members)}", f"{solved} of {done}"
+    cells: list[Cell] = [*counts, least.pop() if len(least) == 1 else None]
+    if not losses:
+        return [*cells, *[None] * 4]
+    spread = f" ± {rounded(stdev(losses))}" if done > 1 else ""
+    return [*cells, median(losses), f"{rounded(mean(losses))}{spread}", losses[0], losses[-1]]
 
 
 def _curves(members: Sequence[Findings], axes: Sequence[Axis]) -> list[Curve]:

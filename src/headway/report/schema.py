@@ -64,7 +64,6 @@ class Curve:
 class Hop:
     """Something that a query must predict."""
 
-    name: str  #: as in the code
     label: str  #: as it is printed
     colour: int  #: 0 to 6, that of the symbol that it asks for
 

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import TCPServer
-from typing import Any, NamedTuple
+from typing import Any
 
 from headway.errors import HeadwayError, require
 from headway.report.listing import link
@@ -77,13 +77,8 @@ class Server(ThreadingHTTPServer):
             print(f"headway: {type(error).__name__}: {error}", file=sys.stderr)
 
 
-class Answer(NamedTuple):
-    """What is sent: a status, a line or a page, its type, and the address to ask instead."""
-
-    status: int
-    text: str
-    kind: str = TEXT
-    place: str = ""
+Answer = tuple[int, str, str]
+"""The status, a line or a page, and its type. Of a page that is elsewhere, the line is where."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -97,10 +92,10 @@ class Handler(BaseHTTPRequestHandler):
         try:
             answer = self._found()
         except HeadwayError as error:
-            answer = Answer(HTTPStatus.NOT_FOUND, f"{error}\n")
+            answer = HTTPStatus.NOT_FOUND, f"{error}\n", TEXT
         except Exception as error:
-            answer = Answer(HTTPStatus.INTERNAL_SERVER_ERROR, f"{described(error)}\n")
-        self._send(answer)
+            answer = HTTPStatus.INTERNAL_SERVER_ERROR, f"{described(error)}\n", TEXT
+        self._send(*answer)
 
     do_HEAD = do_GET  # noqa: N815
 
@@ -109,14 +104,14 @@ class Handler(BaseHTTPRequestHandler):
         hosts = self.headers.get_all("Host") or []
         if len(hosts) != 1 or not HOSTS.fullmatch(hosts[0].strip()):
             why = "this server answers to 127.0.0.1 and localhost only\n"
-            return Answer(HTTPStatus.FORBIDDEN, why)
+            return HTTPStatus.FORBIDDEN, why, TEXT
         match re.split("[?#]", self.path)[0].split("/"):
             case ["", ("" | "data.json" | "version") as last]:
                 return self._page("list", [], last)
             case ["", ("run" | "sweep" | "compare") as kind, *parts, last]:
                 return self._page(kind, parts, last)
             case _:
-                return Answer(HTTPStatus.NOT_FOUND, "there is no such page\n")
+                return HTTPStatus.NOT_FOUND, "there is no such page\n", TEXT
 
     def _page(self, kind: Kind, parts: list[str], last: str) -> Answer:
         """The page below /run/, say; the last part is empty in the address of a page."""
@@ -124,19 +119,20 @@ class Handler(BaseHTTPRequestHandler):
         watch, known = self.server.watch, last in ("", "version", "data.json")
         shown = watch.find(kind, decoded(parts)) if known else None
         if shown is not None and last == "version":
-            return Answer(HTTPStatus.OK, f"{shown.version}\n")
+            return HTTPStatus.OK, f"{shown.version}\n", TEXT
         if shown is not None:
             page = watch.page(shown)
-            return Answer(HTTPStatus.OK, *((to_json(page), JSON) if last else (html(page), HTML)))
+            text, form = (to_json(page), JSON) if last else (html(page), HTML)
+            return HTTPStatus.OK, text, form
         if last and watch.find(kind, name := decoded([*parts, last])) is not None:
-            return Answer(HTTPStatus.MOVED_PERMANENTLY, "", place=link(kind, name))
-        return Answer(HTTPStatus.NOT_FOUND, f"there is no such {NOUNS[kind]}\n")
+            return HTTPStatus.MOVED_PERMANENTLY, link(kind, name), TEXT
+        return HTTPStatus.NOT_FOUND, f"there is no such {NOUNS[kind]}\n", TEXT
 
-    def _send(self, answer: Answer) -> None:
-        content = answer.text.encode("utf-8", "backslashreplace")
-        self.send_response_only(answer.status)
-        about = {"Content-Type": answer.kind, "Content-Length": str(len(content))}
-        about |= {"Location": answer.place} if answer.place else {}
+    def _send(self, status: int, text: str, kind: str) -> None:
+        content = text.encode("utf-8", "backslashreplace")
+        self.send_response_only(status)
+        about = {"Content-Type": kind, "Content-Length": str(len(content))}
+        about |= {"Location": text} if status == HTTPStatus.MOVED_PERMANENTLY else {}
         for name, value in {**HEADERS, **about}.items():
             self.send_header(name, value)
         self.end_headers()
@@ -146,7 +142,7 @@ class Handler(BaseHTTPRequestHandler):
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answers a request that cannot be understood."""
         self.close_connection = True
-        self._send(Answer(code, f"{message or 'this request cannot be understood'}\n"))
+        self._send(code, f"{message or 'this request cannot be understood'}\n", TEXT)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Keeps quiet: the terminal shows one line."""

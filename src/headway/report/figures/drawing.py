@@ -15,6 +15,7 @@ from torch import Tensor
 
 from headway.circuits import ABLATIONS, Circuit, Discovery, Head, Timeline
 from headway.circuits.emergence import EMERGES_AT
+from headway.circuits.mechanism import name_of
 from headway.circuits.roles import Cast, cast_of, joins_roles, places
 from headway.circuits.text import at_step
 from headway.relations.paths import AttentionPath
@@ -201,7 +202,7 @@ def _draw(axes: Axes, curves: Sequence[Curve], marked: str) -> None:
         steps, values = zip(*curve.points, strict=True) if curve.points else ((), ())
         look = {"color": INKS[curve.colour], "ls": DASHES[curve.dashes], "lw": 1.5}
         axes.plot(steps, values, **look)
-        name = typeset(shortened(curve.name, 40))
+        name = shortened(curve.name, 40)
         if curve.mark is not None:
             look |= {"marker": marker, "ms": 6, "mec": PAPER, "mew": 0.8}
             axes.plot(*curve.mark, **{**look, "ls": "none"}, zorder=5)
@@ -239,14 +240,12 @@ def draw_attention(
     figure = Figure(figsize=(side * columns + 0.4, (side + 0.2) * rows + 0.4), layout="compressed")
     grid = figure.subplots(rows, columns, squeeze=False).flatten()
     for axes, head in zip(grid, heads, strict=False):
-        colour = PALETTE[0] if head in useful else FAINT
+        colour, line = (PALETTE[0], 1.8) if head in useful else (FAINT, 0.6)
         shades = LinearSegmentedColormap.from_list("attention", [PAPER, colour])
         pattern = patterns[head].numpy(force=True)
         axes.imshow(pattern, cmap=shades, vmin=0, vmax=1, interpolation="none")
-        for spine in axes.spines.values():
-            spine.set(visible=True, color=colour, linewidth=1.8 if head in useful else 0.6)
-        name = f"layer {head[0]}" + (f" head {head[1]}" if patterns.shape[1] > 1 else "")
-        axes.set_title(name, color=colour, fontsize=9 if side > 1.6 else 6.5, pad=3)
+        axes.spines[:].set(visible=True, color=colour, linewidth=line)
+        axes.set_title(name_of(head), color=colour, fontsize=9 if side > 1.6 else 6.5, pad=3)
         at, names = (range(len(labels)), labels) if labelled else ([], [])
         size = min(6.5, 48 * side / max(1, len(labels)))
         axes.set_xticks(at, names, fontsize=size, rotation=90)
