@@ -17,8 +17,10 @@ from headway.circuits import (
     every_circuit,
 )
 from headway.circuits.search import candidate_paths, ends_read, relations_for, simplify
-from headway.tasks import Batch, Edges, Task
+from headway.relations.paths import AttentionPath
+from headway.tasks import Batch, Edges, Task, Tokens
 from headway.training import held_out
+from headway_experiments.arena import planted
 
 
 def test_a_path_that_changes_no_answer_is_never_taken(solved):
@@ -99,6 +101,54 @@ def test_heads_that_were_made_idle_come_back(n_heads):
     assert found.faithful
     assert [path.at for path in found.circuit.paths] == [(0, head) for head in range(n_heads - 1)]
     assert every_circuit(model, task, found, sequences=16).smallest == n_heads - 1
+
+
+class Averaging(nn.Module):
+    """Its head averages over every other position, of which one alone is not blank."""
+
+    n_layers = n_heads = 1
+
+    def forward(self, tokens, tap=None):
+        pattern = torch.eye(9).repeat(len(tokens), 1, 1, 1)
+        pattern[:, :, 8] = torch.tensor([0.248, 0.002] * 4 + [0.0])
+        pattern = pattern if tap is None else tap(0, pattern)
+        return 40 * (pattern[:, 0, 8:] @ nn.functional.one_hot(tokens, 6)[..., 1:].float())
+
+
+@dataclass(frozen=True)
+class NotBlank(Task):
+    """The answer is the one token at an even place that is not blank, less one."""
+
+    vocabulary = 6
+    roles = ("query", "key")
+    targets = Tokens(5)
+
+    def draw(self, count, generator):
+        drawn = torch.randint(1, 6, (count, 9), generator=generator)
+        return drawn, torch.randint(4, (count, 1), generator=generator)
+
+    def assemble(self, draws):
+        (tokens, at), even = draws, torch.arange(9) % 2 == 0
+        key = 2 * at
+        tokens = tokens.where(~even | (torch.arange(9) == key), 0)
+        roles = torch.stack([torch.full_like(key, 8), key], 1)
+        return Batch(tokens, tokens.gather(1, key)[..., None] - 1, roles)
+
+
+def test_a_head_that_averages_gets_no_path_that_it_hardly_follows():
+    found = discover(Averaging(), NotBlank(), trials=False, workers=1)
+    told = discover(Averaging(), NotBlank(), trials=False, workers=1, ablation="zero")
+    assert told.faithful
+    assert told.astray == {AttentionPath.of(0, 0, "query←key")}
+    assert (found.faithful, found.astray) == (True, frozenset())
+    assert [str(path) for path in found.circuit.paths] == ["L0.H0 every 2 back"]
+
+
+def test_a_path_that_its_head_hardly_follows_gives_way_to_those_that_serve_as_well():
+    known = planted(1087)
+    found = discover(known.model, known.task, trials=False, sequences=32)
+    assert (found.faithful, found.ablation, found.astray) == (True, "zero", frozenset())
+    assert set(found.circuit.paths) < set(known.required)
 
 
 def test_a_circuit_that_does_not_serve_is_simplified_as_far_as_costs_nothing():

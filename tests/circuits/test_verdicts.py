@@ -56,7 +56,7 @@ def test_a_right_circuit_has_all_but_what_nobody_asked(found, known):
 
 
 def without(loss, free):
-    return lambda paths: {"necessity": [Necessity(paths[0], 0.9, loss, free, 0.7)]}
+    return lambda paths: {"necessity": [Necessity(paths[0], 0.9, loss, free)]}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 from headway.circuits.evidence import Evidence
-from headway.circuits.looks import Look
+from headway.circuits.looks import Look, astray
 from headway.circuits.mechanism import WrittenCircuit
 from headway.circuits.patterns import ABLATIONS, Attention
 from headway.circuits.text import of_discovery
@@ -14,6 +14,7 @@ from headway.circuits.yardstick import Yardstick
 from headway.errors import HeadwayError, require
 from headway.fields import found_in, to_json
 from headway.late import Shown
+from headway.relations.paths import AttentionPath
 from headway.tasks import Task
 from headway.text import command
 from headway.training.run import Run
@@ -136,6 +137,11 @@ class Discovery(Finding, Shown):
         if self.necessary and not self.evidence.pairs and len(self.circuit.paths) > 1:
             return None
         return self.necessary and not self.evidence.droppable
+
+    @property
+    def astray(self) -> frozenset[AttentionPath]:
+        """Paths that their heads hardly follow."""
+        return astray(self.looks, self.circuit)
 
     @property
     def program(self) -> str:

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from itertools import chain
 
 import torch
-from torch import Tensor
 
 from headway.circuits.mechanism import Circuit, Head, Mechanism, Paths, Tabled, WrittenHead, name_of
 from headway.circuits.patterns import Patterns
 from headway.circuits.reading import row_weights
 from headway.models import Tappable, attention_patterns
-from headway.relations import Composed
+from headway.relations.paths import AttentionPath
 from headway.relations.shares import Rival, by_token, largest, rivals_of, split_of
 from headway.tasks import Batch, Task
 from headway.text import wrapped
@@ -24,6 +23,9 @@ SEQUENCES = 64
 
 MOST_IDLE = 32
 """Idle heads that are looked at."""
+
+EXPLAINED = 0.3
+"""The least share of a useful head's attention that its paths must have, on rows that matter."""
 
 UNEXPLAINED = 0.5
 """A mechanism that has less of a head's attention does not explain it."""
@@ -67,11 +69,8 @@ def looks(
         return []
     batch = batch.part(slice(SEQUENCES))
     every, rows = attention_patterns(model, batch.inputs), row_weights(model, task, batch)
-    edges, given = task.edges(batch), dict[str, Tensor]()
-    patterns, tokens = Patterns(model, batch, edges), batch.inputs
-    if not task.is_read_blind:
-        given = {n: x.mask(task.length) for n, x in edges.items() if x.use == "path"}
-    known = Composed(tokens, task.vocabulary is not None, task.looks_ahead, given)
+    edges, tokens = task.edges(batch), batch.inputs
+    patterns, known = Patterns(model, batch, edges), edges.composed
     masks = {name: known.part(name) for name in known.vocabulary(1)}
 
     def look(head: Head, mechanism: Mechanism) -> Look:
@@ -92,6 +91,16 @@ def looks(
         )
 
     return [look(head, circuit.mechanisms[head]) for head in heads]
+
+
+def astray(looks: Sequence[Look], circuit: Circuit) -> frozenset[AttentionPath]:
+    """The paths of a circuit that belong to heads which hardly follow theirs, but another relation.
+
+    (A head of which nothing depends, as others do its work, follows none where it matters.)
+    """
+    least = (min(EXPLAINED, max(look.rest.values(), default=0.0)) for look in looks)
+    heads = {look.head for look, share in zip(looks, least, strict=True) if look.explained < share}
+    return frozenset(path for path in circuit.paths if path.at in heads)
 
 
 def of_looks(looks: list[Look], circuit: Circuit, faithful: bool) -> list[str]:

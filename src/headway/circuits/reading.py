@@ -26,7 +26,6 @@ from headway.circuits.mechanism import Circuit, Head, Mean, Mechanism, Paths, Ta
 from headway.circuits.patterns import as_it_is, attention_slopes
 from headway.circuits.search import longest
 from headway.models import Tap, Tappable, attention_patterns
-from headway.relations import Composed
 from headway.relations.composed import AND, BY_WEIGHT, ELSE, complexity
 from headway.relations.fitted import SEQUENCES, Tables, weighed
 from headway.tasks import Batch, Task
@@ -105,7 +104,7 @@ class Reader:
         self.by_place = (by_mean * self.weights).sum((0, 3)) >= READ
         self.slack = SHARE * max(self.moved([dict.fromkeys(self.heads, x) for x in (IDLE, ZERO)]))
         matters = (self.weights.sum((1, 2)) > 0)[..., None]
-        self.relations = Composed(batch.inputs, task.vocabulary is not None, task.looks_ahead)
+        self.relations = task.edges(batch).composed
         tried = [self.relations.vocabulary(at, matters) for at in range(model.n_layers)]
         every, n = "all so far", self.relations.length
         own, rows = self.own[..., :n, :n], self.weights[..., :n]

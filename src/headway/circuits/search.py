@@ -340,11 +340,12 @@ def candidate_paths(
     least: float,
     likeness: Attention | None = None,
     read: Collection[str] | None = None,
+    without: Collection[AttentionPath] = (),
 ) -> dict[Head, list[str]]:
     """For every head, the paths along which it attends at least so much, the likeliest first.
 
     In the last layer a path must be one of `read`, those that end at a query: what ends elsewhere
-    changes no answer.
+    changes no answer. Those in `without` are left out.
 
     A wider relation that contains the one a head attends along has all of its attention, too;
     likeness (see `attention_along`) tells the two apart. Without it, attention decides the order.
@@ -358,6 +359,7 @@ def candidate_paths(
                 for name in paths
                 if attention[name][layer][head] >= least
                 and (layer < last or read is None or name in read)
+                and AttentionPath.of(layer, head, name) not in without
             ),
             key=lambda name: -by[name][layer][head],
         )

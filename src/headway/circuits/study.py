@@ -17,7 +17,7 @@ from headway.circuits.ablation import Bench, First
 from headway.circuits.ablation import workers as threads
 from headway.circuits.discovery import Discovery, Refusal, standing_of
 from headway.circuits.evidence import Trial, evidence_for
-from headway.circuits.looks import MOST_IDLE, looks
+from headway.circuits.looks import MOST_IDLE, Look, astray, looks
 from headway.circuits.looks import SEQUENCES as LOOKED_AT
 from headway.circuits.mechanism import Circuit, Mean, Paths, jaccard
 from headway.circuits.patterns import Attention, along_all
@@ -34,6 +34,7 @@ from headway.circuits.search import (
 from headway.circuits.subject import Subject, require_count, require_fits, studied
 from headway.circuits.yardstick import THRESHOLD, NoCircuitError, Yardstick
 from headway.errors import HeadwayError, require
+from headway.relations.paths import AttentionPath
 from headway.tasks import Task
 from headway.training.run import Run
 
@@ -66,6 +67,10 @@ def discover(
     seed: int | None = None,
 ) -> Discovery:
     """Finds a mechanism for every head of a trained model, and measures the evidence for them.
+
+    Where a task says what heads may look at, paths are searched for among that. If a head hardly
+    follows those that it got, the search is made again without them; and if that finds none, heads
+    are read as of any other task. What serves is taken if heads follow it.
 
     Given a run, takes its last checkpoint and leaves the findings in its `circuit.json`, or why
     there is no circuit to find in its `refused.json`; of another checkpoint, in
@@ -107,10 +112,11 @@ def discover(
     with studied(model, task, step, seed) as subject:
         name = None if subject.run is None else circuit_file(subject.run, step, circuit)
         try:
-            found = _study(
-                *(subject, circuit, threshold, sequences, ablation),
-                *(candidate_attention, trials, workers),
-            )
+            how = candidate_attention, trials, workers
+            found = _study(subject, circuit, threshold, sequences, ablation, *how)
+            if ablation is None and circuit is None and found.faithful and found.astray:
+                read = _study(subject, None, threshold, sequences, "mean", *how, blind=True)
+                found = found if read.astray or not read.faithful else read
         except NoCircuitError as error:
             if subject.run is not None and name == "circuit.json":
                 subject.run.save(Refusal(str(error)))
@@ -129,10 +135,14 @@ def _study(
     candidate_attention: Sequence[float],
     trials: bool,
     workers: int | None,
+    blind: bool = False,
 ) -> Discovery:
-    """Finds a model's circuit, or takes the one given, and measures it on other sequences."""
+    """Finds a model's circuit, or takes the one given, and measures it on other sequences.
+
+    With `blind`, heads are read as if nobody had said what they may look at; what is said may be.
+    """
     model, task, started = subject.model, subject.task, time.perf_counter()
-    half, blind, can = math.ceil(0.5 * whole), task.is_read_blind, task.is_corrupted
+    half, can, blind = math.ceil(0.5 * whole), task.is_corrupted, blind or task.is_read_blind
     ablation = ablation or ("corrupted" if can else "mean" if blind else "zero")
     kind = CorruptedSample if ablation == "corrupted" else BlindSample if blind else Sample
 
@@ -151,17 +161,29 @@ def _study(
         fresh.loss(circuit)  # a path that there is not is refused here
 
     benches = list({fresh, *(one.bench for one in (here, *others.values()))})
+
+    def seen(circuit: Circuit) -> list[Look]:
+        idle = sorted(set(circuit.mechanisms) - set(circuit.useful_heads))[:MOST_IDLE]
+        heads = [] if ablation == "corrupted" else [*circuit.useful_heads, *idle]
+        return looks(model, task, subject.sequences(LOOKED_AT, "looks"), circuit, heads)
+
     with threads(workers, benches) as work:
-        searching = work.submit(lambda: circuit or here.circuit(yardstick))
+        chosen = circuit or work.submit(here.circuit, yardstick).result()
+        looked = seen(chosen)
+        here.without = frozenset() if circuit or blind else astray(looked, chosen)
+        if here.without:
+            other = work.submit(here.circuit, yardstick).result()
+            serves = here.all.loss(other) < yardstick.limits(here.bench)[-1]
+            if serves and not astray(others_looked := seen(other), other):
+                chosen, looked = other, others_looked
+                for one in others.values():
+                    one.without = here.without
         elsewhere = {name: work.submit(s.circuit, yardstick) for name, s in others.items()}
-        chosen = searching.result()
         attention = here.attention_with(chosen)
         measuring = work.submit(evidence_for, fresh, chosen, attention, yardstick, subject.seed)
         found = {name: there.result().paths for name, there in elsewhere.items()}
         threshold, evidence = measuring.result()
     again_found = [Trial(n, paths, jaccard(paths, chosen.paths)) for n, paths in found.items()]
-    others = sorted(set(chosen.mechanisms) - set(chosen.useful_heads))
-    heads = [] if ablation == "corrupted" else [*chosen.useful_heads, *others[:MOST_IDLE]]
     return Discovery(
         circuit=chosen,
         yardstick=yardstick,
@@ -172,7 +194,7 @@ def _study(
         standing=standing_of(task),
         candidates=sum(b.candidates for b in benches),
         forwards=round(sum(b.forwards * b.sequences for b in benches) / whole, 6),
-        looks=looks(model, task, subject.sequences(LOOKED_AT, "looks"), chosen, heads),
+        looks=looked,
         seconds=round(time.perf_counter() - started, 3),
     )
 
@@ -204,10 +226,15 @@ def _keep(run: Run, name: str, about: dict[str, Any], found: Discovery) -> None:
 
 
 class Sample:
-    """Sequences on a bench to search on, a first draft on the first few."""
+    """Sequences on a bench to search on, a first draft on the first few.
+
+    Attributes:
+        without: paths that are no candidates; with any, not all sets of paths are judged.
+    """
 
     def __init__(self, bench: Bench, candidate_attention: Sequence[float] = CANDIDATE_ATTENTION):
         self.bench, self.candidate_attention = bench, candidate_attention
+        self.without: frozenset[AttentionPath] = frozenset()
         self.all = First(bench, bench.sequences)
         self.few = First(bench, min(DRAFT, bench.sequences))
         own, edges = bench.patterns.own, bench.task.edges(bench.batch)
@@ -252,7 +279,7 @@ class Sample:
         first = [(paths, True), ([*paths, *stays], False)] if stays else []
         for relations, hopeful in [*first, (paths, False)]:
             about = self.bench.heads, self.attention, relations
-            known = {"likeness": self.likeness, "read": self.read}
+            known = {"likeness": self.likeness, "read": self.read, "without": self.without}
             candidates = partial(candidate_paths, *about, **known)
             about = self.few, self.all, candidates, threshold, self.candidate_attention
             circuit = search(*about, hopeful)
@@ -262,7 +289,7 @@ class Sample:
             if tried[-1][0] < threshold:
                 return circuit
         circuit = min(tried)[2]
-        return self.exhausted(circuit, threshold) if exhaust else circuit
+        return self.exhausted(circuit, threshold) if exhaust and not self.without else circuit
 
     def exhausted(self, circuit: Circuit, threshold: float) -> Circuit:
         """The smallest circuit among all sets of candidate paths, if there are few.
@@ -284,7 +311,7 @@ class Sample:
 
 
 class BlindSample(Sample):
-    """A sample of a task of which nobody says what heads may look at."""
+    """A sample of a task of which nobody says what heads may look at, or not all of it."""
 
     def circuit(self, yardstick: Yardstick) -> Circuit:
         """The relations that heads follow; the limit decides of what is hardly missed alone."""

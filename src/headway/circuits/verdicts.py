@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from headway.circuits.looks import EXPLAINED
 from headway.circuits.mechanism import Head, Paths, name_of
 from headway.circuits.yardstick import AGREES, percent
 from headway.relations.paths import AttentionPath
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 
 LAYERWISE = 0.9
 """The least share of its answers with which the model goes on from what its circuit computed."""
-
-EXPLAINED = 0.3
-"""The least share of a useful head's attention that its paths must have, on rows that matter."""
 
 APART = 0.05
 """A rival must lead elsewhere in at least this share of the rows that matter, and have there more

@@ -111,11 +111,11 @@ class Composed:
         inputs: Tensor,
         of_tokens: bool = True,
         ahead: bool = False,
-        given: Mapping[str, Mask] | None = None,
+        given: Mapping[str, Edges] | None = None,
     ):
         self.inputs, self.of_tokens, self.ahead = inputs, of_tokens, ahead
-        self.length, self.given = inputs.shape[1], list(given or ())
-        self._masks: dict[str, Mask] = dict(given or {})
+        self.length, self.given = inputs.shape[1], given or {}
+        self._masks: dict[str, Mask] = {}
 
     def mask(self, name: str) -> Mask:
         """The keys of every query in a relation.
@@ -132,7 +132,8 @@ class Composed:
         """The keys of every query in a relation without an `else`; kept for the next time."""
         name = name.partition(BY_WEIGHT)[0]
         if name not in self._masks:
-            self._masks[name] = self._moved(name)
+            known = self.given.get(name)
+            self._masks[name] = self._moved(name) if known is None else known.mask(self.length)
         return self._masks[name]
 
     def weights(self, name: str) -> Float[Tensor, "batch query key"]:

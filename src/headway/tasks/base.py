@@ -117,13 +117,15 @@ class Task(ABC):
     def edges(self, batch: Batch) -> Related:
         """Every relation; `own position` is added if no other lets a position keep what it has.
 
-        Composed relations (`headway.relations`) are made when they are asked for by name.
+        Composed relations (`headway.relations`) are made when they are asked for by name, of the
+        task's own paths, too.
         """
         edges = self.relations(batch)
+        own = {} if self.is_read_blind else {n: x for n, x in edges.items() if x.use == "path"}
         if edges and not any(one.use == "stay" for one in edges.values()):
             edges = {**edges, "own position": own_position(batch.inputs)}
         tokens = self.vocabulary is not None
-        return Related(edges, Composed(batch.inputs, tokens, self.looks_ahead))
+        return Related(edges, Composed(batch.inputs, tokens, self.looks_ahead, own))
 
     @property
     def is_read_blind(self) -> bool:
