@@ -19,7 +19,7 @@ from headway.circuits import (
 from headway.files import is_there, read_json, write_json
 from headway.sweeps import Engine
 from headway.tasks import Batch, Edges, Task
-from headway.training import RunConfig, fast, held_out
+from headway.training import fast, held_out
 from headway_experiments.arena.families import families
 from headway_experiments.arena.tracr_programs import compiled_program
 from headway_experiments.asked import altered
@@ -57,18 +57,16 @@ def runs_of(scale: str) -> Configs:
     """Retrieval at the flow minimum and in-context bigrams; families take turns."""
     if scale == "smoke":
         return {"D=1,seed=1": smoke(2, 1)}
+    text = ordinary(2, "small")["seed=0"]
+    text = replace(text, task=Bigrams(length=64, asked_at="in-context"))
     more = 5 if scale == "paper" else 1
     seeds = ([(family, FIRST + i) for i in range(more * n)] for family, n in SEEDS.items())
     turns = [one for turn in zip_longest(*seeds) for one in turn if one is not None]
-    return {f"{family},seed={seed}": config(family, seed) for family, seed in turns}
-
-
-def config(family: str, seed: int) -> RunConfig:
-    """A run of a family: of the recipe `fast`, or of two layers on the synthetic text."""
-    if family != "bigrams":
-        return replace(fast(int(family[-1]), seed), threads=1)
-    task = Bigrams(length=64, asked_at="in-context")
-    return replace(ordinary(2, "small")["seed=0"], task=task, seed=seed, threads=1)
+    found: Configs = {}
+    for family, seed in turns:
+        base = fast(int(family[-1]), seed) if family != "bigrams" else text
+        found[f"{family},seed={seed}"] = replace(base, seed=seed, threads=1)
+    return found
 
 
 class Models(Group):

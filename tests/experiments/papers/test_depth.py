@@ -117,7 +117,7 @@ def test_a_guess_is_among_the_ends_of_all_chains(monkeypatch):
 
 
 def test_nothing_is_told_of_the_roles_to_what_reads_blind():
-    untold = two_hops.Untold(n_chains=3, n_symbols=9, asked="both")
+    untold = two_hops.untold(TwoHops(n_chains=3, n_symbols=9, asked="both"))
     batch = untold.sample(2, torch.Generator().manual_seed(0))
     assert (untold.roles, batch.roles.numel()) == ((), 0)
     assert untold.is_read_blind

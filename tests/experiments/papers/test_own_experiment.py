@@ -58,7 +58,7 @@ def test_it_goes_on_where_it_was(folder, capsys):
     file = str(folder / "chains.py")
     cli.main(["reproduce", file, "own", "--scale", "smoke", "--folder", str(folder), "--dry-run"])
     said = " ".join(capsys.readouterr().out.split())
-    assert "own 2 2" in said
+    assert "own: 2 of 2 done" in said
 
 
 def test_its_seeds_can_be_fresh(folder):

@@ -137,7 +137,7 @@ def test_a_dry_run_only_tells_the_cost(tmp_path, capsys, also):
     cli.main([*asked, "--dry-run", *also])
     told = " ".join(capsys.readouterr().out.split())
     assert "PFLOP left" in told
-    assert "all 129 0 " in told
+    assert "ic: 0 of 64 done" in told
     assert list(tmp_path.iterdir()) == []
 
 
