@@ -81,12 +81,9 @@ class TracrModule(nn.Module):
         padding = (tokens == self.pad)[:, None, None]
         for layer in range(self.n_layers):
             at = f"transformer/layer_{layer}"
-            query, key, value = (
-                self._linear(x, f"{at}/attn/{name}")
-                .unflatten(-1, (self.n_heads, -1))
-                .transpose(1, 2)
-                for name in ("query", "key", "value")
-            )
+            read = [self._linear(x, f"{at}/attn/{name}") for name in ("query", "key", "value")]
+            by_head = torch.stack(read).unflatten(-1, (self.n_heads, -1)).transpose(2, 3)
+            query, key, value = by_head
             scores = query @ key.mT / math.sqrt(self.key_size)
             pattern = torch.softmax(scores.masked_fill(padding, -1e30), dim=-1)
             z = self.get_submodule(f"blocks.{layer}.hook_z")((pattern @ value).transpose(1, 2))

@@ -34,7 +34,6 @@ def test_a_new_experiment_takes_one_short_file_and_one_of_claims(folder, capsys)
     said = capsys.readouterr().out
     assert "losses end below 1" in said
     assert "own, section 1" in said
-    assert "claim, expected, rule" in said  # nothing of it is in print
     assert "not measured" in said  # nothing is learnt at this scale
     assert "n=2)" in said
 

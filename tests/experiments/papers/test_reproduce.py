@@ -41,7 +41,7 @@ DRAWN = {
     "fig7": {"fig7-emergence-seed=1"},
     "appendix-c": {"appendix-c-abc-seed=1", "appendix-c-d-seed=1"},
     "appendix-d": {"appendix-d-seed=1"},
-    **{name: {name} for name in ("depths", "curricula", "circuits", "algorithms")},
+    **{name: {name} for name in ("depths", "curricula", "algorithms")},
     "identifiability": {"identifiability"},
 }
 """Some of the figures of every experiment that has any at this scale."""
