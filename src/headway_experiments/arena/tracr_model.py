@@ -82,8 +82,7 @@ class TracrModule(nn.Module):
         for layer in range(self.n_layers):
             at = f"transformer/layer_{layer}"
             read = [self._linear(x, f"{at}/attn/{name}") for name in ("query", "key", "value")]
-            by_head = torch.stack(read).unflatten(-1, (self.n_heads, -1)).transpose(2, 3)
-            query, key, value = by_head
+            query, key, value = torch.stack(read).unflatten(-1, (self.n_heads, -1)).transpose(2, 3)
             scores = query @ key.mT / math.sqrt(self.key_size)
             pattern = torch.softmax(scores.masked_fill(padding, -1e30), dim=-1)
             z = self.get_submodule(f"blocks.{layer}.hook_z")((pattern @ value).transpose(1, 2))

@@ -21,7 +21,7 @@ from headway.sweeps import Engine
 from headway.tasks import Batch, Edges, Task
 from headway.training import fast, held_out
 from headway_experiments.arena.families import families
-from headway_experiments.arena.tracr_programs import compiled_program
+from headway_experiments.arena.tracr_programs import compiled_program, programs
 from headway_experiments.asked import altered
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures
 from headway_experiments.figures import draw_panels, share_panel
@@ -136,7 +136,7 @@ def others(scale: str, folder: Path) -> Iterator[tuple[str, Callable[[], Solved]
     for name in known["planted"].names:
         yield f"planted,{name.split()[-1]}", partial(built, "planted", name)
     for name in known["tracr"].names:
-        if len(compiled_program(name).heads) == 2:
+        if programs()[name].origin == "shipped" and len(compiled_program(name).heads) == 2:
             yield f"Tracr,{name}", partial(program, name)
     for name in known["strangers"].names if "strangers" in known else ():
         yield f"strangers,{name.split()[-1]}", partial(stranger, name)
