@@ -28,7 +28,6 @@ from headway_experiments.figures import draw_panels, share_panel
 from headway_experiments.recipes import smoke
 from headway_experiments.result_files import require_writable
 from headway_experiments.talk.induction import ordinary
-from headway_experiments.tasks import Bigrams
 
 FIRST = 7_000
 """The first seed of every family; nothing else has used the seeds from it on."""
@@ -58,7 +57,6 @@ def runs_of(scale: str) -> Configs:
     if scale == "smoke":
         return {"D=1,seed=1": smoke(2, 1)}
     text = ordinary(2, "small")["seed=0"]
-    text = replace(text, task=Bigrams(length=64, asked_at="in-context"))
     more = 5 if scale == "paper" else 1
     seeds = ([(family, FIRST + i) for i in range(more * n)] for family, n in SEEDS.items())
     turns = [one for turn in zip_longest(*seeds) for one in turn if one is not None]
@@ -208,7 +206,8 @@ def shares(found: Measures, of: str) -> dict[str, dict[str, tuple[int, int]]]:
     counts: dict[str, dict[str, tuple[int, int]]] = {}
     for name, number in found[f"identifiability_{of}"].items():
         model, _, ablation = name.rpartition(",")
-        family = counts.setdefault(model.partition(",")[0], {})
+        family = "retrieval" if model.startswith("D=") else model.partition(",")[0]
+        family = counts.setdefault(family, {})
         one, any_ = family.get(ablation, (0, 0))
         family[ablation] = one + (number == 1), any_ + (number > 0)
     return counts
@@ -224,7 +223,7 @@ def drawn(models: Mapping[str, Found]) -> Drawn:
         }
         panels.append(share_panel(title, "share of models", there, ABLATIONS))
     title = "Models with one minimal circuit, by ablation"
-    return {"identifiability": (title, draw_panels(panels, columns=2))}
+    return {"identifiability": (title, draw_panels(panels, columns=2, shared=True))}
 
 
 RUNS = Models("identifiability", "small models, by seed", runs_of)

@@ -50,9 +50,9 @@ def test_what_was_not_judged_to_the_end_is_unknown(found):
 
 
 def test_shares_are_of_models_that_have_a_circuit(found):
-    assert shares(found, "circuits")["D=1"]["own"] == (0, 1)
-    assert shares(found, "circuits")["D=2"]["zero"] == (1, 1)
-    assert shares(found, "heads")["D=1"]["mean"] == (1, 2)
+    assert shares(found, "circuits")["retrieval"]["own"] == (0, 1)
+    assert shares(found, "circuits")["retrieval"]["zero"] == (3, 3)
+    assert shares(found, "heads")["retrieval"]["mean"] == (1, 2)
 
 
 def test_a_model_set_by_hand_has_one_circuit_of_one_hop(tmp_path):
