@@ -3,7 +3,9 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import chain
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -81,8 +83,13 @@ def contest(
             if (left := tuple(one for one in asked if (model, one) not in there))
             and (model, None) not in there
         ]
-        for rows in _done(jobs, workers):
-            for row in rows:
+        with ExitStack() as stack:
+            done = map(compete, jobs)
+            if workers > 1 and len(jobs) > 1:
+                stack.enter_context(started_safely())
+                pool = stack.enter_context(get_context("spawn").Pool(workers, _in_worker))
+                done = pool.imap_unordered(compete, jobs)
+            for row in chain.from_iterable(done):
                 ledger.add(row)
                 watch(row)
     models = {model for names in which.values() for model in names}
@@ -106,14 +113,6 @@ def read(folder: Path) -> list[Row]:
     with clear_content_errors(ledger.path):
         kinds = "family", "model", "method"
         return list({tuple(row[kind] for kind in kinds): row for row in ledger.lines()}.values())
-
-
-def _done(jobs: Sequence[Job], workers: int) -> Iterator[list[Row]]:
-    if workers == 1 or len(jobs) < 2:
-        yield from map(compete, jobs)
-        return
-    with started_safely(), get_context("spawn").Pool(workers, _in_worker) as pool:
-        yield from pool.imap_unordered(compete, jobs)
 
 
 def _in_worker() -> None:

@@ -214,18 +214,15 @@ class _Draw:
             wire = self.wiring.wires[hop.head]
             if hop.head in self.told:
                 kept = set[str]()
-                fed = self._told_askers(hop.head) if set(wire.keys.values()) & known else kept
+                teller, marked = self.told[hop.head]
+                tells = self.wiring.wires[teller]  # all roles that get the mark, meant to or not
+                itself = {marked} if tells.selfish and marked not in tells.keys else kept
+                asked = itself | {query for query, key in tells.keys.items() if key == marked}
+                fed = asked if set(wire.keys.values()) & known else kept
             else:
                 kept = known - wire.keys.keys() if wire.selfish else set()
                 fed = {q for q, key in wire.keys.items() if key in known}
             holding[hop.target] = kept | fed
-
-    def _told_askers(self, head: Head) -> set[str]:
-        """All roles that get the mark of a told head, meant to or not."""
-        teller, marked = self.told[head]
-        wire = self.wiring.wires[teller]
-        itself = {marked} if wire.selfish and marked not in wire.keys else set[str]()
-        return itself | {query for query, key in wire.keys.items() if key == marked}
 
     def _decoys(self) -> None:
         """Paths to no effect, in heads of their own and in heads that are of use."""

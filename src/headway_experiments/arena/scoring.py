@@ -167,16 +167,14 @@ def _pairs_f1(subject: Subject, said: Tensor | None, *paths: Collection[Attentio
 
 def tied(scores: Mapping[T, float], sizes: Mapping[T, float]) -> dict[T, float]:
     """Scores as ranks: those alike to a few digits are as good, but for the smaller size."""
-    rounded = {thing: _rounded(score) for thing, score in scores.items()}
-    keys = {thing: (rounded[thing], -sizes.get(thing, 0.0)) for thing in scores}
+
+    def rounded(score: float) -> float:
+        told = score == 0 or not math.isfinite(score)
+        return score if told else round(score, DIGITS - 1 - math.floor(math.log10(abs(score))))
+
+    keys = {thing: (rounded(score), -sizes.get(thing, 0.0)) for thing, score in scores.items()}
     rank = {key: float(i) for i, key in enumerate(sorted(set(keys.values())))}
     return {thing: rank[key] for thing, key in keys.items()}
-
-
-def _rounded(score: float) -> float:
-    if score == 0 or not math.isfinite(score):
-        return score
-    return round(score, DIGITS - 1 - math.floor(math.log10(abs(score))))
 
 
 def average_precision(ranking: Mapping[T, float], true: Collection[T]) -> float | None:
@@ -185,9 +183,5 @@ def average_precision(ranking: Mapping[T, float], true: Collection[T]) -> float 
     wrong = [rank for thing, rank in ranking.items() if thing not in true]
     if not right or not wrong:
         return None
-    at = [_count(right, one) / (_count(right, one) + _count(wrong, one)) for one in right]
-    return sum(at) / len(at)
-
-
-def _count(ranks: Sequence[float], least: float) -> int:
-    return sum(one >= least for one in ranks)
+    at = [[sum(rank >= one for rank in some) for some in (right, wrong)] for one in right]
+    return sum(hits / (hits + misses) for hits, misses in at) / len(at)

@@ -73,9 +73,6 @@ class TracrModule(nn.Module):
     def _linear(self, x: Tensor, where: str) -> Tensor:
         return x @ self.weights[f"{where}/w"] + self.weights[f"{where}/b"]
 
-    def _by_head(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
-
     def stream(self, tokens: Tensor) -> Tensor:
         """The residual stream after the last layer, [sequence, position, direction]."""
         places = torch.arange(tokens.shape[1], device=tokens.device)
@@ -84,10 +81,8 @@ class TracrModule(nn.Module):
         padding = (tokens == self.pad)[:, None, None]
         for layer in range(self.n_layers):
             at = f"transformer/layer_{layer}"
-            query, key, value = (
-                self._by_head(self._linear(x, f"{at}/attn/{name}"))
-                for name in ("query", "key", "value")
-            )
+            read = [self._linear(x, f"{at}/attn/{name}") for name in ("query", "key", "value")]
+            query, key, value = torch.stack(read).unflatten(-1, (self.n_heads, -1)).transpose(2, 3)
             scores = query @ key.mT / math.sqrt(self.key_size)
             pattern = torch.softmax(scores.masked_fill(padding, -1e30), dim=-1)
             z = self.get_submodule(f"blocks.{layer}.hook_z")((pattern @ value).transpose(1, 2))

@@ -1,24 +1,12 @@
 """The paper's figures (Musat 2024, arXiv 2411.12118), and studies of what it leaves open."""
 
-from headway_experiments.paper import (
-    algorithms,
-    by_heart,
-    circuits,
-    curricula,
-    depths,
-    identifiability,
-    information_flow,
-    language_models,
-    layers,
-    transformer_d,
-    transformers_abc,
-    two_hops,
-)
+from importlib import import_module
 
-MODULES = (
-    *(language_models, information_flow, layers, transformers_abc, transformer_d),
-    *(depths, curricula, circuits, algorithms, by_heart, identifiability, two_hops),
+NAMES = (
+    *("language_models", "information_flow", "layers", "transformers_abc", "transformer_d"),
+    *("depths", "curricula", "circuits", "algorithms", "by_heart", "identifiability", "two_hops"),
 )
+MODULES = tuple(import_module(f"{__name__}.{name}") for name in NAMES)
 FIGURES = {one.name: one for module in MODULES for one in module.EXPERIMENTS}
 
 __all__ = ["FIGURES"]

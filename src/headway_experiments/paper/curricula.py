@@ -80,18 +80,13 @@ def measured(runs: Runs) -> Measures:
         curriculum = run.config.training.curriculum
         final = isinstance(curriculum, Growing) and curriculum.final
         if final or isinstance(curriculum, FinalMixture):
-            losses = enumerate(_by_depth(run), start=1)
-            measured["curriculum_by_depth"] |= {f"{way} D={d} {seed}": x for d, x in losses}
+            task, model = run.task, run.transformer()
+            drawn = generator_for("cpu", run.config.seed, "by depth")
+            draws = task.draw(run.config.training.eval_examples, drawn)
+            for depth in range(1, task.n_depths + 1):
+                loss = evaluate(model, task, task.shallower(draws, depth)).mean().item()
+                measured["curriculum_by_depth"][f"{way} D={depth} {seed}"] = loss
     return measured
-
-
-def _by_depth(run: Run) -> list[float]:
-    """The loss of the last weights on held-out sequences of every depth."""
-    task, model = run.task, run.transformer()
-    generator = generator_for("cpu", run.config.seed, "by depth")
-    draws = task.draw(run.config.training.eval_examples, generator)
-    batches = [task.shallower(draws, depth) for depth in range(1, task.n_depths + 1)]
-    return [evaluate(model, task, batch).mean().item() for batch in batches]
 
 
 def drawn(runs: Runs) -> Drawn:

@@ -19,16 +19,15 @@ from headway.circuits import (
 from headway.files import is_there, read_json, write_json
 from headway.sweeps import Engine
 from headway.tasks import Batch, Edges, Task
-from headway.training import RunConfig, fast, held_out
+from headway.training import fast, held_out
 from headway_experiments.arena.families import families
-from headway_experiments.arena.tracr_programs import compiled_program
+from headway_experiments.arena.tracr_programs import compiled_program, programs
 from headway_experiments.asked import altered
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures
 from headway_experiments.figures import draw_panels, share_panel
 from headway_experiments.recipes import smoke
 from headway_experiments.result_files import require_writable
 from headway_experiments.talk.induction import ordinary
-from headway_experiments.tasks import Bigrams
 
 FIRST = 7_000
 """The first seed of every family; nothing else has used the seeds from it on."""
@@ -57,18 +56,15 @@ def runs_of(scale: str) -> Configs:
     """Retrieval at the flow minimum and in-context bigrams; families take turns."""
     if scale == "smoke":
         return {"D=1,seed=1": smoke(2, 1)}
+    text = ordinary(2, "small")["seed=0"]
     more = 5 if scale == "paper" else 1
     seeds = ([(family, FIRST + i) for i in range(more * n)] for family, n in SEEDS.items())
     turns = [one for turn in zip_longest(*seeds) for one in turn if one is not None]
-    return {f"{family},seed={seed}": config(family, seed) for family, seed in turns}
-
-
-def config(family: str, seed: int) -> RunConfig:
-    """A run of a family: of the recipe `fast`, or of two layers on the synthetic text."""
-    if family != "bigrams":
-        return replace(fast(int(family[-1]), seed), threads=1)
-    task = Bigrams(length=64, asked_at="in-context")
-    return replace(ordinary(2, "small")["seed=0"], task=task, seed=seed, threads=1)
+    found: Configs = {}
+    for family, seed in turns:
+        base = fast(int(family[-1]), seed) if family != "bigrams" else text
+        found[f"{family},seed={seed}"] = replace(base, seed=seed, threads=1)
+    return found
 
 
 class Models(Group):
@@ -93,10 +89,9 @@ class Models(Group):
 
     def found(self, scale: str, folder: Path) -> Mapping[str, Found]:
         """The circuits found so far, by model."""
-        places = {
-            name: folder / "minimal" / f"{name}.json" for name, _ in self.models(scale, folder)
-        }
-        return {name: read_json(place) for name, place in places.items() if is_there(place)}
+        kept = folder / "minimal"
+        names = [n for n, _ in self.models(scale, folder) if is_there(kept / f"{n}.json")]
+        return {name: read_json(kept / f"{name}.json") for name in names}
 
     def gaps(self, scale: str, folder: Path) -> list[str]:
         """The runs that are not done, and the families that are not there."""
@@ -132,13 +127,14 @@ def others(scale: str, folder: Path) -> Iterator[tuple[str, Callable[[], Solved]
         paths = discover(model, task, sequences=SEQUENCES, trials=False, workers=1).circuit.paths
         return model, offering(task, sorted({str(path.relation) for path in paths}))
 
-    yield from ((f"by hand,{name}", partial(built, "compiled", name)) for name in HOW)
+    for name in HOW[:1] if scale == "smoke" else HOW:
+        yield f"by hand,{name}", partial(built, "compiled", name)
     if scale == "smoke":
         return
     for name in known["planted"].names:
         yield f"planted,{name.split()[-1]}", partial(built, "planted", name)
     for name in known["tracr"].names:
-        if len(compiled_program(name).heads) == 2:
+        if programs()[name].origin == "shipped" and len(compiled_program(name).heads) == 2:
             yield f"Tracr,{name}", partial(program, name)
     for name in known["strangers"].names if "strangers" in known else ():
         yield f"strangers,{name.split()[-1]}", partial(stranger, name)
@@ -210,7 +206,8 @@ def shares(found: Measures, of: str) -> dict[str, dict[str, tuple[int, int]]]:
     counts: dict[str, dict[str, tuple[int, int]]] = {}
     for name, number in found[f"identifiability_{of}"].items():
         model, _, ablation = name.rpartition(",")
-        family = counts.setdefault(model.partition(",")[0], {})
+        family = "retrieval" if model.startswith("D=") else model.partition(",")[0]
+        family = counts.setdefault(family, {})
         one, any_ = family.get(ablation, (0, 0))
         family[ablation] = one + (number == 1), any_ + (number > 0)
     return counts
@@ -226,7 +223,7 @@ def drawn(models: Mapping[str, Found]) -> Drawn:
         }
         panels.append(share_panel(title, "share of models", there, ABLATIONS))
     title = "Models with one minimal circuit, by ablation"
-    return {"identifiability": (title, draw_panels(panels, columns=2))}
+    return {"identifiability": (title, draw_panels(panels, columns=2, shared=True))}
 
 
 RUNS = Models("identifiability", "small models, by seed", runs_of)

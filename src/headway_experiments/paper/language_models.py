@@ -16,16 +16,10 @@ Answers = Mapping[str, Sequence[Cell]]
 DEPTHS = range(1, 6)
 
 
-def _models(n: int) -> dict[str, Asked]:
-    wanted = places(("all",), DEPTHS, 4)
-    return {name: Asked(name, None, wanted, n=n) for name in ("smollm2", "gemma3")}
-
-
+WHERE = places(("all",), DEPTHS, 4)
 ASKED: Mapping[str, Mapping[str, Asked]] = {
-    "smoke": {},
-    "fresh": {},
-    "small": _models(200),
-    "paper": _models(500),
+    scale: {name: Asked(name, None, WHERE, n=n) for name in ("smollm2", "gemma3") if n}
+    for scale, n in {"smoke": 0, "fresh": 0, "small": 200, "paper": 500}.items()
 }
 """The models that packages carry, by scale, and what is asked (the paper: 500 a formulation)."""
 

@@ -21,19 +21,18 @@ def runs_of(curriculum: bool, scale: str) -> Configs:
     Small: D = 4 instead of 5, layers of four heads, width 64, trained as `fast` trains; with the
     curriculum one to six layers, without it 1, 2, 3, 4, 6 and 8 layers, three seeds.
     """
+    if scale == "smoke":
+        short = {"task.depth": 3, "training.steps": 40, "training.cooldown_steps": 10}
+        fields = {} if curriculum else {**short, "training.curriculum": FinalHop()}
+        return crossed((1, 2), (0, 1), lambda n, seed: changed(smoke(n, seed), fields))
     depth, layers, seeds, config = {
         ("paper", True): (5, range(1, 9), range(8), _section_7),
         ("paper", False): (3, range(1, 9), range(8), _section_7),
         ("small", True): (4, range(1, 7), range(8), _small_layers),
         ("small", False): (3, (1, 2, 3, 4, 6, 8), range(3), _small_layers),
-    }.get((scale, curriculum), (1 if curriculum else 3, (1, 2), (0, 1), _smoke))
+    }[scale, curriculum]
     fields = {} if curriculum else {"training.curriculum": FinalHop()}
     return crossed(layers, seeds, lambda n, seed: changed(config(depth, n, seed), fields))
-
-
-def _smoke(depth: int, layers: int, seed: int) -> RunConfig:
-    short = {"task.depth": 3, "training.steps": 40, "training.cooldown_steps": 10}
-    return changed(smoke(layers, seed), short if depth == 3 else {})
 
 
 def _section_7(depth: int, layers: int, seed: int) -> RunConfig:
@@ -78,7 +77,7 @@ def first_steps(scale: str) -> Configs:
             base(scale, 2, seed), {**layers, "training.curriculum": curriculum}
         )
         for way, curriculum in WAYS.items()
-        for seed in range({"paper": 8, "small": 10}.get(scale, 1))
+        for seed in range({"paper": 8, "small": 3}.get(scale, 1))
     }
 
 

@@ -76,18 +76,12 @@ def _induction_first(emerged: Mapping[AttentionPath, float | None]) -> bool:
     return bool(between) and min(between, key=between.__getitem__).relation == "s0←s2"
 
 
-def _numbers(path: AttentionPath) -> tuple[int, int]:
-    """The numbers of the roles that a path of the retrieval problem leads from and to."""
-    query, key = path.relation.ends or ("", "")
-    return int(query[1:]), int(key[1:])
-
-
 def _looks_in_order(emerged: Mapping[AttentionPath, float | None]) -> bool | None:
     """True if the query came to look at x_1, at x_2, … in this order, at either of their places;
     None if it looks at one of them only."""
     first: dict[int, float] = {}
     for path, step in emerged.items():
-        query, key = _numbers(path)
+        query, key = (int(role[1:]) for role in path.relation.ends or ("s0", "s0"))
         if query == 0 and key >= 2 and step is not None:
             first[key // 2] = min(step, first.get(key // 2, step))
     steps = [first[number] for number in sorted(first)]

@@ -13,12 +13,13 @@ from torch import Tensor
 
 from headway.circuits import AttentionPath, discover, saved_discovery, verdicts
 from headway.models import TransformerConfig, attention_patterns
-from headway.tasks import Batch
+from headway.tasks import Batch, Task
 from headway.training import Run, RunConfig, TrainingConfig, predictions
 from headway_experiments.asked import altered
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, curves, draw_panels, losses
 from headway_experiments.reading import Row, accuracies, by_run, taken_apart
+from headway_experiments.recipes import by_seed
 from headway_experiments.talk.induction import unseen
 from headway_experiments.tasks import TwoHops
 
@@ -46,7 +47,7 @@ FILE = "blind.json"
 """The file of a run's folder that keeps what is read when nothing is told."""
 
 
-def config(task: TwoHops, layers: int, seed: int, **changes: int) -> RunConfig:
+def config(task: TwoHops, layers: int, **changes: int) -> RunConfig:
     """Layers of one head, with MLPs only where the end alone is asked, and Muon."""
     d_mlp = 64 if task.asked == "end" else 0
     shape = {"d_model": 64, "n_heads": 1, "d_mlp": d_mlp, "act_fn": "relu", "init": "orthogonal"}
@@ -65,24 +66,22 @@ def config(task: TwoHops, layers: int, seed: int, **changes: int) -> RunConfig:
         checkpoint_every=50,
         save_every=500,
     )
-    return RunConfig(
-        task, TransformerConfig(n_layers=layers, **shape), replace(training, **changes), seed
-    )
+    model = TransformerConfig(n_layers=layers, **shape)
+    return RunConfig(task, model, replace(training, **changes))
 
 
 def both(layers: int, scale: str) -> Configs:
     """The bridge and the end are asked for, among three chains."""
     if scale == "smoke":
-        return {"seed=1": config(TwoHops(2, 6, "both"), layers, 1, **SMOKE)}
-    count = 10 if layers == 3 else 5
-    return {f"seed={s}": config(TwoHops(3, 15, "both"), layers, s) for s in SEEDS[:count]}
+        return by_seed(config(TwoHops(2, 6, "both"), layers, **SMOKE), [1])
+    return by_seed(config(TwoHops(3, 15, "both"), layers), SEEDS[: 10 if layers == 3 else 5])
 
 
 def end(scale: str) -> Configs:
     """The end alone is asked for, of two chains, the fewest that there can be."""
     if scale == "smoke":
-        return {"seed=1": config(TwoHops(2, 6), 3, 1, **SMOKE)}
-    return {f"seed={s}": config(TwoHops(2, 12), 3, s, **ALONE) for s in SEEDS}
+        return by_seed(config(TwoHops(2, 6), 3, **SMOKE), [1])
+    return by_seed(config(TwoHops(2, 12), 3, **ALONE), SEEDS)
 
 
 def guesses(run: Run) -> Row:
@@ -142,16 +141,22 @@ def is_sequential(run: Run) -> bool:
     return any(a < b < c for a in copies for b in found for c in ended)
 
 
+def untold(task: Task) -> Task:
+    """A task without roles: the sequences and answers alone."""
+
+    def assemble(_: Task, draws: tuple[Tensor, ...]) -> Batch:
+        return replace(task.assemble(draws), roles=None)
+
+    return altered(task, roles=(), assemble=assemble)
+
+
 def blind(run: Run) -> dict[str, str]:
     """The name of every head's mechanism when neither roles nor relations are told."""
     known = run.read(FILE)
     if known is None:
-
-        def assemble(_: TwoHops, draws: tuple[Tensor, ...]) -> Batch:
-            return replace(run.task.assemble(draws), roles=None)
-
-        task = altered(run.task, roles=(), assemble=assemble)
-        circuit = discover(run.transformer(), task, seed=0, trials=False, workers=1).circuit
+        circuit = discover(
+            run.transformer(), untold(run.task), seed=0, trials=False, workers=1
+        ).circuit
         known = {f"L{at[0]}.H{at[1]}": str(what) for at, what in circuit.mechanisms.items()}
         with run.writing():
             run.write(FILE, known)

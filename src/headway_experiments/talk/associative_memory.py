@@ -76,15 +76,6 @@ def one_step(
     return rate * values.T @ descent.T @ (keys * frequencies[:, None])
 
 
-def one_step_logits(classes: Classes, n_classes: int, rate: float) -> Float[Tensor, "item class"]:
-    """The logits after `one_step` if all vectors are orthonormal and all N items as frequent.
-
-    They are (rate / N) (1{f(z) = k} - 1/K), with K the number of classes.
-    """
-    right = torch.nn.functional.one_hot(classes, n_classes).double()
-    return rate / len(classes) * (right - 1 / n_classes)
-
-
 def zipf(n_items: int, exponent: float) -> Each:
     """Frequencies p(z) ∝ (z + 1)^-exponent, in double precision."""
     weights = torch.arange(1, n_items + 1, dtype=torch.float64) ** -exponent

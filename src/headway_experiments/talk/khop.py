@@ -4,7 +4,6 @@ Trained nearly as the recipe `hops` trains; every sequence asks for hop_k at eve
 """
 
 from dataclasses import replace
-from typing import Any
 
 import torch
 
@@ -23,23 +22,13 @@ SOLVED = 0.98
 """The accuracy at which k hops count as solved."""
 
 
-def shaped(symbols: int, places: int, heads: int, width: int) -> dict[str, Any]:
-    """Fields of sequences of so many symbols and places, and of models of such layers."""
-    return {
-        "task.n_symbols": symbols,
-        "task.n_places": places,
-        "model.n_heads": heads,
-        "model.d_model": width,
-        "model.d_mlp": 2 * width,
-    }
-
-
-SIZES: dict[str, tuple[tuple[int, ...], tuple[int, ...], int, int, dict[str, Any]]] = {
-    "paper": (tuple(range(1, 17)), (1, 2, 3, 4, 5, 6), 5, 10_000, shaped(4, 100, 2, 128)),
-    "small": ((1, 2, 4, 8), (1, 2, 3, 4, 5), 3, 3_500, shaped(6, 80, 4, 64)),
-    "smoke": ((1, 2), (1, 3), 1, 120, shaped(6, 16, 4, 32)),
+SIZES: dict[str, tuple[tuple[int, ...], tuple[int, ...], int, int, tuple[int, ...]]] = {
+    "paper": (tuple(range(1, 17)), (1, 2, 3, 4, 5, 6), 5, 10_000, (4, 100, 2, 128)),
+    "small": ((1, 2, 4, 8), (1, 2, 3, 4, 5), 3, 3_500, (6, 80, 4, 64)),
+    "smoke": ((1, 2), (1, 3), 1, 120, (6, 16, 4, 32)),
 }
-"""By scale the k that are asked, the layers to try, seeds, steps, and the shape of the rest.
+"""By scale the k that are asked, the layers to try, seeds, steps, and numbers of symbols, places,
+heads and dimensions.
 
 Small: of k = 1 to 16 those up to 8 that take one layer more; 80 places instead of 100; and six
 symbols instead of four. With four, the places that matter are so near that a layer of four heads
@@ -51,9 +40,13 @@ def by_layers(scale: str) -> Configs:
 
     The cool-down is half of the steps, as eight hops become exact only at its end.
     """
-    asked, layers, seeds, steps, shape = SIZES[scale]
+    asked, layers, seeds, steps, (symbols, places, heads, width) = SIZES[scale]
     fields = {
-        **shape,
+        "task.n_symbols": symbols,
+        "task.n_places": places,
+        "model.n_heads": heads,
+        "model.d_model": width,
+        "model.d_mlp": 2 * width,
         "training.batch_size": 32,
         "training.matrix_learning_rate": 0.01,
         "training.cooldown_steps": steps // 2,

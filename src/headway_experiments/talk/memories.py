@@ -211,7 +211,8 @@ def exact_logits(seeds: Sequence[int]) -> dict[str, float]:
             alike = torch.full((n_items,), 1 / n_items, dtype=keys.dtype)
             rate = float(n_items)
             weights = memory.one_step(values, keys, classes, alike, rate)
-            expected = memory.one_step_logits(classes, n_classes, rate)
+            right = torch.nn.functional.one_hot(classes, n_classes).double()
+            expected = rate / n_items * (right - 1 / n_classes)
             off = (memory.logits(weights, values, keys) - expected).abs().max().item()
             found[f"N={n_items} classes={n_classes},seed={seed}"] = off
     return found
@@ -290,12 +291,8 @@ def draw_associative(linear: Runs, with_mlp: Runs, _: Runs) -> Drawn:
 
 
 def draw_gradient(runs: Runs) -> Drawn:
-    """Accuracy after one step against the width; and a panel per exponent of the frequencies, and
-    one for the samples: errors, dotted the power expected."""
-    shares = [(run.config.transformer.d_model, known_share(run)) for run in runs.values()]
-    points = means(shares, numbered(0), "mean")
-    look = {"levels": {"0.99": 0.99}, "log": "x", "limits": {"ylim": (0, 1.03)}}
-    accuracy = Panel("", points, "width d", "accuracy after one step", **look)
+    """A panel per exponent of the frequencies, and one for the samples: errors, dotted the power
+    expected."""
     curves = zipf_errors(seeds_of(runs)).items()
     errors = grouped(((name, a), each) for (name, a, _), one in curves for each in one.items())
 
@@ -317,12 +314,8 @@ def draw_gradient(runs: Runs) -> Drawn:
         x = "samples T" if lines[0][0] == "samples" else "width d"
         y = "error (dotted: the power expected)"
         panels.append(Panel(title, series, x, y, log="xy"))
-    one = "Accuracy after one gradient step from zero, against the width"
-    zipf = "Errors of memories of Zipf frequencies, against width and samples"
-    return {
-        "gradient-memory": (one, draw_panels([accuracy])),
-        "zipf-memory": (zipf, draw_panels(panels)),
-    }
+    title = "Errors of memories of Zipf frequencies, against width and samples"
+    return {"zipf-memory": (title, draw_panels(panels))}
 
 
 MLPS = "memories in an MLP, by width, hidden width and items"

@@ -1,6 +1,5 @@
 """The effect of truncation on how a language model goes on: means over texts, with intervals."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, fields
 from typing import Any
@@ -11,7 +10,7 @@ from torch import Tensor
 from headway.intervals import wilson
 from headway.training import generator_for
 from headway_experiments.truncation.cuts import INTACT, Cut
-from headway_experiments.truncation.models import Lines, Odds
+from headway_experiments.truncation.models import Lines
 from headway_experiments.truncation.texts import Completion
 
 SHARES = ("prefers", "says")
@@ -61,11 +60,16 @@ def effects(texts: Sequence[Completion], lines: Lines) -> Effects:
     found: Effects = {}
     for kind in dict.fromkeys(text.kind for text in texts):
         rows = [i for i, text in enumerate(texts) if text.kind == kind]
-        draws = _draws(len(rows), kind)
-        values = {
-            cut: torch.tensor([_measures(odds[i]) for i in rows], dtype=torch.float64)
-            for cut, odds in lines.items()
-        }
+        generator = generator_for("cpu", "truncate", SEED, kind)
+        drawn = torch.randint(len(rows), (RESAMPLES, len(rows)), generator=generator)
+        often = torch.zeros(RESAMPLES, len(rows), dtype=torch.float64)
+        often.scatter_add_(1, drawn, torch.ones_like(drawn, dtype=torch.float64))
+        draws, values = often / len(rows), dict[Cut, Tensor]()
+        for cut, odds in lines.items():
+            three = [(odds[i].answer, odds[i].generic, odds[i].top) for i in rows]
+            answer, generic, top = torch.tensor(three, dtype=torch.float64).T
+            shares = (answer > generic).double(), (answer >= top).double()
+            values[cut] = torch.stack([answer.exp(), generic.exp(), answer - generic, *shares], 1)
         before = values[INTACT]
         found[kind] = {cut: _means(here, before, draws) for cut, here in values.items()}
     return found
@@ -91,22 +95,6 @@ def to_json(found: Effects, counts: Mapping[str, int], about: Mapping[str, Any])
         "numbers": [field.name for field in fields(Mean)],
         "effects": told,
     }
-
-
-def _draws(count: int, kind: str) -> Tensor:
-    """The share of each text in every resample, [resample, text]."""
-    generator = generator_for("cpu", "truncate", SEED, kind)
-    drawn = torch.randint(count, (RESAMPLES, count), generator=generator)
-    often = torch.zeros(RESAMPLES, count, dtype=torch.float64)
-    often.scatter_add_(1, drawn, torch.ones_like(drawn, dtype=torch.float64))
-    return often / count
-
-
-def _measures(odds: Odds) -> list[float]:
-    """`MEASURES` of one text."""
-    above = odds.answer - odds.generic
-    chances = [math.exp(odds.answer), math.exp(odds.generic)]
-    return [*chances, above, float(above > 0), float(odds.answer >= odds.top)]
 
 
 def _means(values: Tensor, before: Tensor, draws: Tensor) -> dict[str, Mean]:

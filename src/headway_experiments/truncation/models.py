@@ -36,10 +36,6 @@ class Odds:
     generic: float
     top: float
 
-    def to_json(self) -> dict[str, float]:
-        """As plain data, rounded to single precision."""
-        return {name: round(value, 5) for name, value in asdict(self).items()}
-
 
 Lines = dict[Cut, tuple[Odds, ...]]
 """The odds of every text, in order, by cut, the intact model first."""
@@ -119,7 +115,8 @@ def truncate_model(
         missing = [cut for cut in wanted if cut not in known]
         for done, cut in enumerate(missing, start=len(known) + 1):
             with truncation.applied(cut):
-                odds = [one.to_json() for one in completer()]
+                told = [asdict(one).items() for one in completer()]
+            odds = [{name: round(value, 5) for name, value in one} for one in told]
             ledger.add({**asdict(cut), "n_layers": len(layers), "odds": odds})
             watch(done, len(wanted))
     return asked.kept(folder) or {}

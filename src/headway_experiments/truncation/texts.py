@@ -77,13 +77,11 @@ def read_completions(path: Path) -> list[Completion]:
     lines = enumerate(read_bytes(path).split(b"\n"), start=1)
     numbered = [(f"{path}, line {i}", line) for i, line in lines if line.strip()]
     require(len(numbered) > 0, "prompts", str(path), "a file with at least one line")
-    return [_completion(line, where, path.stem) for where, line in numbered]
-
-
-def _completion(line: bytes, where: str, kind: str) -> Completion:
-    data = parsed(line, where)
-    require(isinstance(data, dict), where, data, "an object with prompt, answer and generic")
-    found = found_in(Completion, {"kind": kind, **data}, where)
-    for name, text in asdict(found).items():
-        require(bool(text.strip()), f"{where}: {name}", text, "text that is not empty")
+    found: list[Completion] = []
+    for where, line in numbered:
+        data = parsed(line, where)
+        require(isinstance(data, dict), where, data, "an object with prompt, answer and generic")
+        found.append(found_in(Completion, {"kind": path.stem, **data}, where))
+        for name, text in asdict(found[-1]).items():
+            require(bool(text.strip()), f"{where}: {name}", text, "text that is not empty")
     return found

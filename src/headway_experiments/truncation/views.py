@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rich.table import Table as Shown
 from rich.text import Text
 
 from headway.terminal import columns, console
 from headway_experiments.figures import Panel, Series, draw_panels, numbered
 from headway_experiments.truncation.cuts import INTACT, Axes, Cut
-from headway_experiments.truncation.effects import Effects, Mean
+from headway_experiments.truncation.effects import Effects
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,20 +28,15 @@ def print_effects(found: Effects, counts: Mapping[str, int]) -> None:
             f" p(generic) {means['generic']:.3f}, log-odds {means['log_odds']:+.2f}"
         )
         out.print(Text.assemble((kind, "bold"), told))
-        for weights in Axes.of(rows).weights:
-            out.print(_changes(rows, weights))
-
-
-def _changes(rows: Mapping[Cut, Mapping[str, Mean]], weights: str) -> Shown:
-    _, fractions, spans = Axes.of(rows)
-    ranks = [f"rank {fraction:g}" for fraction in fractions]
-    shown = columns((f"{weights}, layers",), ranks, wrap=False)
-    for layers in dict.fromkeys(layers for some in spans.values() for layers in some):
-        means = [rows[Cut(layers, weights, f)]["log_odds"] for f in fractions]
-        half = [(mean.change_high - mean.change_low) / 2 for mean in means]
-        told = [f"{m.change:+.2f} ±{h:.2f}" for m, h in zip(means, half, strict=True)]
-        shown.add_row(_span(layers), *told)
-    return shown
+        names, fractions, spans = Axes.of(rows)
+        for weights in names:
+            shown = columns((f"{weights}, layers",), [f"rank {f:g}" for f in fractions], wrap=False)
+            for layers in dict.fromkeys(layers for some in spans.values() for layers in some):
+                means = [rows[Cut(layers, weights, f)]["log_odds"] for f in fractions]
+                half = [(mean.change_high - mean.change_low) / 2 for mean in means]
+                told = [f"{m.change:+.2f} ±{h:.2f}" for m, h in zip(means, half, strict=True)]
+                shown.add_row(_span(layers), *told)
+            out.print(shown)
 
 
 def _span(layers: Sequence[int]) -> str:

@@ -60,20 +60,17 @@ def named_matrices(layers: Iterable[nn.Module]) -> list[Layer]:
     rank is the same matrix transposed. Query, key and value that are packed head by head, as in
     GPT-NeoX, are left out.
     """
-    return [_weights(layer) for layer in layers]
-
-
-def _weights(layer: nn.Module) -> dict[str, Tensor]:
-    """The weights of a layer by our names, in our order."""
-    parts = dict(layer.named_modules())
-    found: dict[str, Tensor] = {}
-    if PACKED in parts:
-        packed = _weight(parts[PACKED]).chunk(3, dim=1)
-        found = dict(zip(("query", "key", "value"), packed, strict=True))
-    for name, theirs in WHOLE.items():
-        for path in theirs:
-            if path in parts and name not in found:
-                found[name] = _weight(parts[path])
+    found: list[Layer] = []
+    for parts in (dict(layer.named_modules()) for layer in layers):
+        known: dict[str, Tensor] = {}
+        if PACKED in parts:
+            packed = _weight(parts[PACKED]).chunk(3, dim=1)
+            known = dict(zip(("query", "key", "value"), packed, strict=True))
+        for name, theirs in WHOLE.items():
+            for path in theirs:
+                if path in parts and name not in known:
+                    known[name] = _weight(parts[path])
+        found.append(known)
     return found
 
 

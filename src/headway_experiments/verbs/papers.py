@@ -63,9 +63,8 @@ def reproduce(
         kept = results or place / "results"
         groups = groups_of(experiments)
         if dry_run or not judge_only:
-            for name, total, done, left in (
-                c for group in groups for c in group.costs(scale, place)
-            ):
+            costs = [cost for group in groups for cost in group.costs(scale, place)]
+            for name, total, done, left in costs:
                 cost = f"at most {left / 1e15:.3g} PFLOP left" if left else "nothing left to train"
                 terminal.say(f"{name}: {done} of {total} done, {cost}")
         if dry_run:

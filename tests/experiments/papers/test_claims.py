@@ -118,8 +118,8 @@ def test_what_cannot_fail_is_by_construction_and_not_counted_among_what_holds(ca
     assert Verdict(sure, "paper", {}).said == "not run"
     print_verdicts([{"paper": found}, {"paper": Verdict(claim(), "paper", {"a": 0.001}, ran=True)}])
     counts = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert ["holds", "1"] in counts
-    assert ["by", "construction", "1"] in counts
+    assert ["holds", "paper", "1"] in counts
+    assert ["by", "construction", "paper", "1"] in counts
     assert "- `loss`: it is a setting" in markdown([{"paper": found}])
 
 

@@ -10,12 +10,13 @@ import torch
 
 from headway.circuits import AttentionPath
 from headway.theory import closed_form
+from headway.training import Run
 from headway_experiments.curricula import Leaps
 from headway_experiments.paper import FIGURES, algorithms, by_heart, cells, two_hops
 from headway_experiments.paper.cells import Cell
 from headway_experiments.paper.ways import LABELS
 from headway_experiments.talk import MECHANISMS
-from headway_experiments.tasks import TwoHops
+from headway_experiments.tasks import Named, TwoHops
 from headway_experiments.verbs import papers
 
 
@@ -62,6 +63,20 @@ def test_the_least_layers_are_the_fewest_that_solve_the_last_hop(monkeypatch):
     assert found["heart_named_doubling"] == {"seed=3100": 6}
     assert list(found["heart_ends"].values()) == [1, 1]
     assert found["heart_named_used"] == {"named,all,layers=5,seed=3100": 4}  # all but layer 1
+
+
+def test_named_maps_are_judged_by_beginnings_that_were_not_shown(tmp_path, monkeypatch):
+    config, drawn, draw = by_heart.config("named", "ends", 3, 3100, 20), set(), Named.draw
+    model = Run.create(tmp_path / "run", config).new_model("cpu")
+    run = SimpleNamespace(config=config, device="cpu", transformer=lambda: model)
+
+    def told(task, *more):
+        drawn.add(task.beginnings)
+        return draw(task, *more)
+
+    monkeypatch.setattr(Named, "draw", told)
+    assert by_heart.accuracies(run).keys() == {1, 4}
+    assert drawn == {"held out"}
 
 
 def run_with(monkeypatch, paths):
@@ -117,7 +132,7 @@ def test_a_guess_is_among_the_ends_of_all_chains(monkeypatch):
 
 
 def test_nothing_is_told_of_the_roles_to_what_reads_blind():
-    untold = two_hops.Untold(n_chains=3, n_symbols=9, asked="both")
+    untold = two_hops.untold(TwoHops(n_chains=3, n_symbols=9, asked="both"))
     batch = untold.sample(2, torch.Generator().manual_seed(0))
     assert (untold.roles, batch.roles.numel()) == ((), 0)
     assert untold.is_read_blind

@@ -1,35 +1,37 @@
 """Counts of minimal circuits, from what run folders keep."""
 
 import pytest
+import torch
 
 from headway_experiments.paper import identifiability as module
-from headway_experiments.paper.identifiability import ABLATIONS, built, measured, shares
+from headway_experiments.paper.identifiability import ABLATIONS, RUNS, measured, others, shares
+
+STRANGER = """
+from headway_experiments.arena import compiled
+
+KNOWN = compiled(1)
+MODELS = {"copier": (lambda: KNOWN.model, KNOWN.task)}
+"""
 
 ONE, OTHER = ["L0.H0 s2←s1", "L1.H0 s0←s2"], ["L0.H0 s0←s1", "L1.H0 s0←s2"]
 
 
-class Kept:
-    """A run whose circuits are all known."""
-
-    def __init__(self, **found):
-        whole = {"circuits": [ONE], "complete": True}
-        self.found = {ablation: found.get(ablation, whole) for ablation in ABLATIONS}
-
-    def read(self, name):
-        return self.found
+def kept(**found):
+    """What is known of a model, by ablation; one circuit where nothing else is said."""
+    whole = {"circuits": [ONE], "complete": True}
+    return {ablation: found.get(ablation, whole) for ablation in ABLATIONS}
 
 
 @pytest.fixture
-def found(monkeypatch):
-    monkeypatch.setattr(module, "BUILT", {})
+def found():
     several = {"circuits": [ONE, OTHER], "complete": False}
     heads = {"circuits": [ONE, ONE[:1]], "complete": True}
     none, cut = {"circuits": [], "complete": True}, {"circuits": [ONE], "complete": False}
     return measured(
         {
-            "D=1,seed=1": Kept(own=several, mean=heads),
-            "D=1,seed=2": Kept(own=none),
-            "D=2,seed=1": Kept(own=cut, mean={"refused": "it has not learnt"}),
+            "D=1,seed=1": kept(own=several, mean=heads),
+            "D=1,seed=2": kept(own=none),
+            "D=2,seed=1": kept(own=cut, mean={"refused": "it has not learnt"}),
         }
     )
 
@@ -48,12 +50,34 @@ def test_what_was_not_judged_to_the_end_is_unknown(found):
 
 
 def test_shares_are_of_models_that_have_a_circuit(found):
-    assert shares(found, "circuits")["D=1"]["own"] == (0, 1)
-    assert shares(found, "circuits")["D=2"]["zero"] == (1, 1)
-    assert shares(found, "heads")["D=1"]["mean"] == (1, 2)
+    assert shares(found, "circuits")["retrieval"]["own"] == (0, 1)
+    assert shares(found, "circuits")["retrieval"]["zero"] == (3, 3)
+    assert shares(found, "heads")["retrieval"]["mean"] == (1, 2)
 
 
-def test_a_model_set_by_hand_has_one_circuit_of_one_hop(monkeypatch):
-    monkeypatch.setattr(module, "ABLATIONS", ("own", "mean"))
-    for found in built("by hand,doubling D=1").values():
-        assert found == {"circuits": [["L0.H0 s2←s1", "L1.H0 s0←s2"]], "complete": True}
+def test_a_model_set_by_hand_has_one_circuit_of_one_hop(tmp_path):
+    made = dict(others("smoke", tmp_path))["by hand,doubling D=1"]
+    for ablation in ("own", "mean"):
+        one = {"circuits": [["L0.H0 s2←s1", "L1.H0 s0←s2"]], "complete": True}
+        assert module.minimal(made, ablation) == one
+
+
+def test_a_stranger_is_looked_into_by_the_relations_that_its_heads_follow(tmp_path):
+    place = tmp_path / "strangers"
+    place.mkdir()
+    (place / "strangers.py").write_text(STRANGER, encoding="utf-8")
+    found = dict(others("small", tmp_path))
+    assert {name.partition(",")[0] for name in found} >= {"by hand", "planted", "strangers"}
+    model, task = found["strangers,copier"]()
+    assert list(task.edges(task.sample(2, torch.Generator().manual_seed(0))))
+    assert module.minimal(lambda: (model, task), "zero")["complete"]
+
+
+def test_circuits_are_kept_and_not_looked_for_again(tmp_path, monkeypatch):
+    RUNS.obtain("smoke", tmp_path, None)
+    first = RUNS.found("smoke", tmp_path)
+    assert list(first) == [name for name, _ in others("smoke", tmp_path)]
+    monkeypatch.setattr(module, "minimal", None)
+    RUNS.obtain("smoke", tmp_path, None)
+    assert RUNS.found("smoke", tmp_path) == first
+    assert "strangers are not there" in RUNS.gaps("small", tmp_path)

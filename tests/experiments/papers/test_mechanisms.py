@@ -36,6 +36,8 @@ def test_everything_runs_is_drawn_and_measured(smoke):
     for name in names:
         result = result_files.read(name, "smoke", folder / "results")
         assert result is not None
-        assert any(figure.startswith(name) for figure in figures), name
+        drawn = {"gradient-memory": "zipf-memory"}.get(name, name)
+        if name != "three-gradient-steps":  # whose three numbers need no picture
+            assert any(figure.startswith(drawn) for figure in figures), name
         for claim in MECHANISMS[name].claims:
             assert claim.measure in result.measures, claim.measure

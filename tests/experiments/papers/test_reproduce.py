@@ -41,7 +41,7 @@ DRAWN = {
     "fig7": {"fig7-emergence-seed=1"},
     "appendix-c": {"appendix-c-abc-seed=1", "appendix-c-d-seed=1"},
     "appendix-d": {"appendix-d-seed=1"},
-    **{name: {name} for name in ("depths", "curricula", "circuits", "algorithms")},
+    **{name: {name} for name in ("depths", "curricula", "algorithms")},
     "identifiability": {"identifiability"},
 }
 """Some of the figures of every experiment that has any at this scale."""
@@ -137,7 +137,7 @@ def test_a_dry_run_only_tells_the_cost(tmp_path, capsys, also):
     cli.main([*asked, "--dry-run", *also])
     told = " ".join(capsys.readouterr().out.split())
     assert "PFLOP left" in told
-    assert "all 129 0 " in told
+    assert "ic: 0 of 64 done" in told
     assert list(tmp_path.iterdir()) == []
 
 

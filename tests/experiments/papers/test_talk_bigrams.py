@@ -188,7 +188,7 @@ def test_three_steps_change_one_weight_each(tmp_path):
             attention = models[other].layers[layer].attn
             value = attention.out.weight if weight == "out" else attention.qkv.weight[d : 2 * d]
             assert bool(value.any()) == (other >= step)
-    measured = induction.probed({"seed=0": run})
+    measured = by_run({"seed=0": run}, induction.probes)
     assert all(0 <= values["seed=0"] <= 1 for values in measured.values())
 
 
