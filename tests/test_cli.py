@@ -12,7 +12,7 @@ import pytest
 
 from commands import headway, python, refused, refusing
 from headway import cli, emergence, tapped
-from headway.cli import Parser, uses
+from headway.cli import Parser
 from headway.errors import note_once
 from headway.recipes import annotations, changed, config_asked_for
 from headway.training import fast
@@ -112,7 +112,7 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
     for name, one in inspect.signature(function).parameters.items():
         if one.kind is not one.POSITIONAL_ONLY:
             assert f"\n  --{name.replace('_', '-')}" in said
-        assert uses(function)[name], name
+        assert listing.uses(function)[name], name
     assert max(map(len, said.splitlines())) <= 80
 
 

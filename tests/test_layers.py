@@ -29,7 +29,7 @@ ROOMS = [
     {"recipes"},
     {"sweeps", "language", "report"},
     {
-        *("terminal", "verbs", "cli", "notebook"),
+        *("terminal", "verbs", "cli"),
         *("figures", "files"),
         *("__init__", "__main__", "_registry"),
     },

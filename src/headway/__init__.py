@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from headway.models import Transformer as Transformer
     from headway.models import TransformerConfig as TransformerConfig
     from headway.models import tapped as tapped
-    from headway.notebook import widget as widget
     from headway.report import write_report as write_report
+    from headway.report.cells import widget as widget
     from headway.sweeps import depend as depend
     from headway.sweeps import sweep as sweep
     from headway.tasks import IGNORE_INDEX as IGNORE_INDEX

@@ -20,7 +20,7 @@ from headway import userfile
 from headway.errors import HeadwayError, nearest
 from headway.terminal import output
 from headway.text import width, wrapped
-from headway.verbs.listing import VERBS, function_of, usage
+from headway.verbs.listing import VERBS, function_of, usage, uses
 
 KEEPING = ("ask", "depend", "sweep")
 """Verbs that keep what is done, so that the same command goes on where it was."""
@@ -205,11 +205,3 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> Any:
         """Raises a `HeadwayError` in the place of ending the program."""
         raise HeadwayError(f"{message} (see {self.prog} --help)")
-
-
-def uses(documented: Callable[..., object], prefix: str = "") -> dict[str, str]:
-    """The use of every argument of a function, or field of a class, as its docstring says."""
-    from docstring_parser import parse
-
-    params = parse(inspect.getdoc(documented) or "").params
-    return {prefix + one.arg_name: " ".join((one.description or "").split()) for one in params}

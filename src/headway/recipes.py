@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, cast
 
 from headway import userfile
 from headway.errors import HeadwayError, nearest, note_once, require
@@ -29,6 +29,7 @@ from headway.training.recipes import fast as fast
 from headway.training.recipes import hops as hops
 from headway.training.size import require_size
 
+T = TypeVar("T")
 COOLDOWN = "training.cooldown_steps"
 
 FIELD = re.compile(r"[^\W\d][\w.\- ]*=")
@@ -123,33 +124,29 @@ def annotations(config: RunConfig) -> dict[str, Any]:
     return {name: hint for name, hint in hints.items() if name not in SECTIONS}
 
 
-def changed(config: RunConfig, fields: Mapping[str, Any]) -> RunConfig:
+def changed(config: T, fields: Mapping[str, Any], where: str = "") -> T:
     """A config with some fields changed, all at once.
 
     Args:
-        config: to start from.
+        config: to start from; or a part of one.
         fields: new values by dotted name, as `flat` gives them; `training.curriculum` may be a
             kind or a whole curriculum.
+        where: put before the names of a part's fields, such as `training.`.
 
     Raises:
         HeadwayError: if a field is unknown, or the values do not go together.
     """
-    return _changed(config, fields, "")
-
-
-def _changed(part: Any, fields: Mapping[str, Any], where: str) -> Any:
-    """A part of a config with some fields changed; of one that it lacks, who has it."""
     inside, values = dict[str, dict[str, Any]](), dict[str, Any]()
     for name, value in fields.items():
         first, _, rest = name.partition(".")
         inside.setdefault(first, {})[rest] = value
     for name, changes in inside.items():
-        require_field(part, name, where)
-        value = changes.pop("", getattr(part, name))
+        require_field(config, name, where)
+        value = changes.pop("", getattr(config, name))
         if where + name == CURRICULUM and isinstance(value, str) and value in CURRICULA:
             value = CURRICULA[value]()
-        values[name] = _changed(value, changes, f"{where}{name}.") if changes else value
-    return replace(part, **values)
+        values[name] = changed(value, changes, f"{where}{name}.") if changes else value
+    return replace(cast(Any, config), **values)
 
 
 def require_field(part: Any, name: str, where: str) -> None:

@@ -6,14 +6,12 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-WIDTH = 80
-LEAST = 24
 BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
 def width() -> int:
     """Columns to write in: those of the terminal, at most 80 and at least 24."""
-    return max(LEAST, min(WIDTH, shutil.get_terminal_size().columns))
+    return max(24, min(80, shutil.get_terminal_size().columns))
 
 
 def wrapped(text: str, first: str = "", rest: str = "  ") -> list[str]:

@@ -28,8 +28,6 @@ from headway.reading import is_file, read_bytes
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-SAFE = "PYTHONSAFEPATH"
-
 T = TypeVar("T")
 
 
@@ -79,7 +77,7 @@ work with, False where it is lent to this process alone."""
 def started_safely() -> Iterator[None]:
     """Within it, Python processes are started that import from where this one does, and nothing
     from the folder they start in."""
-    own = {SAFE: "1", "PYTHONPATH": os.pathsep.join(filter(os.path.isabs, sys.path))}
+    own = {"PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(filter(os.path.isabs, sys.path))}
     before = {name: os.environ[name] for name in own if name in os.environ}
     os.environ |= own
     try:

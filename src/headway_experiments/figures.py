@@ -4,6 +4,7 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from headway.intervals import wilson
@@ -205,3 +206,11 @@ def _draw_panel(axes: "Axes", panel: Panel) -> None:
     if panel.names:
         axes.set_xticks(range(len(panel.names)), panel.names, rotation=30, ha="right")
     axes.set(**panel.limits)
+
+
+def can_draw() -> bool:
+    """Tell whether figures can be drawn, and print what they need if not."""
+    if find_spec("matplotlib") is not None:
+        return True
+    print("without figures: they need pip install 'headway[plot]'")
+    return False

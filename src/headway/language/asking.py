@@ -18,9 +18,6 @@ from headway.language.local import Form, LocalModel
 from headway.language.question import Question
 from headway.training.files import clear_content_errors, json_lines
 
-FORMAT = 1
-"""Of `asked.json`."""
-
 Watch = Callable[[int, int], None]
 """Called with how many questions are answered, and of how many."""
 
@@ -58,7 +55,7 @@ class Asked:
 
     def ledger(self, folder: Path) -> Ledger:
         """The ledger of its answers: `asked.json`, and `asked.jsonl` with a line per question."""
-        return Ledger(folder, "asked", {"format": FORMAT, **asdict(self)})
+        return Ledger(folder, "asked", {"format": 1, **asdict(self)})
 
     def questions(self) -> Iterator[tuple[int, Question]]:
         """The questions with their numbers, cell by cell."""

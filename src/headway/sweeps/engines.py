@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import Pipe, get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -58,7 +58,7 @@ def cores() -> int:
 
 
 class Engine:
-    """Lets processes on this machine carry out runs, each one.
+    """Lets worker processes on this machine carry out runs, one after another each.
 
     They are forked from one that has loaded PyTorch where that is safe, within `with engine:`, and
     killed at its end.
@@ -69,14 +69,15 @@ class Engine:
 
     def __init__(self, workers: int | None = None):
         require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
-        self.workers, self._processes = workers, list[BaseProcess]()
+        self.workers = workers
+        self._processes, self._idle = list[BaseProcess](), list[Connection]()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         """Ends what is being computed, at whatever step it is."""
-        ended, self._processes = self._processes, []
+        ended, self._processes, self._idle = self._processes, [], []
         for process in ended:
             process.kill()
         for process in ended:
@@ -99,22 +100,26 @@ class Engine:
         return aside(self._answer, folder, own_source(type(config.task)))
 
     def _answer(self, *work: Any) -> str | None:
-        """The answer of a process of its own to some work."""
-        every = self._processes
-        process, end = _worker(*work)
-        every.append(process)
-        if every is not self._processes:  # the engine has ended meanwhile
-            process.kill()
+        """The answer of a worker, a new one if none is idle, to some work."""
+        every, idle = self._processes, self._idle
+        if idle:
+            end = idle.pop()
+        else:
+            process, end = _worker()
+            every.append(process)
+            if every is not self._processes:  # the engine has ended meanwhile
+                process.kill()
+        end.send(work)
         answer = end.recv()
-        process.join()
+        idle.append(end)
         return answer
 
 
-def _worker(*work: Any) -> tuple[BaseProcess, Connection]:
-    """A new process that does some work, and the end of its pipe from which the answer comes."""
-    (ours, theirs), context = Pipe(duplex=False), get_context(START)
+def _worker() -> tuple[BaseProcess, Connection]:
+    """A new worker process, and this end of its pipe."""
+    (ours, theirs), context = Pipe(), get_context(START)
     context.set_forkserver_preload([__name__])
-    process = context.Process(target=_work, args=(theirs, *work))
+    process = context.Process(target=_work, args=(theirs,))
     try:
         with STARTING, _alone():
             process.start()
@@ -152,11 +157,13 @@ def _alone() -> Iterator[None]:
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
-def _work(end: Connection, folder: Path, trusted: Source | None) -> None:
-    """Carries out a run; prints to standard error alone."""
+def _work(end: Connection) -> None:
+    """Carries out runs; prints to standard error alone."""
     os.dup2(2, 1)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    end.send(carry_out(folder, trusted))
+    with suppress(EOFError):
+        while True:
+            end.send(carry_out(*end.recv()))
 
 
 def _end_with_parent() -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from headway.late import late
 
 if TYPE_CHECKING:
-    from headway.terminal.base import can_draw as can_draw
     from headway.terminal.base import columns as columns
     from headway.terminal.base import console as console
     from headway.terminal.base import require_file as require_file

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TextIO, cast
@@ -74,14 +73,6 @@ def columns(left: Sequence[str], right: Sequence[str] = (), wrap: bool = True) -
     for name in right:
         table.add_column(name, justify="right", no_wrap=not wrap)
     return table
-
-
-def can_draw() -> bool:
-    """Tell whether figures can be drawn, and print what they need if not."""
-    if find_spec("matplotlib") is not None:
-        return True
-    print("without figures: they need pip install 'headway[plot]'")
-    return False
 
 
 def require_file(path: Path, endings: Sequence[str]) -> None:

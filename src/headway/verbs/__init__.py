@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 def print_fields(words: Sequence[str]) -> None:
     """Prints what can be changed in the recipe or the task that is named among words, if one is:
     its arguments, then all fields."""
-    from headway.cli import uses
     from headway.fields import described, said
     from headway.recipes import annotations, base_of, source_and_fields
     from headway.training.config import SECTIONS, RunConfig, flat
     from headway.training.curriculum import CURRICULA
+    from headway.verbs.listing import uses
 
     source, _ = source_and_fields(words)
     if source is None:

@@ -41,6 +41,7 @@ def reproduce(
     from headway.sweeps import Engine
     from headway_experiments import result_files
     from headway_experiments.experiment import groups_of
+    from headway_experiments.figures import can_draw
     from headway_experiments.reproduce import (
         DOCUMENTS,
         chosen,
@@ -77,7 +78,7 @@ def reproduce(
         for one in experiments:
             found, missing = measured(one, scale, place)
             result_files.write(one.name, scale, found, missing, kept)
-            for drawn in draw(one, scale, place) if terminal.can_draw() else ():
+            for drawn in draw(one, scale, place) if can_draw() else ():
                 terminal.say(f"drawn in {drawn}")
             judged += verdicts(one, scale, found, missing)
         print_verdicts([{scale: verdict} for verdict in judged])

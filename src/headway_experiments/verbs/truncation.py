@@ -39,6 +39,7 @@ def truncate(
     from headway.fields import values_of
     from headway.files import write_json
     from headway.language import LocalModel, compute_on, place_of
+    from headway_experiments.figures import can_draw
     from headway_experiments.truncation.cuts import Axes, Cuts
     from headway_experiments.truncation.effects import effects, to_json
     from headway_experiments.truncation.models import Truncating, truncate_model
@@ -62,7 +63,7 @@ def truncate(
     del about["texts"]
     write_json(place / "effects.json", to_json(found, counts, about))
     terminal.say(f"truncation.jsonl and effects.json are in {place}")
-    if terminal.can_draw():
+    if can_draw():
         from headway.figures import save_both
 
         axes, title = Axes.of(lines), f"{Path(model).name} with weights cut to"
