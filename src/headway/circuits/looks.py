@@ -122,8 +122,12 @@ def _lines(look: Look, mechanism: Mechanism, faithful: bool) -> Iterator[str]:
     name, rest = name_of(look.head), ", ".join(f"{x:.2f} {n}" for n, x in look.rest.items())
     share = f"{look.explained:.2f} of its attention where it matters"
     if isinstance(mechanism, Tabled):
-        told = f"a table of tokens and places tells {share}; it goes to: {rest or 'no relation'}"
-        yield from wrapped(f"no relation explains {name}: {told}")
+        table = f"a table of tokens and places tells {share}"
+        if max(look.rest.values(), default=0.0) >= UNEXPLAINED:
+            yield from wrapped(f"{name}: {rest}, but no relation alone keeps the answers; {table}")
+        else:
+            goes = f"it goes to: {rest or 'no relation'}"
+            yield from wrapped(f"no relation explains {name}: {table}; {goes}")
     else:
         is_told = look.explained >= UNEXPLAINED or faithful
         start = "" if is_told else "no relation explains "

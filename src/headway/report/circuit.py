@@ -71,6 +71,7 @@ def circuit_data(findings: Findings, cells: Cells | None = None) -> schema.Circu
             for place in standing
         ],
         paths=list(map(data_of, paths)),
+        tables=findings.discovery.circuit.tabled_heads,
     )
 
 

@@ -114,6 +114,7 @@ class Circuit:
     layers: int  #: of the model
     places: list[Place]  #: the roles of one chain; empty if the task has none
     paths: list[CircuitPath]  #: in the order in which information flows
+    tables: list[tuple[int, int]]  #: the layers and numbers of heads that attend by table
 
 
 @dataclass(frozen=True)
