@@ -64,7 +64,7 @@ def without(loss, free):
     [
         (lambda _: {"replaced": {"x_1": 0.05}}, OPEN, "--ablation"),
         (lambda _: {"interval": (0.0, 0.06)}, {}, "--sequences 64"),
-        (without(0.04, 0.045), SPARE, "discover(model, task, circuit=found.circuit.replacing("),
+        (without(0.04, 0.045), SPARE, "discover(model, task, circuit=found.circuit.without("),
         (without(0.04, 0.9), {}, None),
         (lambda paths: {"droppable": [Pair(*paths, 0.0412)]}, {"minimal": False}, "--all"),
         (lambda paths: {"trials": [Trial("s", paths, 0.9)]}, {"stable": False}, "--seq"),

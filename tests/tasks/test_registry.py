@@ -122,7 +122,7 @@ def test_two_files_may_define_one_kind_and_each_finds_its_own(tmp_path, name):
 
 def test_installed_packages_offer_tasks(monkeypatch, name):
     class Point:
-        value = "their.tasks"
+        value, module = "their.tasks", __name__
 
         def __init__(self, name):
             self.name = name
@@ -130,7 +130,7 @@ def test_installed_packages_offer_tasks(monkeypatch, name):
         def load(self):
             if self.name == "broken":
                 raise ImportError("no such module")
-            body = {"draw": Retrieval.draw, "assemble": Retrieval.assemble}
+            body = {"draw": Retrieval.draw, "assemble": Retrieval.assemble, "__module__": __name__}
             dataclass(frozen=True)(type(name, (Task,), body))
 
     points = {kind: Point(kind) for kind in (name.lower(), "broken")}
@@ -138,6 +138,8 @@ def test_installed_packages_offer_tasks(monkeypatch, name):
     assert find(name.lower()).__name__ == name
     with pytest.raises(HeadwayError, match=r"'broken': .* their\.tasks fails: ImportError"):
         find("broken")
+    with pytest.raises(HeadwayError, match=r"Own.kind = 'broken' .* that of their\.tasks"):
+        type("Own", (Task,), {"kind": "broken", "__module__": "mine"})
 
 
 def test_the_file_of_an_installed_package_is_not_named(tmp_path, name, kinds, monkeypatch):

@@ -182,8 +182,9 @@ class Circuit(Shown):
         """This circuit with another mechanism for one head."""
         return Circuit({**self.mechanisms, head: mechanism})
 
-    def without(self, path: AttentionPath) -> "Circuit":
-        """This circuit with one path cut."""
+    def without(self, path: AttentionPath | str) -> "Circuit":
+        """This circuit with one path cut, which may be given as it is written: `L1.H0 2 back`."""
+        path = AttentionPath.parse(path) if isinstance(path, str) else path
         mechanism = self.mechanisms[path.at]
         if not isinstance(mechanism, Paths) or path.relation not in mechanism.relations:
             raise HeadwayError(f"the circuit has no path {path}")

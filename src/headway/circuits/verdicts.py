@@ -165,7 +165,7 @@ def _necessary(found: "Discovery") -> Verdict:
     because = (
         f"{_rows(found)} cutting any one of its {counted(len(evidence), 'path')} takes the loss to"
         f" {rounded(least.worst)} or more, other heads replaced or free (least: {least.path});"
-        f" it may be {at:.3g}"
+        f" the threshold is {at:.3g}"
     )
     if helpers := [n.path for n in evidence if n.loss < at]:
         above = "the heads above, left free, need"
@@ -270,11 +270,13 @@ def _untestable(name: str, found: "Discovery") -> Verdict:
 
 def _given(found: "Discovery", path: AttentionPath, instead: str | None = None) -> str:
     """A line that measures the circuit without a path, or with another in its place."""
-    mechanism = found.circuit.mechanisms[path.at]
-    assert isinstance(mechanism, Paths)
-    names = sorted({*mechanism.relations, instead or ""} - {path.relation, ""})
-    paths = f"headway.circuits.Paths(frozenset({names}))"
-    other = f"found.circuit.replacing({tuple(path.at)}, {paths})"
+    other = f"found.circuit.without({str(path)!r})"
+    if instead is not None:
+        mechanism = found.circuit.mechanisms[path.at]
+        assert isinstance(mechanism, Paths)
+        names = sorted({*mechanism.relations, instead} - {path.relation})
+        paths = f"headway.circuits.Paths(frozenset({names}))"
+        other = f"found.circuit.replacing({tuple(path.at)}, {paths})"
     return f"headway.discover(model, task, circuit={other})"
 
 

@@ -139,7 +139,7 @@ def _unreached(task: Task, batch: Batch, asks: Bool[Tensor, "batch query"]) -> D
     if paths and alone.any():
         row, query = alone.nonzero()[0].tolist()
         what = f"no relation has a key for {alone.sum() / asks.sum():.0%} of the asked positions"
-        yield "relations", f"{what} (query {query} of sequence {row}): no circuit can answer there"
+        yield "relations", f"{what} (query {query} of sequence {row}), but their own may do"
     if paths and not known.all():
         share, name = 1 - known.float().mean(), "roles" if task.roles else "relations"
         what = f"{share:.0%} of the positions play no role and no path leads to them, so that no"

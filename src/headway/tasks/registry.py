@@ -68,21 +68,32 @@ def register(cls: type["Task"]) -> None:
     """Makes a task known by its kind.
 
     Raises:
-        HeadwayError: if a task that is in no file of the user's is known by it, or a field has no
-            default.
+        HeadwayError: if a task that is in no file of the user's is known by it or offered by an
+            installed package, or a field has no default.
     """
     for name, hint in inspect.get_annotations(cls).items():
         if name not in cls.__dict__ and typing.get_origin(hint) is not typing.ClassVar:
             raise HeadwayError(f"{cls.__name__}.{name} has no default: every field needs one")
     known = KINDS.get(cls.kind)
     if known and _home(known) != _home(cls) and None in (_file_of(known), _file_of(cls)):
-        other = f"another name than that of {known.__module__}.{known.__name__}"
-        require(False, f"{cls.__name__}.kind", cls.kind, other)
+        other = f"{known.__module__}.{known.__name__}"
+    else:
+        other = _offered_elsewhere(cls)
+    require(not other, f"{cls.__name__}.kind", cls.kind, f"another name than that of {other}")
     fits = re.fullmatch(r"[\w-]+", str(cls.kind)) and len(str(cls.kind).encode()) <= 64
     allowed = "letters, digits, _ and -, of at most 64 bytes"  # as it is in names of folders
     require(bool(fits), f"{cls.__name__}.kind", cls.kind, allowed)
     KINDS[cls.kind] = cls
     _registered.add(cls)
+
+
+def _offered_elsewhere(cls: type["Task"]) -> str | None:
+    """The task of a package that a class is not from, and of whose kind it is."""
+    package = cls.__module__.partition(".")[0]
+    if package == "headway":
+        return None
+    point = userfile.installed(OFFERED.group).get(cls.kind)
+    return None if point is None or point.module.partition(".")[0] == package else point.value
 
 
 def require_hints(cls: type["Task"]) -> None:
