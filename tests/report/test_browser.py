@@ -151,8 +151,11 @@ def test_the_address_keeps_what_is_shown(visit, learnt):
         assert odd.shown()["cut"] == []
 
 
-def test_it_plays_when_it_is_asked_to(visit, learnt):
-    seen, last = visit(learnt), f"step {data_of(learnt)['steps'][-1]:,}"
+def test_it_plays_once_by_itself_and_when_it_is_asked_to(visit, learnt):
+    seen = visit(learnt, reduced_motion="no-preference")
+    last = f"step {data_of(learnt)['steps'][-1]:,}"
+    seen.page.get_by_role("button", name="pause").wait_for()
+    seen.page.keyboard.press(" ")
     seen.page.clock.install()
     seen.page.reload()
     seen.page.clock.run_for(2000)
@@ -167,7 +170,7 @@ def test_it_plays_when_it_is_asked_to(visit, learnt):
     seen.page.get_by_role("button", name="play").click()
     seen.page.clock.run_for(8000)
     assert seen.words(".step") == last
-    assert seen.page.get_by_role("button", name="play").is_visible()
+    assert visit(learnt).page.get_by_role("button", name="play").is_visible()
 
 
 def test_maps_are_read_cell_by_cell(visit, two_hops):
