@@ -27,7 +27,7 @@ from headway.models import Tap, Tappable, Transformer, attention_patterns
 from headway.relations.edges import NO_KEY
 from headway.relations.fitted import Tables
 from headway.relations.shares import attention_along
-from headway.tasks import Batch, Edges, Task
+from headway.tasks import Batch, Edges
 
 Attention = dict[str, list[list[float]]]
 """Mean attention along relations, [layer, head], by relation."""
@@ -325,19 +325,8 @@ def known_patterns(
     )
 
 
-@torch.no_grad()
-def relation_attention(
-    model: Tappable,
-    task: Task,
-    batch: Batch,
-    shared: bool = False,
-) -> Attention:
-    """Mean attention along a task's relations (see `attention_along`), [layer, head], by name."""
-    return along_all(attention_patterns(model, batch.inputs), task.edges(batch), shared)
-
-
 def along_all(patterns: Tensor, edges: Mapping[str, Edges], shared: bool = False) -> Attention:
-    """The attention along each of some relations (see `attention_along`)."""
+    """Mean attention along some relations (see `attention_along`), [layer, head], by name."""
     return {name: attention_along(patterns, one, shared).tolist() for name, one in edges.items()}
 
 
