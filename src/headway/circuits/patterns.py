@@ -64,6 +64,7 @@ class Patterns:
         self._given, self._names = relations, [*relations]
         self._used: dict[str, Edges] = {}
         self._alone: dict[str, Tensor] = {}
+        self._leaves: dict[str, Tensor] = {}
         self._laid: dict[frozenset[str], tuple[Tensor, Tensor]] = {}
         self._told: dict[Tables, Tensor] = {}
 
@@ -118,6 +119,7 @@ class Patterns:
             found.index_put_((batch, queries[..., None], keys), share, accumulate=True)
             total = found.sum(2, keepdim=True)
             self._alone[name] = found / total.where(total > 0, 1.0)
+            self._leaves[name] = (total > 0).to(self.dtype)
         return self._alone[name]
 
     def one_hot(self, relations: frozenset[str]) -> Float[Tensor, "sequence query key"]:
@@ -132,9 +134,8 @@ class Patterns:
         if relations not in self._laid:
             found = [self.alone(name) for name in sorted(relations)]
             none = torch.zeros(self._shape, dtype=self.dtype, device=self.batch.inputs.device)
-            leaving = sum(((one > 0).any(2, keepdim=True).to(self.dtype) for one in found), none)
-            rows = sum(found, none) / leaving.clamp(min=1)
-            self._laid[relations] = rows, (rows > 0).any(2, keepdim=True)
+            leaving = sum((self._leaves[name] for name in relations), none[..., :1])
+            self._laid[relations] = sum(found, none) / leaving.clamp(min=1), leaving > 0
         return self._laid[relations]
 
     def fill(self, mechanism: Paths) -> str:
