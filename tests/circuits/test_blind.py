@@ -18,6 +18,7 @@ from headway.relations.fitted import Tables
 from headway.relations.shares import rivals_of, split_of
 
 CONDITION = "mirror position if another token"
+FIRST = torch.eye(9)[0].expand(9, 9)
 STRANGERS = Path(__file__).parents[3] / "shared" / "strangers"
 
 
@@ -62,6 +63,15 @@ def by_value(inputs):
     ("scores", "name"),
     [
         (lambda _: 20 * torch.eye(9).roll(1, 0), "previous token"),
+        (lambda _: 20 * (torch.eye(9).roll(1, 0) + FIRST), "previous token and first position"),
+        (
+            lambda _: 20 * (torch.eye(9).roll(1, 0) + torch.eye(9)),
+            "previous token and own position",
+        ),
+        (
+            lambda _: 20 * (torch.eye(9).roll(1, 0) + torch.eye(9) + FIRST),
+            "previous token and own position and first position",
+        ),
         (lambda x: torch.zeros(len(x), 9, 9), "all so far"),
         (by_value, "smallest any token"),
         (lambda x: 40 * (x[:, :, None] < x[:, None]) - 4.0 * x[:, None], "smallest larger token"),

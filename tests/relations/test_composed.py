@@ -56,7 +56,10 @@ def test_tokens_that_separate_set_the_ordinary_ones_apart():
 
 @pytest.mark.parametrize(
     "name",
-    ["", "other", "latest", "smallest", "0 forward", "every 0 back", "same token, else", "after"],
+    [
+        *("", "other", "latest", "smallest", "0 forward", "every 0 back", "same token, else"),
+        *("after", "all so far by weight (token 3 0.5) and first position"),
+    ],
 )
 def test_what_is_not_made_of_the_words_is_refused(name):
     with pytest.raises(HeadwayError, match=r"relation = .* is not allowed"):

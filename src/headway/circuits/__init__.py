@@ -35,8 +35,8 @@ from headway.circuits.mechanism import compare as compare
 from headway.circuits.mechanism import jaccard as jaccard
 from headway.circuits.patterns import ABLATIONS as ABLATIONS
 from headway.circuits.patterns import Patterns as Patterns
+from headway.circuits.patterns import along_all as along_all
 from headway.circuits.patterns import attention_along as attention_along
-from headway.circuits.patterns import relation_attention as relation_attention
 from headway.circuits.search import candidates_among as candidates_among
 from headway.circuits.search import free_above as free_above
 from headway.circuits.study import DRAFT as DRAFT

@@ -196,16 +196,20 @@ def every_circuit(
             found = saved_discovery(subject.run)
         assert found is not None
         require_fits(found.circuit, subject.model)
-        circuits = exhausted(subject, found, sequences, workers, most=most, watch=watch)
+        circuits = _all_among(subject, found, sequences, most, workers, watch)
         if subject.run is not None:
             subject.run.save(circuits)
     return circuits
 
 
-def exhausted(
-    subject: Subject, found: Discovery, sequences: int, workers: int | None, **how: Any
+def _all_among(
+    subject: Subject,
+    found: Discovery,
+    sequences: int,
+    most: int,
+    workers: int | None,
+    watch: Watch | None,
 ) -> MinimalCircuits:
-    """The circuits of all sets of paths that serve; `how` is of the search (see `Exhaustive`)."""
     started, batch = time.perf_counter(), subject.sequences(sequences, "circuit")
     about, count = (subject.model, subject.task, batch, found.ablation), workers or os.cpu_count()
     own, *benches = (Bench(*about) for _ in range(1 + (count or 1)))
@@ -221,7 +225,7 @@ def exhausted(
             ]
             return [loss for part in parts for loss in part.result()]
 
-        search = Exhaustive(losses, candidates, idle, found.threshold, **how)
+        search = Exhaustive(losses, candidates, idle, found.threshold, most, watch)
         search.allow(found.circuit)
         sets = search.search()
     circuits = sorted((tuple(sorted(s)) for s in sets), key=lambda c: (len(c), c))

@@ -27,7 +27,7 @@ from headway.models import Tap, Tappable, Transformer, attention_patterns
 from headway.relations.edges import NO_KEY
 from headway.relations.fitted import Tables
 from headway.relations.shares import attention_along
-from headway.tasks import Batch, Edges, Task
+from headway.tasks import Batch, Edges
 
 Attention = dict[str, list[list[float]]]
 """Mean attention along relations, [layer, head], by relation."""
@@ -64,6 +64,7 @@ class Patterns:
         self._given, self._names = relations, [*relations]
         self._used: dict[str, Edges] = {}
         self._alone: dict[str, Tensor] = {}
+        self._leaves: dict[str, Tensor] = {}
         self._laid: dict[frozenset[str], tuple[Tensor, Tensor]] = {}
         self._told: dict[Tables, Tensor] = {}
 
@@ -118,6 +119,7 @@ class Patterns:
             found.index_put_((batch, queries[..., None], keys), share, accumulate=True)
             total = found.sum(2, keepdim=True)
             self._alone[name] = found / total.where(total > 0, 1.0)
+            self._leaves[name] = (total > 0).to(self.dtype)
         return self._alone[name]
 
     def one_hot(self, relations: frozenset[str]) -> Float[Tensor, "sequence query key"]:
@@ -132,9 +134,8 @@ class Patterns:
         if relations not in self._laid:
             found = [self.alone(name) for name in sorted(relations)]
             none = torch.zeros(self._shape, dtype=self.dtype, device=self.batch.inputs.device)
-            leaving = sum(((one > 0).any(2, keepdim=True).to(self.dtype) for one in found), none)
-            rows = sum(found, none) / leaving.clamp(min=1)
-            self._laid[relations] = rows, (rows > 0).any(2, keepdim=True)
+            leaving = sum((self._leaves[name] for name in relations), none[..., :1])
+            self._laid[relations] = sum(found, none) / leaving.clamp(min=1), leaving > 0
         return self._laid[relations]
 
     def fill(self, mechanism: Paths) -> str:
@@ -325,19 +326,8 @@ def known_patterns(
     )
 
 
-@torch.no_grad()
-def relation_attention(
-    model: Tappable,
-    task: Task,
-    batch: Batch,
-    shared: bool = False,
-) -> Attention:
-    """Mean attention along a task's relations (see `attention_along`), [layer, head], by name."""
-    return along_all(attention_patterns(model, batch.inputs), task.edges(batch), shared)
-
-
 def along_all(patterns: Tensor, edges: Mapping[str, Edges], shared: bool = False) -> Attention:
-    """The attention along each of some relations (see `attention_along`)."""
+    """Mean attention along some relations (see `attention_along`), [layer, head], by name."""
     return {name: attention_along(patterns, one, shared).tolist() for name, one in edges.items()}
 
 

@@ -198,10 +198,9 @@ class Reader:
             return self.agreement({**found, head: what}, head[0]) >= least
 
         for head in sorted(self.heads, key=lambda head: -self.likeness(head, chosen[head])):
-            again = chosen[head]
-            if not serves(head, again):
-                again = self.choice(head, found, head[0])
-            if serves(head, again):
+            if serves(head, chosen[head]):
+                found[head] = chosen[head]
+            elif serves(head, again := self.choice(head, found, head[0])):
                 found[head] = again
         return found
 

@@ -314,16 +314,13 @@ class BlindSample(Sample):
     """A sample of a task of which nobody says what heads may look at, or not all of it."""
 
     def circuit(self, yardstick: Yardstick) -> Circuit:
-        """The relations that heads follow; the limit decides of what is hardly missed alone."""
-        return self.search(yardstick.limits(self.bench)[0])
-
-    def search(self, threshold: float, exhaust: bool = True) -> Circuit:
         """The relations that heads are read to follow, without all that is hardly missed.
 
-        Paths go as long as the loss stays as low as it is, or near the model's own, with zeros in
-        the place of all idle heads, since one whose mean pattern does can do the work of another.
+        The least limit decides of that alone. Paths go as long as the loss stays as low as it is,
+        or near the model's own, with zeros in the place of all idle heads, since one whose mean
+        pattern does can do the work of another.
         """
-        bench, own = self.bench, self.all.loss()
+        bench, own, threshold = self.bench, self.all.loss(), yardstick.limits(self.bench)[0]
         circuit = read(bench)
         nothing = Paths(frozenset())
         bare = Circuit({h: nothing if m == Mean() else m for h, m in circuit.mechanisms.items()})
@@ -347,12 +344,12 @@ class CorruptedSample(Sample):
         self.attention = attention_of(bench)
 
     def circuit(self, yardstick: Yardstick) -> Circuit:
-        """Of the gap, half of what may be left open is kept for other sequences."""
-        limit = yardstick.limits(self.bench)[-1]
-        return self.search(limit if yardstick.loss else (self.all.loss() + limit) / 2)
+        """The fewest heads that take the loss below a limit, and what brings their keys.
 
-    def search(self, threshold: float, exhaust: bool = True) -> Circuit:
-        """The fewest heads that take the loss below a threshold, and what brings their keys."""
+        Of the gap, half of what may be left open is kept for other sequences.
+        """
         from headway.circuits.corrupted import found
 
-        return found(self.bench, threshold, self.candidate_attention)
+        limit = yardstick.limits(self.bench)[-1]
+        limit = limit if yardstick.loss else (self.all.loss() + limit) / 2
+        return found(self.bench, limit, self.candidate_attention)

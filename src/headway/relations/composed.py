@@ -130,7 +130,9 @@ class Composed:
 
     def part(self, name: str) -> Mask:
         """The keys of every query in a relation without an `else`; kept for the next time."""
-        name = name.partition(BY_WEIGHT)[0]
+        name, *weighed = name.split(BY_WEIGHT)
+        if weighed and not weighed[-1].endswith(")"):
+            raise HeadwayError(f"relation = {name!r} is not allowed: weights come last")
         if name not in self._masks:
             known = self.given.get(name)
             self._masks[name] = self._moved(name) if known is None else known.mask(self.length)

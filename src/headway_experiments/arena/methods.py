@@ -19,10 +19,11 @@ from headway.circuits import (
     NoCircuitError,
     Paths,
     Sample,
+    along_all,
     discover,
     necessity,
-    relation_attention,
 )
+from headway.models import attention_patterns
 from headway.tasks import Task
 from headway.training import held_out
 from headway_experiments.arena.acdc import acdc
@@ -109,7 +110,9 @@ def naming(subject: Subject) -> Answer:
     A head is missed if the model's loss without it is not below the threshold.
     """
     rise, own = _rise(subject), subject.loss().item()
-    like = relation_attention(subject.model, subject.task, subject.batch, shared=True)
+    own = attention_patterns(subject.model, subject.batch.inputs)
+    edges = subject.task.edges(subject.batch)
+    like = along_all(own, edges, shared=True)
     names = [max(subject.relations, key=lambda name: like[name][at][h]) for at, h in rise]
     nearest = dict(zip(rise, names, strict=True))
     paths = {p: rise[p.at] * (p.relation == nearest[p.at]) for p in subject.paths}

@@ -9,8 +9,8 @@ from headway.circuits import (
     Bench,
     Exhaustive,
     Uniform,
+    along_all,
     candidates_among,
-    relation_attention,
 )
 from headway.files import is_there
 from headway.models import Tappable
@@ -57,7 +57,7 @@ def only_circuit(model: Tappable, task: Task, seed: int) -> frozenset[AttentionP
     bench = Bench(model, task, batch)
     if not (loss := bench.loss()) < THRESHOLD:
         raise LeftOutError(f"it did not learn the task: its loss is {loss:.3f}")
-    attention = relation_attention(model, task, batch)
+    attention = along_all(bench.patterns.own, task.edges(batch))
     candidates = candidates_among(bench, attention)
     idle = {head: Uniform() for head in bench.heads}
     search = Exhaustive(bench.losses, candidates, idle, THRESHOLD, MOST)
