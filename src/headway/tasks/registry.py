@@ -90,10 +90,8 @@ def register(cls: type["Task"]) -> None:
 def _offered_elsewhere(cls: type["Task"]) -> str | None:
     """The task of a package that a class is not from, and of whose kind it is."""
     package = cls.__module__.partition(".")[0]
-    if package == "headway":
-        return None
-    point = userfile.installed(OFFERED.group).get(cls.kind)
-    return None if point is None or point.module.partition(".")[0] == package else point.value
+    point = None if package == "headway" else userfile.installed(OFFERED.group).get(cls.kind)
+    return point.value if point and point.module.partition(".")[0] != package else None
 
 
 def require_hints(cls: type["Task"]) -> None:
@@ -205,9 +203,8 @@ def keep(task: "Task") -> None:
 
 def own_source(cls: type["Task"]) -> Source | None:
     """The file of a task of a user's own; None for headway's, and those of packages."""
-    package = cls.__module__.partition(".")[0]
-    point = userfile.installed(OFFERED.group).get(cls.kind)
-    if package == "headway" or (point and point.module.partition(".")[0] == package):
+    offered = cls.kind in userfile.installed(OFFERED.group) and not _offered_elsewhere(cls)
+    if offered or cls.__module__.partition(".")[0] == "headway":
         return None
     source = userfile.source_of(cls)
     installed = source is not None and "site-packages" in Path(source.file).parts
