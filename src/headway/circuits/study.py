@@ -32,7 +32,8 @@ from headway.circuits.search import (
     simplify,
 )
 from headway.circuits.subject import Subject, require_count, require_fits, studied
-from headway.circuits.yardstick import THRESHOLD, NoCircuitError, Yardstick
+from headway.circuits.verdicts import LAYERWISE
+from headway.circuits.yardstick import THRESHOLD, NoCircuitError, Yardstick, layerwise
 from headway.errors import HeadwayError, require
 from headway.relations.paths import AttentionPath
 from headway.tasks import Task
@@ -69,8 +70,9 @@ def discover(
     """Finds a mechanism for every head of a trained model, and measures the evidence for them.
 
     Where a task says what heads may look at, paths are searched for among that. If a head hardly
-    follows those that it got, the search is made again without them; and if that finds none, heads
-    are read as of any other task. What serves is taken if heads follow it.
+    follows those that it got, and the model does not go on from the circuit layer by layer, the
+    search is made again without them; and if that finds none, heads are read as of any other task.
+    What serves is taken if heads follow it, and the model goes on from it no less.
 
     Given a run, takes its last checkpoint and leaves the findings in its `circuit.json`, or why
     there is no circuit to find in its `refused.json`; of another checkpoint, in
@@ -114,9 +116,12 @@ def discover(
         try:
             how = candidate_attention, trials, workers
             found = _study(subject, circuit, threshold, sequences, ablation, *how)
-            if ablation is None and circuit is None and found.faithful and found.astray:
+            least = min(found.evidence.likeness.layerwise, default=1.0)
+            is_own = least >= LAYERWISE or not found.astray
+            if ablation is None and circuit is None and found.faithful and not is_own:
                 read = _study(subject, None, threshold, sequences, "mean", *how, blind=True)
-                found = found if read.astray or not read.faithful else read
+                is_liker = min(read.evidence.likeness.layerwise, default=1.0) >= least
+                found = read if read.faithful and not read.astray and is_liker else found
         except NoCircuitError as error:
             if subject.run is not None and name == "circuit.json":
                 subject.run.save(Refusal(str(error)))
@@ -170,10 +175,13 @@ def _study(
     with threads(workers, benches) as work:
         chosen = circuit or work.submit(here.circuit, yardstick).result()
         looked = seen(chosen)
-        here.without = frozenset() if circuit or blind else astray(looked, chosen)
+        given = circuit is not None or blind or ablation == "corrupted"
+        least = 1.0 if given else min(layerwise(here.bench, chosen), default=1.0)
+        here.without = astray(looked, chosen) if least < LAYERWISE else frozenset()
         if here.without:
             other = work.submit(here.circuit, yardstick).result()
             serves = here.all.loss(other) < yardstick.limits(here.bench)[-1]
+            serves = serves and min(layerwise(here.bench, other)) >= least
             if serves and not astray(others_looked := seen(other), other):
                 chosen, looked = other, others_looked
                 for one in others.values():

@@ -203,9 +203,15 @@ def likenesses(
     intact, alone, rest, most = bench.outputs([{}, circuit, circuit.complement, nothing])
     ends = _losses(bench, intact), _losses(bench, most)
     found = [likeness(bench, outputs, intact, ends) for outputs in (alone, rest, most)]
-    below = [circuit.below(layer) for layer in range(1, bench.model.n_layers) if by_layer]
-    layerwise = (_answers(bench, bench.outputs([one])[0], intact) for one in below)
-    return Likenesses(*found, layerwise=tuple(share(*pair) for pair in layerwise))
+    return Likenesses(*found, layerwise(bench, circuit) if by_layer else ())
+
+
+@torch.no_grad()
+def layerwise(bench: Bench, circuit: Circuit) -> tuple[float, ...]:
+    """The agreement of models with the circuit in the layers below l = 1, 2, … alone."""
+    intact = bench.outputs([{}])[0]
+    below = (bench.outputs([circuit.below(at)])[0] for at in range(1, bench.model.n_layers))
+    return tuple(share(*_answers(bench, one, intact)) for one in below)
 
 
 def likeness(
