@@ -7,10 +7,9 @@ from known import GROUPS, written
 from commands import refused
 from headway import cli
 from headway.errors import HeadwayError
-from headway.terminal import base
 from headway.training import Run, to_dict
 from headway.training.config import FORMAT
-from headway_experiments import reproduce, result_files
+from headway_experiments import figures, reproduce, result_files
 from headway_experiments.curricula import FinalHop
 from headway_experiments.paper import FIGURES, layers
 from in_process import swept_here
@@ -234,7 +233,7 @@ def test_an_interrupt_tells_the_command_that_goes_on(tmp_path, monkeypatch, caps
 
 
 def test_results_are_kept_where_nothing_can_be_drawn(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(base, "find_spec", lambda name: None)
+    monkeypatch.setattr(figures, "find_spec", lambda name: None)
     cli.main(["reproduce", "theorem1", "--folder", str(tmp_path)])
     assert "without figures: they need" in capsys.readouterr().out
     assert (tmp_path / "results" / "small" / "theorem1.json").is_file()
