@@ -32,16 +32,11 @@ do."""
 QUICK = ("fig2", "theorem1", "fig3", "fig5", "fig6", "appendix-d", "appendix-e")
 """Those that take three models that learn a hop."""
 DRAWN = {
-    "theorem1": {"theorem1"},
-    "fig3": {"fig3"},
-    "fig4": {"fig4"},
-    "fig5": {"fig5-seed=1"},
-    "fig6": {"fig6-seed=1"},
+    **{name: {name} for name in ("theorem1", "fig3", "fig4", "depths", "curricula")},
+    **{name: {name} for name in ("algorithms", "identifiability")},
+    **{name: {f"{name}-seed=1"} for name in ("fig5", "fig6", "appendix-d")},
     "fig7": {"fig7-emergence-seed=1"},
     "appendix-c": {"appendix-c-abc-seed=1", "appendix-c-d-seed=1"},
-    "appendix-d": {"appendix-d-seed=1"},
-    **{name: {name} for name in ("depths", "curricula", "algorithms")},
-    "identifiability": {"identifiability"},
 }
 """Some of the figures of every experiment that has any at this scale."""
 
