@@ -48,14 +48,6 @@ def test_named_maps_are_judged_by_beginnings_that_were_not_shown(tmp_path, monke
     assert drawn == {"held out"}
 
 
-def run_with(monkeypatch, paths):
-    """A run of which a circuit with some paths was found."""
-    found = SimpleNamespace(circuit=SimpleNamespace(paths=list(map(AttentionPath.parse, paths))))
-    monkeypatch.setattr(two_hops, "taken_apart", lambda run: True)
-    monkeypatch.setattr(two_hops, "saved_discovery", lambda run: found)
-    return SimpleNamespace()
-
-
 COPIES = ("L0.H0 bridge←source", "L0.H0 end←bridge again")
 
 
@@ -72,7 +64,10 @@ COPIES = ("L0.H0 bridge←source", "L0.H0 end←bridge again")
 def test_a_sequential_query_copies_then_finds_the_bridge_then_the_end(
     paths, is_sequential, monkeypatch
 ):
-    assert two_hops.is_sequential(run_with(monkeypatch, paths)) == is_sequential
+    circuit = SimpleNamespace(paths=list(map(AttentionPath.parse, paths)))
+    monkeypatch.setattr(two_hops, "taken_apart", lambda run: True)
+    monkeypatch.setattr(two_hops, "saved_discovery", lambda run: SimpleNamespace(circuit=circuit))
+    assert two_hops.is_sequential(None) == is_sequential
 
 
 def test_the_fall_is_the_share_of_steps_between_a_guess_and_what_is_learnt():

@@ -106,11 +106,7 @@ def test_series_go_from_less_to_more_than_there_is_room_for(scale):
         runs = memories.series(kind, scale)
         sizes, shares = set(), {}
         for config in runs.values():
-            size = (
-                config.model.d_model**2
-                if config.model.attn_only
-                else 2 * config.model.d_mlp * config.model.d_model
-            )
+            size = sum(memories.size(config.model))
             sizes.add(size)
             share = capacity.information(config.task.n_items) / size
             shares.setdefault((config.model.d_model, size), []).append(share)

@@ -139,15 +139,11 @@ def test_capacities_are_measured_and_drawn(tmp_path):
     base = next(iter(recall.series("mlp", "smoke").values()))
     runs = {}
     for heads in (1, 2, 3):
-        for n, answers in ((1, 1), (2, 1)):
-            fields = {
-                "task.n_subjects": n,
-                "task.n_relations": n,
-                "task.n_answers": answers,
-                "model.n_heads": heads,
-            }
+        for n in (1, 2):
+            task = dict.fromkeys(("task.n_subjects", "task.n_relations"), n)
+            config = changed(base, {**task, "task.n_answers": 1, "model.n_heads": heads})
             name = f"{heads} {n}"
-            runs[name] = planted(tmp_path, name, changed(base, fields), 1 / n)
+            runs[name] = planted(tmp_path, name, config, 1 / n)
     found = recall.kept(runs)
     assert all(one.is_bracketed for one in found)
     assert [one.count for one in found] == pytest.approx([4**0.02] * 3)
