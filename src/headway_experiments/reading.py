@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar, cast
 
 from headway.circuits import hop_steps, learnt_in_order
@@ -106,7 +106,7 @@ def minimum(run: Run) -> int | None:
     return None if flow is None else flow.minimum_layers(run.config.transformer.causal)
 
 
-def correlations(points: Mapping[str, list[tuple[float, float]]]) -> dict[str, float]:
+def correlations(points: Mapping[str, Sequence[tuple[float, float]]]) -> dict[str, float]:
     """Spearman's rank correlation, ties sharing a rank, of names with two x and two y or more."""
     found: dict[str, float] = {}
     for name, some in points.items():
