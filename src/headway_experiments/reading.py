@@ -106,10 +106,12 @@ def minimum(run: Run) -> int | None:
     return None if flow is None else flow.minimum_layers(run.config.transformer.causal)
 
 
-def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
-    """Spearman's, equal values sharing their rank; 0 if one side is constant."""
-    one, other = (
-        [sum((v < value) + (v <= value) for v in values) for value in values]
-        for values in (first, second)
-    )
-    return statistics.correlation(one, other) if min(len({*one}), len({*other})) > 1 else 0.0
+def correlations(points: Mapping[str, Sequence[tuple[float, float]]]) -> dict[str, float]:
+    """Spearman's rank correlation, ties sharing a rank, of names with two x and two y or more."""
+    found: dict[str, float] = {}
+    for name, some in points.items():
+        sides = zip(*some, strict=True)
+        ranks = [[sum((v < one) + (v <= one) for v in side) for one in side] for side in sides]
+        if all(len({*side}) > 1 for side in ranks):
+            found[name] = statistics.correlation(*ranks)
+    return found

@@ -37,7 +37,7 @@ def read(experiment: str, scale: str, results: Path) -> Result | None:
     return found_in(Result, read_json(path), str(path))
 
 
-def write(experiment: str, scale: str, found: Measures, missing: str, results: Path) -> Path:
+def write(experiment: str, scale: str, found: Measures, missing: str, results: Path) -> None:
     """Writes an experiment's measures into `results/<scale>/<name>.json`.
 
     Raises:
@@ -56,7 +56,6 @@ def write(experiment: str, scale: str, found: Measures, missing: str, results: P
         "measures": found,
     }
     write_json(path, data)
-    return path
 
 
 def require_writable(folder: Path) -> None:

@@ -8,12 +8,14 @@ import torch
 
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import Conditional, Hops, Retrieval
+from headway.theory import closed_form
 from headway.training import Implicit, RunConfig, Stream, TrainingConfig, evaluate, held_out, train
 from headway_experiments.curricula import (
     FinalHop,
     FinalMixture,
     Gaps,
     Growing,
+    Leaps,
     PerLayer,
     Scheduled,
     read_by_layers,
@@ -52,6 +54,11 @@ def test_a_shallower_sequence_is_the_end_of_the_deeper_one(final, train_examples
     for hop in range(wanted.shape[1]):
         said = shallow.targets[:, :, hop].gather(1, queries[..., None].expand(-1, -1, 4))
         assert torch.equal(said, wanted[:, hop])
+
+
+def test_leaps_are_to_the_most_hops_that_layers_can_follow():
+    asked = {Leaps().ask(step, 0, Retrieval(7), 1).depth for step in range(64)}
+    assert {depth: closed_form(depth) for depth in asked} == {1: 2, 3: 3, 7: 4}
 
 
 def test_sequences_of_a_few_k_grow_too():

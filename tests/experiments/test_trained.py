@@ -41,24 +41,18 @@ def tokens(weights: str | None = None, every: int = 200, **training) -> RunConfi
 
 def moved(run: Run, first: int, last: int) -> set[str]:
     """The weights, by TransformerLens' names, that are not the same at two steps."""
-    before, after = run.model(first), run.model(last)
-    found = {"W_E": "embed.weight", "W_pos": "pos_embed.weight", "W_U": "unembed.weight"}
-    names = {
-        name: [model.state_dict()[key] for model in (before, after)] for name, key in found.items()
-    }
+    before, after = (run.model(step).state_dict() for step in (first, last))
+    names = {"embed.weight": ["W_E"], "pos_embed.weight": ["W_pos"], "unembed.weight": ["W_U"]}
     for layer in range(2):
-        pairs = [model.layers[layer] for model in (before, after)]
-        for i, name in enumerate("QKV"):
-            names[f"W_{name}.{layer}"] = [b.attn.qkv.weight.chunk(3)[i] for b in pairs]
-        names[f"W_O.{layer}"] = [b.attn.out.weight for b in pairs]
-        names[f"W_in.{layer}"] = [b.mlp.up.weight for b in pairs if b.mlp]
-        names[f"W_out.{layer}"] = [b.mlp.down.weight for b in pairs if b.mlp]
-    biases = {
-        name: [model.state_dict()[name] for model in (before, after)]
-        for name in before.state_dict()
-        if name.endswith("bias")
-    }
-    return {name for name, (a, b) in {**names, **biases}.items() if not torch.equal(a, b)}
+        names[f"blocks.{layer}.attn.qkv.weight"] = [f"W_{name}.{layer}" for name in "QKV"]
+        ends = {"attn.out": "W_O", "mlp.up": "W_in", "mlp.down": "W_out"}
+        names |= {f"blocks.{layer}.{key}.weight": [f"{w}.{layer}"] for key, w in ends.items()}
+    found = set()
+    for key in before:  # a bias goes by its own name
+        told = names.get(key, [key])
+        parts = zip(told, *(state[key].chunk(len(told)) for state in (before, after)), strict=True)
+        found |= {name for name, a, b in parts if not torch.equal(a, b)}
+    return found
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])

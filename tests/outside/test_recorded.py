@@ -75,22 +75,6 @@ def test_every_verb_takes_what_was_recorded(tmp_path, monkeypatch, undrawn):
         headway.Run.open("runs/nano").transformer()
 
 
-def test_a_model_that_cannot_be_built_is_told(tmp_path):
-    def build():
-        return GPT(width=32)
-
-    model = build()
-    with headway.Recorder(tmp_path / "run", model, TASK) as recorder:
-        recorder.save(0, 1.0)
-    with pytest.raises(HeadwayError, match=r"recorded without a way to build it"):
-        headway.Run.open(tmp_path / "run").model()
-    again = headway.Run.open(tmp_path / "run", build=build).model()
-    inputs = TASK.sample(2, torch.Generator().manual_seed(0)).inputs
-    torch.testing.assert_close(again(inputs), model(inputs))
-    with pytest.raises(HeadwayError, match=r"^build = .* is not allowed: it must be"):
-        headway.Recorder(tmp_path / "other", model, TASK, build=build)
-
-
 def test_a_loop_that_fails_leaves_what_it_saved(tmp_path):
     def loop():
         with headway.Recorder(tmp_path / "run", GPT(), TASK) as recorder:

@@ -8,6 +8,7 @@ from torch import nn
 
 import headway
 from headway.errors import HeadwayError
+from nano import GPT
 
 INPUTS = TASK.sample(4, torch.Generator().manual_seed(5)).inputs
 
@@ -58,12 +59,15 @@ def test_a_wrapped_module_opens_again(wrap, tmp_path):
         torch.testing.assert_close(again(INPUTS), expected)
 
 
-def test_a_parametrized_module_opens_by_a_builder_that_parametrizes(tmp_path):
-    model = parametrized(Net())
+@pytest.mark.parametrize(
+    "build", [lambda: parametrized(Net()), lambda: GPT(TASK.vocabulary, width=32)]
+)
+def test_what_its_class_alone_does_not_build_opens_by_a_builder(build, tmp_path):
+    model = build()
     run = recorded(tmp_path / "run", model)
     with pytest.raises(HeadwayError, match="recorded without a way to build it"):
         run.model()
-    again = headway.Run.open(tmp_path / "run", build=lambda: parametrized(Net())).model()
+    again = headway.Run.open(tmp_path / "run", build=build).model()
     torch.testing.assert_close(again(INPUTS), answer(model))
 
 

@@ -25,9 +25,9 @@ def acdc(subject: Subject, corrupted: bool = False) -> Answer:
     """
 
     def cost(keep: Keep) -> float:
-        return float(
-            subject.divergence(keep, FEW, "message") if corrupted else subject.loss(keep, FEW)
-        )
+        if corrupted:
+            return float(subject.divergence(keep, FEW, "message"))
+        return float(subject.loss(keep, FEW))
 
     subject.passes += FEW.stop / len(subject.batch.inputs) * corrupted
     covered = subject.covered

@@ -110,9 +110,8 @@ def naming(subject: Subject) -> Answer:
     A head is missed if the model's loss without it is not below the threshold.
     """
     rise, own = _rise(subject), subject.loss().item()
-    own = attention_patterns(subject.model, subject.batch.inputs)
-    edges = subject.task.edges(subject.batch)
-    like = along_all(own, edges, shared=True)
+    patterns = attention_patterns(subject.model, subject.batch.inputs)
+    like = along_all(patterns, subject.task.edges(subject.batch), shared=True)
     names = [max(subject.relations, key=lambda name: like[name][at][h]) for at, h in rise]
     nearest = dict(zip(rise, names, strict=True))
     paths = {p: rise[p.at] * (p.relation == nearest[p.at]) for p in subject.paths}

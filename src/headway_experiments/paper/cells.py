@@ -76,6 +76,7 @@ LONGER = "longer"
 """The base cell's runs again, at small scale, but on to a loss of 0.1: do they keep their way?"""
 
 CHANGES = {**MODELS, **CURRICULA, LONGER: {"training.stop_below": 0.1, "training.steps": 2_400}}
+LEAPS = {"leaps": {"training.curriculum": Leaps()}}
 MIXED = ("adam", "width=64", "heads=4", "code=token")
 """Changes that are made with the mixture, too."""
 
@@ -116,7 +117,7 @@ class Cell(NamedTuple):
         # In the fewest layers `fast` would deepen, so the setting is that of a layer more.
         base = fast(self.depth, seed, closed_form(self.depth) + 1, self.mixture)
         own = {"model.n_layers": self.layers, "training.weight_decay": DECAY[self.depth]}
-        return changed(base, setting | own | CHANGES.get(self.change, {}))
+        return changed(base, setting | own | (CHANGES | LEAPS).get(self.change, {}))
 
 
 def cells(scale: str) -> list[Cell]:
@@ -166,11 +167,5 @@ def untaught(scale: str) -> Configs:
         "small": (UNTAUGHT_SEEDS, longer, UNTAUGHT),
         "paper": (UNTAUGHT_SEEDS, WIDE, UNTAUGHT),
     }[scale]
-    leaps = {"training.curriculum": Leaps()}
-    return {
-        f"{cell},seed={seed}": changed(
-            cell.config(seed, {**setting, "model.n_heads": 4}), leaps if cell.change else {}
-        )
-        for seed in seeds
-        for cell in there
-    }
+    setting = {**setting, "model.n_heads": 4}
+    return {f"{cell},seed={seed}": cell.config(seed, setting) for seed in seeds for cell in there}

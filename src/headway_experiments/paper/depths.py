@@ -11,14 +11,7 @@ from headway.theory import closed_form, theorem_1_bound
 from headway.training import Deepening, Run, RunConfig, fast
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, Series, draw_panels, numbered
-from headway_experiments.reading import (
-    SOLVED,
-    grouped,
-    is_solved,
-    minimum,
-    rank_correlation,
-    task_of,
-)
+from headway_experiments.reading import SOLVED, correlations, grouped, is_solved, minimum, task_of
 from headway_experiments.recipes import crossed, paper, smoke
 
 
@@ -90,9 +83,9 @@ def measured(runs: Runs) -> Measures:
             for depth, n in least.items()
             if (bound := proven[depth]) is not None
         },
-        "depths_correlation": _correlation(least),
+        "depths_correlation": correlations({"all depths": [*least.items()]}),
         "depths_first_hop": {f"D={depth}": step for depth, step in first.items()},
-        "depths_first_hop_correlation": _correlation(first),
+        "depths_first_hop_correlation": correlations({"all depths": [*first.items()]}),
         "depths_first_hop_not_reached": never,
     }
 
@@ -115,13 +108,6 @@ def learnt_hops(run: Run) -> int:
 
 def _depth(run: Run) -> int:
     return task_of(run.config, Retrieval).depth
-
-
-def _correlation(by_depth: Mapping[int, float]) -> dict[str, float]:
-    """The rank correlation of depths with something; empty if there is nothing to compare."""
-    if len(set(by_depth.values())) < 2:
-        return {}
-    return {"all depths": rank_correlation(list(by_depth), list(by_depth.values()))}
 
 
 def drawn(runs: Runs) -> Drawn:

@@ -11,14 +11,13 @@ from headway_experiments.paper.depths import depths_panel
 def theorem_1() -> Measures:
     """The exact minimum against the paper's bound, and a circuit of three layers for D = 3."""
     found = witness(retrieval_flow(3))
-    masks = {"causal": True, "no mask": False}
     return {
         "minimum_minus_bound": {
             f"D={depth}, {mask}": float(
                 minimum_layers(depth, causal=causal) - theorem_1_bound(depth)
             )
             for depth in range(1, 65)
-            for mask, causal in masks.items()
+            for mask, causal in (("causal", True), ("no mask", False))
         },
         "witness_heads_d3": {f"D=3, {found.layers} layers": float(found.heads)},
     }
@@ -26,9 +25,8 @@ def theorem_1() -> Measures:
 
 def bounds() -> Drawn:
     """Theorem 1: the least layers against D."""
-    return {
-        "theorem1": ("Least layers against retrieval steps", draw_panels([depths_panel(64, {})]))
-    }
+    figure = draw_panels([depths_panel(64, {})])
+    return {"theorem1": ("Least layers against retrieval steps", figure)}
 
 
 def shared_information() -> Measures:

@@ -40,9 +40,8 @@ class Questions(Group):
 
     def found(self, scale: str, folder: Path) -> Answers:
         """The answers so far."""
-        lines = {
-            name: answered(asked, folder / self.name / name) for name, asked in ASKED[scale].items()
-        }
+        asked = ASKED[scale].items()
+        lines = {name: answered(one, folder / self.name / name) for name, one in asked}
         return {name: cells(some) for name, some in lines.items() if some}
 
     def gaps(self, scale: str, folder: Path) -> list[str]:

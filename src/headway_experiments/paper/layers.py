@@ -5,11 +5,11 @@ from functools import partial
 from itertools import pairwise
 
 from headway.recipes import changed
-from headway.training import Implicit, Run, RunConfig
+from headway.training import Implicit, RunConfig
 from headway_experiments.curricula import FinalHop
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, draw_panels, means, numbered
-from headway_experiments.reading import by_run, final_loss, grouped, in_order, rank_correlation
+from headway_experiments.reading import by_run, correlations, final_loss, grouped, in_order
 from headway_experiments.recipes import base, crossed, paper, roomy, smoke
 
 WAYS = {"ic": Implicit(), "non-ic": FinalHop()}
@@ -98,15 +98,10 @@ def by_layers(with_ic: Runs, without: Runs) -> Measures:
     Whether later hops need more layers is judged by the final partial losses, averaged over all
     runs: every number of layers counts the same.
     """
-    seeds: dict[int, dict[int, Run]] = {}
-    for run in with_ic.values():
-        seeds.setdefault(run.config.seed, {})[run.config.transformer.n_layers] = run
-    correlation = {}
-    for seed, runs in sorted(seeds.items()):
-        layers = sorted(runs)
-        if len(layers) > 1:
-            losses = [final_loss(runs[n]) for n in layers]
-            correlation[f"seed={seed}"] = rank_correlation(layers, losses)
+    points = grouped(
+        (f"seed={run.config.seed}", (run.config.transformer.n_layers, final_loss(run)))
+        for run in with_ic.values()
+    )
     last = [run.metrics()[-1]["partial"] for run in with_ic.values()]
     each = grouped((hop, loss) for losses in last for hop, loss in losses.items())
     means = {hop: statistics.mean(losses) for hop, losses in each.items()}
@@ -116,7 +111,7 @@ def by_layers(with_ic: Runs, without: Runs) -> Measures:
             lambda run: {"ic_final_loss": final_loss(run), "ic_in_chain_order": in_order(run)},
         ),
         "non_ic_final_loss": {name: final_loss(run) for name, run in without.items()},
-        "ic_rank_correlation": correlation,
+        "ic_rank_correlation": correlations(points),
         "ic_partial_loss": means,
         "ic_later_costs_more": {
             f"{hop}, {later}": means[later] - means[hop] for hop, later in pairwise(means)

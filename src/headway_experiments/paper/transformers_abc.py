@@ -71,20 +71,15 @@ def _first_uniform(run: Run, found: Discovery) -> float:
 
 def _first_joins_pairs(circuit: Circuit, depth: int) -> bool:
     """True if the first useful head joins the two tokens of every pair (whatever else it does)."""
-    if not circuit.useful_heads:
-        return False
-    first = circuit.useful_heads[0]
-    relations = {path.relation for path in circuit.paths if path.at == first}
+    first = circuit.useful_heads[:1]
+    relations = {path.relation for path in circuit.paths if path.at in first}
     return {f"s{2 * i}←s{2 * i - 1}" for i in range(1, depth + 1)} <= relations
 
 
 def _beyond_first(circuit: Circuit) -> list[tuple[int, str]]:
     """The paths of heads above the first useful one: rank of the layer, and relation."""
-    layers = circuit.useful_layers
-    if not layers:
-        return []
-    first = circuit.useful_heads[0]
-    return [(layers.index(p.layer), p.relation) for p in circuit.paths if p.at != first]
+    layers, first = circuit.useful_layers, circuit.useful_heads[:1]
+    return [(layers.index(p.layer), p.relation) for p in circuit.paths if p.at not in first]
 
 
 def maps(abc: Runs, d: Runs) -> Drawn:

@@ -154,10 +154,9 @@ def blind(run: Run) -> dict[str, str]:
     """The name of every head's mechanism when neither roles nor relations are told."""
     known = run.read(FILE)
     if known is None:
-        circuit = discover(
-            run.transformer(), untold(run.task), seed=0, trials=False, workers=1
-        ).circuit
-        known = {f"L{at[0]}.H{at[1]}": str(what) for at, what in circuit.mechanisms.items()}
+        found = discover(run.transformer(), untold(run.task), seed=0, trials=False, workers=1)
+        heads = found.circuit.mechanisms.items()
+        known = {f"L{layer}.H{head}": str(what) for (layer, head), what in heads}
         with run.writing():
             run.write(FILE, known)
     return known

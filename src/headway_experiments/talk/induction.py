@@ -43,6 +43,8 @@ SEQUENCES = 1024
 JOINT = "W_K.0 W_K.1 W_O.1"
 STAGES = "W_O.1 > W_K.1 > W_K.0"
 
+SIMPLE = TransformerConfig(n_layers=2, n_heads=1, d_mlp=0, norm="none", init="associative")
+
 
 def ordinary(n_layers: int, scale: str) -> Configs:
     """Ordinary transformers, trained as `fast` trains: maps that start orthogonal, Muon.
@@ -93,9 +95,7 @@ def simple(weights: str, scale: str) -> Configs:
     if scale == "smoke":
         task = replace(task, length=16, n_tokens=12, n_triggers=2)
         d_model, steps = 32, 60
-    model = TransformerConfig(
-        n_layers=2, d_model=d_model, n_heads=1, d_mlp=0, norm="none", init="associative"
-    )
+    model = replace(SIMPLE, d_model=d_model)
     probed = 4 if weights == JOINT else 0
     each = {"momentum": 0.9, "eval_every": 10, "checkpoint_every": probed}
     stages = Trained(weights, every=max(1, steps // 3))
@@ -130,9 +130,7 @@ def three_steps(scale: str) -> Configs:
         asked_at="in-context",
         layout="pair",
     )
-    model = TransformerConfig(
-        n_layers=2, d_model=d_model, n_heads=1, d_mlp=0, norm="none", init="orthonormal"
-    )
+    model = replace(SIMPLE, d_model=d_model, init="orthonormal")
     stages = Trained("W_O.1 > 2e3 W_K.1 > W_K.0", every=1)
     each = {"momentum": 0.0, "eval_every": 1, "checkpoint_every": 1}
     training = moving(stages, 3, 100.0, batch, optimizer="sgd", **each)

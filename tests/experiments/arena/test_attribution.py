@@ -5,6 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from headway.circuits import AttentionPath
 from headway.models import Transformer, TransformerConfig, tapped
 from headway.tasks import Retrieval
 from headway_experiments.arena.case import Known
@@ -65,6 +66,22 @@ def carried(one: Subject, inputs: torch.Tensor) -> list[tuple[torch.Tensor, torc
     """Patterns and values by layer, under the names of TransformerLens."""
     _, cache = one.model.run_with_cache(inputs)
     return [(cache["pattern", at], cache["v", at].transpose(1, 2)) for at in range(2)]
+
+
+def test_attribution_is_the_derivative_by_what_is_kept():
+    one, step = subject(), 1e-2
+    found = METHODS["EAP"](one).paths
+
+    def margin(path: AttentionPath, more: float) -> float:
+        keep = [torch.ones(1, 1, 1, 1) for _ in range(2)]
+        cells = one.cells[list(one.relations).index(path.relation)]
+        keep[path.layer] = 1 + more * cells[None]
+        return one.margin(one.outputs(lambda at: keep[at])).item()
+
+    with torch.no_grad():
+        for path in one.paths:
+            slope = (margin(path, step) - margin(path, -step)) / (2 * step)
+            assert found[path] == pytest.approx(abs(slope), rel=0.02, abs=1e-4)
 
 
 @pytest.mark.parametrize("method", ["EAP corrupted", "PEAP"])

@@ -14,7 +14,7 @@ from headway_experiments import result_files
 from headway_experiments.arena import compiled
 from headway_experiments.figures import share_panel
 from headway_experiments.paper import algorithms
-from headway_experiments.paper.cells import CHANGES, Cell, cells, runs_of
+from headway_experiments.paper.cells import CHANGES, UNTAUGHT, Cell, cells, runs_of, untaught
 from headway_experiments.paper.ways import LABELS, Way, jumping, passing, way_of, without
 from sampling import sample
 
@@ -100,16 +100,19 @@ def test_a_cut_takes_those_paths_and_no_others():
         assert torch.equal(torch.stack(seen, 1)[at], before[at])
 
 
-@pytest.mark.parametrize("scale", ["smoke", "small", "paper"])
-def test_names_tell_the_cell(scale):
-    configs = runs_of(scale)
-    assert len({Cell.of(name) for name in configs}) == len(cells(scale))
+PLANS = [(runs_of(scale), cells(scale)) for scale in ("smoke", "small", "paper")]
+
+
+@pytest.mark.parametrize(("configs", "expected"), [*PLANS, (untaught("small"), UNTAUGHT)])
+def test_names_tell_the_cell(configs, expected):
+    assert {Cell.of(name) for name in configs} == {*expected}
     for name, config in configs.items():
         cell = Cell.of(name)
         assert f"{cell},seed={config.seed}" == name
         assert (config.task.depth, config.model.n_layers) == (cell.depth, cell.layers)
         kind = config.training.curriculum.kind
         assert (kind == "mixture") == cell.mixture
+        assert (kind == "leaps") == (cell.change == "leaps")
 
 
 def test_a_change_changes_that_alone():
@@ -127,14 +130,14 @@ def test_a_change_changes_that_alone():
 def labelled(monkeypatch):
     """Measures of runs that have these labels, and depend on so many layers, by name."""
 
-    def measured(labels, layers=3):
+    def measured(labels, layers=3, measure=algorithms.measured):
         hops = dict.fromkeys(("x_1", "x_2"), 0.25)
         found = {
             name: SimpleNamespace(label=label, layers=range(layers), jumps=hops, passes=hops)
             for name, label in labels.items()
         }
         monkeypatch.setattr(algorithms, "ways", lambda runs: found)
-        return algorithms.measured({})
+        return measure(found)
 
     return measured
 
@@ -186,12 +189,25 @@ def test_claims_are_of_the_cells_that_they_speak_of(labelled):
     assert found["algorithm_pass_layers"] == {"D=3,spare=1,mixture,seed=0": 0.0}
 
 
-KEPT = ("small", "fresh")
+def test_claims_on_doubling_are_of_the_fewest_layers(labelled):
+    labels = {
+        "D=5,spare=0,full,leaps,seed=0": "jumps",
+        "D=7,spare=0,full,leaps,seed=0": "neither",
+        "D=4,spare=0,mixture,seed=0": "both",
+        "D=5,spare=2,mixture,seed=0": "passes on",
+    }
+    found = labelled(labels, measure=algorithms.untaught_measured)
+    assert [LABELS[int(n)] for n in found["algorithm_label"].values()] == list(labels.values())
+    assert list(found["doubling_leaps"].values()) == [1, 0]
+    assert list(found["doubling_mixture"].values()) == [1]
+    assert list(found["doubling_jumps"].values()) == [1, 0]
 
 
 def test_the_table_of_settings_is_that_of_the_results():
     root = Path(__file__).parents[3]
-    kept = [result_files.read("algorithms", scale, root / "results") for scale in KEPT]
+    kept = [
+        result_files.read("algorithms", scale, root / "results") for scale in ("small", "fresh")
+    ]
     found = of_all_seeds(*(each.measures for each in kept if each))
     page = (root / "results/claims/algorithms.md").read_text(encoding="utf-8")
     assert page[page.index("|") :] == cells_and_labels(found)

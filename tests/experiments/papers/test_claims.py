@@ -223,10 +223,7 @@ def test_seeds_that_judge_are_apart_from_seeds_that_chose(name):
 def test_no_fresh_verdict_rests_on_a_seed_that_chose(name):
     result = result_files.read(name, "fresh", ROOT / "results")
     assert result is not None
-    told = [seed for named in result.measures.values() for seed in seeds_in(named)]
+    names = [name for named in result.measures.values() for name in named]
+    told = [int(seed) for name in names for seed in re.findall(r"seed=(\d+)", name)]
     assert told
     assert min(told) >= FRESH
-
-
-def seeds_in(names) -> list[int]:
-    return [int(seed) for name in names for seed in re.findall(r"seed=(\d+)", name)]

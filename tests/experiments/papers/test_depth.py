@@ -1,4 +1,4 @@
-"""The studies of doubling untaught, and of facts by heart: settings, and what claims are of."""
+"""The studies of facts by heart and of two hops in context: what claims are of."""
 
 import inspect
 import math
@@ -9,42 +9,11 @@ import pytest
 import torch
 
 from headway.circuits import AttentionPath
-from headway.theory import closed_form
 from headway.training import Run
-from headway_experiments.curricula import Leaps
-from headway_experiments.paper import FIGURES, algorithms, by_heart, cells, two_hops
-from headway_experiments.paper.cells import Cell
-from headway_experiments.paper.ways import LABELS
+from headway_experiments.paper import FIGURES, by_heart, two_hops
 from headway_experiments.talk import MECHANISMS
 from headway_experiments.tasks import Named, TwoHops
 from headway_experiments.verbs import papers
-
-
-def test_untaught_cells_are_asked_in_leaps_or_for_every_depth():
-    for name, config in cells.untaught("small").items():
-        cell = Cell.of(name)
-        assert f"{cell},seed={config.seed}" == name
-        assert (config.task.depth, config.model.n_layers) == (cell.depth, cell.layers)
-        assert config.training.curriculum.kind == ("mixture" if cell.mixture else "leaps")
-    asked = {Leaps().ask(step, 0, config.task, 1).depth for step in range(64)}
-    assert {depth: closed_form(depth) for depth in asked} == {1: 2, 3: 3, 7: 4}  # the most of each
-
-
-def test_claims_on_doubling_are_of_the_fewest_layers(monkeypatch):
-    labels = {
-        "D=5,spare=0,full,leaps,seed=0": "jumps",
-        "D=7,spare=0,full,leaps,seed=0": "neither",
-        "D=4,spare=0,mixture,seed=0": "both",
-        "D=5,spare=2,mixture,seed=0": "passes on",
-    }
-    nothing = {"layers": (), "jumps": {}, "passes": {}}
-    ways = {name: SimpleNamespace(label=label, **nothing) for name, label in labels.items()}
-    monkeypatch.setattr(algorithms, "ways", lambda runs: ways)
-    found = algorithms.untaught_measured(dict.fromkeys(labels))
-    assert [LABELS[int(n)] for n in found["algorithm_label"].values()] == list(labels.values())
-    assert list(found["doubling_leaps"].values()) == [1, 0]
-    assert list(found["doubling_mixture"].values()) == [1]
-    assert list(found["doubling_jumps"].values()) == [1, 0]
 
 
 def test_the_least_layers_are_the_fewest_that_solve_the_last_hop(monkeypatch):
@@ -79,14 +48,6 @@ def test_named_maps_are_judged_by_beginnings_that_were_not_shown(tmp_path, monke
     assert drawn == {"held out"}
 
 
-def run_with(monkeypatch, paths):
-    """A run of which a circuit with some paths was found."""
-    found = SimpleNamespace(circuit=SimpleNamespace(paths=list(map(AttentionPath.parse, paths))))
-    monkeypatch.setattr(two_hops, "taken_apart", lambda run: True)
-    monkeypatch.setattr(two_hops, "saved_discovery", lambda run: found)
-    return SimpleNamespace()
-
-
 COPIES = ("L0.H0 bridge←source", "L0.H0 end←bridge again")
 
 
@@ -103,7 +64,10 @@ COPIES = ("L0.H0 bridge←source", "L0.H0 end←bridge again")
 def test_a_sequential_query_copies_then_finds_the_bridge_then_the_end(
     paths, is_sequential, monkeypatch
 ):
-    assert two_hops.is_sequential(run_with(monkeypatch, paths)) == is_sequential
+    circuit = SimpleNamespace(paths=list(map(AttentionPath.parse, paths)))
+    monkeypatch.setattr(two_hops, "taken_apart", lambda run: True)
+    monkeypatch.setattr(two_hops, "saved_discovery", lambda run: SimpleNamespace(circuit=circuit))
+    assert two_hops.is_sequential(None) == is_sequential
 
 
 def test_the_fall_is_the_share_of_steps_between_a_guess_and_what_is_learnt():

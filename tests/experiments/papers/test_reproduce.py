@@ -7,10 +7,9 @@ from known import GROUPS, written
 from commands import refused
 from headway import cli
 from headway.errors import HeadwayError
-from headway.terminal import base
 from headway.training import Run, to_dict
 from headway.training.config import FORMAT
-from headway_experiments import reproduce, result_files
+from headway_experiments import figures, reproduce, result_files
 from headway_experiments.curricula import FinalHop
 from headway_experiments.paper import FIGURES, layers
 from in_process import swept_here
@@ -33,16 +32,11 @@ do."""
 QUICK = ("fig2", "theorem1", "fig3", "fig5", "fig6", "appendix-d", "appendix-e")
 """Those that take three models that learn a hop."""
 DRAWN = {
-    "theorem1": {"theorem1"},
-    "fig3": {"fig3"},
-    "fig4": {"fig4"},
-    "fig5": {"fig5-seed=1"},
-    "fig6": {"fig6-seed=1"},
+    **{name: {name} for name in ("theorem1", "fig3", "fig4", "depths", "curricula")},
+    **{name: {name} for name in ("algorithms", "identifiability")},
+    **{name: {f"{name}-seed=1"} for name in ("fig5", "fig6", "appendix-d")},
     "fig7": {"fig7-emergence-seed=1"},
     "appendix-c": {"appendix-c-abc-seed=1", "appendix-c-d-seed=1"},
-    "appendix-d": {"appendix-d-seed=1"},
-    **{name: {name} for name in ("depths", "curricula", "algorithms")},
-    "identifiability": {"identifiability"},
 }
 """Some of the figures of every experiment that has any at this scale."""
 
@@ -234,7 +228,7 @@ def test_an_interrupt_tells_the_command_that_goes_on(tmp_path, monkeypatch, caps
 
 
 def test_results_are_kept_where_nothing_can_be_drawn(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(base, "find_spec", lambda name: None)
+    monkeypatch.setattr(figures, "find_spec", lambda name: None)
     cli.main(["reproduce", "theorem1", "--folder", str(tmp_path)])
     assert "without figures: they need" in capsys.readouterr().out
     assert (tmp_path / "results" / "small" / "theorem1.json").is_file()

@@ -10,7 +10,7 @@ from headway.theory import closed_form
 from headway.training import fast
 from headway.training.environment import generator_for
 from headway_experiments.paper import circuits, curricula, depths, layers
-from headway_experiments.reading import rank_correlation
+from headway_experiments.reading import correlations
 from headway_experiments.reproduce import unknown
 
 
@@ -151,5 +151,6 @@ def test_where_the_recipe_grows_the_depth_it_has_its_own_steps():
 
 
 def test_equal_numbers_share_their_rank():
-    assert rank_correlation([1, 2, 3], [5, 5, 9]) == pytest.approx(math.sqrt(3) / 2)
-    assert rank_correlation([1, 2, 3], [9, 5, 1]) == pytest.approx(-1)
+    points = {"tied": [(1, 5), (2, 5), (3, 9)], "falls": [(3, 1), (1, 9), (2, 5)]}
+    expected = {"tied": pytest.approx(math.sqrt(3) / 2), "falls": pytest.approx(-1)}
+    assert correlations({**points, "level": [(1, 4), (2, 4)]}) == expected

@@ -13,7 +13,6 @@ from headway.training import train
 from headway.training.losses import predictions
 from headway_experiments.reading import by_run
 from headway_experiments.talk import induction, noise
-from headway_experiments.talk import noise as measures
 from headway_experiments.talk.induction import (
     OUTPUT,
     PREVIOUS,
@@ -51,7 +50,7 @@ def test_margins_add_up_to_the_logits(noisy):
     asked = wanted != IGNORE_INDEX
     logits = predictions(model, batch)
     told = logits[..., task.noise_token] - logits.gather(-1, wanted.clamp(min=0)[..., None])[..., 0]
-    mlp, attention = measures.margins(model, task, batch)
+    mlp, attention = noise.margins(model, task, batch)
     block = model.layers[-1]
     # What is left of the logits when the last layer adds nothing, at the norm's scale of before.
     first, last = model.streams(batch.inputs, lambda _, pattern: pattern)
@@ -62,26 +61,26 @@ def test_margins_add_up_to_the_logits(noisy):
     assert mlp + attention + rest == pytest.approx(told[asked].mean().item(), abs=1e-4)
     assert block.mlp is not None
     block.mlp.down.weight.zero_()
-    none, _ = measures.margins(model, task, batch)
+    none, _ = noise.margins(model, task, batch)
     assert none == pytest.approx(0, abs=1e-6)
 
 
 @pytest.fixture(scope="module")
 def fractions(noisy):
-    return measures.by_fraction(noisy)
+    return noise.by_fraction(noisy)
 
 
 def test_a_fraction_of_nothing_is_a_model_without_its_last_mlp(noisy, fractions):
     found = fractions
     model, batch = noisy.model(), induction.unseen(noisy)
-    intact = measures.said(model, noisy.task, batch)
+    intact = noise.said(model, noisy.task, batch)
     assert torch.equal(found[1.0].outputs, intact.outputs)
     assert torch.equal(found[1.0].noises, intact.noises)
     mlp = model.layers[-1].mlp
     assert mlp is not None
     mlp.up.weight.zero_()
     mlp.down.weight.zero_()
-    without = measures.said(model, noisy.task, batch)
+    without = noise.said(model, noisy.task, batch)
     assert torch.equal(found[0.0].outputs, without.outputs)
     assert torch.equal(found[0.0].asked, intact.asked)
     for said in found.values():
@@ -91,22 +90,22 @@ def test_a_fraction_of_nothing_is_a_model_without_its_last_mlp(noisy, fractions)
 def test_the_interval_of_a_gain_is_that_of_its_sequences():
     asked = torch.full((400,), 2.0).double()
     half = torch.arange(400).remainder(2).double()
-    intact = measures.Said(half, asked - half, asked)
-    better = measures.Said(half + 1, asked - half - 1, asked)
-    assert measures.gain_interval(better, intact) == pytest.approx((0.5, 0.5))
-    low, high = measures.gain_interval(measures.Said(asked, 0 * asked, asked), intact)
+    intact = noise.Said(half, asked - half, asked)
+    better = noise.Said(half + 1, asked - half - 1, asked)
+    assert noise.gain_interval(better, intact) == pytest.approx((0.5, 0.5))
+    low, high = noise.gain_interval(noise.Said(asked, 0 * asked, asked), intact)
     assert low < 0.75 < high
     # 0.5 - half/2 by sequence: a standard deviation of 0.25, 1.96 of it over sqrt(400) each way.
     assert high - low == pytest.approx(2 * 1.96 * 0.25 / 20, rel=0.15)
 
 
 def test_noise_is_measured_of_every_run(noisy, fractions):
-    measured = by_run({"seed=0": noisy}, measures.learning)
+    measured = by_run({"seed=0": noisy}, noise.learning)
     gain = fractions[0.1].output - fractions[1.0].output
     assert measured["noisy_gain_0.1"] == {"seed=0": gain}
     one = "seed=0 fraction=0.1"
     assert measured["noisy_gain_low"][one] <= gain <= measured["noisy_gain_high"][one]
-    steps, mlp, attention = measures.histories(noisy)
+    steps, mlp, attention = noise.histories(noisy)
     assert steps == [0, 6, 12]
     assert len(mlp) == len(attention) == 3
 
@@ -124,9 +123,9 @@ def test_noise_is_measured_of_every_run(noisy, fractions):
 def test_the_mlp_is_first_if_it_learns_and_keeps_the_noise(
     noisy, fractions, monkeypatch, mlp, attention, expected
 ):
-    monkeypatch.setattr(measures, "histories", lambda _: ([0, 10, 20], mlp, attention))
-    monkeypatch.setattr(measures, "by_fraction", lambda _: fractions)
-    measured = by_run({"seed=0": noisy}, measures.learning)
+    monkeypatch.setattr(noise, "histories", lambda _: ([0, 10, 20], mlp, attention))
+    monkeypatch.setattr(noise, "by_fraction", lambda _: fractions)
+    measured = by_run({"seed=0": noisy}, noise.learning)
     assert measured["noisy_mlp_first"] == {"seed=0": expected}
 
 

@@ -8,7 +8,6 @@ from headway.recipes import changed
 from headway.training import Run, train
 from headway_experiments.talk import associative_memory as memory
 from headway_experiments.talk import capacity, memories
-from headway_experiments.talk import memories as measures
 from headway_experiments.talk.capacity import Kept
 
 
@@ -69,21 +68,21 @@ def test_accuracies_are_of_all_items_and_capacities_of_series(tmp_path):
         config = changed(base, fields)
         name = f"items={n}"
         runs[name] = planted(tmp_path, name, config, known)
-    assert measures.known_share(runs["items=8"]) == 1.0
-    assert measures.known_share(runs["items=10"]) == pytest.approx(0.5)
+    assert memories.known_share(runs["items=8"]) == 1.0
+    assert memories.known_share(runs["items=10"]) == pytest.approx(0.5)
 
     def kept(runs):
-        return capacity.capacities(runs, measures.shape, measures.every_item, measures.size)
+        return capacity.capacities(runs, memories.shape, memories.every_item, memories.size)
 
     between = pytest.approx(8 * (10 / 8) ** 0.02)
     assert kept(runs) == [Kept("d=12,seed=0", between, True, 144, 0)]
     assert kept({"a": runs["items=8"]}) == [Kept("d=12,seed=0", 8.0, False, 144, 0)]
     assert kept({"b": runs["items=10"]}) == [Kept("d=12,seed=0", 10.0, False, 144, 0)]
-    same = measures.associative(runs, {}, runs)
+    same = memories.associative(runs, {}, runs)
     assert same["memories_longer"] == {"d=12,seed=0": pytest.approx(1)}
     more = {"a": runs["items=8"]}  # more may be kept than was tried
     bound = capacity.information(8) / same["linear_information"]["d=12,seed=0"]
-    longer = measures.associative(runs, {}, more)["memories_longer"]
+    longer = memories.associative(runs, {}, more)["memories_longer"]
     assert longer == {"d=12,seed=0": pytest.approx(bound)}
     assert same["linear_range"] == {"largest / smallest": 1.0}
     assert same["mlp_range"] == {}
@@ -96,7 +95,7 @@ def test_shapes_have_as_many_parameters_as_are_trained(tmp_path):
         run = Run.create(tmp_path / name, config)
         names = ("attn.out.weight",) if name == "linear" else ("up.weight", "down.weight")
         weights = run.new_model("cpu").named_parameters()
-        assert sum(measures.size(run.config.transformer)) == sum(
+        assert sum(memories.size(run.config.transformer)) == sum(
             w.numel() for n, w in weights if n.endswith(names)
         )
 
@@ -107,11 +106,7 @@ def test_series_go_from_less_to_more_than_there_is_room_for(scale):
         runs = memories.series(kind, scale)
         sizes, shares = set(), {}
         for config in runs.values():
-            size = (
-                config.model.d_model**2
-                if config.model.attn_only
-                else 2 * config.model.d_mlp * config.model.d_model
-            )
+            size = sum(memories.size(config.model))
             sizes.add(size)
             share = capacity.information(config.task.n_items) / size
             shares.setdefault((config.model.d_model, size), []).append(share)
@@ -128,14 +123,14 @@ def test_a_trained_step_is_the_one_that_is_written_down(tmp_path):
     config = next(c for c in memories.one_step("smoke").values() if c.model.d_model == 64)
     run = train(config, tmp_path / "run")
     assert run.config.training.steps == 1
-    assert measures._as_written(run) < 1e-5
-    assert measures.known_share(run) == 1.0
+    assert memories._as_written(run) < 1e-5
+    assert memories.known_share(run) == 1.0
     start = planted(tmp_path, "start", config, 0)
-    assert measures._as_written(start) > 0.1
+    assert memories._as_written(start) > 0.1
 
 
 def test_the_lemma_is_exact():
-    found = measures.exact_logits((0, 5))
+    found = memories.exact_logits((0, 5))
     assert len(found) == 6
     assert max(found.values()) < 1e-6
 
@@ -148,8 +143,8 @@ def test_errors_fall_by_the_powers_that_they_have(monkeypatch):
             for name, power in schemes.items()
         }
 
-    monkeypatch.setattr(measures, "zipf_errors", errors)
-    found = measures.zipf_exponents((0,))
+    monkeypatch.setattr(memories, "zipf_errors", errors)
+    found = memories.zipf_exponents((0,))
     assert found["zipf_first"] == {"a=1.5,seed=0": pytest.approx(1)}
     assert found["zipf_frequency"] == {"a=1.5,seed=0": pytest.approx(1.5)}
     assert found["zipf_all"] == {"a=1.5,seed=0": pytest.approx(0, abs=1e-9)}
@@ -161,24 +156,24 @@ def test_errors_fall_by_the_powers_that_they_have(monkeypatch):
 def few(monkeypatch):
     """Memories of a few items, of two widths, after few samples."""
     for name, value in {"WIDTHS": (8, 32), "SAMPLES": (10, 100), "N_ITEMS": 200}.items():
-        monkeypatch.setattr(measures, name, value)
-    measures.zipf_errors.cache_clear()
+        monkeypatch.setattr(memories, name, value)
+    memories.zipf_errors.cache_clear()
     yield
-    measures.zipf_errors.cache_clear()
+    memories.zipf_errors.cache_clear()
 
 
 def test_what_is_not_trained_is_drawn_by_the_seeds_of_the_runs(tmp_path, few):
     config = next(iter(memories.one_step("smoke").values()))
     for seed in (10_000, 10_001):
         run = planted(tmp_path, f"{seed}", changed(config, {"seed": seed}), 1)
-        found = measures.gradient({f"seed={seed}": run})
+        found = memories.gradient({f"seed={seed}": run})
         assert all(found.values() for name in found if name != "gradient_accuracy_wide")
         assert all(key.endswith(f"seed={seed}") for named in found.values() for key in named)
 
 
 def test_errors_are_means_over_vectors(few):
-    found = measures.zipf_errors((0, 1, 2))
-    assert len(found) == 4 * len(measures.EXPONENTS) * 3
+    found = memories.zipf_errors((0, 1, 2))
+    assert len(found) == 4 * len(memories.EXPONENTS) * 3
     for (name, *_), curve in found.items():
         assert all(0 < error < 1 for error in curve.values())
         if name == "samples":

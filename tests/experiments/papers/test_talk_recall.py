@@ -9,7 +9,6 @@ from headway.recipes import changed
 from headway.training import Run, train
 from headway_experiments.reading import by_run
 from headway_experiments.talk import MECHANISMS, capacity, recall
-from headway_experiments.talk import recall as measures
 from headway_experiments.talk.capacity import Kept
 from headway_experiments.talk.recall import Losses
 
@@ -22,10 +21,10 @@ def test_the_losses_are_the_relations_and_the_subjects(tmp_path):
     task = run.task
     state["unembed.bias"][task.answers()[0, 0]] = 2.0
     run.save_checkpoint(0, state)
-    batch = measures.every_fact(run)
+    batch = recall.every_fact(run)
     assert len(batch.inputs) == 16 * 4
     assert batch.targets.flatten().tolist() == task.facts().flatten().tolist()
-    (losses,) = measures.course(run)
+    (losses,) = recall.course(run)
     others = task.d_target - 1
     total = others + math.exp(2)
     first = task.facts() == task.answers()[0, 0]
@@ -33,20 +32,20 @@ def test_the_losses_are_the_relations_and_the_subjects(tmp_path):
     whole = torch.where(first, math.log(total) - 2, math.log(total))
     assert losses.relation == pytest.approx(sum(relation) / 64, rel=1e-5)
     assert losses.total == pytest.approx(whole.mean().item(), rel=1e-5)
-    assert measures.indifference(run, 0) == pytest.approx(0, abs=1e-6)
+    assert recall.indifference(run, 0) == pytest.approx(0, abs=1e-6)
 
 
 def test_what_depends_on_the_subject_is_told(tmp_path):
     run = train(recall.dynamics("smoke")["seed=0"], tmp_path / "run")
     steps = run.checkpoint_steps()
-    assert measures.indifference(run, steps[0]) < 1e-3
-    losses = measures.course(run)
+    assert recall.indifference(run, steps[0]) < 1e-3
+    losses = recall.course(run)
     assert losses[0].total == pytest.approx(math.log(run.task.d_target), rel=0.02)
     assert losses[-1].total < losses[0].total
     assert losses[-1].relation < 0.1
-    late = measures.indifference(run, steps[-1])
+    late = recall.indifference(run, steps[-1])
     assert late > 0.1  # by then it has begun to say what depends on the subject
-    measured = by_run({"seed=0": run}, measures.learning)
+    measured = by_run({"seed=0": run}, recall.learning)
     assert {
         claim.measure for claim in MECHANISMS["factual-recall-dynamics"].claims
     } <= measured.keys()
@@ -71,7 +70,7 @@ LEVEL = math.log(8)
     ],
 )
 def test_the_stage_in_between_is_found_or_not(losses, expected):
-    found = measures.stage([Losses(*each) for each in losses], 8)
+    found = recall.stage([Losses(*each) for each in losses], 8)
     assert [each.step for each in found] == expected
 
 
@@ -90,7 +89,7 @@ def straight(a, m):
 
 def test_rates_are_those_that_a_frontier_was_made_of():
     made = kept(straight, a=(1000, 0), b=(500, 400), c=(2000, 100))
-    assert measures.rates(made) == pytest.approx((0.05, 0.2))
+    assert recall.rates(made) == pytest.approx((0.05, 0.2))
 
 
 @pytest.mark.parametrize("bent", [False, True])
@@ -98,7 +97,7 @@ def test_traded_shapes_are_foretold_by_the_others_if_the_frontier_is_straight(be
     law = (lambda a, m: 0.1 * math.hypot(a, m)) if bent else straight
     known = kept(law, a=(1000, 0), b=(2000, 0), c=(600, 600), d=(1200, 1200))
     traded = kept(law, much_mlp=(200, 1800), little=(1800, 200))
-    ratios, rates = measures.foretold(known, traded)
+    ratios, rates = recall.foretold(known, traded)
     assert len(ratios) == 4
     if bent:
         assert all(ratio > 1.25 for name, ratio in ratios.items() if name.startswith("much_mlp"))
@@ -109,12 +108,12 @@ def test_traded_shapes_are_foretold_by_the_others_if_the_frontier_is_straight(be
 
 
 def test_without_both_kinds_of_shapes_nothing_is_foretold():
-    assert measures.foretold(kept(straight, a=(1000, 0)), kept(straight, b=(500, 400))) == ({}, {})
+    assert recall.foretold(kept(straight, a=(1000, 0)), kept(straight, b=(500, 400))) == ({}, {})
 
 
 def test_a_loss_is_halved_between_checkpoints():
-    assert measures.halved([0, 10, 20], [2.0, 1.5, 0.5]) == pytest.approx(15)
-    assert measures.halved([0, 10], [2.0, 1.5]) is None
+    assert recall.halved([0, 10, 20], [2.0, 1.5, 0.5]) == pytest.approx(15)
+    assert recall.halved([0, 10], [2.0, 1.5]) is None
 
 
 def test_parameters_are_those_that_are_trained(tmp_path):
@@ -132,7 +131,7 @@ def planted(tmp_path, name, config, share):
     state = {k: torch.zeros_like(w) for k, w in run.new_model("cpu").state_dict().items()}
     state["unembed.bias"][run.task.facts()[0, 0]] = 1.0
     run.save_checkpoint(0, state)
-    assert capacity.accuracy(run, measures.every_fact(run)) == pytest.approx(share)
+    assert capacity.accuracy(run, recall.every_fact(run)) == pytest.approx(share)
     return run
 
 
@@ -140,19 +139,15 @@ def test_capacities_are_measured_and_drawn(tmp_path):
     base = next(iter(recall.series("mlp", "smoke").values()))
     runs = {}
     for heads in (1, 2, 3):
-        for n, answers in ((1, 1), (2, 1)):
-            fields = {
-                "task.n_subjects": n,
-                "task.n_relations": n,
-                "task.n_answers": answers,
-                "model.n_heads": heads,
-            }
+        for n in (1, 2):
+            task = dict.fromkeys(("task.n_subjects", "task.n_relations"), n)
+            config = changed(base, {**task, "task.n_answers": 1, "model.n_heads": heads})
             name = f"{heads} {n}"
-            runs[name] = planted(tmp_path, name, changed(base, fields), 1 / n)
-    found = measures.kept(runs)
+            runs[name] = planted(tmp_path, name, config, 1 / n)
+    found = recall.kept(runs)
     assert all(one.is_bracketed for one in found)
     assert [one.count for one in found] == pytest.approx([4**0.02] * 3)
-    measured = measures.facts_kept(runs, runs, runs)
+    measured = recall.facts_kept(runs, runs, runs)
     assert measured["recall_attention_slope"] == {"seed=0": pytest.approx(0, abs=1e-9)}
     assert {claim.measure for claim in MECHANISMS["factual-recall"].claims} <= measured.keys()
     assert "factual-recall" in recall.EXPERIMENTS[0].draw(runs, runs, runs)
