@@ -12,7 +12,9 @@ from typing import Any
 from fuzz.tried import Tried, is_one_line
 from headway.circuits.whole import faults_of
 from headway.errors import HeadwayError
-from headway.report import Findings, render
+from headway.report import Findings
+from headway.report.page import html
+from headway.report.run import run_page
 from headway.training import Run
 
 VALUES = (
@@ -416,4 +418,4 @@ def damaged_files(tried: Tried, count: int, seed: int, run: Run) -> None:
             with tried.case("damaged files", what, may_refuse=True):
                 found = Findings.of(Run.open(run.folder))
                 if number % 20 == 0:
-                    render(found)
+                    html(run_page(found))

@@ -12,7 +12,9 @@ from serving import serving
 from fuzz.damage import Way, exchanged, read, ways_in, write
 from fuzz.tried import Tried, is_one_line
 from headway.errors import HeadwayError
-from headway.report import Findings, render
+from headway.report import Findings
+from headway.report.page import html
+from headway.report.run import run_page
 from headway.report.runs import write_runs
 from headway.training import Run
 
@@ -62,7 +64,7 @@ def places(run: Run) -> list[Place]:
 def is_read(folder: Path) -> bool:
     """Tell whether a page can be made of a run."""
     try:
-        render(Findings.of(Run.open(folder)))
+        html(run_page(Findings.of(Run.open(folder))))
     except HeadwayError as error:
         if not is_one_line(error):
             raise AssertionError(repr(error)) from None
@@ -148,7 +150,7 @@ def markup(tried: Tried, run: Run, folder: Path, browse: Browse, share: int = 1)
     pages: list[Path] = []
     for copy in copies:
         pages.append(folder / f"{copy.name}.html")
-        pages[-1].write_text(render(Findings.of(Run.open(copy))))
+        pages[-1].write_text(html(run_page(Findings.of(Run.open(copy)))))
     runs = [Run.open(one) for one in (*copies, run.folder)]
     pages += [write_runs(runs, folder / "comparison.html"), write_runs(folder)]
     urls = [page.as_uri() for page in pages]

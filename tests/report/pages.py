@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from headway.report import Findings, render, write_report
+from headway.report import Findings, write_report
+from headway.report.page import html
+from headway.report.run import run_page
 from headway.report.schema import ADAPTER
 from headway.training import Run
 
@@ -30,7 +32,7 @@ class Written:
 def written(run: Run, folder: Path) -> Written:
     """Writes a run's page into another folder than its own."""
     file = folder / f"{run.folder.name}.html"
-    file.write_text(render(Findings.of(run)), encoding="utf-8")
+    file.write_text(html(run_page(Findings.of(run))), encoding="utf-8")
     return Written(run, file)
 
 

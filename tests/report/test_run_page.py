@@ -27,12 +27,13 @@ from headway.circuits.dependence import Dependence
 from headway.circuits.mechanism import KnockOut
 from headway.errors import HeadwayError
 from headway.models import attention_patterns
-from headway.report import Findings, render, write_report
+from headway.report import Findings, write_report
 from headway.report.circuit import path_key
 from headway.report.curves import dated, points, short
 from headway.report.examples import hundredths
 from headway.report.heads import QK, SEQUENCES, parted
 from headway.report.labels import typeset
+from headway.report.page import html
 from headway.report.run import run_page, verdicts_of
 from headway.report.schema import to_json
 from headway.training import Run, held_out
@@ -40,7 +41,7 @@ from headway.training import Run, held_out
 
 @pytest.mark.parametrize("live", ["", "a version"])
 def test_the_page_is_whole_and_runs_its_own_script_only(run, live):
-    text = render(Findings.of(run), live=live)
+    text = html(run_page(Findings.of(run), live=live))
     page = Page(text)
     assert not page.open
     assert not {"img", "iframe", "object", "embed", "base", "form"} & set(page.tags)

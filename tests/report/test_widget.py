@@ -2,7 +2,6 @@
 
 import base64
 import html
-import importlib.util
 import json
 import re
 import sys
@@ -72,13 +71,11 @@ def test_a_run_without_a_circuit_is_shown_as_far_as_it_is_known(unfinished):
 
 
 def test_without_anywidget_one_line_says_how_to_install_it(finished, monkeypatch):
-    found = importlib.util.find_spec
-    monkeypatch.setattr(
-        headway.notebook, "find_spec", lambda name: None if name == "anywidget" else found(name)
-    )
+    monkeypatch.delitem(vars(headway), "widget", raising=False)
+    monkeypatch.delitem(sys.modules, "headway.report.widget", raising=False)
+    monkeypatch.setitem(sys.modules, "anywidget", None)
     with pytest.raises(HeadwayError, match=r"pip install 'headway\[notebook\]'"):
         headway.widget(finished)
-    assert "headway.notebook" in sys.modules
 
 
 def shown(thing):

@@ -65,19 +65,10 @@ export function columnsOf(count: number, wide: Set<number>, left: number, right:
   });
 }
 
-/** An upright piece of an arrow's way, in its column from one layer's stream to another's. */
-export interface Upright {
-  column: number;
-  from: number;
-  to: number;
-  path: number;
-  lane: number;
-}
-
-/** The upright pieces of arrows on the way, from where each arrives to where it is last used; in
- * every column a lane for each colour. */
+/** The upright pieces of arrows on the way, each in its column from the layer where it arrives to
+ * where it is last used; in every column a lane for each colour. */
 export function uprights(way: Edge[], position: number, layers: number, colours: number[]) {
-  const found: Upright[] = [];
+  const found: { column: number; from: number; to: number; path: number; lane: number }[] = [];
   const add = (column: number, from: number, to: number, path: number) => {
     if (to <= from) return;
     const here = found.filter((one) => one.column === column);

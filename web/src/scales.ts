@@ -1,9 +1,3 @@
-type Ends = [number, number];
-
-/** A straight scale from one pair of numbers to another. */
-export const linear = ([low, high]: Ends, [start, end]: Ends) => (value: number) =>
-  start + ((end - start) * (value - low)) / (high - low);
-
 /** Steps on an axis from 0 to 1; by square roots, as most happens early. */
 export const timeScale = (first: number, end: number) => (step: number) =>
   Math.sqrt(Math.max(0, step - first) / Math.max(1, end - first));

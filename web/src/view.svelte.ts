@@ -112,10 +112,6 @@ export class View {
       .filter((question) => question.position === position);
   }
 
-  follow({ step, path, cut }: Traits): void {
-    this.show(step, this.sequence, this.query, path, cut);
-  }
-
   /** Take in the page as it is by now; time, sequence and cut stay where they were. */
   renew(prepared: Prepared): void {
     const [step, wasLast] = [this.step, this.at === this.last];
@@ -133,7 +129,7 @@ export class View {
   }
 
   /** Show a step, a sequence, a query and a path, cut or whole; or what is nearest to them. */
-  private show(
+  show(
     step: number | null, sequence: number, query: number | null, path: string | null, cut: boolean,
   ): void {
     this.at = step === null ? this.last : nearest(this.steps, step);

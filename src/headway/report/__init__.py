@@ -4,10 +4,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from headway.report.findings import Findings
-from headway.report.page import render, write_report
+from headway.report.page import write_report
 from headway.training import Run
 
-__all__ = ["Findings", "figures_if_possible", "render", "write_report"]
+__all__ = ["Findings", "figures_if_possible", "write_report"]
 
 
 def figures_if_possible(run: Run) -> Path | None:

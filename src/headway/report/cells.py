@@ -7,7 +7,6 @@ moved (`headway.report.widget`).
 import base64
 from html import escape
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from headway.circuits import Circuit, Discovery, Timeline
@@ -21,8 +20,6 @@ from headway.training import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from headway.report.widget import View
 
 Shown = Run | Discovery | Circuit | Timeline
 
@@ -78,26 +75,3 @@ def _figure(shown: Shown) -> "Figure | None":
     if isinstance(shown, Circuit) and not shown.paths:
         return None
     return draw_circuit(shown, cast_of(shown), _lines(shown)[0])
-
-
-def widget(run: Run | str | Path) -> "View":
-    """A run's circuit and curves with a slider, as a widget for Jupyter, VS Code and marimo.
-
-        view = headway.widget(run)
-        view            # shows it
-        view.step = 850
-        view.path       # that was clicked, such as L1.H0 s0←s2, or None
-
-    Where no script runs, as on GitHub, a picture of the circuit stands in its place.
-
-    Args:
-        run: or its folder. What is not known yet, the circuit or its emergence, is left out.
-
-    Raises:
-        HeadwayError: if anywidget is not installed, or a file of the run's folder cannot be read.
-    """
-    if find_spec("anywidget") is None:
-        raise HeadwayError("a widget needs anywidget: pip install 'headway[notebook]'")
-    from headway.report.widget import View
-
-    return View(run if isinstance(run, Run) else Run.open(run))

@@ -219,14 +219,13 @@ def _sequence(
 
 def leads(findings: Findings, batch: Batch, paths: Sequential[AttentionPath]) -> Cells:
     """The cells of paths' relations in every example, as far as it is shown."""
-    shown, found = findings.shown, findings.task.edges(batch)
+    found = findings.task.edges(batch)
     cells: Cells = {path.relation: [] for path in paths}
     for name in cells:
         edges = found[name]
         queries = edges.queries[..., None].expand_as(edges.keys)
-        for where, there in zip(torch.stack([queries, edges.keys], -1), edges.there, strict=True):
-            inside = [(q, k) for q, k in where[there].tolist() if q in shown and k in shown]
-            cells[name].append(
-                [(q - shown.start, k - shown.start) for q, k in inside[-MOST_LEADS:]]
-            )
+        pairs = torch.stack([queries, edges.keys], -1) - findings.shown.start
+        for cell, there in zip(pairs, edges.there, strict=True):
+            inside = [(q, k) for q, k in cell[there].tolist() if q >= 0 and k >= 0]
+            cells[name].append(inside[-MOST_LEADS:])
     return cells

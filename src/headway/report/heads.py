@@ -19,8 +19,6 @@ SEQUENCES = 128
 PARTS = ("place", "symbol")
 QK = [f"QK: {query}, {key}" for query in PARTS for key in PARTS]
 
-Parted = list[Float[Tensor, "batch position d_head"]]
-
 
 def heads(findings: Findings) -> schema.Table | None:
     """The mechanism of every head; None if that is not known."""
@@ -82,7 +80,7 @@ def parted(findings: Findings) -> dict[Head, tuple[list[float], float]]:
     return found
 
 
-def _parts(values: Float[Tensor, "batch position d_head"]) -> Parted:
+def _parts(values: Float[Tensor, "batch position d_head"]) -> list[Tensor]:
     """The part that is due to the place, and the rest."""
     place = values.mean(0, keepdim=True).expand_as(values)
     return [place, values - place]

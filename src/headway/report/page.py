@@ -48,17 +48,8 @@ def write_report(run: Run) -> Path:
     """
     page = run.folder / "report.html"
     with run.writing(), run.computing():
-        write_text(page, render(Findings.of(run)))
+        write_text(page, html(run_page(Findings.of(run))))
     return page
-
-
-def render(findings: Findings, live: str = "") -> str:
-    """The page of a run as text (see `run_page`).
-
-    Raises:
-        HeadwayError: if a checkpoint cannot be read.
-    """
-    return html(run_page(findings, live=live))
 
 
 def html(page: Page) -> str:

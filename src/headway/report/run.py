@@ -161,11 +161,7 @@ def verdicts_of(findings: Findings) -> list[Verdict]:
         return []
     folder = shlex.quote(_folder(findings))
     return [
-        replace(
-            one,
-            because=typeset(one.because),
-            next=one.next and to_type(one.next, folder),
-        )
+        replace(one, because=typeset(one.because), next=one.next and to_type(one.next, folder))
         for one in verdicts(found, findings.circuits)
     ]
 

@@ -7,7 +7,6 @@ is printed, with subscripts. A number that was not finite is null.
 """
 
 import json
-import math
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -238,16 +237,7 @@ ADAPTER: TypeAdapter[Any] = TypeAdapter(Page)
 
 
 def to_json(page: Page) -> str:
-    """A page's data as JSON that can stand in a `<script>`."""
-    data = _finite(ADAPTER.dump_python(page, mode="json"))
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c")
-
-
-def _finite(data: Any) -> Any:
-    """The data with None in the place of numbers that are not finite, which no page could read."""
-    if isinstance(data, float):
-        return data if math.isfinite(data) else None
-    if isinstance(data, dict):
-        return {key: _finite(value) for key, value in data.items()}
-    return [_finite(value) for value in data] if isinstance(data, list | tuple) else data
+    """A page's data as JSON that can stand in a `<script>`; what is not finite becomes null."""
+    text = json.dumps(ADAPTER.dump_python(page, mode="json"))
+    finite = json.loads(text, parse_constant=lambda _: None)
+    return json.dumps(finite, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

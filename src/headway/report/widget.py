@@ -1,11 +1,9 @@
 """A run's circuit and curves as a widget of a notebook, whose state Python reads and sets."""
 
+from pathlib import Path
 from typing import Any
 
-import anywidget
-import traitlets
-
-from headway.errors import require
+from headway.errors import HeadwayError, require
 from headway.relations.paths import AttentionPath
 from headway.report.cells import picture
 from headway.report.circuit import path_key
@@ -15,17 +13,24 @@ from headway.report.run import run_page
 from headway.report.schema import to_json
 from headway.training import Run
 
+try:
+    import anywidget
+    import traitlets
+except ImportError:
+    raise HeadwayError("a widget needs anywidget: pip install 'headway[notebook]'") from None
+
 
 class View(anywidget.AnyWidget):
     """A run in a notebook: clicks there set these values, and values set here are shown there.
+
+    Where no script runs, as on GitHub, a picture of the circuit stands in its place.
 
     Attributes:
         step: of the checkpoint that is shown; another number becomes that of the nearest one.
         path: the chosen path, or None; an `AttentionPath` or text, `view.path = "L1.H0 s0←s2"`.
         cut: whether the chosen path is cut out of the circuit.
         paths: of the circuit, by what the page calls them.
-        still: the picture for places where no script runs, as PNG in base64, which all of them
-            show; None without matplotlib.
+        still: that picture, as PNG in base64; None without matplotlib.
     """
 
     _esm = app()
@@ -78,3 +83,20 @@ class View(anywidget.AnyWidget):
 
     def __repr__(self) -> str:
         return f"View of {self._name}: step {self.step}, path {self.path}, cut {self.cut}"
+
+
+def widget(run: Run | str | Path) -> View:
+    """A run's circuit and curves with a slider, as a widget for Jupyter, VS Code and marimo.
+
+        view = headway.widget(run)
+        view            # shows it
+        view.step = 850
+        view.path       # that was clicked, such as L1.H0 s0←s2, or None
+
+    Args:
+        run: or its folder. What is not known yet, the circuit or its emergence, is left out.
+
+    Raises:
+        HeadwayError: if a file of the run's folder cannot be read.
+    """
+    return View(run if isinstance(run, Run) else Run.open(run))
