@@ -168,7 +168,7 @@ def test_it_plays_once_by_itself_and_when_it_is_asked_to(visit, learnt):
     seen.page.clock.run_for(8000)
     assert seen.words(".step") == paused
     seen.page.get_by_role("button", name="play").click()
-    seen.page.clock.run_for(8000)
+    seen.page.clock.run_for(9000)
     assert seen.words(".step") == last
     assert visit(learnt).page.get_by_role("button", name="play").is_visible()
 
