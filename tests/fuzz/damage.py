@@ -13,7 +13,6 @@ from fuzz.tried import Tried, is_one_line
 from headway.circuits.whole import faults_of
 from headway.errors import HeadwayError
 from headway.report import Findings
-from headway.report.page import html
 from headway.report.run import run_page
 from headway.training import Run
 
@@ -418,4 +417,4 @@ def damaged_files(tried: Tried, count: int, seed: int, run: Run) -> None:
             with tried.case("damaged files", what, may_refuse=True):
                 found = Findings.of(Run.open(run.folder))
                 if number % 20 == 0:
-                    html(run_page(found))
+                    run_page(found)

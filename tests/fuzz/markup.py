@@ -12,7 +12,7 @@ from serving import serving
 from fuzz.damage import Way, exchanged, read, ways_in, write
 from fuzz.tried import Tried, is_one_line
 from headway.errors import HeadwayError
-from headway.report import Findings
+from headway.report import Findings, write_report
 from headway.report.page import html
 from headway.report.run import run_page
 from headway.report.runs import write_runs
@@ -147,11 +147,8 @@ def markup(tried: Tried, run: Run, folder: Path, browse: Browse, share: int = 1)
         share: one in so many places is tried alone, and where it is not refused, opened.
     """
     copies = packed(run, tried_alone(tried, run, share), folder)
-    pages: list[Path] = []
-    for copy in copies:
-        pages.append(folder / f"{copy.name}.html")
-        pages[-1].write_text(html(run_page(Findings.of(Run.open(copy)))))
     runs = [Run.open(one) for one in (*copies, run.folder)]
+    pages = [write_report(one) for one in runs[:-1]]
     pages += [write_runs(runs, folder / "comparison.html"), write_runs(folder)]
     urls = [page.as_uri() for page in pages]
     with serving(folder) as site:
