@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from headway.circuits import Bench, Circuit, Discovery, KnockOut, Uniform, discover
+from headway.circuits.patterns import tap_of
 from headway.circuits.yardstick import ablated, likenesses
 from headway.tasks import Tokens, Vectors
 from headway.training.data import held_out
@@ -47,8 +48,10 @@ def test_the_measures_are_what_their_definitions_say():
     found, batch = likenesses(bench, circuit).circuit, bench.batch
     with torch.no_grad():
         model, other = (
-            known.model(batch.inputs, bench.tap(mechanisms))[:, -known.task.n_read :]
-            for mechanisms in ({}, circuit)
+            known.model(batch.inputs, tap_of(bench.patterns, [mechanisms], slice(None)))[
+                :, -known.task.n_read :
+            ]
+            for mechanisms in ({}, circuit.mechanisms)
         )
         blank = bench.loss({head: Uniform() for head in bench.heads})
     size = batch.targets.shape[-1]

@@ -235,7 +235,7 @@ def _all_among(
         candidates=tuple(sorted(candidates)),
         idle=Circuit(idle),
         circuits=tuple(circuits),
-        losses=tuple(own.losses([Circuit({**idle, **Circuit.of(c).mechanisms}) for c in circuits])),
+        losses=tuple(own.losses([Circuit.of(c, idle) for c in circuits])),
         judged=search.judged,
         searched=search.searched,
         discovered=tuple(found.circuit.paths),
@@ -325,17 +325,13 @@ class Exhaustive:
                 for lower in below[size - count]
                 for chosen in combinations(bits, count)
             ]
-            sets = [one for one in sets if self._is_open(one)]
+            sets = [one for one in sets if not any(one & held == held for held in self.minimal)]
             served = sets if layer == last else self._serve(sets, layer, size)
             if served is None:
                 return None
             self._lower[layer].append(served)
             below = self._lower[layer]
         return below[size]
-
-    def _is_open(self, chosen: int) -> bool:
-        """True if a set holds no minimal one."""
-        return not any(chosen & circuit == circuit for circuit in self.minimal)
 
     def _serve(self, sets: Sequence[int], above: int | None, size: int) -> list[int] | None:
         """Those of some sets that serve, with those above a layer free; None if too many."""
@@ -353,10 +349,10 @@ class Exhaustive:
 
     def mechanisms(self, chosen: int, above: int | None = None) -> dict[Head, Mechanism]:
         """The mechanisms of a set; heads above a layer that have candidates are left free."""
-        replaced = {**self.idle, **Circuit.of(self._chosen(chosen)).mechanisms}
+        replaced = Circuit.of(self._chosen(chosen), self.idle)
         return {
             head: mechanism
-            for head, mechanism in replaced.items()
+            for head, mechanism in replaced.mechanisms.items()
             if above is None or head[0] <= above or head not in self.choosing
         }
 

@@ -285,6 +285,6 @@ def _losses(bench: Bench, outputs: Outputs) -> tuple[float, float]:
     return each.mean().item(), each.median().item()
 
 
-def percent(part: float) -> str:
-    """A share in percent: rounded down, so that only what is whole says 100 %."""
-    return f"{math.floor(part * 1000 + 1e-9) / 10:.1f} %"
+def percent(part: float | None) -> str:
+    """A share in percent: rounded down, so that only what is whole says 100 %; `-` if not known."""
+    return "-" if part is None else f"{math.floor(part * 1000 + 1e-9) / 10:.1f} %"
