@@ -18,16 +18,9 @@ from torch import Tensor
 
 from headway import theory
 from headway.circuits.ablation import Bench, First
-from headway.circuits.mechanism import (
-    Circuit,
-    Corrupted,
-    KnockOut,
-    Paths,
-    WrittenHead,
-    WrittenPath,
-)
+from headway.circuits.mechanism import Circuit, Corrupted, KnockOut, Paths, WrittenHead, WrittenPath
 from headway.circuits.patterns import ABLATIONS, Attention
-from headway.circuits.search import free_above, losses_twice
+from headway.circuits.search import free_above
 from headway.circuits.subject import fresh
 from headway.circuits.yardstick import Likenesses, Yardstick, likenesses
 from headway.relations.paths import AttentionPath
@@ -256,8 +249,8 @@ def serving(
 
     Both with every head replaced and with the useful heads above the lower of the two free.
     """
-    twice = [(circuit, min(a.layer, b.layer)) for (a, b), circuit in changed.items()]
-    losses = losses_twice(First(bench, bench.sequences), twice, threshold)
+    twice = [(one, free_above(one, min(a.layer, b.layer))) for (a, b), one in changed.items()]
+    losses = First(bench, bench.sequences).worst(twice, threshold)
     return [Pair(*pair, x) for pair, x in zip(changed, losses, strict=True) if x < math.inf]
 
 

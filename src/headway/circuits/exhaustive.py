@@ -33,7 +33,7 @@ from headway.circuits.mechanism import (
     name_of,
 )
 from headway.circuits.search import candidates_among
-from headway.circuits.subject import Subject, opened, require_count, require_fits, studied
+from headway.circuits.subject import opened, require_count, require_fits, studied
 from headway.errors import HeadwayError, require
 from headway.relations.paths import AttentionPath
 from headway.tasks import Task
@@ -196,51 +196,40 @@ def every_circuit(
             found = saved_discovery(subject.run)
         assert found is not None
         require_fits(found.circuit, subject.model)
-        circuits = _all_among(subject, found, sequences, most, workers, watch)
+        batch, started = subject.sequences(sequences, "circuit"), time.perf_counter()
+        about, count = (subject.model, subject.task, batch, found.ablation), os.cpu_count()
+        own, *benches = (Bench(*about) for _ in range(1 + (workers or count or 1)))
+        idle = idle_mechanisms(found.circuit)
+        candidates = candidates_among(own, found.attention, found.circuit)
+        with threads(workers, benches) as work:
+
+            def losses(sets: list[dict[Head, Mechanism]], limit: float) -> list[float]:
+                share = math.ceil(len(sets) / len(benches)) or 1
+                parts = [
+                    work.submit(at.losses, sets[i * share : (i + 1) * share], limit)
+                    for i, at in enumerate(benches)
+                ]
+                return [loss for part in parts for loss in part.result()]
+
+            search = Exhaustive(losses, candidates, idle, found.threshold, most, watch)
+            search.allow(found.circuit)
+            sets = search.search()
+        circuits = sorted((tuple(sorted(s)) for s in sets), key=lambda c: (len(c), c))
+        every = MinimalCircuits(
+            threshold=found.threshold,
+            sequences=own.sequences,
+            candidates=tuple(sorted(candidates)),
+            idle=Circuit(idle),
+            circuits=tuple(circuits),
+            losses=tuple(own.losses([Circuit.of(c, idle) for c in circuits])),
+            judged=search.judged,
+            searched=search.searched,
+            discovered=tuple(found.circuit.paths),
+            seconds=round(time.perf_counter() - started, 3),
+        )
         if subject.run is not None:
-            subject.run.save(circuits)
-    return circuits
-
-
-def _all_among(
-    subject: Subject,
-    found: Discovery,
-    sequences: int,
-    most: int,
-    workers: int | None,
-    watch: Watch | None,
-) -> MinimalCircuits:
-    started, batch = time.perf_counter(), subject.sequences(sequences, "circuit")
-    about, count = (subject.model, subject.task, batch, found.ablation), workers or os.cpu_count()
-    own, *benches = (Bench(*about) for _ in range(1 + (count or 1)))
-    idle = idle_mechanisms(found.circuit)
-    candidates = candidates_among(own, found.attention, found.circuit)
-    with threads(workers, benches) as work:
-
-        def losses(sets: list[dict[Head, Mechanism]], limit: float) -> list[float]:
-            share = math.ceil(len(sets) / len(benches)) or 1
-            parts = [
-                work.submit(at.losses, sets[i * share : (i + 1) * share], limit)
-                for i, at in enumerate(benches)
-            ]
-            return [loss for part in parts for loss in part.result()]
-
-        search = Exhaustive(losses, candidates, idle, found.threshold, most, watch)
-        search.allow(found.circuit)
-        sets = search.search()
-    circuits = sorted((tuple(sorted(s)) for s in sets), key=lambda c: (len(c), c))
-    return MinimalCircuits(
-        threshold=found.threshold,
-        sequences=own.sequences,
-        candidates=tuple(sorted(candidates)),
-        idle=Circuit(idle),
-        circuits=tuple(circuits),
-        losses=tuple(own.losses([Circuit.of(c, idle) for c in circuits])),
-        judged=search.judged,
-        searched=search.searched,
-        discovered=tuple(found.circuit.paths),
-        seconds=round(time.perf_counter() - started, 3),
-    )
+            subject.run.save(every)
+    return every
 
 
 def by_head(paths: Sequence[AttentionPath]) -> str:

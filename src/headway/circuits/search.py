@@ -292,19 +292,10 @@ def possible_steps(
     """The steps after which both losses stay below the threshold, those with the least first."""
     after = {step: one for step in steps if (one := taken(circuit, step)) != circuit}
     layers = (min(path.layer for path in paths) for paths, _ in after)
-    worse = losses_twice(bench, list(zip(after.values(), layers, strict=True)), threshold)
+    twice = [(one, free_above(one, at)) for one, at in zip(after.values(), layers, strict=True)]
+    worse = bench.worst(twice, threshold)
     both = [(loss, step) for loss, step in zip(worse, after, strict=True) if loss < math.inf]
     return [step for _, step in sorted(both, key=lambda x: x[0])]
-
-
-def losses_twice(
-    bench: Judge, circuits: Sequence[tuple[Circuit, int]], threshold: float
-) -> list[float]:
-    """The worse of two losses of every circuit, or infinity if it is not below the threshold.
-
-    With every head replaced, and with the useful heads above the layer given with it free.
-    """
-    return bench.worst([(one, free_above(one, layer)) for one, layer in circuits], threshold)
 
 
 def relations_for(patterns: Patterns, use: str) -> list[str]:
