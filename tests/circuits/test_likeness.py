@@ -47,12 +47,9 @@ def test_the_measures_are_what_their_definitions_say():
     circuit, bench = true_circuit(known).without(path), bench_of(known)
     found, batch = likenesses(bench, circuit).circuit, bench.batch
     with torch.no_grad():
-        model, other = (
-            known.model(batch.inputs, tap_of(bench.patterns, [mechanisms], slice(None)))[
-                :, -known.task.n_read :
-            ]
-            for mechanisms in ({}, circuit.mechanisms)
-        )
+        both = ({}, circuit.mechanisms)
+        taps = [tap_of(bench.patterns, [one], slice(None)) for one in both]
+        model, other = (known.model(batch.inputs, tap)[:, -known.task.n_read :] for tap in taps)
         blank = bench.loss({head: Uniform() for head in bench.heads})
     size = batch.targets.shape[-1]
     sequences, queries, hops = batch.targets.shape[:3]

@@ -55,8 +55,6 @@ Watch = Callable[[int, int, int], None]
 AT_ONCE = 1024
 """Sets that are judged between two reports of progress."""
 
-NOTHING = Paths(frozenset())
-
 
 @dataclass(frozen=True)
 class MinimalCircuits(Finding):
@@ -355,6 +353,6 @@ def idle_mechanisms(circuit: Circuit) -> dict[Head, Mechanism]:
     Otherwise what it does there. This is what is left of a circuit with all its paths cut.
     """
     return {
-        head: NOTHING if isinstance(mechanism, Paths) else mechanism
+        head: Paths(frozenset()) if isinstance(mechanism, Paths) else mechanism
         for head, mechanism in circuit.mechanisms.items()
     }

@@ -253,9 +253,12 @@ def simplify(
     is necessary, given all the others.
     """
     while True:
-        possible = possible_steps(bench, circuit, single_steps(circuit, plain), threshold)
+        paths, heads = circuit.paths, circuit.useful_heads
+        of_heads = [tuple(path for path in paths if path.at == at) for at in heads]
+        singles = [*(((path,), None) for path in paths), *product(of_heads, plain)]
+        possible = possible_steps(bench, circuit, singles, threshold)
         if pairs and not possible:
-            pairs_of = [(pair, None) for pair in combinations(circuit.paths, 2)]
+            pairs_of = [(pair, None) for pair in combinations(paths, 2)]
             possible = possible_steps(bench, circuit, pairs_of, threshold)
         if not possible:
             return circuit
@@ -278,12 +281,6 @@ def taken(circuit: Circuit, step: Step) -> Circuit:
     for path in paths:
         circuit = circuit.without(path)
     return circuit
-
-
-def single_steps(circuit: Circuit, plain: Sequence[Plain] = PLAIN) -> list[Step]:
-    """Every step that makes one head simpler."""
-    own = [tuple(path for path in circuit.paths if path.at == at) for at in circuit.useful_heads]
-    return [*(((path,), None) for path in circuit.paths), *product(own, plain)]
 
 
 def possible_steps(
