@@ -203,7 +203,7 @@ def likenesses(
     intact, alone, rest, most = bench.outputs([{}, circuit, circuit.complement, nothing])
     ends = _losses(bench, intact), _losses(bench, most)
     found = [likeness(bench, outputs, intact, ends) for outputs in (alone, rest, most)]
-    return Likenesses(*found, layerwise(bench, circuit) if by_layer else ())
+    return Likenesses(*found, layerwise=layerwise(bench, circuit) if by_layer else ())
 
 
 @torch.no_grad()
