@@ -10,7 +10,7 @@ from itertools import combinations
 import pytest
 
 from headway.circuits import Bench, discover, verdicts
-from headway.circuits.evidence import droppable
+from headway.circuits.evidence import serving
 from headway.models import Tappable
 from headway.relations.paths import AttentionPath
 from headway.training import held_out
@@ -34,8 +34,9 @@ def test_paths_too_many_are_not_necessary_and_two_can_be_dropped_together(known,
     assert {n.path for n in evidence.necessity if n.worst < 0.05} == set(extra)
     assert evidence.pairs == (0 if extra else math.comb(4, 2))
     bench = Bench(known.model, known.task, held_out(known.task, 32, 0, "cpu", "certificate"))
-    every = list(combinations(found.circuit.paths, 2))
-    pairs = [{p.first, p.second} for p in droppable(bench, found.circuit, every, 0.05)]
+    every = combinations(found.circuit.paths, 2)
+    without = {(a, b): found.circuit.without(a).without(b) for a, b in every}
+    pairs = [{p.first, p.second} for p in serving(bench, without, 0.05)]
     assert pairs == ([set(extra)] if len(extra) == 2 else [])
     assert not evidence.trials
 

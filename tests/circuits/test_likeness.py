@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from headway.circuits import Bench, Circuit, Discovery, KnockOut, Uniform, discover
+from headway.circuits.patterns import tap_of
 from headway.circuits.yardstick import ablated, likenesses
 from headway.tasks import Tokens, Vectors
 from headway.training.data import held_out
@@ -46,10 +47,9 @@ def test_the_measures_are_what_their_definitions_say():
     circuit, bench = true_circuit(known).without(path), bench_of(known)
     found, batch = likenesses(bench, circuit).circuit, bench.batch
     with torch.no_grad():
-        model, other = (
-            known.model(batch.inputs, bench.tap(mechanisms))[:, -known.task.n_read :]
-            for mechanisms in ({}, circuit)
-        )
+        both = ({}, circuit.mechanisms)
+        taps = [tap_of(bench.patterns, [one], slice(None)) for one in both]
+        model, other = (known.model(batch.inputs, tap)[:, -known.task.n_read :] for tap in taps)
         blank = bench.loss({head: Uniform() for head in bench.heads})
     size = batch.targets.shape[-1]
     sequences, queries, hops = batch.targets.shape[:3]

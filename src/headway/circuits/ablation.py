@@ -21,7 +21,7 @@ from torch import Tensor
 from headway.circuits.mechanism import Circuit, Head, Mechanism
 from headway.circuits.patterns import Patterns, attention_slopes, known_patterns, tap_of
 from headway.errors import require
-from headway.models import Tap, Tappable, Transformer
+from headway.models import Tappable, Transformer
 from headway.tasks import Batch, Task
 from headway.training.losses import require_answers
 
@@ -363,10 +363,6 @@ class Bench(Judging):
         numbers = count * task.length * task.d_target
         size = max(1, min(TOGETHER, MOST_VECTORS // self._vectors(count), MOST_NUMBERS // numbers))
         return [things[i : i + size] for i in range(0, len(things), size)]
-
-    def tap(self, candidate: Replaced) -> Tap:
-        """The tap that puts the mechanisms' patterns in place of the heads' own, for `model`."""
-        return tap_of(self.patterns, [self._checked(candidate)], slice(None))
 
     def _checked(self, candidate: Replaced) -> Candidate:
         chosen = candidate.mechanisms if isinstance(candidate, Circuit) else candidate

@@ -21,7 +21,8 @@ from torch import Tensor
 
 from headway.circuits.ablation import Bench, Measured, Replaced
 from headway.circuits.mechanism import Circuit, Corrupted, Head, KnockOut, Paths
-from headway.circuits.patterns import Attention, along_all
+from headway.circuits.patterns import Attention, along_all, tap_of
+from headway.circuits.search import relations_for
 from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
 
@@ -38,14 +39,6 @@ Effects = Mapping[AttentionPath, float]
 """To first order, by path."""
 
 
-def attention_of(bench: Bench, less_corrupted: bool = False) -> Attention:
-    """Mean attention along every relation, [layer, head], by relation; or by how much it is more
-    than in the corrupted sequences."""
-    patterns = bench.patterns
-    own = patterns.own - patterns.corrupted if less_corrupted else patterns.own
-    return along_all(own, patterns.relations)
-
-
 @torch.no_grad()
 def found(bench: Bench, threshold: float, candidate_attention: Sequence[float]) -> Circuit:
     """The fewest heads with a path each that take the loss below a threshold, and what they need.
@@ -57,30 +50,27 @@ def found(bench: Bench, threshold: float, candidate_attention: Sequence[float]) 
             sequences, tried in order until the loss is below the threshold; else the circuit with
             the least loss is taken.
     """
-    gains = _effects(bench, _circuit(bench, ()), Paths)
-    more = attention_of(bench, less_corrupted=True)
+    patterns, idle = bench.patterns, dict.fromkeys(bench.heads, Corrupted())
+    gains = _effects(bench, idle, Paths)
+    more = along_all(patterns.own - patterns.corrupted, patterns.relations)
     tried: list[tuple[float, int, list[AttentionPath]]] = []
     for least, count in product(candidate_attention, COUNTS):
         chosen = _best(gains, more, least)[:count]
-        tried.append((bench.loss(_circuit(bench, chosen)), len(tried), chosen))
+        tried.append((bench.loss(Circuit.of(chosen, idle)), len(tried), chosen))
         if tried[-1][0] < threshold:
             break
     loss, _, chosen = min(tried)
     most = threshold if loss < threshold else math.nextafter(loss, math.inf)
     for path in reversed(chosen):
         fewer = [other for other in chosen if other != path]
-        if bench.loss(_circuit(bench, fewer)) < most:
+        if bench.loss(Circuit.of(fewer, idle)) < most:
             chosen = fewer
-    for path in _needs(bench, chosen, attention_of(bench), candidate_attention[0]):
+    attention = along_all(patterns.own, patterns.relations)
+    for path in _needs(bench, chosen, attention, candidate_attention[0]):
         fits = len(chosen) < MOST and path.at not in {other.at for other in chosen}
-        if fits and bench.loss(_circuit(bench, [*chosen, path])) < most:
+        if fits and bench.loss(Circuit.of([*chosen, path], idle)) < most:
             chosen = [*chosen, path]
-    return _circuit(bench, chosen)
-
-
-def _circuit(bench: Bench, paths: Sequence[AttentionPath]) -> Circuit:
-    corrupted = dict.fromkeys(bench.heads, Corrupted())
-    return Circuit({**corrupted, **Circuit.of(paths).mechanisms})
+    return Circuit.of(chosen, idle)
 
 
 def _best(effects: Effects, attention: Attention, least: float) -> list[AttentionPath]:
@@ -99,7 +89,7 @@ def _effects(
     measured: Measured | None = None,
 ) -> Effects:
     """By how much every path, put in or knocked out, lowers the loss or what is measured."""
-    names = [n for n, one in bench.patterns.relations.items() if one.use == "path"]
+    names = relations_for(bench.patterns, "path")
     paths = [AttentionPath.of(*head, name) for head in bench.heads for name in names]
     changes = [(path.at, kind(frozenset({path.relation}))) for path in paths]
     found = bench.gains(replaced, changes, measured, bench.sequences)
@@ -132,7 +122,8 @@ def _needs(
 
     def share_lost(cut: AttentionPath) -> float:
         knocked = {cut.at: KnockOut(frozenset({cut.relation}))}
-        seen = attention_patterns(bench.model, bench.batch.inputs, bench.tap(knocked))
+        tap = tap_of(patterns, [knocked], slice(None))
+        seen = attention_patterns(bench.model, bench.batch.inputs, tap)
         bench.add_forwards(1.0)
         left = sum(along(seen[:, *path.at], path, slice(None)).item() for path in paths)
         return 1 - left / sum(attention[one.relation][one.layer][one.head] for one in paths)

@@ -8,7 +8,7 @@ out, intervals are of as many sequences as all else, and heads are replaced alon
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations, islice
 
@@ -18,16 +18,9 @@ from torch import Tensor
 
 from headway import theory
 from headway.circuits.ablation import Bench, First
-from headway.circuits.mechanism import (
-    Circuit,
-    Corrupted,
-    KnockOut,
-    Paths,
-    WrittenHead,
-    WrittenPath,
-)
+from headway.circuits.mechanism import Circuit, Corrupted, KnockOut, Paths, WrittenHead, WrittenPath
 from headway.circuits.patterns import ABLATIONS, Attention
-from headway.circuits.search import free_above, losses_twice
+from headway.circuits.search import free_above
 from headway.circuits.subject import fresh
 from headway.circuits.yardstick import Likenesses, Yardstick, likenesses
 from headway.relations.paths import AttentionPath
@@ -168,7 +161,8 @@ def evidence_for(
     own, its = map(bootstrap_t, losses)
     needed = necessity(bench, circuit, attention)
     spared = few or not all(sum(replaced) / len(replaced) < threshold <= n.worst for n in needed)
-    pairs = [] if spared else list(combinations(circuit.paths, 2))
+    pairs = [] if spared else combinations(circuit.paths, 2)
+    without_both = {(a, b): circuit.without(a).without(b) for a, b in pairs}
     return threshold, Evidence(
         intact=dict(zip(names, intact, strict=True)),
         replaced=dict(zip(names, replaced, strict=True)),
@@ -177,8 +171,8 @@ def evidence_for(
         drawn=drawn,
         variants=variants(bench, circuit),
         necessity=needed,
-        droppable=droppable(bench, circuit, pairs, threshold),
-        pairs=len(pairs),
+        droppable=serving(bench, without_both, threshold),
+        pairs=len(without_both),
         backups=[] if few else backups(bench, circuit, attention, threshold),
         trials=[],
         infeasible=None if flow is None else infeasible(flow, circuit, causal),
@@ -229,16 +223,6 @@ def necessity(bench: Bench, circuit: Circuit, attention: Attention) -> list[Nece
     ]
 
 
-def droppable(
-    bench: Bench,
-    circuit: Circuit,
-    pairs: Sequence[tuple[AttentionPath, AttentionPath]],
-    threshold: float,
-) -> list[Pair]:
-    """The pairs of paths without which the loss stays below the threshold (see `_serving`)."""
-    return _serving(bench, {(a, b): circuit.without(a).without(b) for a, b in pairs}, threshold)
-
-
 def backups(
     bench: Bench, circuit: Circuit, attention: Attention, threshold: float, least: float = 0.3
 ) -> list[Pair]:
@@ -246,7 +230,7 @@ def backups(
 
     Another head that attends along the same relation (at least `least` of its attention) takes
     the path over: the loss of the circuit without the one and with the other stays below the
-    threshold (see `_serving`).
+    threshold (see `serving`).
     """
     own = set(circuit.paths)
     swapped = {
@@ -255,18 +239,18 @@ def backups(
         for by in (AttentionPath(*head, path.relation) for head in bench.heads)
         if by not in own and attention[by.relation][by.layer][by.head] >= least
     }
-    return _serving(bench, swapped, threshold)
+    return serving(bench, swapped, threshold)
 
 
-def _serving(
+def serving(
     bench: Bench, changed: Mapping[tuple[AttentionPath, AttentionPath], Circuit], threshold: float
 ) -> list[Pair]:
     """The pairs of paths of which the circuit so changed stays below the threshold.
 
     Both with every head replaced and with the useful heads above the lower of the two free.
     """
-    twice = [(circuit, min(a.layer, b.layer)) for (a, b), circuit in changed.items()]
-    losses = losses_twice(First(bench, bench.sequences), twice, threshold)
+    twice = [(one, free_above(one, min(a.layer, b.layer))) for (a, b), one in changed.items()]
+    losses = First(bench, bench.sequences).worst(twice, threshold)
     return [Pair(*pair, x) for pair, x in zip(changed, losses, strict=True) if x < math.inf]
 
 

@@ -33,7 +33,7 @@ from headway.circuits.mechanism import (
     name_of,
 )
 from headway.circuits.search import candidates_among
-from headway.circuits.subject import Subject, opened, require_count, require_fits, studied
+from headway.circuits.subject import opened, require_count, require_fits, studied
 from headway.errors import HeadwayError, require
 from headway.relations.paths import AttentionPath
 from headway.tasks import Task
@@ -54,8 +54,6 @@ Watch = Callable[[int, int, int], None]
 
 AT_ONCE = 1024
 """Sets that are judged between two reports of progress."""
-
-NOTHING = Paths(frozenset())
 
 
 @dataclass(frozen=True)
@@ -196,51 +194,40 @@ def every_circuit(
             found = saved_discovery(subject.run)
         assert found is not None
         require_fits(found.circuit, subject.model)
-        circuits = _all_among(subject, found, sequences, most, workers, watch)
+        batch, started = subject.sequences(sequences, "circuit"), time.perf_counter()
+        about, count = (subject.model, subject.task, batch, found.ablation), os.cpu_count()
+        own, *benches = (Bench(*about) for _ in range(1 + (workers or count or 1)))
+        idle = idle_mechanisms(found.circuit)
+        candidates = candidates_among(own, found.attention, found.circuit)
+        with threads(workers, benches) as work:
+
+            def losses(sets: list[dict[Head, Mechanism]], limit: float) -> list[float]:
+                share = math.ceil(len(sets) / len(benches)) or 1
+                parts = [
+                    work.submit(at.losses, sets[i * share : (i + 1) * share], limit)
+                    for i, at in enumerate(benches)
+                ]
+                return [loss for part in parts for loss in part.result()]
+
+            search = Exhaustive(losses, candidates, idle, found.threshold, most, watch)
+            search.allow(found.circuit)
+            sets = search.search()
+        circuits = sorted((tuple(sorted(s)) for s in sets), key=lambda c: (len(c), c))
+        every = MinimalCircuits(
+            threshold=found.threshold,
+            sequences=own.sequences,
+            candidates=tuple(sorted(candidates)),
+            idle=Circuit(idle),
+            circuits=tuple(circuits),
+            losses=tuple(own.losses([Circuit.of(c, idle) for c in circuits])),
+            judged=search.judged,
+            searched=search.searched,
+            discovered=tuple(found.circuit.paths),
+            seconds=round(time.perf_counter() - started, 3),
+        )
         if subject.run is not None:
-            subject.run.save(circuits)
-    return circuits
-
-
-def _all_among(
-    subject: Subject,
-    found: Discovery,
-    sequences: int,
-    most: int,
-    workers: int | None,
-    watch: Watch | None,
-) -> MinimalCircuits:
-    started, batch = time.perf_counter(), subject.sequences(sequences, "circuit")
-    about, count = (subject.model, subject.task, batch, found.ablation), workers or os.cpu_count()
-    own, *benches = (Bench(*about) for _ in range(1 + (count or 1)))
-    idle = idle_mechanisms(found.circuit)
-    candidates = candidates_among(own, found.attention, found.circuit)
-    with threads(workers, benches) as work:
-
-        def losses(sets: list[dict[Head, Mechanism]], limit: float) -> list[float]:
-            share = math.ceil(len(sets) / len(benches)) or 1
-            parts = [
-                work.submit(at.losses, sets[i * share : (i + 1) * share], limit)
-                for i, at in enumerate(benches)
-            ]
-            return [loss for part in parts for loss in part.result()]
-
-        search = Exhaustive(losses, candidates, idle, found.threshold, most, watch)
-        search.allow(found.circuit)
-        sets = search.search()
-    circuits = sorted((tuple(sorted(s)) for s in sets), key=lambda c: (len(c), c))
-    return MinimalCircuits(
-        threshold=found.threshold,
-        sequences=own.sequences,
-        candidates=tuple(sorted(candidates)),
-        idle=Circuit(idle),
-        circuits=tuple(circuits),
-        losses=tuple(own.losses([Circuit({**idle, **Circuit.of(c).mechanisms}) for c in circuits])),
-        judged=search.judged,
-        searched=search.searched,
-        discovered=tuple(found.circuit.paths),
-        seconds=round(time.perf_counter() - started, 3),
-    )
+            subject.run.save(every)
+    return every
 
 
 def by_head(paths: Sequence[AttentionPath]) -> str:
@@ -325,17 +312,13 @@ class Exhaustive:
                 for lower in below[size - count]
                 for chosen in combinations(bits, count)
             ]
-            sets = [one for one in sets if self._is_open(one)]
+            sets = [one for one in sets if not any(one & held == held for held in self.minimal)]
             served = sets if layer == last else self._serve(sets, layer, size)
             if served is None:
                 return None
             self._lower[layer].append(served)
             below = self._lower[layer]
         return below[size]
-
-    def _is_open(self, chosen: int) -> bool:
-        """True if a set holds no minimal one."""
-        return not any(chosen & circuit == circuit for circuit in self.minimal)
 
     def _serve(self, sets: Sequence[int], above: int | None, size: int) -> list[int] | None:
         """Those of some sets that serve, with those above a layer free; None if too many."""
@@ -353,10 +336,10 @@ class Exhaustive:
 
     def mechanisms(self, chosen: int, above: int | None = None) -> dict[Head, Mechanism]:
         """The mechanisms of a set; heads above a layer that have candidates are left free."""
-        replaced = {**self.idle, **Circuit.of(self._chosen(chosen)).mechanisms}
+        replaced = Circuit.of(self._chosen(chosen), self.idle)
         return {
             head: mechanism
-            for head, mechanism in replaced.items()
+            for head, mechanism in replaced.mechanisms.items()
             if above is None or head[0] <= above or head not in self.choosing
         }
 
@@ -370,6 +353,6 @@ def idle_mechanisms(circuit: Circuit) -> dict[Head, Mechanism]:
     Otherwise what it does there. This is what is left of a circuit with all its paths cut.
     """
     return {
-        head: NOTHING if isinstance(mechanism, Paths) else mechanism
+        head: Paths(frozenset()) if isinstance(mechanism, Paths) else mechanism
         for head, mechanism in circuit.mechanisms.items()
     }

@@ -131,6 +131,9 @@ def lost_without(
     return {path: without(path) for path in paths}
 
 
+_layers = lru_cache(maxsize=1024)(Flow.minimum_layers)
+
+
 class Least(NamedTuple):
     """The least number of layers under the assumptions of `theory.flow`.
 
@@ -154,8 +157,3 @@ class Least(NamedTuple):
         if not self.known:
             return "not known"
         return "none is enough" if self.layers is None else str(self.layers)
-
-
-@lru_cache(maxsize=1024)
-def _layers(flow: Flow, causal: bool) -> int | None:
-    return flow.minimum_layers(causal)

@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Annotated, Any
@@ -239,12 +239,15 @@ class Circuit(Shown):
         }
 
     @classmethod
-    def of(cls, paths: Iterable[AttentionPath]) -> "Circuit":
-        """The circuit of these paths, with no heads but those that have one."""
+    def of(
+        cls, paths: Iterable[AttentionPath], others: "Mapping[Head, Mechanism] | None" = None
+    ) -> "Circuit":
+        """The circuit of these paths, with no heads but those that have one and some `others`."""
         relations: dict[Head, set[str]] = {}
         for path in paths:
             relations.setdefault(path.at, set()).add(path.relation)
-        return cls({head: Paths(frozenset(found)) for head, found in relations.items()})
+        chosen = {head: Paths(frozenset(found)) for head, found in relations.items()}
+        return cls({**(others or {}), **chosen})
 
     @classmethod
     def from_json(cls, heads: Any) -> "Circuit":

@@ -253,9 +253,12 @@ def simplify(
     is necessary, given all the others.
     """
     while True:
-        possible = possible_steps(bench, circuit, single_steps(circuit, plain), threshold)
+        paths, heads = circuit.paths, circuit.useful_heads
+        of_heads = [tuple(path for path in paths if path.at == at) for at in heads]
+        singles = [*(((path,), None) for path in paths), *product(of_heads, plain)]
+        possible = possible_steps(bench, circuit, singles, threshold)
         if pairs and not possible:
-            pairs_of = [(pair, None) for pair in combinations(circuit.paths, 2)]
+            pairs_of = [(pair, None) for pair in combinations(paths, 2)]
             possible = possible_steps(bench, circuit, pairs_of, threshold)
         if not possible:
             return circuit
@@ -280,31 +283,16 @@ def taken(circuit: Circuit, step: Step) -> Circuit:
     return circuit
 
 
-def single_steps(circuit: Circuit, plain: Sequence[Plain] = PLAIN) -> list[Step]:
-    """Every step that makes one head simpler."""
-    own = [tuple(path for path in circuit.paths if path.at == at) for at in circuit.useful_heads]
-    return [*(((path,), None) for path in circuit.paths), *product(own, plain)]
-
-
 def possible_steps(
     bench: Judge, circuit: Circuit, steps: Sequence[Step], threshold: float
 ) -> list[Step]:
     """The steps after which both losses stay below the threshold, those with the least first."""
     after = {step: one for step in steps if (one := taken(circuit, step)) != circuit}
     layers = (min(path.layer for path in paths) for paths, _ in after)
-    worse = losses_twice(bench, list(zip(after.values(), layers, strict=True)), threshold)
+    twice = [(one, free_above(one, at)) for one, at in zip(after.values(), layers, strict=True)]
+    worse = bench.worst(twice, threshold)
     both = [(loss, step) for loss, step in zip(worse, after, strict=True) if loss < math.inf]
     return [step for _, step in sorted(both, key=lambda x: x[0])]
-
-
-def losses_twice(
-    bench: Judge, circuits: Sequence[tuple[Circuit, int]], threshold: float
-) -> list[float]:
-    """The worse of two losses of every circuit, or infinity if it is not below the threshold.
-
-    With every head replaced, and with the useful heads above the layer given with it free.
-    """
-    return bench.worst([(one, free_above(one, layer)) for one, layer in circuits], threshold)
 
 
 def relations_for(patterns: Patterns, use: str) -> list[str]:

@@ -314,7 +314,7 @@ class Sample:
         sets = Exhaustive(self.bench.losses, candidates, idle, threshold)
         sets.allow(circuit)
         found = sets.search(first=True)
-        whole = [Circuit({**idle, **Circuit.of(paths).mechanisms}) for paths in found]
+        whole = [Circuit.of(paths, idle) for paths in found]
         return min(whole, key=self.all.loss, default=circuit)
 
 
@@ -345,11 +345,9 @@ class CorruptedSample(Sample):
     """A sample of a task that lays out corrupted sequences (`circuits.corrupted`)."""
 
     def __init__(self, bench: Bench, candidate_attention: Sequence[float]):
-        from headway.circuits.corrupted import attention_of
-
         self.bench, self.all = bench, First(bench, bench.sequences)
         self.candidate_attention = candidate_attention
-        self.attention = attention_of(bench)
+        self.attention = along_all(bench.patterns.own, bench.patterns.relations)
 
     def circuit(self, yardstick: Yardstick) -> Circuit:
         """The fewest heads that take the loss below a limit, and what brings their keys.

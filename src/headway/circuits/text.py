@@ -78,25 +78,19 @@ def of_discovery(found: "Discovery", run: object = None) -> str:
     lines += ["", *verdict_lines(verdicts(found), run), ""]
     lines += [*likeness_table(found), ""]
     if found.circuit.paths:
-        lines += _cuts(found)
+        lines += necessity_table(found)
+        lines += wrapped("cut: the loss with this path cut and all other heads replaced")
+        free = "the same, with the useful heads above attending freely"
+        if found.ablation == "corrupted":
+            free = "that of the model as it is, with this path alone cut"
+        lines += wrapped(f"upper heads free: {free}")
+        if found.evidence.trials:
+            lines += wrapped("again: in how many searches with another sample it was found")
     lines += wrapped(
         f"{found.candidates} candidates at the cost of {found.forwards:.0f} forward passes,"
         f" {found.seconds:.1f} s"
     )
     return "\n".join(lines)
-
-
-def _cuts(found: "Discovery") -> list[str]:
-    """The losses without each path, and what its columns say."""
-    lines = necessity_table(found)
-    lines += wrapped("cut: the loss with this path cut and all other heads replaced")
-    free = "the same, with the useful heads above attending freely"
-    if found.ablation == "corrupted":
-        free = "that of the model as it is, with this path alone cut"
-    lines += wrapped(f"upper heads free: {free}")
-    if found.evidence.trials:
-        lines += wrapped("again: in how many searches with another sample it was found")
-    return lines
 
 
 def verdict_lines(given: Sequence[Verdict], run: object = None) -> list[str]:

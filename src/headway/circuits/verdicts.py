@@ -81,16 +81,17 @@ def _faithful(found: "Discovery") -> Verdict:
     else:
         median = like.median_faithfulness
         because += (
-            f"{_share(like.faithfulness)} of the gap to {yardstick.ablated} ablation"
+            f"{percent(like.faithfulness)} of the gap to {yardstick.ablated} ablation"
             f" ({rounded(found.evidence.likeness.ablated.loss)}) is closed (at least"
-            f" {percent(yardstick.closes[-1])}; {_share(median)} in the median)"
+            f" {percent(yardstick.closes[-1])}; {percent(median)} in the median)"
         )
         if yardstick.ablated != "corrupted":
             least, agree = AGREES[yardstick.measure], percent(like.agreement)
+            r2 = "-" if like.r2 is None else f"{like.r2:.3f}"
             because += (
                 f", and {agree} of answers agree (at least {percent(least)})"
                 if yardstick.measure == "agreement"
-                else f", and R² is {_number(like.r2)} (at least {least})"
+                else f", and R² is {r2} (at least {least})"
             )
     if found.faithful:
         close = found.evidence.interval[0] < found.threshold <= found.evidence.interval[1]
@@ -288,11 +289,3 @@ def _more(found: "Discovery") -> str:
 def _map(head: Head) -> str:
     """A line that shows where a head looks."""
     return f"headway report RUN  # Look inside, {name_of(head)}"
-
-
-def _share(part: float | None) -> str:
-    return "-" if part is None else percent(part)
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"

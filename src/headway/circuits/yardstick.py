@@ -203,7 +203,7 @@ def likenesses(
     intact, alone, rest, most = bench.outputs([{}, circuit, circuit.complement, nothing])
     ends = _losses(bench, intact), _losses(bench, most)
     found = [likeness(bench, outputs, intact, ends) for outputs in (alone, rest, most)]
-    return Likenesses(*found, layerwise(bench, circuit) if by_layer else ())
+    return Likenesses(*found, layerwise=layerwise(bench, circuit) if by_layer else ())
 
 
 @torch.no_grad()
@@ -285,6 +285,6 @@ def _losses(bench: Bench, outputs: Outputs) -> tuple[float, float]:
     return each.mean().item(), each.median().item()
 
 
-def percent(part: float) -> str:
-    """A share in percent: rounded down, so that only what is whole says 100 %."""
-    return f"{math.floor(part * 1000 + 1e-9) / 10:.1f} %"
+def percent(part: float | None) -> str:
+    """A share in percent: rounded down, so that only what is whole says 100 %; `-` if not known."""
+    return "-" if part is None else f"{math.floor(part * 1000 + 1e-9) / 10:.1f} %"

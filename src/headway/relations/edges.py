@@ -100,17 +100,14 @@ def between_roles(
         names: of the roles; those beyond the roles that a shallower sequence has are left out.
     """
     names = names[: roles.shape[1]]
-    found: dict[str, Edges] = {}
+    own, others = dict[str, Edges](), dict[str, Edges]()
     for i, query in enumerate(names):
         for j, key in enumerate(names):
-            use = "stay" if i == j else "path"
-            found[Relation.between(query, key)] = Edges(roles[:, i], roles[:, j, :, None], use)
-    if roles.shape[2] > 1:
-        for i, query in enumerate(names):
-            for j, key in enumerate(names):
-                name = f"{Relation.between(query, key)}{OTHERS}"
-                found[name] = Edges(roles[:, i], _other_columns(roles[:, j]), "measured")
-    return found
+            name, there = Relation.between(query, key), roles[:, j]
+            own[name] = Edges(roles[:, i], there[..., None], "stay" if i == j else "path")
+            if roles.shape[2] > 1:
+                others[name + OTHERS] = Edges(roles[:, i], _other_columns(there), "measured")
+    return own | others
 
 
 def _other_columns(positions: Int[Tensor, "batch chain"]) -> Int[Tensor, "batch chain other"]:
