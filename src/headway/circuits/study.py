@@ -116,11 +116,11 @@ def discover(
         try:
             how = candidate_attention, trials, workers
             found = _study(subject, circuit, threshold, sequences, ablation, *how)
-            least = min(found.evidence.likeness.layerwise, default=1.0)
+            least = min(found.evidence.likeness.layerwise, default=0.0)
             is_own = least >= LAYERWISE or not found.astray
             if ablation is None and circuit is None and found.faithful and not is_own:
                 read = _study(subject, None, threshold, sequences, "mean", *how, blind=True)
-                is_liker = min(read.evidence.likeness.layerwise, default=1.0) >= least
+                is_liker = min(read.evidence.likeness.layerwise, default=0.0) >= least
                 found = read if read.faithful and not read.astray and is_liker else found
         except NoCircuitError as error:
             if subject.run is not None and name == "circuit.json":
@@ -176,12 +176,12 @@ def _study(
         chosen = circuit or work.submit(here.circuit, yardstick).result()
         looked = seen(chosen)
         given = circuit is not None or blind or ablation == "corrupted"
-        least = 1.0 if given else min(layerwise(here.bench, chosen), default=1.0)
+        least = 1.0 if given else min(layerwise(here.bench, chosen), default=0.0)
         here.without = astray(looked, chosen) if least < LAYERWISE else frozenset()
         if here.without:
             other = work.submit(here.circuit, yardstick).result()
             serves = here.all.loss(other) < yardstick.limits(here.bench)[-1]
-            serves = serves and min(layerwise(here.bench, other)) >= least
+            serves = serves and min(layerwise(here.bench, other), default=0.0) >= least
             if serves and not astray(others_looked := seen(other), other):
                 chosen, looked = other, others_looked
                 for one in others.values():

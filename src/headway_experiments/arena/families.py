@@ -75,8 +75,8 @@ def families(
         "tracr": Family(of_tracr, build_tracr, missing),
         "siit": Family(taught, build_siit, missing),
         "trained": Family([*TRAINED], build_trained),
-        "compiled": Family(by_hand, build_compiled),
-        "planted": Family(at_random, lambda name, _: planted(int(name.split()[-1]))),
+        "compiled": Family(by_hand, build_known),
+        "planted": Family(at_random, build_known),
     }
     if strangers is not None:
         names = [f"stranger {name}" for name in strangers_in(strangers)]
@@ -120,10 +120,11 @@ def build_stranger(place: Path, name: str, folder: Path) -> Known:
     return Known(model, task, knows="nothing")
 
 
-def build_compiled(name: str, folder: Path) -> Known:
-    """A transformer that solves the retrieval problem by construction."""
-    how, depth = name.split(" D=")
-    return replace(compiled(int(depth), how), kind=how)
+def build_known(name: str, folder: Path) -> Known:
+    """A transformer by construction, for the retrieval problem, or with a random circuit."""
+    how, number = name.replace(" D=", " ").split()
+    made = planted(int(number)) if how == "planted" else compiled(int(number), how)
+    return replace(made, kind="" if how == "planted" else how)
 
 
 def build_tracr(name: str, folder: Path) -> Known:
