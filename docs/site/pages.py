@@ -111,7 +111,7 @@ def api() -> str:
     for room, title in ROOMS.items():
         parts.append(f"## {title}: `headway.{room}`\n")
         parts += [f"::: headway.{room}.{name}\n" for name in offered(room)]
-    shown = "## In notebooks\n\n::: headway.report.widget.widget\n"
+    shown = "## In notebooks\n\n::: headway.report.cells.widget\n"
     own = [f"::: headway_experiments.{name}\n" for name in EXPERIMENTS]
     parts += ["## Errors\n", "::: headway.errors.HeadwayError\n", "## Experiments\n", *own, shown]
     return "\n".join(parts)

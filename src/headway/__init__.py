@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from headway.models import TransformerConfig as TransformerConfig
     from headway.models import tapped as tapped
     from headway.report import write_report as write_report
-    from headway.report.widget import widget as widget
+    from headway.report.cells import widget as widget
     from headway.sweeps import depend as depend
     from headway.sweeps import sweep as sweep
     from headway.tasks import IGNORE_INDEX as IGNORE_INDEX

@@ -112,6 +112,6 @@ def correlations(points: Mapping[str, Sequence[tuple[float, float]]]) -> dict[st
     for name, some in points.items():
         sides = zip(*some, strict=True)
         ranks = [[sum((v < one) + (v <= one) for v in side) for one in side] for side in sides]
-        if all(len({*side}) > 1 for side in ranks):
+        if ranks and all(len({*side}) > 1 for side in ranks):
             found[name] = statistics.correlation(*ranks)
     return found

@@ -47,15 +47,8 @@ def write(experiment: str, scale: str, found: Measures, missing: str, results: P
     require_writable(path.parent)
     environment = describe_environment("cpu", 1)
     del environment["command"]  # it may name folders of this machine
-    data = {
-        "format": 1,
-        "figure": experiment,
-        "scale": scale,
-        "environment": environment,
-        "missing": missing,
-        "measures": found,
-    }
-    write_json(path, data)
+    about = {"format": 1, "figure": experiment, "scale": scale, "environment": environment}
+    write_json(path, {**about, "missing": missing, "measures": found})
 
 
 def require_writable(folder: Path) -> None:

@@ -1,12 +1,12 @@
 """A run, its circuit and its timeline in a notebook: text, and a picture drawn by matplotlib.
 
-Nothing in it is a script, so that it is shown wherever notebooks are. A widget can be clicked and
-moved (`headway.report.widget`).
+Nothing in it is a script, so that it is shown wherever notebooks are. A `widget` has one.
 """
 
 import base64
 from html import escape
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from headway.circuits import Circuit, Discovery, Timeline
@@ -20,6 +20,8 @@ from headway.training import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from headway.report.widget import View
 
 Shown = Run | Discovery | Circuit | Timeline
 
@@ -75,3 +77,22 @@ def _figure(shown: Shown) -> "Figure | None":
     if isinstance(shown, Circuit) and not shown.paths:
         return None
     return draw_circuit(shown, cast_of(shown), _lines(shown)[0])
+
+
+def widget(run: Run | str | Path) -> "View":
+    """A run's circuit and curves with a slider, as a widget for Jupyter, VS Code and marimo.
+
+        view = headway.widget(run)
+        view            # shows it
+        view.step = 850
+        view.path       # that was clicked, such as L1.H0 s0←s2, or None
+
+    Args:
+        run: or its folder. What is not known yet, the circuit or its emergence, is left out.
+
+    Raises:
+        HeadwayError: if anywidget is not installed, or a file of the run's folder cannot be read.
+    """
+    from headway.report.widget import View
+
+    return View(run if isinstance(run, Run) else Run.open(run))

@@ -112,8 +112,7 @@ def headline(findings: Findings) -> str:
         return f"This {model} solves the task, with a validation loss of {loss}."
     circuit = discovery.circuit
     if not circuit.useful_heads:
-        rest = "without any attention path, so the circuit explains nothing"
-        return f"This {model} solves the task {rest}."
+        return f"This {model} solves the task without attention paths: nothing is explained."
     paths = counted(len(circuit.paths), "attention path")
     if tabled := counted(len(circuit.tabled_heads), "head") if circuit.tabled_heads else "":
         tabled += " that no relation in words explains"

@@ -1,6 +1,5 @@
 """A run's circuit and curves as a widget of a notebook, whose state Python reads and sets."""
 
-from pathlib import Path
 from typing import Any
 
 from headway.errors import HeadwayError, require
@@ -83,20 +82,3 @@ class View(anywidget.AnyWidget):
 
     def __repr__(self) -> str:
         return f"View of {self._name}: step {self.step}, path {self.path}, cut {self.cut}"
-
-
-def widget(run: Run | str | Path) -> View:
-    """A run's circuit and curves with a slider, as a widget for Jupyter, VS Code and marimo.
-
-        view = headway.widget(run)
-        view            # shows it
-        view.step = 850
-        view.path       # that was clicked, such as L1.H0 s0←s2, or None
-
-    Args:
-        run: or its folder. What is not known yet, the circuit or its emergence, is left out.
-
-    Raises:
-        HeadwayError: if a file of the run's folder cannot be read.
-    """
-    return View(run if isinstance(run, Run) else Run.open(run))

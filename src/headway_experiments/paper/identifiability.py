@@ -1,5 +1,6 @@
 """The number of minimal circuits of small models, by what stands in rows without a path."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
@@ -20,6 +21,7 @@ from headway.files import is_there, read_json, write_json
 from headway.sweeps import Engine
 from headway.tasks import Batch, Edges, Task
 from headway.training import fast, held_out
+from headway.userfile import load_named
 from headway_experiments.arena.families import families
 from headway_experiments.arena.tracr_programs import compiled_program, programs
 from headway_experiments.asked import altered
@@ -95,9 +97,11 @@ class Models(Group):
 
     def gaps(self, scale: str, folder: Path) -> list[str]:
         """The runs that are not done, and the families that are not there."""
-        there = {name.partition(",")[0] for name, _ in self.models(scale, folder)}
-        lacking = [] if scale == "smoke" else sorted({"Tracr", "strangers"} - there)
-        return [*super().gaps(scale, folder), *(f"{family} are not there" for family in lacking)]
+        there = Counter(name.partition(",")[0] for name, _ in self.models(scale, folder))
+        left = there - Counter(name.partition(",")[0] for name in self.found(scale, folder))
+        lacking = [] if scale == "smoke" else sorted({"Tracr", "strangers"} - {*there})
+        gaps = [f"{n} of {there[one]} {one} are not looked into" for one, n in left.items()]
+        return [*super().gaps(scale, folder), *gaps, *(f"{one} are not there" for one in lacking)]
 
     def models(self, scale: str, folder: Path) -> Iterator[tuple[str, Callable[[], Solved]]]:
         """All models by name, and what makes each."""
@@ -110,6 +114,8 @@ def others(scale: str, folder: Path) -> Iterator[tuple[str, Callable[[], Solved]
     """Models that are not trained here: set by hand, built at random around a circuit, compiled by
     Tracr into two heads, and those of the folder's strangers."""
     strangers = folder / "strangers"
+    if is_there(strangers):  # a folder is data, and does not say by itself what is executed
+        load_named("strangers", str((strangers / "strangers.py").resolve()))
     known = families(range(FIRST, FIRST + 10), 3, strangers if is_there(strangers) else None)
 
     def built(family: str, name: str) -> Solved:
@@ -137,7 +143,7 @@ def others(scale: str, folder: Path) -> Iterator[tuple[str, Callable[[], Solved]
         if programs()[name].origin == "shipped" and len(compiled_program(name).heads) == 2:
             yield f"Tracr,{name}", partial(program, name)
     for name in known["strangers"].names if "strangers" in known else ():
-        yield f"strangers,{name.split()[-1]}", partial(stranger, name)
+        yield f"strangers,{name.removeprefix('stranger ')}", partial(stranger, name)
 
 
 def offering(task: Task, names: Iterable[str]) -> Task:

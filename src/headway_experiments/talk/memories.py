@@ -176,7 +176,8 @@ def gradient(runs: Runs) -> Measures:
     """
 
     def row(run: Run) -> Row:
-        share, items = known_share(run), task_of(run.config, Associations).n_items
+        share = capacity.accuracy(run, every_item(run))
+        items = task_of(run.config, Associations).n_items
         is_wide = run.config.transformer.d_model >= 2 * items
         return {
             "gradient_accuracy": share,
@@ -192,11 +193,6 @@ def gradient(runs: Runs) -> Measures:
 def seeds_of(runs: Runs) -> tuple[int, ...]:
     """The seeds of runs, each once."""
     return tuple(sorted({run.config.seed for run in runs.values()}))
-
-
-def known_share(run: Run) -> float:
-    """The share of the items whose class the last weights know."""
-    return capacity.accuracy(run, every_item(run))
 
 
 def exact_logits(seeds: Sequence[int]) -> dict[str, float]:

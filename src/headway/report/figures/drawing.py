@@ -208,10 +208,14 @@ def _draw(axes: Axes, curves: Sequence[Curve], marked: str) -> None:
             axes.plot(*curve.mark, **{**look, "ls": "none"}, zorder=5)
             name += f"  {at_step(curve.mark[0])}"
         axes.plot([], [], **look, label=name)
-    axes.set_xscale("function", functions=(lambda x: np.maximum(x, 0) ** 0.5, np.square))
+    axes.set_xscale("function", functions=(_root, np.square))
     axes.set(xlim=(0, None))
     if curves:
         axes.legend(title=marked, title_fontsize=8, fontsize=7.5, **BESIDE)
+
+
+def _root(x: np.ndarray) -> np.ndarray:
+    return np.maximum(x, 0) ** 0.5
 
 
 MOST_LABELLED = 12
