@@ -3,6 +3,8 @@
 import pytest
 import torch
 
+from headway import userfile
+from headway.errors import HeadwayError
 from headway_experiments.paper import identifiability as module
 from headway_experiments.paper.identifiability import ABLATIONS, RUNS, measured, others, shares
 
@@ -66,6 +68,10 @@ def test_a_stranger_is_looked_into_by_the_relations_that_its_heads_follow(tmp_pa
     place = tmp_path / "strangers"
     place.mkdir()
     (place / "strangers.py").write_text(STRANGER, encoding="utf-8")
+    with pytest.raises(HeadwayError, match="is not executed"):
+        dict(others("small", tmp_path))
+    userfile.trust(place / "strangers.py")
+    assert "1 of 1 strangers are not looked into" in RUNS.gaps("small", tmp_path)
     found = dict(others("small", tmp_path))
     assert {name.partition(",")[0] for name in found} >= {"by hand", "planted", "strangers"}
     model, task = found["strangers,copier"]()
