@@ -20,9 +20,9 @@ CAPS = {
     "src/headway/report": 3211,
     "src/headway/terminal": 860,
     "src/headway/verbs": 839,
-    "src/headway_experiments": 10985,
+    "src/headway_experiments": 10987,
     "benchmarks": 1500,
-    "tests": 23991,
+    "tests": 23996,
     "web/src": 1989,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from headway.errors import HeadwayError, require
+from headway.errors import HeadwayError, nearest, require
 from headway.fields import from_json
 from headway.files import is_file, read_bytes
 from headway.intervals import wilson
@@ -267,6 +267,8 @@ def read(text: str) -> list[Claim]:
         for measure, told in table.items():
             if measure in shared:
                 continue
+            if hint := nearest(measure, SHARED):
+                raise HeadwayError(f"{figure}.{measure} is no field{hint}")
             own = told if isinstance(told, dict) else {"claim": told}
             whole = {**usual, **shared, **own, "figure": figure, "measure": measure}
             try:

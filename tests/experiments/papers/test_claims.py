@@ -137,6 +137,11 @@ def test_a_claim_with_something_wrong_is_told(text, said):
         read(text)
 
 
+def test_a_misspelt_field_of_a_figure_is_no_claim():
+    with pytest.raises(HeadwayError, match=r"fig4\.papr is no field .did you mean paper"):
+        read(CLAIM.replace('section = "7"', 'section = "7"\npapr = "open"\nrule = "every < 1"'))
+
+
 def test_every_claim_is_of_a_figure_that_can_be_asked_for():
     assert {one.figure for one in CLAIMS} == set(EXPERIMENTS)
     found = [one.measure for one in EXPERIMENTS["fig3"].claims]
