@@ -12,7 +12,7 @@ from pages import page_data, table
 from commands import refused
 from headway import cli
 from headway.circuits import AttentionPath, Discovery, compare
-from headway.circuits.flows import Least
+from headway.circuits.flows import least_layers
 from headway.errors import HeadwayError
 from headway.models import TransformerConfig
 from headway.report.circuit import path_key
@@ -130,7 +130,7 @@ def test_seeds_are_not_averaged_away(sweep):
     head, rows = table(data, "validation loss at the end, by depth and n_layers")
     for row, ((depth, layers), losses) in zip(rows, LOSSES.items(), strict=True):
         solved = f"{sum(x < 0.05 for x in losses)} of 2"
-        median, minimum = statistics.median(losses), Least.of(Retrieval(depth=depth), True).cell
+        median, minimum = statistics.median(losses), least_layers(Retrieval(depth=depth), True)
         assert row[:6] == [str(depth), str(layers), "2 of 2", solved, minimum, median]
 
 

@@ -16,10 +16,10 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from headway.circuits.ablation import Bench
-from headway.circuits.discovery import Condition, Discovery, Finding, saved_discovery
+from headway.circuits.discovery import Condition, Discovery, Finding, given_or_own
 from headway.circuits.mechanism import Circuit, WrittenCircuit
 from headway.circuits.patterns import ABLATIONS
-from headway.circuits.subject import fresh, read_given, require_fits, studied
+from headway.circuits.subject import fresh, require_fits, studied
 from headway.circuits.yardstick import ablated, agreeing, spread
 from headway.errors import HeadwayError, require
 from headway.intervals import clopper_pearson_low, draws_for, failures_allowed
@@ -75,44 +75,32 @@ class Certificate(Finding):
     @property
     def holds(self) -> bool:
         """True if the bound is as large as was asked for, and not trivial (see `trivial`)."""
-        return self._enough(self.agreeing) and not self.trivial
+        return self.bound >= self.agreement and not self.trivial
 
     @property
     def trivial(self) -> bool:
         """True if the model without attention agrees as often as was asked for, too."""
-        return self._enough(self.ablated_agreeing)
-
-    def _enough(self, agreeing: int) -> bool:
-        allowed = self.allowed
-        return allowed is not None and self.sequences - agreeing <= allowed
-
-    @property
-    def allowed(self) -> int | None:
-        """The most of these sequences that may disagree; None if they are too few for any bound."""
-        return failures_allowed(self.agreement, self.confidence, self.sequences)
+        low = clopper_pearson_low(self.ablated_agreeing, self.sequences, self.confidence)
+        return low >= self.agreement
 
     def __str__(self):
-        return "\n".join(line for one in self.sentences() for line in wrapped(one))
-
-    def sentences(self) -> Iterator[str]:
-        """The draw and its consequence, sentence by sentence."""
-        count, agreed = self.sequences, self.agreeing
-        yield (
-            f"{agreed:,} of {count:,} fresh sequences agree in all answers; of the model with every"
-            f" head uniform, {self.ablated_agreeing:,} do"
-        )
-        yield (
-            f"with confidence {self.confidence:.4g}, circuit and model agree on at least"
-            f" {math.floor(self.bound * 1e5) / 1e5:.5f} of all sequences (exact binomial bound)"
-        )
-        wanted, rest = f"agreement {self.agreement:g}", count - agreed
+        count, wanted = self.sequences, f"agreement {self.agreement:g}"
         if self.holds:
-            yield f"certified: {wanted}"
+            verdict = f"certified: {wanted}"
         elif self.trivial:
-            yield f"NOT certified: a model without attention has {wanted}, too, so it says nothing"
+            verdict = f"NOT certified: a model without attention has {wanted}, too"
         else:
-            may = self.allowed or 0
-            yield f"NOT certified: {wanted}; {rest:,} disagree, and at most {may:,} may"
+            may = failures_allowed(self.agreement, self.confidence, count) or 0
+            rest = f"{count - self.agreeing:,} disagree, and at most {may:,} may"
+            verdict = f"NOT certified: {wanted}; {rest}"
+        found = [
+            f"{self.agreeing:,} of {count:,} fresh sequences agree in all answers; of the model"
+            f" with every head uniform, {self.ablated_agreeing:,} do",
+            f"with confidence {self.confidence:.4g}, circuit and model agree on at least"
+            f" {math.floor(self.bound * 1e5) / 1e5:.5f} of all sequences (exact binomial bound)",
+            verdict,
+        ]
+        return "\n".join(line for one in found for line in wrapped(one))
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data, with the bound."""
@@ -182,7 +170,7 @@ def require_sequences(agreement: float, confidence: float, sequences: int | None
 def certify(
     model: Run | str | Path | Any,
     task: Task | None = None,
-    circuit: Circuit | Path | str | None = None,
+    circuit: Circuit | Discovery | Path | str | None = None,
     *,
     agreement: float = 0.99,
     sequences: int | None = None,
@@ -200,12 +188,12 @@ def certify(
     Args:
         model: a run or its folder; or a model together with its task and a circuit.
         task: the model's task, if a model is given.
-        circuit: or a file that holds one; by default the run's own.
+        circuit: or what `discover` returned, or a file that holds it; by default the run's own.
         agreement: the least share of all sequences on which they are to agree.
         sequences: how many to draw; by default so many that the bound holds if half of
             the allowed share disagree.
         confidence: of the bound.
-        ablation: what stands in rows without a path; by default what the file of the circuit says,
+        ablation: what stands in rows without a path; by default as in the search for the circuit,
             or zero.
         step: the checkpoint, if a run is given; by default the last.
         seed: of the sequences; by default the run's, or 0.
@@ -216,16 +204,11 @@ def certify(
     """
     count = require_sequences(agreement, confidence, sequences)
     with studied(model, task, step, seed, writes=circuit is None) as subject:
-        found = None
         if circuit is None:
-            require(subject.run is not None, "circuit", None, "given together with a model")
-            assert subject.run is not None
             allowed = "None for the run's own circuit, which is of the last step"
             require(step is None, "step", step, allowed)
-            found = saved_discovery(subject.run)
-            its, rows = found.circuit, found.ablation
-        else:
-            its, rows = (circuit, "zero") if isinstance(circuit, Circuit) else read_given(circuit)
+        its, rows = given_or_own(circuit, subject.run)
+        is_own = circuit is None and ablation in (None, rows)
         rows, started = ablation or rows, time.perf_counter()
         require_fits(its, subject.model)
         about = subject.model, subject.task, its, rows, subject.seed
@@ -242,6 +225,6 @@ def certify(
             ablated_agreeing=int(alike[1]),
             seconds=round(time.perf_counter() - started, 3),
         )
-        if subject.run and found and certificate.is_of(found):
+        if subject.run and is_own:
             subject.run.save(certificate)
     return certificate

@@ -11,7 +11,6 @@ from itertools import count
 from typing import ClassVar
 
 import torch
-from torch import Tensor
 
 from headway.circuits.discovery import Condition, Discovery, Finding
 from headway.circuits.emergence import EMERGES_AT, crossing, hop_steps
@@ -38,14 +37,11 @@ class Grown:
         attention: mean attention along it at the last checkpoint.
         emerged: the step at which the attention first passes 0.5, interpolated between checkpoints;
             None if it never does.
-        elsewhere: the same relation in other heads that attend along it by more than 0.5 at the
-            last checkpoint.
     """
 
     path: WrittenPath
     attention: float
     emerged: float | None
-    elsewhere: list[WrittenPath]
 
     @property
     def formed(self) -> bool:
@@ -186,12 +182,12 @@ def grown_in(
     """The fate of a circuit's paths in one training, as seen at its checkpoints."""
     paths = [path for path in circuit if path != clamped]
     edges, steps = run.task.edges(batch), run.checkpoint_steps()
-    curves: dict[AttentionPath, list[Tensor]] = {path: [] for path in paths}
+    curves: dict[AttentionPath, list[float]] = {path: [] for path in paths}
     for step in steps:
         tap = run.config.training.clamp.tap(run.task, batch, step)
         patterns = attention_patterns(run.transformer(step), batch.inputs, tap)
         for path, curve in curves.items():
-            curve.append(attention_along(patterns, edges[path.relation]))
+            curve.append(attention_along(patterns, edges[path.relation])[path.at].item())
         tell()
     metrics, outcome = run.metrics(), run.outcome() or {}
     if outcome.get("test_loss") is None:
@@ -202,20 +198,10 @@ def grown_in(
         loss=outcome["test_loss"],
         partial=metrics[-1]["partial"],
         hops=hop_steps(metrics, run.task.hops),
-        paths=[_grown(path, steps, curve) for path, curve in curves.items()],
-    )
-
-
-def _grown(path: AttentionPath, steps: Sequence[int], along: Sequence[Tensor]) -> Grown:
-    """The fate of a path, from the attention of every head along its relation, step by step."""
-    curve = [at[path.at].item() for at in along]
-    heads = (along[-1] > EMERGES_AT).nonzero().tolist()
-    elsewhere = [AttentionPath.of(layer, head, path.relation) for layer, head in heads]
-    return Grown(
-        path=path,
-        attention=curve[-1],
-        emerged=crossing(steps, curve, EMERGES_AT),
-        elsewhere=[other for other in elsewhere if other != path],
+        paths=[
+            Grown(path, curve[-1], crossing(steps, curve, EMERGES_AT))
+            for path, curve in curves.items()
+        ],
     )
 
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 from headway.circuits.evidence import Evidence
 from headway.circuits.looks import Look, astray
-from headway.circuits.mechanism import WrittenCircuit
+from headway.circuits.mechanism import Circuit, WrittenCircuit
 from headway.circuits.patterns import ABLATIONS, Attention
+from headway.circuits.subject import read_given
 from headway.circuits.text import of_discovery
 from headway.circuits.verdicts import verdicts
 from headway.circuits.yardstick import Yardstick
@@ -143,11 +145,6 @@ class Discovery(Finding, Shown):
         """Paths that their heads hardly follow."""
         return astray(self.looks, self.circuit)
 
-    @property
-    def program(self) -> str:
-        """The circuit as a program in the manner of RASP (see `Circuit.program`)."""
-        return self.circuit.program
-
     def __str__(self):
         return of_discovery(self)
 
@@ -210,6 +207,28 @@ def saved_discovery(run: Run) -> Discovery:
         HeadwayError: if there is none.
     """
     return run.load(Discovery) or missing(run, "no circuit yet; find it with", "circuit")
+
+
+def given_or_own(circuit: Any, run: Run | None = None) -> tuple[Circuit, str]:
+    """The circuit that is given as an argument, and what stands in rows without a path.
+
+    Args:
+        circuit: itself, with zeros in these rows, what `discover` returned, or a file that holds
+            either; None stands for the one that was discovered in the run.
+        run: that is studied; None if it is a model.
+
+    Raises:
+        HeadwayError: if it is none of these, or the run has none.
+    """
+    if isinstance(circuit, Circuit):
+        return circuit, "zero"
+    if isinstance(circuit, str | Path):
+        return read_given(circuit)
+    if circuit is None and run is not None:
+        circuit = saved_discovery(run)
+    allowed = "a Circuit, what discover returned, or a file that holds one"
+    require(isinstance(circuit, Discovery), "circuit", circuit, allowed)
+    return circuit.circuit, circuit.ablation
 
 
 def missing(run: Run, why: str, verb: str) -> NoReturn:

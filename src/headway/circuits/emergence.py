@@ -5,6 +5,7 @@ loss of that checkpoint's model rises without this attention. A head may attend 
 depends on it. If another head does the same, the loss may never depend on it.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +16,7 @@ from typing import Any, ClassVar
 import torch
 
 from headway.circuits.ablation import Bench
-from headway.circuits.discovery import Condition, Discovery, Finding, missing
+from headway.circuits.discovery import Condition, Discovery, Finding, given_or_own, missing
 from headway.circuits.mechanism import Circuit, KnockOut, WrittenPath
 from headway.circuits.patterns import attention_along
 from headway.circuits.reading import row_weights
@@ -114,7 +115,7 @@ class Timeline(Finding, Shown):
 
 def emergence(
     checkpoints: Run | str | Path | Mapping[int, Any],
-    circuit: Circuit | Discovery,
+    circuit: Circuit | Discovery | Path | str | None = None,
     task: Task | None = None,
     *,
     sequences: int = 32,
@@ -128,7 +129,8 @@ def emergence(
 
     Args:
         checkpoints: a run or its folder; or models by their step, together with their task.
-        circuit: the circuit of the last, or what `discover` returned.
+        circuit: the circuit of the last, what `discover` returned, or a file that holds it; by
+            default the run's own.
         task: what the models were trained on, if models are given.
         sequences: how many held-out sequences to average over (the paper's 32).
         seed: of the held-out sequences; by default the run's, or 0.
@@ -138,10 +140,8 @@ def emergence(
         HeadwayError: if a checkpoint cannot be read, or a path is not one of this model and task.
     """
     require_count("sequences", sequences, 1)
-    circuit = circuit.circuit if isinstance(circuit, Discovery) else circuit
-    allowed = "a Circuit, or what discover returned"
-    require(isinstance(circuit, Circuit), "circuit", circuit, allowed)
     run = opened(checkpoints)
+    circuit, _ = given_or_own(circuit, run if isinstance(run, Run) else None)
     if not isinstance(run, Run):
         task = require_task(task)
         require(bool(run), "checkpoints", {}, "at least one model by its step")
@@ -242,24 +242,16 @@ def learnt_in_order(hops: dict[str, float | None], order: Sequence[tuple[str, st
 
     Pairs of which neither was learnt do not count; None if no pair counts.
     """
-    verdicts = []
-    for earlier, later in order:
-        first, second = hops[earlier], hops[later]
-        if second is not None:
-            verdicts.append(first is not None and first <= second)
-        elif first is not None:
-            verdicts.append(True)
-    return all(verdicts) if verdicts else None
+    steps = {hop: math.inf if step is None else step for hop, step in hops.items()}
+    pairs = [(steps[earlier], steps[later]) for earlier, later in order]
+    held = [first <= second for first, second in pairs if min(first, second) < math.inf]
+    return all(held) if held else None
 
 
 def crossing(steps: Sequence[int], values: Sequence[float], level: float) -> float | None:
     """The step at which a curve first passes a level, by linear interpolation; None if never."""
-    previous: tuple[int, float] | None = None
-    for step, value in zip(steps, values, strict=True):
-        if value > level:
-            if previous is None:
-                return float(step)
-            before, low = previous
-            return before + (step - before) * (level - low) / (value - low)
-        previous = step, value
-    return None
+    at = next((i for i, value in enumerate(values) if value > level), None)
+    if not at:
+        return None if at is None else float(steps[0])
+    (before, step), (low, value) = steps[at - 1 : at + 1], values[at - 1 : at + 1]
+    return before + (step - before) * (level - low) / (value - low)

@@ -16,7 +16,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations, repeat
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,7 +30,6 @@ from headway.circuits.mechanism import (
     Paths,
     WrittenCircuit,
     WrittenPath,
-    name_of,
 )
 from headway.circuits.search import candidates_among
 from headway.circuits.subject import opened, require_count, require_fits, studied
@@ -45,6 +44,9 @@ SHOWN = 10
 
 MOST = 50_000
 """Sets of paths judged at most, by default."""
+
+Chosen = frozenset[AttentionPath]
+"""A set of paths."""
 
 Losses = Callable[[list[dict[Head, Mechanism]], float], list[float]]
 """The loss of every candidate, or infinity if it is not below the limit."""
@@ -96,50 +98,36 @@ class MinimalCircuits(Finding):
         """The paths that all of these circuits have."""
         return tuple(sorted(set.intersection(*map(set, self.circuits)))) if self.circuits else ()
 
-    @property
-    def smallest(self) -> int | None:
-        """The least number of paths that any circuit has; None if none was found."""
-        return len(self.circuits[0]) if self.circuits else None
-
     def __str__(self):
-        lines = [line for part in self.sentences() for line in wrapped(part)]
-        if self.circuits:
-            lines += ["", *wrapped("in all: " + by_head(self.core)), ""]
-        for i, (circuit, loss) in enumerate(zip(self.circuits[:SHOWN], self.losses, strict=False)):
-            own = "; as discovered" if set(circuit) == set(self.discovered) else ""
-            rest = [path for path in circuit if path not in self.core]
-            line = f"{i + 1}: {counted(len(circuit), 'path')}, loss {loss:.4f}{own}"
-            more = f"; beside those in all: {by_head(rest)}" if rest else ""
-            lines += wrapped(line + more, rest="   ")
-        if len(self.circuits) > SHOWN:
-            lines += wrapped(f"and {len(self.circuits) - SHOWN} more, in {self.FILE}")
-        return "\n".join(lines)
-
-    def sentences(self) -> Iterator[str]:
-        """The search and its findings, sentence by sentence."""
         count, among = len(self.circuits), counted(len(self.candidates), "candidate path")
-        yield f"{counted(count, 'minimal circuit')} among {among}; threshold {self.threshold:g}"
-        passes = "with all heads replaced, and with the layers above any layer free"
-        yield (
-            f"judged {passes}: {counted(self.judged, 'set')} of paths, {self.sequences} sequences,"
-            f" {self.seconds:.1f} s"
-        )
-        if self.complete:
-            yield "complete: every set was judged, or ruled out by what was judged"
-        else:
-            yield (
-                f"NOT complete: larger sets than those of {self.searched} paths were not judged;"
-                " --most allows more"
-            )
-        if self.smallest is not None:
-            yield f"smallest: {counted(self.smallest, 'path')}; none is smaller"
-        elif not self.complete:
-            yield f"smallest: none has {self.searched} paths or fewer"
+        found = [
+            f"{counted(count, 'minimal circuit')} among {among}; threshold {self.threshold:g}",
+            "judged with all heads replaced, and with the layers above any layer free:"
+            f" {counted(self.judged, 'set')} of paths, {self.sequences} sequences,"
+            f" {self.seconds:.1f} s",
+            "complete: every set was judged, or ruled out by what was judged"
+            if self.complete
+            else f"NOT complete: larger sets than those of {self.searched} paths were not judged;"
+            " --most allows more",
+        ]
         if self.circuits:
-            any_of = set().union(*self.circuits)
-            yield f"paths in all of them: {len(self.core)}; in any: {len(any_of)}"
-            if set(self.discovered) not in map(set, self.circuits):
-                yield "the circuit that the search discovered is not one of them"
+            found += [
+                f"smallest: {counted(len(self.circuits[0]), 'path')}; none is smaller",
+                f"in all: {named(self.core)}; in any: {len(set().union(*self.circuits))} paths",
+            ]
+        known = set(self.discovered)
+        if self.circuits and known not in map(set, self.circuits):
+            found += ["the circuit that the search discovered is not one of them"]
+        lines = [line for sentence in found for line in wrapped(sentence)]
+        for i, (circuit, loss) in enumerate(zip(self.circuits[:SHOWN], self.losses, strict=False)):
+            own = "; as discovered" if set(circuit) == known else ""
+            rest = [path for path in circuit if path not in self.core]
+            more = f"; beside those in all: {named(rest)}" if rest else ""
+            line = f"{i + 1}: {counted(len(circuit), 'path')}, loss {loss:.4f}{own}{more}"
+            lines += wrapped(line, rest="   ")
+        if count > SHOWN:
+            lines += wrapped(f"and {count - SHOWN} more, in {self.FILE}")
+        return "\n".join(lines)
 
     def conditions(self) -> Iterator[Condition]:
         """Conditions beside the types of fields."""
@@ -156,7 +144,7 @@ def every_circuit(
     most: int = MOST,
     workers: int | None = None,
     seed: int | None = None,
-    watch: Watch | None = None,
+    watch: Watch = lambda *_: None,
 ) -> MinimalCircuits:
     """All minimal circuits of a trained model, made of the paths that `discover` may choose from.
 
@@ -203,11 +191,8 @@ def every_circuit(
 
             def losses(sets: list[dict[Head, Mechanism]], limit: float) -> list[float]:
                 share = math.ceil(len(sets) / len(benches)) or 1
-                parts = [
-                    work.submit(at.losses, sets[i * share : (i + 1) * share], limit)
-                    for i, at in enumerate(benches)
-                ]
-                return [loss for part in parts for loss in part.result()]
+                parts = (sets[i : i + share] for i in range(0, len(sets), share))
+                return [*chain(*work.map(Bench.losses, benches, parts, repeat(limit)))]
 
             search = Exhaustive(losses, candidates, idle, found.threshold, most, watch)
             search.allow(found.circuit)
@@ -230,17 +215,21 @@ def every_circuit(
     return every
 
 
-def by_head(paths: Sequence[AttentionPath]) -> str:
-    """Paths head by head, in few words."""
-    circuit = Circuit.of(paths)
-    named = (f"{name_of(at)} {circuit.mechanisms[at]}" for at in circuit.useful_heads)
-    return "; ".join(named).replace("  ", " ") or "no path"
+def named(paths: Sequence[AttentionPath]) -> str:
+    """Paths as they are written."""
+    return ", ".join(map(str, paths)) or "no path"
+
+
+class _TooManyError(Exception):
+    """More sets would have to be judged than are allowed."""
 
 
 class Exhaustive:
-    """All minimal sets of paths that serve. Sets are bits, in the order of `paths`.
+    """All minimal sets of paths that serve.
 
     Attributes:
+        free: by layer, the loss to stay below with the layers above it free.
+        minimal: those found so far.
         judged: how many sets were judged so far, those of the lower layers alone included.
         searched: all minimal sets of up to so many paths are known: -1 if not even the empty set
             was judged, the number of candidates if no set is missing.
@@ -260,72 +249,69 @@ class Exhaustive:
         candidates: Sequence[AttentionPath],
         idle: Mapping[Head, Mechanism],
         threshold: float,
-        most: int | None = None,
-        watch: Watch | None = None,
+        most: float = math.inf,
+        watch: Watch = lambda *_: None,
     ):
         self.losses, self.idle, self.threshold = losses, dict(idle), threshold
-        self.most, self.watch = most, watch or (lambda *_: None)
+        self.most, self.watch = most, watch
         self.paths = sorted(set(candidates))
         self.choosing = {path.at for path in self.paths}
-        self.layers: dict[int, list[int]] = {layer: [] for layer, _ in sorted(self.idle)}
-        for i, path in enumerate(self.paths):
-            self.layers[path.layer].append(1 << i)
-        self.free = dict.fromkeys(self.layers, threshold)
-        self.minimal: list[int] = []
+        self.free = dict.fromkeys(sorted({layer for layer, _ in self.idle}), threshold)
+        self.minimal: list[Chosen] = []
         self.judged, self.searched = 0, -1
-        self._lower: dict[int, list[list[int]]] = {layer: [] for layer in self.layers}
+        self._lower: dict[tuple[int, int], list[Chosen]] = {}
 
     def allow(self, circuit: Circuit) -> None:
         """Lets sets lose as much with the layers above one free as a circuit does that is known."""
-        chosen = sum(1 << i for i, path in enumerate(self.paths) if path in circuit.paths)
+        chosen = frozenset(self.paths) & {*circuit.paths}
         known = self.losses([self.mechanisms(chosen, layer) for layer in self.free], math.inf)
         for layer, loss in zip(self.free, known, strict=True):
             self.free[layer] = max(self.threshold, math.nextafter(loss, math.inf))
 
-    def search(self, first: bool = False) -> list[frozenset[AttentionPath]]:
+    def search(self, first: bool = False) -> list[Chosen]:
         """The minimal sets, the smallest first; ends early if there would be too much to judge.
 
         With `first`, the smallest size at which a set serves is the last.
         """
+        layers = sorted({path.layer for path in self.paths})
         for size in range(len(self.paths) + 1):
-            sets = self._served_below(size)
-            serving = None if sets is None else self._serve(sets, None, size)
-            if serving is None:
+            try:
+                self.minimal += self._serving(self._sets(layers, size), None, size)
+            except _TooManyError:
                 break
-            self.minimal += serving
             self.searched = size
             self.watch(size, self.judged, len(self.minimal))
-            if first and serving:
+            if first and self.minimal:
                 break
-        return [frozenset(self._chosen(circuit)) for circuit in self.minimal]
+        return self.minimal
 
-    def _served_below(self, size: int) -> list[int] | None:
-        """The sets of a size whose lower layers serve with those above free; None if too many."""
-        below: list[list[int]] = [[0], *([] for _ in range(size))]
-        last = max((path.layer for path in self.paths), default=-1)
-        for layer, bits in self.layers.items():
-            if not bits:
-                continue
-            sets = [
-                lower | sum(chosen)
-                for count in range(min(size, len(bits)) + 1)
-                for lower in below[size - count]
-                for chosen in combinations(bits, count)
-            ]
-            sets = [one for one in sets if not any(one & held == held for held in self.minimal)]
-            served = sets if layer == last else self._serve(sets, layer, size)
-            if served is None:
-                return None
-            self._lower[layer].append(served)
-            below = self._lower[layer]
-        return below[size]
+    def _sets(self, layers: Sequence[int], size: int) -> list[Chosen]:
+        """The sets of a size in some layers that may be minimal: those below the last serve."""
+        if not layers:
+            return [] if size else [frozenset()]
+        *below, last = layers
+        here = [path for path in self.paths if path.layer == last]
+        sets = [
+            lower.union(chosen)
+            for count in range(min(size, len(here)) + 1)
+            for lower in self._serving_below(below, size - count)
+            for chosen in combinations(here, count)
+        ]
+        return [one for one in sets if not any(held <= one for held in self.minimal)]
 
-    def _serve(self, sets: Sequence[int], above: int | None, size: int) -> list[int] | None:
-        """Those of some sets that serve, with those above a layer free; None if too many."""
-        if self.most is not None and self.judged + len(sets) > self.most:
-            return None
+    def _serving_below(self, layers: Sequence[int], size: int) -> list[Chosen]:
+        """The sets of a size in some layers that serve with those above free, judged once."""
+        if (key := (len(layers), size)) not in self._lower:
+            sets = self._sets(layers, size)
+            self._lower[key] = self._serving(sets, layers[-1], size) if layers else sets
+        return self._lower[key]
+
+    def _serving(self, sets: Sequence[Chosen], above: int | None, size: int) -> list[Chosen]:
+        """Those of some sets that serve, with those above a layer free."""
+        if self.judged + len(sets) > self.most:
+            raise _TooManyError
         limit = self.threshold if above is None else self.free[above]
-        serving: list[int] = []
+        serving: list[Chosen] = []
         for start in range(0, len(sets), AT_ONCE):
             some = sets[start : start + AT_ONCE]
             found = self.losses([self.mechanisms(one, above) for one in some], limit)
@@ -334,17 +320,14 @@ class Exhaustive:
             self.watch(size, self.judged, len(self.minimal))
         return serving
 
-    def mechanisms(self, chosen: int, above: int | None = None) -> dict[Head, Mechanism]:
+    def mechanisms(self, chosen: Chosen, above: int | None = None) -> dict[Head, Mechanism]:
         """The mechanisms of a set; heads above a layer that have candidates are left free."""
-        replaced = Circuit.of(self._chosen(chosen), self.idle)
+        replaced = Circuit.of(chosen, self.idle)
         return {
             head: mechanism
             for head, mechanism in replaced.mechanisms.items()
             if above is None or head[0] <= above or head not in self.choosing
         }
-
-    def _chosen(self, chosen: int) -> list[AttentionPath]:
-        return [path for i, path in enumerate(self.paths) if chosen >> i & 1]
 
 
 def idle_mechanisms(circuit: Circuit) -> dict[Head, Mechanism]:

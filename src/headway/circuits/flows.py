@@ -9,13 +9,13 @@ these bring nothing, so what they brought is missing above them, too.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import NamedTuple
+from functools import cache, lru_cache
+from itertools import product
 
 from headway.circuits.roles import Cast, joins_roles, places, symbol_order
 from headway.relations.paths import AttentionPath
 from headway.tasks import Task
-from headway.theory import Along, Flow, is_code
+from headway.theory import Flow, Holdings, is_code
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Routes:
     """The ways of the symbols that come to a query.
 
     Attributes:
-        brings: for every path of the circuit, in the order in which information flows, the symbols
-            that are new to the position that attends.
+        brings: for every path of the circuit, the symbols that are new to the position that
+            attends.
         needs: for every symbol that comes to the query, all paths that this depends on.
     """
 
@@ -41,33 +41,42 @@ def trace(task: Task | Cast, paths: Sequence[AttentionPath]) -> Routes | None:
 
     None if the task names no symbols, or a path leads elsewhere than from role to role.
     """
-    standing = places(task)
+    standing, order = places(task), symbol_order(task)
     if not all(place.symbol for place in standing) or not joins_roles(task, paths):
         return None
-    order = symbol_order(task)
     group = {place.role: place.group for place in standing}
-    held = {place.role: {place.symbol, place.group} for place in standing}
-    brings = dict[AttentionPath, tuple[str, ...]]()
-    support = dict[tuple[str, str], set[AttentionPath]]()
-    for layer in sorted({path.layer for path in paths}):
-        before = {role: set(pieces) for role, pieces in held.items()}
-        brought = dict[tuple[str, str], set[AttentionPath]]()
-        for path in (path for path in paths if path.layer == layer):
-            assert path.relation.ends is not None
-            query, key = path.relation.ends
-            shared, new = before[query] & before[key], before[key] - before[query]
-            by = [symbol for symbol in order if symbol in shared] or sorted(shared)
-            by = [] if group[query] == group[key] else by
-            brings[path] = tuple(symbol for symbol in order if symbol in new)
-            for piece in new:
-                ways = [(key, piece), *((end, one) for end in (query, key) for one in by)]
-                found = set().union(*(support.get(way, ()) for way in ways))
-                brought.setdefault((query, piece), {path}).update(found, {path})
-            held[query] |= new
-        support |= brought
-    asked = [symbol for symbol in order if (standing[-1].role, symbol) in support]
-    needs = {symbol: tuple(sorted(support[standing[-1].role, symbol])) for symbol in asked}
+    starts = tuple(frozenset({place.symbol, place.group}) for place in standing)
+    stages = Flow(tuple(group), starts, order[0]).along(paths, causal=False).stages
+
+    @cache
+    def behind(role: str, piece: str, layer: int) -> frozenset[AttentionPath]:
+        """The paths in the layers below one that what a role holds of a piece depends on."""
+        found = set[AttentionPath]()
+        for path in paths:
+            query, key = ends = path.relation.ends or ("", "")
+            here, there = _held(stages, path)
+            if path.layer < layer and query == role and piece in there - here:
+                shared = set() if group[query] == group[key] else here & there
+                by = shared & {*order} or shared
+                ways = [(key, piece), *product(ends, by)]
+                found |= {path}.union(*(behind(*way, path.layer) for way in ways))
+        return frozenset(found)
+
+    brings, needs = dict[AttentionPath, tuple[str, ...]](), dict[str, tuple[AttentionPath, ...]]()
+    for path in paths:
+        here, there = _held(stages, path)
+        brings[path] = tuple(symbol for symbol in order if symbol in there - here)
+    for symbol in order:
+        if those := behind(standing[-1].role, symbol, len(stages)):
+            needs[symbol] = tuple(sorted(those))
     return Routes(brings, needs)
+
+
+def _held(stages: Sequence[Holdings], path: AttentionPath) -> tuple[frozenset[str], frozenset[str]]:
+    """The pieces that stand before a path's layer where it attends, and where it looks."""
+    query, key = path.relation.ends or ("", "")
+    stage = stages[min(path.layer, len(stages) - 1)]
+    return stage[query], stage[key]
 
 
 @dataclass(frozen=True)
@@ -106,15 +115,9 @@ def lost_without(
         return None
     asked, whole = {*task.hops, flow.goal}, flow.along(paths, causal)
 
-    def held(along: Along, path: AttentionPath) -> tuple[frozenset[str], frozenset[str]]:
-        """The pieces that stand before a path's layer where it attends, and where it looks."""
-        query, key = flow.ends(path)
-        stage = along.stages[min(path.layer, len(along.stages) - 1)]
-        return stage[query], stage[key]
-
     def brought(path: AttentionPath) -> frozenset[str]:
-        there, new = held(whole, path)
-        return frozenset(piece for piece in new - there if not is_code(piece))
+        here, there = _held(whole.stages, path)
+        return frozenset(piece for piece in there - here if not is_code(piece))
 
     def without(cut: AttentionPath) -> Lost:
         others = left = [path for path in paths if path != cut]
@@ -124,7 +127,7 @@ def lost_without(
             along = flow.along(left, causal)
         return Lost(
             tuple(path for path in others if path not in left),
-            tuple(path for path in left if brought(path) - held(along, path)[1]),
+            tuple(path for path in left if brought(path) - _held(along.stages, path)[1]),
             tuple(sorted(asked & (whole.stages[-1][flow.query] - along.stages[-1][flow.query]))),
         )
 
@@ -134,26 +137,10 @@ def lost_without(
 _layers = lru_cache(maxsize=1024)(Flow.minimum_layers)
 
 
-class Least(NamedTuple):
-    """The least number of layers under the assumptions of `theory.flow`.
-
-    Attributes:
-        known: whether it is known how information must flow in the task.
-        layers: the least number of layers; None if no number is enough, or that is not known.
-    """
-
-    known: bool
-    layers: int | None = None
-
-    @classmethod
-    def of(cls, task: Task, causal: bool) -> "Least":
-        """Of a task, with the causal mask or without."""
-        flow = task.flow()
-        return cls(False) if flow is None else cls(True, _layers(flow, causal))
-
-    @property
-    def cell(self) -> str:
-        """The number in a column that says what it is."""
-        if not self.known:
-            return "not known"
-        return "none is enough" if self.layers is None else str(self.layers)
+def least_layers(task: Task, causal: bool) -> str:
+    """The flow minimum of a task, with the causal mask or without, as a table says it."""
+    flow = task.flow()
+    if flow is None:
+        return "not known"
+    least = _layers(flow, causal)
+    return "none is enough" if least is None else str(least)

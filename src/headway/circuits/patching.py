@@ -17,13 +17,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from headway.circuits.ablation import heads_of
-from headway.circuits.mechanism import Head, KnockOut, head_of, name_of
+from headway.circuits.mechanism import Head, head_of, name_of
 from headway.circuits.patterns import Patterns, as_it_is
 from headway.circuits.search import relations_for
 from headway.errors import HeadwayError, require
 from headway.models import Tapped, Transformer, tapped
 from headway.models.interception import Read
-from headway.relations.paths import AttentionPath, Relation
+from headway.relations.paths import AttentionPath
 from headway.tasks import Batch, Task
 from headway.text import aligned
 
@@ -197,14 +197,11 @@ class _Patching:
 
     def outputs(self, *sites: Site) -> Float[Tensor, "batch query output"]:
         """The outputs on the clean sequences with the sites of the corrupted run."""
-        relations: dict[Head, set[Relation]] = {}
-        heads: set[Head] = set()
         for site in sites:
             self._require_there(site)
-            if isinstance(site, AttentionPath):
-                relations.setdefault(site.at, set()).add(site.relation)
-            else:
-                heads.add(site)
+        paths = [site for site in sites if isinstance(site, AttentionPath)]
+        heads = {site for site in sites if not isinstance(site, AttentionPath)}
+        relations = {path.at: {p.relation for p in paths if p.at == path.at} for path in paths}
         own: dict[int, Tensor] = {}
         count = Counter[int]()
 
@@ -213,25 +210,18 @@ class _Patching:
             return pattern
 
         def put(read: Read) -> Tensor:
-            out, layer = read.product(read.pattern, read.values), read.layer
+            layer, out = read.layer, read.product(read.pattern, read.values)
             self._require_same(read, own[layer])
             theirs = self.read[layer][count[layer]]
             count[layer] += 1
-            for at in sorted({*relations, *heads}):
-                if at[0] != layer:
-                    continue
-                alone = torch.zeros_like(own[layer])
-                if at in heads:
-                    alone[:, at[1]] = 1.0
-                    alone = read.laid(alone)
-                    out = out - read.product(read.pattern * alone, read.values)
-                    out = out + read.product(theirs.pattern * alone, theirs.values)
-                else:
-                    cut = KnockOut(frozenset(relations[at]))
-                    pattern = own[layer][:, at[1]]
-                    alone[:, at[1]] = pattern - self.patterns.edit(at, cut, pattern)
-                    along = read.laid(alone)
-                    out = out + read.product(along, theirs.values - read.values)
+            for at in sorted(head for head in {*relations, *heads} if head[0] == layer):
+                there = torch.zeros_like(own[layer])
+                along = self.patterns.one_hot(frozenset(relations.get(at, ()))) > 0
+                there[:, at[1]] = 1.0 if at in heads else along
+                there = read.laid(there) > 0
+                taken = read.pattern.where(there, 0.0)
+                given = theirs.pattern.where(there, 0.0) if at in heads else taken
+                out = out - read.product(taken, read.values) + read.product(given, theirs.values)
             return out
 
         found = self.model(self.clean.inputs, look, put)

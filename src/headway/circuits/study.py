@@ -15,7 +15,7 @@ from typing import Any
 
 from headway.circuits.ablation import Bench, First
 from headway.circuits.ablation import workers as threads
-from headway.circuits.discovery import Discovery, Refusal, standing_of
+from headway.circuits.discovery import Discovery, Refusal, given_or_own, standing_of
 from headway.circuits.evidence import Trial, evidence_for
 from headway.circuits.looks import MOST_IDLE, Look, astray, looks
 from headway.circuits.looks import SEQUENCES as LOOKED_AT
@@ -57,7 +57,7 @@ def discover(
     model: Run | str | Path | Any,
     task: Task | None = None,
     *,
-    circuit: Circuit | None = None,
+    circuit: Circuit | Discovery | Path | str | None = None,
     step: int | None = None,
     threshold: float | None = None,
     sequences: int = 128,
@@ -82,7 +82,7 @@ def discover(
         model: a run or its folder; or a model together with its task: one with a tap
             (`models.Tappable`), or any module whose attention can be tapped (`tapped`).
         task: the model's task, if a model is given.
-        circuit: to be measured as it is, instead of searching for one.
+        circuit: to be measured as it is, or a file of it, instead of searching for one.
         step: the checkpoint to study, if a run is given; by default the last.
         threshold: the loss that the model must stay below with every head replaced; by default the
             task's own, or, if it has none, what closes 90 or 80 % of the gap between the model's
@@ -111,6 +111,7 @@ def discover(
     fits = bool(candidate_attention) and all(0 < one <= 1 for one in candidate_attention)
     require(fits, "candidate_attention", candidate_attention, "numbers above 0, up to 1")
     require_count("workers", 1 if workers is None else workers, 1)
+    circuit = None if circuit is None else given_or_own(circuit)[0]
     with studied(model, task, step, seed) as subject:
         name = None if subject.run is None else circuit_file(subject.run, step, circuit)
         try:

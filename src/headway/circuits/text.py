@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from headway.circuits.looks import of_looks
-from headway.circuits.mechanism import Circuit, name_of
+from headway.circuits.mechanism import name_of
 from headway.circuits.verdicts import Verdict, to_type, verdicts
 from headway.circuits.yardstick import percent
 from headway.relations.paths import AttentionPath
@@ -21,63 +21,22 @@ WORDS = {True: "yes", False: "NO", None: "?"}
 """Verdicts as words."""
 
 
-def drawing(circuit: Circuit, roles: Sequence[str]) -> list[str]:
-    """The circuit as text: a column per role, a line per path, the last layer on top.
-
-    A path's line runs from the role attended to, a dot, to the role that attends, an arrowhead; a
-    square stands for a role that attends to itself.
-
-    Args:
-        circuit: a mechanism for every head.
-        roles: in the order in which they stand in a sequence.
-    """
-    longest = max(map(len, roles))
-    margin = max(len(name_of(path.at)) for path in (*circuit.paths, AttentionPath.of(0, 0, ""))) + 2
-    column = max(longest + 1, min(longest + 2, (width() - margin) // len(roles)))
-    middle = {role: margin + i * column + column // 2 for i, role in enumerate(roles)}
-    lines = ["head".ljust(margin) + "".join(role.center(column) for role in roles).rstrip()]
-    last = None
-    for path in sorted(circuit.paths, key=lambda p: (-p.layer, p.head, p.relation)):
-        name = name_of(path.at) if path.at != last else ""
-        cells = list(name.ljust(margin + column * len(roles)))
-        start, end = middle[path.relation.key or ""], middle[path.relation.query or ""]
-        for at in range(min(start, end), max(start, end)):
-            cells[at] = "─"
-        cells[start], cells[end] = "●", "▶" if end > start else "◀"
-        if start == end:
-            cells[start] = "■"
-        lines.append("".join(cells).rstrip())
-        last = path.at
-    return lines
-
-
 def of_discovery(found: "Discovery", run: object = None) -> str:
-    """A circuit, the verdicts on it with their numbers, and every path's losses.
+    """Heads and what they do, the verdicts with their numbers, and every path's losses.
 
     Args:
         found: what is shown.
         run: the folder for the lines to type next; they are Python without it.
     """
-    roles = tuple(found.standing)
-    ends = [end for path in found.circuit.paths for end in path.relation.ends or ("",)]
-    lines = list[str]()
-    if roles and set(ends) <= set(roles):
-        lines += drawing(found.circuit, roles)
-        lines += wrapped(
-            "● attended to   ▶ attends   ■ both; positions in the order of the sequence"
-        )
-    if not lines or max(map(len, lines)) > width():
-        lines = [
-            line
-            for head in found.circuit.useful_heads
-            for line in wrapped(f"{name_of(head)}: {found.circuit.mechanisms[head]}")
-        ]
-    for kind, names in found.circuit.idle_names.items():
-        lines += wrapped(f"{kind}: {names}")
-    lines += ["", *of_looks(found.looks, found.circuit, found.faithful)]
+    circuit, looked_at = found.circuit, {look.head for look in found.looks}
+    others = [head for head in circuit.useful_heads if head not in looked_at]
+    heads = [f"{name_of(head)}: {circuit.mechanisms[head]}" for head in others]
+    idle = [f"{kind}: {names}" for kind, names in circuit.idle_names.items()]
+    lines = of_looks(found.looks, circuit, found.faithful)
+    lines += [line for one in (*heads, *idle) for line in wrapped(one)]
     lines += ["", *verdict_lines(verdicts(found), run), ""]
     lines += [*likeness_table(found), ""]
-    if found.circuit.paths:
+    if circuit.paths:
         lines += necessity_table(found)
         lines += wrapped("cut: the loss with this path cut and all other heads replaced")
         free = "the same, with the useful heads above attending freely"
@@ -162,7 +121,7 @@ def of_timeline(timeline: "Timeline") -> str:
     names = max([len("path"), *(len(str(history.path)) for history in timeline.paths)])
     sparks = min(SPARKS, (width() - names - 27) // 2)
     half = timeline.half
-    rows = [["path", "attention", "half", "emerged", "knocked out", "needed"]]
+    rows = [["path", "attention", "to half", "to 0.5", "knocked out", "needed"]]
     rows += [
         [
             str(history.path),
@@ -175,8 +134,10 @@ def of_timeline(timeline: "Timeline") -> str:
         for history in timeline.paths
     ]
     lines = aligned(rows, "llrrlr", gap=2)
-    lines += wrapped("half: the step at which the path has half of its final attention")
-    lines += wrapped("emerged: the step at which the attention along the path first passes 0.5")
+    lines += wrapped(
+        "to half, to 0.5: the steps at which the attention along the path first has half of its"
+        " final value, and passes 0.5; never, if it always stays below that"
+    )
     lines += wrapped("knocked out: the loss with this attention set to zero, all else as it is")
     lines += wrapped(
         "needed: the step at which the rise of that loss is half of its largest; never, if it"

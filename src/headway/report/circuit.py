@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from headway.circuits import ABLATIONS
-from headway.circuits.flows import Least, lost_without
+from headway.circuits.flows import least_layers, lost_without
 from headway.circuits.roles import joins_roles, places, symbol_order
 from headway.relations.paths import AttentionPath
 from headway.report import schema
@@ -156,7 +156,7 @@ def minimum(findings: Findings) -> schema.Section:
 
 
 def _sentence(findings: Findings, flow: Flow) -> str:
-    causal, depth, least = findings.causal, chain_depth(flow), findings.least.layers
+    causal, depth, least = findings.causal, chain_depth(flow), flow.minimum_layers(findings.causal)
     if least is None:
         return "The answer never reaches the query, so no number of layers is enough."
     if depth is None:
@@ -169,6 +169,6 @@ def _sentence(findings: Findings, flow: Flow) -> str:
     return (
         f"In closed form the minimum is {formula}: what the query can reach {times} with every"
         f" layer. For D = {depth} that is {closed_form(depth, causal)}; {other} it is"
-        f" {Least.of(findings.task, not causal).cell}. The lower bound of Musat (2024), theorem 1,"
+        f" {least_layers(findings.task, not causal)}. The lower bound of Musat (2024), theorem 1,"
         f" is {theorem_1_bound(depth)}; no circuit has fewer than {fewest_paths(depth)} paths."
     )

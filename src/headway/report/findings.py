@@ -18,7 +18,7 @@ from headway.circuits import (
 from headway.circuits.dependence import Dependence
 from headway.circuits.discovery import standing_of
 from headway.circuits.emergence import hop_steps, learnt_in_order
-from headway.circuits.flows import Least
+from headway.circuits.flows import least_layers
 from headway.errors import HeadwayError, require
 from headway.relations.paths import AttentionPath as AttentionPath
 from headway.report.labels import typeset
@@ -221,9 +221,9 @@ class Findings:
         return self.run.config.model.causal
 
     @functools.cached_property
-    def least(self) -> Least:
-        """The flow minimum of the run's task under the model's mask."""
-        return Least.of(self.task, self.causal)
+    def least(self) -> str:
+        """The flow minimum of the run's task under the model's mask, as a table says it."""
+        return least_layers(self.task, self.causal)
 
     @property
     def useful_heads(self) -> list[Head]:

@@ -143,7 +143,7 @@ def row_of(member: Findings) -> dict[str, Cell]:
         "in order": member.in_chain_order,
         "useful heads": heads or refusal(member.run),
         "layers used": circuit and len(circuit.useful_layers),
-        "flow minimum": member.least.cell,
+        "flow minimum": member.least,
         "circuit loss": found and found.replaced_loss,
         "faithful": found and found.faithful,
         "necessary": found and found.necessary,

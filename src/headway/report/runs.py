@@ -118,7 +118,7 @@ def _headline(found: Runs) -> Iterator[str]:
         faithful, least = sum(d.faithful for d in circuits), {m.least for m in members}
         heads = _between(len(d.circuit.useful_heads) for d in circuits)
         layers = _between(len(d.circuit.useful_layers) for d in circuits)
-        against = f" (flow minimum: {least.pop().cell})" if len(least) == 1 else ""
+        against = f" (flow minimum: {least.pop()})" if len(least) == 1 else ""
         yield (
             f"Of {counted(len(circuits), 'circuit')} {faithful} {'is' if faithful == 1 else 'are'}"
             f" faithful; they take {heads} heads in {layers} layers{against}."
@@ -179,7 +179,7 @@ def _by_field(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Sec
 def _outcomes(members: Sequence[Findings]) -> list[Cell]:
     """The cells of several runs together, in the columns of `OUTCOMES`."""
     done, losses, solved = _outcome(members)
-    least = {member.least.cell for member in members}
+    least = {member.least for member in members}
     counts = f"{done} of {len(members)}", f"{solved} of {done}"
     cells: list[Cell] = [*counts, least.pop() if len(least) == 1 else None]
     if not losses:

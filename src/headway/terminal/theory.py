@@ -5,8 +5,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from headway import text
-from headway.circuits import Circuit, saved_discovery
-from headway.circuits.text import drawing
+from headway.circuits import saved_discovery
 from headway.errors import HeadwayError, require
 from headway.terminal.base import columns, console, print_table
 from headway.theory import (
@@ -129,11 +128,7 @@ def print_flow(flow: Flow, causal: bool, title: str) -> None:
         )
     size = f"{found.layers} layers, {found.heads} heads, {len(found.paths)} paths"
     out.print(f"\nA circuit with {size}", style="bold")
-    lines = drawing(Circuit.of(found.paths), flow.roles)
-    lines.append("● attended to   ▶ attends")
-    if max(map(len, lines)) > text.width():
-        lines = [f"  {path}" for path in found.paths]
-    out.print("\n".join(lines))
+    out.print("\n".join(f"  {path}" for path in found.paths))
     if found.flow.codes_first:
         out.print("Layer 0 finds by position codes, the later layers by symbols.")
     if found.fewest:

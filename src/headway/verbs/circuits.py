@@ -153,18 +153,18 @@ def _note_older_report(run: "Run") -> None:
         print(f"its report is older; draw it again: {command('report', run.folder)}")
 
 
-def emergence(run: Path, /, sequences: int = 32) -> None:
+def emergence(run: Path, /, sequences: int = 32, circuit: Path | None = None) -> None:
     """Date every path of a run's circuit over its checkpoints; leave it in emergence.json.
 
     Args:
         run: the run's folder, in which a circuit has been found.
         sequences: held-out sequences to average the attention over.
+        circuit: a file with a circuit to date instead; it is kept if none has been found.
     """
     from headway import terminal
-    from headway.circuits import emergence, saved_discovery
+    from headway.circuits import emergence
 
-    its = opened(run)
-    terminal.say(str(emergence(its, saved_discovery(its), sequences=sequences)))
+    terminal.say(str(emergence(opened(run), circuit, sequences=sequences)))
 
 
 def depend(
