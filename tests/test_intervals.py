@@ -5,7 +5,7 @@ from math import comb
 
 import pytest
 
-from headway.intervals import chance_of_at_most, clopper_pearson_low, draws_for, failures_allowed
+from headway.intervals import clopper_pearson_low, draws_for, failures_allowed
 
 
 def at_least(successes: int, count: int, share: float) -> float:
@@ -20,13 +20,6 @@ def at_least(successes: int, count: int, share: float) -> float:
 def test_the_bound_is_where_so_many_successes_become_likely(successes, count, confidence):
     bound = clopper_pearson_low(successes, count, confidence)
     assert at_least(successes, count, bound) == pytest.approx(1 - confidence, rel=1e-6)
-
-
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-@pytest.mark.parametrize(("successes", "count"), [(0, 1), (7, 9), (40, 100), (100, 100)])
-def test_chances_of_counts_are_sums_of_the_binomial(successes, count, share):
-    fewer = float(1 - Fraction(at_least(successes, count, share)))
-    assert chance_of_at_most(successes - 1, count, share) == pytest.approx(fewer, abs=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ ROOMS = [
     {
         *("terminal", "verbs", "cli"),
         *("figures", "files"),
-        *("__init__", "__main__", "_registry"),
+        *("__init__", "__main__"),
     },
 ]
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}

@@ -43,7 +43,7 @@ def noisy(scale: str) -> Configs:
     )
     every = {"eval_every": 20, "checkpoint_every": 30}
     training = moving(Trained(INNER), 900, 5e-3, 32, warmup_steps=20, cooldown_steps=450, **every)
-    seeds = 3
+    seeds = 10
     if scale == "paper":
         task = replace(task, length=256, n_tokens=65, asked_at="all")
         model = replace(model, d_model=256, d_mlp=1024)
