@@ -9,9 +9,10 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
+from annotated_types import Ge, Gt, Le, Lt
 from jaxtyping import Bool
 from torch import Tensor
 
@@ -20,7 +21,7 @@ from headway.circuits.discovery import Condition, Discovery, Finding, given_or_o
 from headway.circuits.mechanism import Circuit, WrittenCircuit
 from headway.circuits.patterns import ABLATIONS
 from headway.circuits.subject import fresh, require_fits, studied
-from headway.circuits.yardstick import ablated, agreeing, spread
+from headway.circuits.yardstick import ablated, agreeing, r2
 from headway.errors import HeadwayError, require
 from headway.intervals import clopper_pearson_low, draws_for, failures_allowed
 from headway.tasks import Task
@@ -56,9 +57,9 @@ class Certificate(Finding):
     ablation: str
     step: int | None
     seed: int
-    agreement: float
-    confidence: float
-    sequences: int
+    agreement: Annotated[float, Gt(0), Lt(1)]
+    confidence: Annotated[float, Gt(0), Lt(1)]
+    sequences: Annotated[int, Ge(1), Le(MOST)]
     agreeing: int
     ablated_agreeing: int
     seconds: float
@@ -110,10 +111,6 @@ class Certificate(Finding):
         """Conditions beside the types of fields."""
         count, rows = self.sequences, self.ablation
         yield "ablation", rows, rows in ABLATIONS, f"one of {', '.join(ABLATIONS)}"
-        for name in ("agreement", "confidence"):
-            value = getattr(self, name)
-            yield name, value, 0 < value < 1, "above 0 and below 1"
-        yield "sequences", count, 1 <= count <= MOST, f"from 1 to {MOST:,}"
         for name in ("agreeing", "ablated_agreeing"):
             value = getattr(self, name)
             yield name, value, 0 <= value <= count, "from 0 to the number of sequences"
@@ -135,7 +132,7 @@ def agreements(
                 f"task = {bench.task.kind!r}: a sequence has one query, so there is one answer to"
                 " choose from, and everything agrees: agreement says nothing here"
             )
-        if not i and spread(bench, intact) is None:
+        if not i and r2(bench, intact, intact) is None:
             raise HeadwayError(
                 "model: its outputs are the same for all sequences, so any circuit that is constant"
                 " agrees with it: there is nothing to certify"

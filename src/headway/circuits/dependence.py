@@ -117,7 +117,20 @@ class Dependence(Finding):
             f" {start}{end} in a training of the same seed; free training took {self.free.steps}"
             f" steps, clamped ones could take {self.most}."
         )
-        return "\n".join([*lines, "", *trainings(self)])
+        numbers = {path: str(i) for i, path in enumerate(self.circuit, start=1)}
+        rows = [["", "clamped", "loss", "learnt", "does not form"]]
+        for training in (self.free, *self.clamped):
+            path = training.clamped
+            lacks = [numbers[other] for other in self.lacks(training)]
+            name = ("", "nothing") if path is None else (numbers[path], str(path))
+            learnt = " ".join(training.learnt) or "–"
+            rows.append([*name, f"{training.loss:.3f}", learnt, " ".join(lacks) or "–"])
+        table = aligned(rows, "rlrll", gap=2)
+        lines += ["", *(part for line in table for part in wrapped(line, rest="    "))]
+        clamped = {training.clamped for training in self.clamped}
+        if rest := [f"{numbers[path]} {path}" for path in self.circuit if path not in clamped]:
+            lines += wrapped("not clamped: " + "; ".join(rest), rest="    ")
+        return "\n".join(lines)
 
     def conditions(self) -> Iterator[Condition]:
         """Conditions beside the types of fields."""
@@ -135,7 +148,7 @@ def dependence(
     circuit: Sequence[AttentionPath],
     *,
     sequences: int = 32,
-    watch: Watch | None = None,
+    watch: Watch = lambda *_: None,
 ) -> Dependence:
     """Measures what became of a circuit's paths in trainings that are done.
 
@@ -154,8 +167,7 @@ def dependence(
     done, total = count(1), sum(len(run.checkpoint_steps()) for run in runs.values())
 
     def tell() -> None:
-        if watch is not None:
-            watch(next(done), total)
+        watch(next(done), total)
 
     with free.computing():
         whole, *others = [grown_in(run, path, circuit, batch, tell) for path, run in runs.items()]
@@ -203,20 +215,3 @@ def grown_in(
             for path, curve in curves.items()
         ],
     )
-
-
-def trainings(found: Dependence) -> Iterator[str]:
-    """A line per training: its loss, the hops that it learnt, and the paths that it lacks."""
-    numbers = {path: str(i) for i, path in enumerate(found.circuit, start=1)}
-    rows = [["", "clamped", "loss", "learnt", "does not form"]]
-    for training in (found.free, *found.clamped):
-        path = training.clamped
-        lacks = [numbers[other] for other in found.lacks(training)]
-        name = ("", "nothing") if path is None else (numbers[path], str(path))
-        learnt = " ".join(training.learnt) or "–"
-        rows.append([*name, f"{training.loss:.3f}", learnt, " ".join(lacks) or "–"])
-    for line in aligned(rows, "rlrll", gap=2):
-        yield from wrapped(line, rest="    ")
-    clamped = {training.clamped for training in found.clamped}
-    if rest := [f"{numbers[path]} {path}" for path in found.circuit if path not in clamped]:
-        yield from wrapped("not clamped: " + "; ".join(rest), rest="    ")

@@ -220,15 +220,14 @@ def given_or_own(circuit: Any, run: Run | None = None) -> tuple[Circuit, str]:
     Raises:
         HeadwayError: if it is none of these, or the run has none.
     """
-    if isinstance(circuit, Circuit):
-        return circuit, "zero"
     if isinstance(circuit, str | Path):
         return read_given(circuit)
-    if circuit is None and run is not None:
-        circuit = saved_discovery(run)
+    given = saved_discovery(run) if circuit is None and run is not None else circuit
+    if isinstance(given, Discovery):
+        return given.circuit, given.ablation
     allowed = "a Circuit, what discover returned, or a file that holds one"
-    require(isinstance(circuit, Discovery), "circuit", circuit, allowed)
-    return circuit.circuit, circuit.ablation
+    require(isinstance(given, Circuit), "circuit", given, allowed)
+    return given, "zero"
 
 
 def missing(run: Run, why: str, verb: str) -> NoReturn:

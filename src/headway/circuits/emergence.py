@@ -120,7 +120,7 @@ def emergence(
     *,
     sequences: int = 32,
     seed: int | None = None,
-    watch: Callable[[int, int], None] | None = None,
+    watch: Callable[[int, int], None] = lambda *_: None,
 ) -> Timeline:
     """Dates every path of a circuit over the checkpoints of a model.
 
@@ -171,38 +171,32 @@ def _dated(
     task: Task,
     batch: Batch,
     circuit: Circuit,
-    watch: Callable[[int, int], None] | None,
+    watch: Callable[[int, int], None],
     learnt: dict[str, float | None] | None = None,
 ) -> Timeline:
     """The timeline of a circuit's paths; `learnt` has the step of every hop, if it is known."""
     paths, steps, learnt = circuit.paths, list(models), learnt or {}
-    attention: list[list[float]] = [[] for _ in paths]
-    losses: list[list[float]] = [[] for _ in range(len(paths) + 1)]
-    rows = None
-    if task.is_read_blind:
-        last = [*models.values()][-1]()
-        rows = row_weights(last, task, batch)
+    cut = [{path.at: KnockOut(frozenset({path.relation}))} for path in paths]
+    rows = row_weights(models[steps[-1]](), task, batch) if task.is_read_blind else None
+    losses, attention = list[list[float]](), list[list[float]]()
     for done, load in enumerate(models.values(), start=1):
-        model = load()
-        bench = Bench(model, task, batch)
-        cut = [{path.at: KnockOut(frozenset({path.relation}))} for path in paths]
-        for curve, loss in zip(losses, bench.losses([{}, *cut]), strict=True):
-            curve.append(loss)
-        patterns = attention_patterns(model, batch.inputs)
-        for curve, path in zip(attention, paths, strict=True):
-            along = attention_along(patterns, bench.patterns.relation(path.relation), rows=rows)
-            curve.append(along[path.at].item())
-        if watch is not None:
-            watch(done, len(models))
-    whole, *without = losses
+        bench = Bench(load(), task, batch)
+        losses.append(bench.losses([{}, *cut]))
+        patterns = attention_patterns(bench.model, batch.inputs)
+        edges = [bench.patterns.relation(path.relation) for path in paths]
+        along = (attention_along(patterns, one, rows=rows) for one in edges)
+        attention.append([one[path.at].item() for one, path in zip(along, paths, strict=True)])
+        watch(done, len(models))
+    whole, *without = map(list, zip(*losses, strict=True))
+    curves = map(list, zip(*attention, strict=True))
     return Timeline(
         steps=steps,
         loss=whole,
         paths=[
             PathHistory(
-                path, along, cut, crossing(steps, along, EMERGES_AT), needed_from(steps, whole, cut)
+                path, curve, cut, crossing(steps, curve, EMERGES_AT), needed_from(steps, whole, cut)
             )
-            for path, along, cut in zip(paths, attention, without, strict=True)
+            for path, curve, cut in zip(paths, curves, without, strict=True)
         ],
         hops=learnt,
         in_chain_order=learnt_in_order(learnt, task.hop_order) if learnt else None,

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 import torch
@@ -126,18 +127,10 @@ def patch_all(
     """
     patching = _Patching(model, task, clean, corrupted)
     sites = patching.all_of(at) if isinstance(at, str) else tuple(map(site_of, at))
-
-    def losses(outputs: Tensor) -> Tensor:
-        return task.targets.partial_losses(outputs, clean.targets)
-
-    patched = [losses(patching.outputs(site)) for site in sites]
-    return Effects(
-        sites,
-        task.hops,
-        losses(patching.outputs()),
-        losses(patching.corrupted_outputs),
-        torch.stack(patched) if patched else torch.zeros(0, task.n_hops),
-    )
+    whole = patching.outputs(), patching.corrupted_outputs
+    outputs = chain(whole, (patching.outputs(site) for site in sites))
+    losses = [task.targets.partial_losses(one, clean.targets) for one in outputs]
+    return Effects(sites, task.hops, losses[0], losses[1], torch.stack(losses)[2:])
 
 
 def site_of(site: Site | str) -> Site:
@@ -199,9 +192,6 @@ class _Patching:
         """The outputs on the clean sequences with the sites of the corrupted run."""
         for site in sites:
             self._require_there(site)
-        paths = [site for site in sites if isinstance(site, AttentionPath)]
-        heads = {site for site in sites if not isinstance(site, AttentionPath)}
-        relations = {path.at: {p.relation for p in paths if p.at == path.at} for path in paths}
         own: dict[int, Tensor] = {}
         count = Counter[int]()
 
@@ -210,22 +200,21 @@ class _Patching:
             return pattern
 
         def put(read: Read) -> Tensor:
-            layer, out = read.layer, read.product(read.pattern, read.values)
+            layer, whole = read.layer, torch.zeros_like(own[read.layer])
             self._require_same(read, own[layer])
-            theirs = self.read[layer][count[layer]]
+            theirs, along = self.read[layer][count[layer]], whole.clone()
             count[layer] += 1
-            for at in sorted(head for head in {*relations, *heads} if head[0] == layer):
-                there = torch.zeros_like(own[layer])
-                along = self.patterns.one_hot(frozenset(relations.get(at, ()))) > 0
-                there[:, at[1]] = 1.0 if at in heads else along
-                there = read.laid(there) > 0
-                taken = read.pattern.where(there, 0.0)
-                given = theirs.pattern.where(there, 0.0) if at in heads else taken
-                out = out - read.product(taken, read.values) + read.product(given, theirs.values)
-            return out
+            for site in (site for site in sites if site[0] == layer):
+                is_path = isinstance(site, AttentionPath)
+                there = self.patterns.alone(site.relation) if is_path else 1.0
+                (along if is_path else whole)[:, site[1]] += there
+            taken = read.pattern.where(read.laid(whole + along) > 0, 0.0)
+            given = theirs.pattern.where(read.laid(whole) > 0, taken)
+            out = read.product(read.pattern, read.values)
+            return out - read.product(taken, read.values) + read.product(given, theirs.values)
 
         found = self.model(self.clean.inputs, look, put)
-        for layer in sorted({at[0] for at in {*relations, *heads}}):
+        for layer in sorted({site[0] for site in sites}):
             require(count[layer] > 0, "layer", layer, "one whose pattern is multiplied with values")
         return found
 

@@ -84,10 +84,12 @@ def _faithful(found: "Discovery") -> Verdict:
             f" {percent(yardstick.closes[-1])}; {percent(like.median_faithfulness)} in the median)"
         )
     if yardstick.loss is None and yardstick.ablated != "corrupted":
-        r2, least = "-" if like.r2 is None else f"{like.r2:.3f}", AGREES[yardstick.measure]
-        agree = f"{percent(like.agreement)} of answers agree"
-        agree = agree if yardstick.measure == "agreement" else f"R² is {r2}"
-        because += f", and {agree} (at least {least:g})"
+        least, r2 = AGREES[yardstick.measure], "-" if like.r2 is None else f"{like.r2:.3f}"
+        because += (
+            f", and {percent(like.agreement)} of answers agree (at least {percent(least)})"
+            if yardstick.measure == "agreement"
+            else f", and R² is {r2} (at least {least})"
+        )
     if found.faithful:
         close = evidence.interval[0] < at <= evidence.interval[1]
         return Verdict("faithful", True, because, _more(found) if close else None)

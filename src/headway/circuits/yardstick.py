@@ -227,8 +227,7 @@ def likeness(
     """
     same, asked = _answers(bench, altered, intact)
     by_hop = map(share, same.unbind(2), asked.unbind(2))
-    total, found = spread(bench, intact), _losses(bench, altered)
-    one, other = (numbers_of(bench, outputs)[0] for outputs in (altered, intact))
+    found = _losses(bench, altered)
     closed = [
         (most - loss) / (most - own) if most > own else None
         for loss, own, most in zip(found, *ends, strict=True)
@@ -238,7 +237,7 @@ def likeness(
         agreement=share(same, asked),
         agreement_by_hop=dict(zip(bench.hops, by_hop, strict=True)),
         sequence_agreement=agreeing(bench, altered, intact).double().mean().item(),
-        r2=None if total is None else 1 - (one - other).square().sum().item() / total,
+        r2=r2(bench, altered, intact),
         faithfulness=closed[0],
         median_faithfulness=closed[1],
     )
@@ -250,26 +249,23 @@ def agreeing(bench: Bench, one: Outputs, other: Outputs) -> Bool[Tensor, " seque
     return (same | ~asked).flatten(1).all(1)
 
 
-def spread(bench: Bench, intact: Outputs) -> float | None:
-    """The sum of squares of outputs about their mean over sequences; None if they are constant."""
-    numbers, asked = numbers_of(bench, intact)
-    squares = numbers.square().sum(0)
-    about = squares - numbers.sum(0).square() / asked.sum(0).clamp(min=1)
-    found = about.sum().item()
-    return found if found > CONSTANT * squares.sum().item() else None
+def r2(bench: Bench, altered: Outputs, intact: Outputs) -> float | None:
+    """The R² of outputs against the intact ones (see `Likeness`); None if these are constant."""
+    wanted, targets = bench.batch.targets, bench.task.targets
+    asked = targets.asked(wanted)[..., bench.columns, None]
+    one, other = (
+        targets.numbers(outputs, wanted)[..., bench.columns, :].where(asked, 0.0).double()
+        for outputs in (altered, intact)
+    )
+    squares = other.square().sum(0)
+    means = other.sum(0).square() / asked.double().sum(0).clamp(min=1)
+    total, constant = (squares - means).sum().item(), CONSTANT * squares.sum().item()
+    return 1 - (one - other).square().sum().item() / total if total > constant else None
 
 
 def share(same: Tensor, asked: Tensor) -> float:
     """The share of the asked answers that are the same; 1 if none is asked for."""
     return (same.sum() / asked.sum()).item() if asked.any() else 1.0
-
-
-def numbers_of(bench: Bench, outputs: Outputs) -> tuple[Tensor, Tensor]:
-    """The numbers that answers are read off, 0 where none is asked for, and a mask; doubles."""
-    wanted, targets = bench.batch.targets, bench.task.targets
-    asked = targets.asked(wanted)[..., bench.columns, None]
-    numbers = targets.numbers(outputs, wanted)[..., bench.columns, :]
-    return torch.where(asked, numbers, 0.0).double(), asked.double()
 
 
 def _answers(bench: Bench, one: Outputs, other: Outputs) -> tuple[Tensor, Tensor]:

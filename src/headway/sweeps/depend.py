@@ -27,7 +27,7 @@ def depend(
     engine: Engine | None = None,
     retry_failed: bool = False,
     training: SweepWatch | None = None,
-    measuring: Watch | None = None,
+    measuring: Watch = lambda *_: None,
 ) -> Dependence:
     """The dependences in a run's circuit: each path is clamped in a training of its own.
 
