@@ -79,8 +79,8 @@ def compared(name: str, model: Any, task: Task, seed: int) -> dict[str, Any]:
         return {"model": name, "candidates": count}
     every = every_circuit(model, task, found, most=2 ** (MOST + 1), workers=1, seed=seed)
     loss, size = bench.loss(found.circuit), len(found.circuit.paths)
-    about = {"model": name, "candidates": count, "any_serves": bool(every.circuits)}
-    about |= {"serves": loss < found.threshold, "paths": size, "smallest": every.smallest}
+    about = {"model": name, "candidates": count, "smallest": next(map(len, every.circuits), None)}
+    about |= {"any_serves": bool(every.circuits), "serves": loss < found.threshold, "paths": size}
     if name in TOLD:
         follows = {head: [relation] for head, relation in TOLD[name][1].items()}
         heads = dict.fromkeys(found.circuit.to_json(), "mean") | follows

@@ -13,7 +13,7 @@ from headway.circuits.subject import read_given
 from headway.circuits.text import of_discovery
 from headway.circuits.verdicts import verdicts
 from headway.circuits.yardstick import Yardstick
-from headway.errors import HeadwayError, require
+from headway.errors import HeadwayError, require, shown
 from headway.fields import found_in, to_json
 from headway.late import Shown
 from headway.relations.paths import AttentionPath
@@ -220,14 +220,17 @@ def given_or_own(circuit: Any, run: Run | None = None) -> tuple[Circuit, str]:
     Raises:
         HeadwayError: if it is none of these, or the run has none.
     """
-    if isinstance(circuit, str | Path):
-        return read_given(circuit)
-    given = saved_discovery(run) if circuit is None and run is not None else circuit
-    if isinstance(given, Discovery):
-        return given.circuit, given.ablation
+    match circuit:
+        case Circuit():
+            return circuit, "zero"
+        case Discovery():
+            return circuit.circuit, circuit.ablation
+        case str() | Path():
+            return read_given(circuit)
+        case None if run is not None:
+            return given_or_own(saved_discovery(run))
     allowed = "a Circuit, what discover returned, or a file that holds one"
-    require(isinstance(given, Circuit), "circuit", given, allowed)
-    return given, "zero"
+    raise HeadwayError(f"circuit = {shown(circuit)} is not allowed: it must be {allowed}")
 
 
 def missing(run: Run, why: str, verb: str) -> NoReturn:

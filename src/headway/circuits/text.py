@@ -119,7 +119,7 @@ def of_timeline(timeline: "Timeline") -> str:
     """The emergence of paths, and the steps at which hops were learnt."""
     top = max([1.0, *(x for history in timeline.paths for x in history.loss_without[1:])])
     names = max([len("path"), *(len(str(history.path)) for history in timeline.paths)])
-    sparks = min(SPARKS, (width() - names - 27) // 2)
+    sparks = min(SPARKS, (width() - names - 29) // 2)
     half = timeline.half
     rows = [["path", "attention", "to half", "to 0.5", "knocked out", "needed"]]
     rows += [

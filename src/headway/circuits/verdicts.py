@@ -4,6 +4,7 @@ Every view shows this list. `RUN` in a line to type stands for the run's folder;
 suppose a `model`, its `task`, and `found`, what `discover` found.
 """
 
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -93,9 +94,10 @@ def _faithful(found: "Discovery") -> Verdict:
     if found.faithful:
         close = evidence.interval[0] < at <= evidence.interval[1]
         return Verdict("faithful", True, because, _more(found) if close else None)
-    rows = min(evidence.variants, key=lambda name: evidence.variants[name])
-    if rows != found.ablation and evidence.variants[rows] < min(at, loss):
-        because += f"; with rows {rows} it is {rounded(evidence.variants[rows])}"
+    others = [(x, name) for name, x in evidence.variants.items() if name != found.ablation]
+    least, rows = min(others, key=lambda one: one[0], default=(math.inf, ""))
+    if least < min(at, loss):
+        because += f"; with rows {rows} it is {rounded(least)}"
         return Verdict("faithful", False, because, f"headway circuit RUN --ablation {rows}")
     if not (alone := evidence.alone):
         return Verdict("faithful", False, because)
