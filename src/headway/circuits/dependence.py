@@ -11,6 +11,7 @@ from itertools import count
 from typing import ClassVar
 
 import torch
+from torch import Tensor
 
 from headway.circuits.discovery import Condition, Discovery, Finding
 from headway.circuits.emergence import EMERGES_AT, crossing, hop_steps
@@ -37,11 +38,14 @@ class Grown:
         attention: mean attention along it at the last checkpoint.
         emerged: the step at which the attention first passes 0.5, interpolated between checkpoints;
             None if it never does.
+        elsewhere: the same relation in other heads that attend along it by more than 0.5 at the
+            last checkpoint.
     """
 
     path: WrittenPath
     attention: float
     emerged: float | None
+    elsewhere: list[WrittenPath]
 
     @property
     def formed(self) -> bool:
@@ -194,13 +198,19 @@ def grown_in(
     """The fate of a circuit's paths in one training, as seen at its checkpoints."""
     paths = [path for path in circuit if path != clamped]
     edges, steps = run.task.edges(batch), run.checkpoint_steps()
-    curves: dict[AttentionPath, list[float]] = {path: [] for path in paths}
+    seen = list[dict[AttentionPath, Tensor]]()
     for step in steps:
         tap = run.config.training.clamp.tap(run.task, batch, step)
         patterns = attention_patterns(run.transformer(step), batch.inputs, tap)
-        for path, curve in curves.items():
-            curve.append(attention_along(patterns, edges[path.relation])[path.at].item())
+        seen.append({path: attention_along(patterns, edges[path.relation]) for path in paths})
         tell()
+
+    def grown(path: AttentionPath) -> Grown:
+        curve = [along[path][path.at].item() for along in seen]
+        heads = (seen[-1][path] > EMERGES_AT).nonzero().tolist()
+        elsewhere = [AttentionPath.of(*at, path.relation) for at in heads if tuple(at) != path.at]
+        return Grown(path, curve[-1], crossing(steps, curve, EMERGES_AT), elsewhere)
+
     metrics, outcome = run.metrics(), run.outcome() or {}
     if outcome.get("test_loss") is None:
         raise HeadwayError(f"{run.folder}/outcome.json: test_loss is missing")
@@ -210,8 +220,5 @@ def grown_in(
         loss=outcome["test_loss"],
         partial=metrics[-1]["partial"],
         hops=hop_steps(metrics, run.task.hops),
-        paths=[
-            Grown(path, curve[-1], crossing(steps, curve, EMERGES_AT))
-            for path, curve in curves.items()
-        ],
+        paths=list(map(grown, paths)),
     )

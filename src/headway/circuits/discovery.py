@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Annotated, Any, ClassVar, NoReturn, TypeVar
+
+from pydantic import Field
 
 from headway.circuits.evidence import Evidence
 from headway.circuits.looks import Look, astray
@@ -88,7 +90,7 @@ class Discovery(Finding, Shown):
 
     FILE: ClassVar[str] = "circuit.json"
 
-    circuit: WrittenCircuit
+    circuit: Annotated[WrittenCircuit, Field(validation_alias="heads")]
     yardstick: Yardstick
     threshold: float
     ablation: str
@@ -159,16 +161,6 @@ class Discovery(Finding, Shown):
             "useful_layers": len(self.circuit.useful_layers),
             "heads": saved.pop("circuit"),
         }
-
-    @classmethod
-    def from_json(cls, data: Any) -> "Discovery":
-        """The discovery that `to_json` wrote.
-
-        Raises:
-            HeadwayError: if a field is missing or not what it should be.
-        """
-        require(isinstance(data, dict), cls.FILE, data, "an object of fields")
-        return super().from_json({**data, "circuit": data.get("heads")})
 
     def conditions(self) -> Iterator[Condition]:
         """Conditions beside the types of fields."""

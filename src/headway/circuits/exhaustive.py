@@ -16,6 +16,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import chain, combinations, repeat
 from pathlib import Path
 from typing import Any, ClassVar
@@ -27,7 +28,6 @@ from headway.circuits.mechanism import (
     Circuit,
     Head,
     Mechanism,
-    Paths,
     WrittenCircuit,
     WrittenPath,
 )
@@ -47,12 +47,6 @@ MOST = 50_000
 
 Chosen = frozenset[AttentionPath]
 """A set of paths."""
-
-Losses = Callable[[list[dict[Head, Mechanism]], float], list[float]]
-"""The loss of every candidate, or infinity if it is not below the limit."""
-
-Watch = Callable[[int, int, int], None]
-"""Called with a number of paths, how many sets were judged and how many minimal ones found."""
 
 AT_ONCE = 1024
 """Sets that are judged between two reports of progress."""
@@ -144,7 +138,7 @@ def every_circuit(
     most: int = MOST,
     workers: int | None = None,
     seed: int | None = None,
-    watch: Watch = lambda *_: None,
+    watch: Callable[[int, int, int], None] = lambda *_: None,
 ) -> MinimalCircuits:
     """All minimal circuits of a trained model, made of the paths that `discover` may choose from.
 
@@ -166,7 +160,8 @@ def every_circuit(
             before a size that would take more.
         workers: threads, each on one core; by default as many as the machine has cores.
         seed: of the sequences; by default the run's, or 0.
-        watch: called with the progress (see `exhaustive`).
+        watch: called with a number of paths, how many sets were judged and how many minimal ones
+            found.
 
     Raises:
         HeadwayError: if no circuit was discovered, or an argument is out of range.
@@ -185,7 +180,7 @@ def every_circuit(
         batch, started = subject.sequences(sequences, "circuit"), time.perf_counter()
         about, count = (subject.model, subject.task, batch, found.ablation), os.cpu_count()
         own, *benches = (Bench(*about) for _ in range(1 + (workers or count or 1)))
-        idle = idle_mechanisms(found.circuit)
+        idle = reduce(Circuit.without, found.circuit.paths, found.circuit).mechanisms
         candidates = candidates_among(own, found.attention, found.circuit)
         with threads(workers, benches) as work:
 
@@ -235,7 +230,7 @@ class Exhaustive:
             was judged, the number of candidates if no set is missing.
 
     Args:
-        losses: judges mechanisms.
+        losses: of candidates; infinity for those that are not below a limit.
         candidates: the paths to choose from.
         idle: what every head does that has none of its paths chosen.
         threshold: the loss to stay below with every head replaced.
@@ -245,12 +240,12 @@ class Exhaustive:
 
     def __init__(
         self,
-        losses: Losses,
+        losses: Callable[[list[dict[Head, Mechanism]], float], list[float]],
         candidates: Sequence[AttentionPath],
         idle: Mapping[Head, Mechanism],
         threshold: float,
         most: float = math.inf,
-        watch: Watch = lambda *_: None,
+        watch: Callable[[int, int, int], None] = lambda *_: None,
     ):
         self.losses, self.idle, self.threshold = losses, dict(idle), threshold
         self.most, self.watch = most, watch
@@ -328,14 +323,3 @@ class Exhaustive:
             for head, mechanism in replaced.mechanisms.items()
             if above is None or head[0] <= above or head not in self.choosing
         }
-
-
-def idle_mechanisms(circuit: Circuit) -> dict[Head, Mechanism]:
-    """The mechanism of every head that has no path chosen: nothing if it has some in a circuit.
-
-    Otherwise what it does there. This is what is left of a circuit with all its paths cut.
-    """
-    return {
-        head: Paths(frozenset()) if isinstance(mechanism, Paths) else mechanism
-        for head, mechanism in circuit.mechanisms.items()
-    }

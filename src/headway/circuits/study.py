@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -305,13 +305,13 @@ class Sample:
 
         If none is below the threshold, it is the one given.
         """
-        from headway.circuits.exhaustive import Exhaustive, idle_mechanisms
+        from headway.circuits.exhaustive import Exhaustive
 
         candidates = candidates_among(self.bench, self.attention, circuit)
         if len(candidates) > FEW_CANDIDATES:
             return circuit
 
-        idle = idle_mechanisms(circuit)
+        idle = reduce(Circuit.without, circuit.paths, circuit).mechanisms
         sets = Exhaustive(self.bench.losses, candidates, idle, threshold)
         sets.allow(circuit)
         found = sets.search(first=True)
