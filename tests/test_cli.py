@@ -239,8 +239,8 @@ def test_a_folder_is_no_file_to_write(tmp_path, monkeypatch):
 def test_what_python_is_given_is_looked_at_without_a_type_checker_too():
     with refusing("module = 3 is not allowed: it must be a torch.nn.Module"):
         inspect.unwrap(tapped)(3)
-    with refusing("circuit = None is not allowed: it must be a Circuit, or what"):
-        inspect.unwrap(emergence)("x", None)
+    with refusing("circuit = 3 is not allowed: it must be a Circuit, what discover"):
+        inspect.unwrap(emergence)({}, 3)
 
 
 def test_the_fields_of_a_recipe_are_listed(capsys, monkeypatch):

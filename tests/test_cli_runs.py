@@ -97,7 +97,8 @@ def test_train_then_look(tmp_path, monkeypatch, capsys):
     assert "no circuit to find" in refused("circuit", "runs/a")
     assert "headway train --resume runs/a goes on with it" in refused("train", "runs/a")
     shown("circuit", "runs/a", "--threshold", "10")
-    shown("emergence", "runs/a")
+    same = shown("emergence", "runs/a", "--circuit", "runs/a/circuit.json")
+    assert shown("emergence", "runs/a") == same
     shown("report", "runs/a")
     assert (tmp_path / "runs/a/report.html").stat().st_size > 10_000
     both = shown("circuit", "runs/a", "runs/a", "--threshold", "10")

@@ -112,8 +112,11 @@ def test_a_circuit_from_a_file_is_certified_as_it_is(solved, found, tmp_path):
     path = tmp_path / "mine.json"
     wrong = found.circuit.replacing(found.circuit.useful_heads[1], Uniform())
     write_json(path, {"heads": wrong.to_json()})
-    given = discover(solved, circuit=read_circuit(path), sequences=64)
+    given = discover(solved, circuit=path, sequences=64)
     assert given.circuit == wrong
+    kept = solved.read("emergence.json")
+    assert [history.path for history in emergence(solved, path).paths] == wrong.paths
+    assert solved.read("emergence.json") == kept, "it is of another circuit than circuit.json"
     assert not given.faithful
     assert not given.evidence.trials
     assert Discovery.from_json(solved.read("circuit_given.json")) == given
@@ -127,6 +130,8 @@ def test_a_circuit_of_another_shape_is_refused(solved, found, tmp_path):
     unknown = found.circuit.replacing((0, 0), Paths(frozenset({"s0←s9"})))
     with pytest.raises(HeadwayError, match="path = 's0←s9' is not allowed"):
         discover(solved, circuit=unknown)
+    with pytest.raises(HeadwayError, match=r"^circuit = \{.*\} is not allowed: it must be a Circ"):
+        discover(solved, circuit=found.circuit.to_json())
     path = tmp_path / "no.json"
     write_json(path, {"head": 1})
     with pytest.raises(HeadwayError, match=r"no\.json: no circuit"):

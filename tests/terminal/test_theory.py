@@ -65,7 +65,7 @@ def test_who_holds_what_and_a_circuit(shown):
     assert "No circuit has fewer paths, in any number of layers." in lines
 
 
-def test_a_circuit_too_wide_to_draw_is_listed(shown):
+def test_a_circuit_of_some_facts_is_listed(shown):
     lines = shown("theory", "--facts", "wzv", "xyz", "aw", "ay", "ax", "--goal", "v")
     assert "at least 4 layers" in lines[0]
     assert any(line.split() == ["L3.H0", "a←wzv.v"] for line in lines)

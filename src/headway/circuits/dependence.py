@@ -208,7 +208,8 @@ def grown_in(
     def grown(path: AttentionPath) -> Grown:
         curve = [along[path][path.at].item() for along in seen]
         heads = (seen[-1][path] > EMERGES_AT).nonzero().tolist()
-        elsewhere = [AttentionPath.of(*at, path.relation) for at in heads if tuple(at) != path.at]
+        others = [AttentionPath.of(layer, head, path.relation) for layer, head in heads]
+        elsewhere = [other for other in others if other != path]
         return Grown(path, curve[-1], crossing(steps, curve, EMERGES_AT), elsewhere)
 
     metrics, outcome = run.metrics(), run.outcome() or {}
