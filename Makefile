@@ -11,15 +11,20 @@ SEED ?= 1
 # Every process that a test starts would compile all that it imports, were the result not kept.
 TESTING := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
-.PHONY: demo test docs package fuzz fuzz-mutants test-slow test-lens test-arena arena notebooks bench gpu format clean
+.PHONY: demo test style default-tests docs package fuzz fuzz-mutants test-slow test-lens test-arena arena notebooks bench gpu format clean
 
 demo: $(READY)  ## train, take apart, date, and report: about a minute
 	$(BIN)/headway demo seed=$(SEED)
 
 test: $(TESTS_READY)  ## style, types and the default tests
+	$(MAKE) --no-print-directory -j 2 style default-tests
+
+style: $(TESTS_READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+
+default-tests: $(TESTS_READY)
 	$(TESTING) $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-slow: $(TESTS_READY)  ## the tests that take minutes

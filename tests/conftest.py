@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from hypothesis import settings
 
 import array_checks
 from headway.models import TransformerConfig
@@ -20,6 +21,8 @@ from headway.training import Run, RunConfig, TrainingConfig, train
 # A shell's background job ignores interrupts, and so would every program that the tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 CORE = ("tasks", "models", "training", "circuits", "theory")
 """The rooms in whose tests every array that functions take and give is checked, its shape and type;

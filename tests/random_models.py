@@ -8,7 +8,7 @@ from headway.models import Transformer, TransformerConfig
 
 D_INPUT, D_TARGET, LENGTH, N_READ, VOCABULARY = 6, 5, 7, 3, 11
 
-quick = settings(max_examples=25, deadline=None)
+quick = settings(max_examples=25)
 seeds = st.integers(0, 2**31)
 
 

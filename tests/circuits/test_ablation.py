@@ -134,7 +134,7 @@ def drawn(data, bench):
 
 
 @given(BENCHES, st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_candidates_computed_together_lose_what_each_loses_alone(shape, data):
     bench = made(**shape)
     several = drawn(data, bench)
@@ -157,7 +157,7 @@ def test_candidates_computed_together_lose_what_each_loses_alone(shape, data):
 
 
 @given(BENCHES, st.data(), st.sampled_from([1, 40, 300]), st.sampled_from([1, 3]))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_forgetting_what_was_computed_changes_nothing(shape, data, vectors, together):
     bench = made(**shape)
     several = drawn(data, bench)
@@ -174,7 +174,7 @@ def test_forgetting_what_was_computed_changes_nothing(shape, data, vectors, toge
 
 
 @given(BENCHES, st.data())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_a_limit_only_saves_work(shape, data):
     bench = made(**shape)
     several = drawn(data, bench)

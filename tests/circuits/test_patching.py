@@ -61,7 +61,7 @@ def by_hand(model, clean, corrupted, replaced):
     head=st.integers(0, 1),
     names=st.sets(st.sampled_from(["s2←s1", "s0←s2", "s0←s0", "s0←s4"]), min_size=1),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_path_carries_the_values_that_are_read_along_it(seed, layer, head, names):
     task = Retrieval(depth=2, n_chains=2)
     clean, corrupted = map(in_double, pair(task, 3, seed))

@@ -13,7 +13,7 @@ from headway.tasks import Conditional, Retrieval
 from headway.tasks.retrieval import rotation
 from sampling import read, sample
 
-quick = settings(max_examples=25, deadline=None)
+quick = settings(max_examples=25)
 seeds = st.integers(0, 2**31)
 retrieval = st.builds(
     Retrieval,

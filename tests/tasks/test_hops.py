@@ -27,7 +27,7 @@ def hop(symbols: list[int], place: int, k: int) -> int | None:
     return place
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(tasks, st.integers(0, 2**31))
 def test_targets_are_the_definition_s(task, seed):
     batch = sample(task, seed=seed)
@@ -42,7 +42,7 @@ def test_targets_are_the_definition_s(task, seed):
             assert set(asked) <= {IGNORE_INDEX}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(tasks, st.integers(0, 2**31))
 def test_sequences_are_as_they_should_be(task, seed):
     batch = sample(task, seed=seed)
@@ -68,7 +68,7 @@ def test_symbols_and_hops_are_uniform():
     assert (turns == 1).float().mean().item() == pytest.approx(0.5, abs=0.01)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(tasks, st.integers(0, 2**31))
 def test_relations_are_the_definition_s(task, seed):
     batch = sample(task, seed=seed)

@@ -113,7 +113,7 @@ def test_the_count_is_that_of_a_list(depth, order, layers):
 
 
 @given(depth=st.integers(1, 8), order=orders, data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_witness_is_minimal_and_less_or_more_is_not(depth, order, data):
     flow = retrieval_flow(depth, order)
     paths = list(witness(flow).paths)
@@ -139,7 +139,7 @@ def test_circuits_of_other_problems_and_of_models():
 
 
 @given(depth=st.integers(1, 20), causal=st.booleans(), order=orders, codes_first=st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_witness_answers_in_the_fewest_layers_with_the_fewest_paths(
     depth, causal, order, codes_first
 ):

@@ -19,7 +19,7 @@ def holdings(depth, layers, *, causal, order="deep-first"):
     return retrieval_flow(depth, order).holdings(layers, causal)
 
 
-quick = settings(max_examples=25, deadline=None)
+quick = settings(max_examples=25)
 orders = st.sampled_from(ORDERS)
 
 

@@ -21,7 +21,7 @@ from headway.theory import (
 
 OF_A_DEPTH = (minimum_layers, closed_form, theorem_1_bound, fewest_paths, count_circuits)
 ORDERS = ["deep-first", "shallow-first"]
-quick = settings(max_examples=25, deadline=None)
+quick = settings(max_examples=25)
 
 
 @pytest.mark.parametrize("order", ORDERS)

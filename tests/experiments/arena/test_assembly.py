@@ -8,7 +8,7 @@ from headway_experiments.arena.assembly import BALANCE, CONSTANT, ONE, Assembly,
 
 TASK = Retrieval(depth=1, n_chains=2, d_token=2)
 seeds = st.integers(0, 2**31)
-quick = settings(max_examples=25, deadline=None)
+quick = settings(max_examples=25)
 
 
 def random_inputs(seed=0, scale=1.0):

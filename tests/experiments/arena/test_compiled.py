@@ -95,7 +95,7 @@ tasks = st.builds(
 
 
 @given(task=tasks, seed=st.integers(0, 2**31))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_it_is_the_retrieval_problem_with_labels(task, seed):
     plain, labelled = task, Labelled(**asdict(task))
     draws = plain.draw(3, torch.Generator().manual_seed(seed))

@@ -13,7 +13,7 @@ from headway_experiments.tasks import Bigrams
 from headway_experiments.tasks.bigrams import synthetic
 from sampling import read
 
-quick = settings(max_examples=25, deadline=None)
+quick = settings(max_examples=25)
 seeds = st.integers(0, 2**31)
 tasks = st.builds(
     Bigrams,

@@ -41,7 +41,7 @@ def given_in(task, batch, sequence):
     return [tokens[at : at + n] for at in range(0, len(tokens), n)]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(tasks, st.integers(0, 2**31))
 def test_targets_are_the_definition_s(task, seed):
     batch = sample(task, seed=seed)
@@ -54,7 +54,7 @@ def test_targets_are_the_definition_s(task, seed):
             assert batch.targets[sequence, place].tolist() == expected
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(tasks, st.integers(0, 2**31))
 def test_sequences_are_of_permutations(task, seed):
     batch = sample(task, seed=seed)
@@ -79,7 +79,7 @@ def test_permutations_are_uniform():
         assert shares.tolist() == pytest.approx([1 / 6] * 6, abs=0.02)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(tasks, st.integers(0, 2**31))
 def test_relations_follow_the_hops(task, seed):
     batch = sample(task, seed=seed)
