@@ -18,7 +18,7 @@ FOLDER = ROOT / "examples"
 SHOWN = {
     "token_task": ("L1.H0: query←value", "L0.H0 value←key", "report.html"),
     "vector_task": ("L1.H0: query←value",),
-    "own_loop": ("L0.H0: 2 back", "emerged"),
+    "own_loop": ("L0.H0: 2 back", "to half"),
     "hugging_face": ("layers: 1", "L0.H0: 2 back"),
     "checkpoints": ("L0.H0 2 back emerged at step",),
     "predicted_dependence": (
