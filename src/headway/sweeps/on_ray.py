@@ -5,12 +5,11 @@ import os
 import socket
 import sys
 from collections.abc import Sequence
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Self
 
 from headway.errors import HeadwayError, require
-from headway.sweeps.engines import Engine, aside, carry_out, cores
+from headway.sweeps.engines import Engine, carry_out, cores
 from headway.tasks.registry import own_source
 from headway.training import RunConfig
 from headway.training.files import is_there
@@ -90,15 +89,13 @@ class RayEngine(Engine):
             )
         return self.workers or sum(each)
 
-    def submit(self, folder: Path, config: RunConfig) -> Future[str | None]:
-        """Lets a process carry out a run (see `Engine`)."""
+    def answer(self, folder: Path, config: RunConfig) -> str | None:
+        """The answer of a task that carries a run out (see `Engine`)."""
         asked, trusted = self._resources(config), own_source(type(config.task))
         # Ray would try a task that is killed for its memory without end.
         options = {"num_cpus": asked["CPU"], "num_gpus": asked["GPU"], "max_retries": 0}
-        self._tasks.append(self._ray.remote(**options)(on_node).remote(folder, trusted, sys.argv))
-        return aside(self._result, self._tasks[-1])
-
-    def _result(self, task: Any) -> str | None:
+        task = self._ray.remote(**options)(on_node).remote(folder, trusted, sys.argv)
+        self._tasks.append(task)
         try:
             return self._ray.get(task)
         except self._ray.exceptions.RayTaskError as error:
