@@ -80,13 +80,11 @@ def clamped_plan(
     """
     require_comparable(run)
     names, free = clampable(run.task), run.config.training
-    whole = saved_discovery(run).circuit.paths
-    circuit = [path for path in whole if path.relation in names]
-    kept = " that is no stay" if len(circuit) < len(whole) else ""
-    require(bool(circuit), "circuit", "without paths", f"one with a path at least{kept}")
+    circuit = [p for p in saved_discovery(run).circuit.paths if p.relation in names]
+    require(bool(circuit), "circuit", "without paths", "one with a path that is no stay")
     chosen = [AttentionPath.parse(str(path)) for path in paths] or circuit
     for path in chosen:
-        allowed = f"one of the circuit{kept}: {', '.join(map(str, circuit))}"
+        allowed = f"one of the circuit that is no stay: {', '.join(map(str, circuit))}"
         require(path in circuit, "path", str(path), allowed)
     when = {"clamped_after": after, "clamped_until": until}
     training = replace(free, steps=schedule(run), patience=0, **when)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import Future
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -39,9 +39,8 @@ def carry_out(folder: Path, trusted: Source | None) -> str | None:
         lend(trusted)
     gc.collect()  # of a run before that was too large, what the error's frames held
     try:
-        resume(folder)
-    except RunBusyError:
-        return None
+        with suppress(RunBusyError):
+            resume(folder)
     except Exception as error:
         return described(error)
     return None

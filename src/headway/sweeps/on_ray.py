@@ -15,9 +15,6 @@ from headway.training import RunConfig
 from headway.training.files import is_there
 from headway.userfile import Source, described
 
-REACH = 5.0
-"""Seconds that a cluster's address may take to answer."""
-
 
 class RayEngine(Engine):
     """Runs as tasks of a Ray cluster, each with as many CPUs as its runs have threads.
@@ -50,8 +47,7 @@ class RayEngine(Engine):
         try:
             import ray
         except ImportError:
-            missing = "the engine ray needs Ray: pip install 'headway[ray]'"
-            raise HeadwayError(missing) from None
+            raise HeadwayError("the engine ray needs Ray: pip install 'headway[ray]'") from None
         self._ray, self._ours = ray, not ray.is_initialized()
         address = self.address or os.environ.get("RAY_ADDRESS") or "local"
         options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
@@ -132,7 +128,7 @@ def require_reachable(address: str) -> None:
     fits = bool(host) and port.isdecimal() and 0 < int(port) < 2**16
     require(fits, "address", address, "host:port, ray://host:port, auto or local")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), REACH).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=5.0).close()
     except (OSError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise HeadwayError(f"no Ray cluster can be reached at {address}: {why}") from None
+        told = f"no Ray cluster can be reached at {address}: {described(error)}"
+        raise HeadwayError(told) from None

@@ -18,11 +18,8 @@ from headway.training import RECIPES, RunConfig, from_dict, to_dict
 from headway.training.files import is_there, read_json
 from headway.training.finding import PLAN
 
-NAME = re.compile(rf"(?!\.|{re.escape(PLAN)}$)[^/\\]+")
+NAME = re.compile(rf"(?!\.|{re.escape(PLAN)}$)[^/\\]{{1,200}}")
 """Names that a run's folder can have."""
-
-Axes = Sequence[tuple[str, Any]]
-"""The fields of a grid, and the values of each: written in the grammar, or as they are."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,9 @@ class Plan:
         if not self.runs:
             raise HeadwayError(f"{self.name}: the plan is empty: it must have at least one run")
         for name, config in self.runs.items():
-            require_name(name)
+            is_name = isinstance(name, str) and name.isprintable() and NAME.fullmatch(name)
+            allowed = "a folder's name: no slash, no dot in front, at most 200 characters"
+            require(bool(is_name), "a run's name", name, allowed)
             require(isinstance(config, RunConfig), f"run {name!r}", config, "a RunConfig")
 
 
@@ -64,8 +63,8 @@ def grid(base: str | RunConfig | Callable[..., RunConfig], axes: Mapping[str, An
     return crossed(made.name, {"": made}, [*axes.items()])
 
 
-def crossed(name: str, bases: Mapping[str, Base], axes: Axes) -> Plan:
-    """A plan of every base with every combination of some fields' values.
+def crossed(name: str, bases: Mapping[str, Base], axes: Sequence[tuple[str, Any]]) -> Plan:
+    """A plan of every base with every combination of some fields' values (see `grid`).
 
     A run is named by its base, if that has a name, and by what varies, or by all if nothing does.
 
@@ -109,20 +108,12 @@ def file_name(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._=,+-]", "_", text)
 
 
-def require_name(name: Any) -> None:
-    """Raises `HeadwayError` unless a run's folder can have a name."""
-    is_name = isinstance(name, str) and name.isprintable() and NAME.fullmatch(name) is not None
-    allowed = "a folder's name: no slash, no dot in front, at most 200 bytes"
-    require(is_name and len(name.encode()) <= 200, "a run's name", name, allowed)
-
-
 def load_plan(source: str | Path, texts: Sequence[str] = ()) -> Plan:
     """The plan that a user names.
 
     Args:
         source: a recipe's name; a Python file that defines a task, or `recipe()`, which returns a
-            `RunConfig`, or `plan()`, which returns a dict of them by name; or the folder of a
-            sweep.
+            `RunConfig`, or `plan()`, which returns a dict of them by name; or a sweep's folder.
         texts: a grid to cross it with, each `FIELD=VALUES`.
 
     Raises:
@@ -130,7 +121,7 @@ def load_plan(source: str | Path, texts: Sequence[str] = ()) -> Plan:
     """
     axes, path = [*map(fields.split, texts)], Path(source)
     if path.suffix == ".py" and callable(plan := getattr(userfile.load(path), "plan", None)):
-        returned = userfile.called(path, plan)
+        returned: Any = userfile.called(path, plan)
         try:
             require(isinstance(returned, dict), "plan()", returned, "a dict of RunConfig by name")
             planned = Plan(path.stem, returned)

@@ -260,8 +260,7 @@ def begin(folder: Path, plan: Plan) -> None:
     with clear_io_errors(folder, "make"):
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / ".lock", timeout=60.0):
-            is_new = not is_there(folder / PLAN)
-            known = plan if is_new else read_plan(folder)
+            known = read_plan(folder).runs if is_there(folder / PLAN) else {}
             for name, config in plan.runs.items():
                 begun = Run.open(folder / name) if is_there(folder / name) else None
                 if begun is not None and begun.changed:
@@ -269,10 +268,10 @@ def begin(folder: Path, plan: Plan) -> None:
                         f"{begun.folder}: {begun.changed}: put the file back as it was, or choose"
                         " another folder"
                     )
-                there = known.runs.get(name, config) if begun is None else begun.config
+                there = known.get(name, config) if begun is None else begun.config
                 require_same(folder / name, there, config)
-            if is_new or plan.runs.keys() - known.runs.keys():
-                write_json(folder / PLAN, to_json(Plan(known.name, known.runs | plan.runs)))
+            if plan.runs.keys() - known.keys():
+                write_json(folder / PLAN, to_json(Plan(plan.name, known | plan.runs)))
     for task in {type(config.task): config.task for config in plan.runs.values()}.values():
         keep(task)
 

@@ -18,7 +18,6 @@ from headway.training.finding import run_folders
 
 Row = dict[str, Any]
 STATUSES = ("done", "failed", "running", "stopped", "unreadable")
-FIGURES = ("step", "val_loss", "test_loss", "seconds")
 
 
 def table(
@@ -66,7 +65,7 @@ def row_of(folder: Path) -> Row:
             "status": run.status,
             "message": last.get("message"),
             **flat(run.config),
-            **{name: last.get(name) for name in FIGURES},
+            **{name: last.get(name) for name in ("step", "val_loss", "test_loss", "seconds")},
             "given_up_steps": sum(attempt["step"] for attempt in given_up),
             "attempts": len(given_up) + 1,
             "useful_heads": heads,

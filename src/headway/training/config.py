@@ -115,12 +115,9 @@ class TrainingConfig:
         rule("cooldown_steps", self.cooldown_steps <= self.steps, f"at most {steps}")
         rule("weight_decay", not sgd or self.weight_decay == 0, "0 with training.optimizer = sgd")
         object.__setattr__(self, "clamped", tuple(map(str, self.clamp.paths)))
-        until = self.clamped_until
-        fits = self.clamped_after < (until or self.steps) <= self.steps
-        if until is None:
-            rule("clamped_after", fits, f"below {steps}")
-        else:
-            rule("clamped_until", fits, f"above training.clamped_after, and at most {steps}")
+        until = self.steps if self.clamped_until is None else self.clamped_until
+        rule("clamped_until", until <= self.steps, f"at most {steps}")
+        rule("clamped_after", self.clamped_after < until, f"below {until}, the last clamped step")
         if self.train_examples is not None:
             least = f"at least training.batch_size = {self.batch_size}, or none for fresh data"
             rule("train_examples", self.train_examples >= self.batch_size, least)

@@ -18,7 +18,7 @@ from headway.text import command
 from headway.training.config import RunConfig
 from headway.training.curriculum import Ask
 from headway.training.data import Stream, batch_of, held_out
-from headway.training.environment import casting, describe_environment, generator_for, resolved
+from headway.training.environment import describe_environment, generator_for, resolved
 from headway.training.files import clear_content_errors, is_there, read_tensors, write_tensors
 from headway.training.graphs import Passes, Recorded
 from headway.training.losses import Reader, scores
@@ -224,7 +224,8 @@ class Trainer:
         """The loss of a batch; its gradients are left on the weights."""
         self.model.zero_grad()
         tap = self.config.clamp.tap(self.run.task, batch, self.state.step + 1)
-        with casting(self.precision, self.device):
+        casts = self.precision == "bfloat16"
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=casts):
             loss = self.config.curriculum.loss(self.model, self.run.task.targets, batch, ask, tap)
         loss.backward()
         return loss.detach()
