@@ -201,7 +201,7 @@ GIVEN_UP = [{"step": step, "partial": {}} for step in (5, 6)]
     ("ended", "told"),
     [
         (None, "stopped: {losses} after 7 steps, 1 min 01 s"),
-        ({"message": "the loss is nan"}, "failed: the loss is nan {losses} after 7 steps, 1 min"),
+        ({"message": "the loss is nan"}, "failed: the loss is nan; {losses} after 7 steps, 1 min"),
         ({}, "done: {losses} after 7 steps, 1 min 01 s"),
         ({"given_up": GIVEN_UP}, "1 min 01 s (given up before: attempts at step 5, 6)"),
     ],

@@ -3,7 +3,6 @@
 import re
 import time
 from collections.abc import Callable
-from functools import cached_property
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -132,6 +131,7 @@ class Trainer:
         run: the run.
         config: how it is trained.
         precision: of its matrix products.
+        validation: the sequences that it is evaluated on.
         state: how far training is.
         model: that learns.
         optimisers: that move its weights.
@@ -145,6 +145,7 @@ class Trainer:
         self.precision = resolved(self.config.precision, self.device)
         self._unread: list[Tensor] = []
         self._clock = time.perf_counter()
+        self.validation = self.held_out("held-out")
         self.start(state)
 
     def start(self, state: State) -> None:
@@ -275,15 +276,9 @@ class Trainer:
         if metrics is not None and is_stuck:
             self.give_up(metrics)
 
-    @cached_property
-    def validation(self) -> Batch:
-        """The sequences that the run is evaluated on while it is trained."""
-        return self.held_out("held-out")
-
     def held_out(self, purpose: str) -> Batch:
-        """The run's sequences for a purpose: `held-out` or `test`."""
-        config = self.run.config
-        count = self.config.eval_examples
+        """The run's sequences for a purpose: `held-out` while it is trained, `test` at its end."""
+        config, count = self.run.config, self.config.eval_examples
         return held_out(self.run.task, count, config.seed, config.device, purpose)
 
     def is_stage_over(self) -> bool:
