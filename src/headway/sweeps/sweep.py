@@ -21,9 +21,9 @@ from headway.tasks.checking import require_sound
 from headway.tasks.registry import keep
 from headway.training import Run, RunConfig
 from headway.training.config import flat
-from headway.training.files import clear_io_errors, is_held, is_there, whole_lines, write_json
+from headway.training.files import clear_io_errors, is_there, whole_lines, write_json
 from headway.training.finding import PLAN
-from headway.training.folder import Evaluation, RunFolder
+from headway.training.folder import Evaluation
 from headway.training.size import n_weights
 
 State = Literal["waiting", "running", "done", "failed"]
@@ -105,16 +105,16 @@ class Board:
         return (1 - self.share) * (time.monotonic() - self._begun) / made if made > 0 else None
 
 
-def standing(folder: Path) -> Standing:
-    """The state of a run by its folder, which need not be there: ended, or at its last evaluation.
+def standing(run: Run) -> Standing:
+    """The state of a run, whose folder need not be there: ended, or at its last evaluation.
 
     Raises:
         HeadwayError: if that cannot be read.
     """
-    if (outcome := RunFolder(folder).outcome()) is not None:
+    if (outcome := run.outcome()) is not None:
         step, loss = outcome["step"] or 0, outcome["val_loss"]
         return Standing(outcome["status"], step, loss, outcome["message"])
-    state, path = "running" if is_held(folder / ".lock") else "waiting", folder / "metrics.jsonl"
+    state, path = "running" if run.status == "running" else "waiting", run.folder / "metrics.jsonl"
     if not (lines := whole_lines(path)):
         return Standing(state)
     line = found_in(Evaluation, parsed(lines[-1], path), str(path))
@@ -161,15 +161,15 @@ def sweep(
     with engine if engine is not None else Engine() as engine:
         begin(place, plan)
         watch = watch if watch is not None else lambda board, name: None
-        return Carrier(place.absolute(), plan.runs, engine, retry_failed, watch).carry_out()
+        runs = {name: Run(place.absolute() / name, config) for name, config in plan.runs.items()}
+        return Carrier(runs, engine, retry_failed, watch).carry_out()
 
 
 @dataclass(frozen=True)
 class Carrier:
     """Gives an engine what is not done of a plan, and follows it in the run folders."""
 
-    folder: Path
-    configs: Mapping[str, RunConfig]
+    runs: Mapping[str, Run]
     engine: Engine
     retry_failed: bool
     watch: SweepWatch
@@ -181,11 +181,11 @@ class Carrier:
         while running or board.ended < len(board.runs):
             open_runs = [name for name, run in board.runs.items() if not run.has_ended]
             for name in [name for name in open_runs if name not in running.values()]:
-                if len(running) >= self.engine.places(self.configs[name]):
+                run = self.runs[name]
+                if len(running) >= self.engine.places(run.config):
                     break
                 if self.is_free(name):
-                    work = self.engine.submit(self.folder / name, self.configs[name])
-                    running[work] = name
+                    running[self.engine.submit(run.folder, run.config)] = name
             if not running:
                 time.sleep(TICK)
             for work in wait(running, TICK, FIRST_COMPLETED).done:
@@ -200,7 +200,7 @@ class Carrier:
                         self.tell(name, Standing(step=board.runs[name].step, message=LOST))
             for name in running.values():
                 with contextlib.suppress(HeadwayError):  # which its process meets too, and tells
-                    if (there := standing(self.folder / name)).state == "running":
+                    if (there := standing(self.runs[name])).state == "running":
                         self.tell(name, there)
             self.watch(board, None)
         return board
@@ -208,35 +208,35 @@ class Carrier:
     @cached_property
     def board(self) -> Board:
         """The state of all runs; at first, as their folders say."""
-        there = {name: standing(self.folder / name) for name in self.configs}
+        there = {name: standing(run) for name, run in self.runs.items()}
         if self.retry_failed:
             failed = {name: one for name, one in there.items() if one.state == "failed"}
             there |= {name: Standing(step=one.step) for name, one in failed.items()}
-        return Board(self.configs, there)
+        return Board({name: run.config for name, run in self.runs.items()}, there)
 
     def is_free(self, name: str) -> bool:
         """Tell whether a run, whose folder is made if it is not there, can be gone on with now."""
-        folder = self.folder / name
+        run = self.runs[name]
         try:
-            if not is_there(folder):
-                Run.create(folder, self.configs[name])
+            if not is_there(run.folder):
+                Run.create(run.folder, run.config)
         except HeadwayError as error:
-            if not is_there(folder):  # else another process has just made it
+            if not is_there(run.folder):  # else another process has just made it
                 self.tell(name, Standing("failed", message=str(error)))
                 return False
-        there = standing(folder)
+        there = standing(run)
         is_free = there.state == "waiting" or (there.state == "failed" and self.retry_failed)
         self.tell(name, Standing("running", there.step, there.loss) if is_free else there)
         return is_free
 
     def settle(self, name: str, failure: str | None) -> None:
         """Takes note of what became of a run: done, failed, or another process has it."""
+        run = self.runs[name]
         try:
             if failure is not None:
-                lost = RunFolder(self.folder / name)
-                with lost.writing():
-                    lost.end(failure)
-            there = standing(self.folder / name)
+                with run.writing():
+                    run.end(failure)
+            there = standing(run)
         except HeadwayError as error:  # which the board tells alone
             there = Standing("failed", message=failure or str(error))
         self.tell(name, there if there.has_ended else Standing("running", there.step, there.loss))

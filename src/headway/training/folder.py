@@ -13,6 +13,7 @@ clamped/  clamped,until=200/ …                    the same seed trained again,
 import math
 import os
 import re
+from abc import abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -109,9 +110,9 @@ class RunFolder:
     folder: Path
 
     @property
-    def hops(self) -> Collection[str] | None:
-        """The hops that evaluations have a loss of; None if the folder alone does not say."""
-        return None
+    @abstractmethod
+    def hops(self) -> Collection[str]:
+        """The hops that evaluations have a loss of."""
 
     def checkpoint_steps(self) -> list[int]:
         """The steps at which the weights were kept, in order."""
@@ -169,8 +170,8 @@ class RunFolder:
                 break
             require(step > last, f"{where}: step", step, f"above that of the line before, {last}")
             hops = [*evaluation["partial"]]
-            known = hops if self.hops is None else self.hops
-            require({*hops} == {*known}, f"{where}: the hops in partial", hops, ", ".join(known))
+            fits, allowed = {*hops} == {*self.hops}, ", ".join(self.hops)
+            require(fits, f"{where}: the hops in partial", hops, allowed)
             found.append(evaluation)
             if (last := step) == until:
                 break

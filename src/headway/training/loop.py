@@ -14,6 +14,7 @@ from headway.errors import HeadwayError, require
 from headway.fields import found_in
 from headway.tasks import Batch, Task
 from headway.text import command
+from headway.training.clamp import blocked
 from headway.training.config import RunConfig
 from headway.training.curriculum import Ask
 from headway.training.data import Stream, batch_of, held_out
@@ -224,7 +225,7 @@ class Trainer:
     def computed(self, ask: Ask, batch: Batch) -> Tensor:
         """The loss of a batch; its gradients are left on the weights."""
         self.model.zero_grad()
-        tap = self.config.clamp.tap(self.run.task, batch, self.state.step + 1)
+        tap = blocked(self.config, self.run.task, batch, self.state.step + 1)
         casts = self.precision == "bfloat16"
         with torch.autocast(self.device.type, torch.bfloat16, enabled=casts):
             loss = self.config.curriculum.loss(self.model, self.run.task.targets, batch, ask, tap)
@@ -294,8 +295,8 @@ class Trainer:
 
     def scores(self, model: Reader, task: Task, batch: Batch) -> dict[str, Any]:
         """The scores of a batch (see `scores`), with what is clamped after so many steps."""
-        clamp, step = self.config.clamp, self.state.step
-        return scores(model, task, batch, tap=lambda part: clamp.tap(task, part, step))
+        step = self.state.step
+        return scores(model, task, batch, lambda part: blocked(self.config, task, part, step))
 
     def save(self) -> None:
         """Saves all that the run resumes from."""

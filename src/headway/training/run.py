@@ -217,12 +217,9 @@ class Run(RunFolder, Shown):
         steps = self.checkpoint_steps()
         if not steps:
             raise HeadwayError(f"{self.folder}: the run has no checkpoints yet")
-        last = (self.outcome() or {}).get("step", steps[-1])
-        if step is None and self.status == "done" and steps[-1] != last:
-            raise HeadwayError(
-                f"{self.folder}: the checkpoint of its last step, {last}, is missing"
-            )
-        path = self.checkpoint_path(steps[-1] if step is None else step)
+        outcome = self.outcome() or {"status": "stopped"}
+        last = outcome["step"] if outcome["status"] == "done" else steps[-1]
+        path = self.checkpoint_path(last if step is None else step)
         tensors, _ = files.read_tensors(path)
         try:
             load(model, tensors)
