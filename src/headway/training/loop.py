@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -227,7 +228,7 @@ class Trainer:
         self.model.zero_grad()
         tap = blocked(self.config, self.run.task, batch, self.state.step + 1)
         casts = self.precision == "bfloat16"
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=casts):
+        with torch.autocast(self.device.type, torch.bfloat16) if casts else nullcontext():
             loss = self.config.curriculum.loss(self.model, self.run.task.targets, batch, ask, tap)
         loss.backward()
         return loss.detach()
