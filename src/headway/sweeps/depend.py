@@ -86,10 +86,9 @@ def clamped_plan(
     for path in chosen:
         allowed = f"one of the circuit that is no stay: {', '.join(map(str, circuit))}"
         require(path in circuit, "path", str(path), allowed)
-    when = {"clamped_after": after, "clamped_until": until}
-    training = replace(free, steps=schedule(run), patience=0, **when)
+    base = replace(free, steps=schedule(run), patience=0, clamped_after=after, clamped_until=until)
     runs = {
-        str(path): replace(run.config, training=replace(training, clamped=(str(path),)))
+        str(path): replace(run.config, training=replace(base, clamped=(str(path),)))
         for path in chosen
     }
     begin, end = f",after={after}" if after else "", "" if until is None else f",until={until}"
