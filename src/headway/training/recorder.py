@@ -118,9 +118,8 @@ class Recorder:
         require(is_finite, "train_loss", loss, "finite, one number")
         weights = self._weights()
         now = {name: weight.shape for name, weight in weights.items()}
-        if now != self._kept:
-            others = sorted(dict(now.items() ^ self._kept.items()))
-            require(False, "model: weights of other names or shapes", others, "as it was at first")
+        others = sorted(dict(now.items() ^ self._kept.items()))
+        require(not others, "model: weights of other names or shapes", others, "as it was at first")
         with modules.unchanged(self._plain), clear_errors(self._raises):
             found = scores(self._tapped, self.task, self._held_out)
         metrics = {
