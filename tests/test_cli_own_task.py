@@ -19,7 +19,7 @@ def recipe(seed: int = 0):
 """
 PLAN = f"""{RECIPE}
 def plan():
-    return [recipe()]
+    return {{"one": recipe()}}
 """
 TASK = Path(__file__).parent / "outside" / "assignments.py"
 

@@ -47,9 +47,9 @@ TOGETHER = [
     (TransformerConfig, {"n_heads": 3, "d_model": 64}, "a divisor of model.d_model = 64"),
     (TrainingConfig, {"cooldown_steps": 6, "steps": 5}, "training.steps = 5"),
     (TrainingConfig, {"train_examples": 7, "batch_size": 8}, ""),
-    (TrainingConfig, {"clamped_after": 9000, "steps": 9000}, "below training.steps = 9000"),
+    (TrainingConfig, {"clamped_after": 9000, "steps": 9000}, "below 9000, the last clamped step"),
     (TrainingConfig, {"clamped_until": 9001, "steps": 9000}, "at most training.steps = 9000"),
-    (TrainingConfig, {"clamped_until": 4, "clamped_after": 4}, "above training.clamped_after"),
+    (TrainingConfig, {"clamped_after": 4, "clamped_until": 4}, "below 4, the last clamped step"),
     (TrainingConfig, {"weight_decay": 0.1, "optimizer": "sgd"}, "0 with"),
     *(
         (cls, {name: value}, "")

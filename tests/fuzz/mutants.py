@@ -73,7 +73,7 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
         ),
     },
     ("power --cuts 120", RUN): {
-        "a new run's folder is not flushed": ("sync_folder(folder.parent)", "pass"),
+        "a new run's folder is not flushed": ("files.sync_folder(folder.parent)", "pass"),
     },
     ("calls --calls 250", FILES): {
         "a disk's error is a traceback": (
@@ -121,7 +121,7 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
         "drafts are left on a full disk": ("draft.unlink(missing_ok=True)", "pass"),
     },
     ("tests/training/test_durable.py", FOLDER): {
-        "drafts of killed writers are left": ("remove_drafts(self.folder / name)", "pass"),
+        "drafts of killed writers are left": ("files.remove_drafts(self.folder / name)", "pass"),
     },
     ("tests/training/test_durable.py", RUN): {
         "drafts beside a run are left": ("glob.escape(folder.name)", "''"),

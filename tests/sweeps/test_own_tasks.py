@@ -53,11 +53,12 @@ def test_a_task_whose_file_is_gone_or_has_changed_fails_once(
 def test_a_sweep_does_not_go_on_with_another_task(swept, own_runs, own_file, tmp_path):
     first = Plan("p", dict([*own_runs.runs.items()][:1]))
     swept(first, tmp_path / "s")
-    plan = tmp_path / "s" / "plan.json"
-    before = plan.read_text()
-    written = Run.open(tmp_path / "s" / next(iter(first.runs))).read("config.json")["task"]
-    plan.write_text(before.replace(written["defined"]["sha256"], "0123456789abcdef"))
+    (name,) = first.runs
+    run = Run.open(tmp_path / "s" / name)
+    written = run.read("config.json")
+    digest = {**written["task"]["defined"], "sha256": "0123456789abcdef"}
+    run.write("config.json", {**written, "task": {**written["task"], "defined": digest}})
     with pytest.raises(HeadwayError, match=r"has changed since \(it was 0123456789abcdef.*put the"):
         swept(own_runs, tmp_path / "s")
-    plan.write_text(before)
+    run.write("config.json", written)
     assert len(swept(own_runs, tmp_path / "s")[1].named("done")) == 2

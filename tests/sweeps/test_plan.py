@@ -12,6 +12,7 @@ from headway.fields import to_json
 from headway.recipes import changed
 from headway.sweeps import Plan, default_folder, grid, load_plan, sweep
 from headway.training import RECIPES, fast, own
+from headway_experiments.recipes import paper
 from in_process import InThisProcess
 
 FILE = """
@@ -61,21 +62,12 @@ def test_names_are_safe_short_and_told_apart():
     small = changed(fast(deepening=False), {"training.cooldown_steps": 0})
     names = list(grid(small, many).runs)
     assert len(names) == len(set(names)) == 2**11
-    assert max(map(len, names)) <= 120
 
 
-def test_a_plan_file_may_return_a_list_or_a_dict(tmp_path):
-    for returned, names in (
-        ("[fast(seed=1), fast(seed=2)]", ["seed=1", "seed=2"]),
-        ("[fast(seed=1)]", ["seed=1"]),
-        ("[paper(2), paper(3)]", ["depth=2", "depth=3"]),
-        ("{'a': fast(seed=1), 'b': fast(seed=1)}", ["a", "b"]),
-    ):
-        path = tmp_path / "some.py"
-        path.write_text(FILE.format(returned=returned))
-        plan = load_plan(path)
-        assert plan.name == "some"
-        assert list(plan.runs) == names
+def test_a_plan_file_names_its_runs(tmp_path):
+    path = tmp_path / "some.py"
+    path.write_text(FILE.format(returned="{'a': fast(seed=1), 'b': paper(2)}"))
+    assert load_plan(path) == Plan("some", {"a": fast(seed=1), "b": paper(2)})
 
 
 def test_a_plan_file_is_crossed_with_a_grid(tmp_path):
@@ -84,11 +76,8 @@ def test_a_plan_file_is_crossed_with_a_grid(tmp_path):
     crossed = load_plan(path, ["seed=1,2"])
     assert list(crossed.runs) == ["a,seed=1", "a,seed=2", "b,seed=1", "b,seed=2"]
     assert crossed.runs["b,seed=2"] == fast(2, 2)
-    path.write_text(FILE.format(returned="[paper(), paper(2)]"))
-    assert next(iter(load_plan(path, ["seed=1,2"]).runs)) == "depth=3,seed=1"
-    path.write_text(FILE.format(returned="[fast(seed=0), fast(seed=1)]"))
-    with pytest.raises(HeadwayError, match="two configs are called seed=3"):
-        load_plan(path, ["seed=3"])
+    with pytest.raises(HeadwayError, match="two configs are called a,seed=3"):
+        load_plan(path, ["seed=3,3"])
 
 
 def test_a_file_with_a_task_is_crossed_with_a_grid(own_file, kinds):
@@ -100,8 +89,8 @@ def test_a_file_with_a_task_is_crossed_with_a_grid(own_file, kinds):
     assert plan.runs["back=2,seed=1"] == own(task, seed=1)
     assert grid(str(path), {"back": [1]}).runs["back=1"].task == replace(task, back=1)
     assert list(load_plan(path).runs) == ["seed=0"]
-    path.write_text(path.read_text() + "\ndef plan():\n    return [headway.fast(seed=4)]\n")
-    assert load_plan(path).runs == {"seed=4": fast(seed=4)}
+    path.write_text(path.read_text() + "\ndef plan():\n    return {'a': headway.fast(seed=4)}\n")
+    assert load_plan(path).runs == {"a": fast(seed=4)}
 
 
 def test_a_plan_that_came_with_its_tasks_file_executes_nothing(tmp_path, own_file, kinds):
@@ -122,14 +111,13 @@ def test_a_plan_that_came_with_its_tasks_file_executes_nothing(tmp_path, own_fil
     ("content", "complaint"),
     [
         ("def plan():\n    return 1 / 0", "some.py, line 2: ZeroDivisionError: division by zero"),
-        (FILE.format(returned="None"), "plan() returned None: it must be a list of RunConfig"),
-        (FILE.format(returned="[]"), "plan() returned no configs"),
-        (FILE.format(returned="[fast(), 3]"), "plan() returned "),
-        (FILE.format(returned="{'a': 3}"), "plan() returned {'a': 3}: it must be"),
-        (FILE.format(returned="[fast(), fast()]"), "two configs are called seed=0"),
+        (FILE.format(returned="[fast()]"), "it must be a dict of RunConfig by name"),
+        (FILE.format(returned="{}"), "the plan is empty"),
+        (FILE.format(returned="{'a': 3}"), "run 'a' = 3 is not allowed: it must be a RunConfig"),
+        (FILE.format(returned="{3: fast()}"), "a run's name = 3 is not allowed"),
         (FILE.format(returned="{'a/b': fast()}"), "a run's name = 'a/b' is not allowed"),
         (FILE.format(returned="{'plan.json': fast()}"), "a run's name = 'plan.json'"),
-        (FILE.format(returned="[fast(depth=0)]"), "depth = 0 is not allowed"),
+        (FILE.format(returned="{'a': fast(depth=0)}"), "depth = 0 is not allowed"),
     ],
 )
 def test_a_plan_file_that_is_none_is_refused_in_one_line(tmp_path, content, complaint):

@@ -44,13 +44,8 @@ def put(folder: Path, plan: Plan) -> Path:
 
 
 def workers_of(process: int) -> list[int]:
-    """The processes in which a process lets runs be trained: those that its server forks."""
-    return [worker for server in servers_of(process) for worker in children_of(server)]
-
-
-def servers_of(process: int) -> list[int]:
-    """The processes from which a process lets workers be forked."""
-    return [one for one in children_of(process) if b"forkserver" in command_of(one)]
+    """The processes in which a process lets runs be trained."""
+    return [one for one in children_of(process) if b"sweeps.engines" in command_of(one)]
 
 
 def children_of(process: int) -> list[int]:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from headway.errors import HeadwayError
-from headway.training import Run, find_runs, train
+from headway.training import Run, train
 from headway.training.files import write_tensors
 from headway.training.finding import LEFT_BY_RUNS, run_folders
 
@@ -72,8 +72,6 @@ def test_a_spoilt_file_is_told_in_one_line(tiny, tmp_path, name, content, compla
         path.write_text(content if whole else json.dumps({**run.read(name), **content}))
     with pytest.raises(HeadwayError, match=f"^[^\n]*{complaint}[^\n]*$"):
         _ = Run.open(run.folder).status, run.metrics()
-    (found,) = find_runs(tmp_path)
-    assert isinstance(found, HeadwayError) == (name == "config.json")
 
 
 @pytest.mark.parametrize(
@@ -201,7 +199,7 @@ GIVEN_UP = [{"step": step, "partial": {}} for step in (5, 6)]
     ("ended", "told"),
     [
         (None, "stopped: {losses} after 7 steps, 1 min 01 s"),
-        ({"message": "the loss is nan"}, "failed: the loss is nan {losses} after 7 steps, 1 min"),
+        ({"message": "the loss is nan"}, "failed: the loss is nan; {losses} after 7 steps, 1 min"),
         ({}, "done: {losses} after 7 steps, 1 min 01 s"),
         ({"given_up": GIVEN_UP}, "1 min 01 s (given up before: attempts at step 5, 6)"),
     ],

@@ -22,8 +22,7 @@ from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
 from headway.tasks import Batch
 from headway.text import aligned, counted, wrapped
-from headway.training.data import held_out
-from headway.training.run import Run
+from headway.training import Run, clamp, held_out
 
 Watch = Callable[[int, int], None]
 """Called with how many checkpoints are measured, and of how many."""
@@ -200,7 +199,7 @@ def grown_in(
     edges, steps = run.task.edges(batch), run.checkpoint_steps()
     seen = list[dict[AttentionPath, Tensor]]()
     for step in steps:
-        tap = run.config.training.clamp.tap(run.task, batch, step)
+        tap = clamp.blocked(run.config.training, run.task, batch, step)
         patterns = attention_patterns(run.transformer(step), batch.inputs, tap)
         seen.append({path: attention_along(patterns, edges[path.relation]) for path in paths})
         tell()

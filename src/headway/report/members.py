@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -12,9 +13,9 @@ from headway.reading import is_file
 from headway.report.findings import Findings
 from headway.report.labels import shortened
 from headway.text import enumerated
-from headway.training import Run, find_runs
+from headway.training import Run
 from headway.training.files import clear_content_errors, is_there, read_json
-from headway.training.finding import PLAN
+from headway.training.finding import PLAN, run_folders
 
 Link = Callable[[Path], str | None]
 """From a run's folder to the address of its page."""
@@ -74,25 +75,25 @@ class Runs:
         return cls(parents.pop() if len(parents) == 1 else base, "comparison", title, members)
 
     @classmethod
-    def of(cls, folder: Path, runs: Iterable[Run | HeadwayError] | None = None) -> "Runs":
+    def of(cls, folder: Path, runs: Iterable[Callable[[], Run]] | None = None) -> "Runs":
         """Reads the runs of a folder. Folders that are no runs are passed over.
 
         Args:
             folder: that holds them.
-            runs: the runs in it, or why one cannot be read, if they are known.
+            runs: each opens a run in it, if they are known.
 
         Raises:
             HeadwayError: if there is no run, none can be read, or its plan cannot.
         """
         members, unreadable, planned = list[Findings](), list[str](), list[str]()
-        for found in find_runs(folder) if runs is None else runs:
+        if runs is None:
+            inside = [path for path in run_folders(folder) if path.parent == folder]
+            runs = [partial(Run.open, path) for path in inside]
+        for opened in runs:
             try:
-                if isinstance(found, HeadwayError):
-                    raise found
-                members.append(Findings.of(found))
+                members.append(Findings.of(opened()))
             except HeadwayError as error:
-                if not str(error).endswith("no config.json"):
-                    unreadable.append(str(error))
+                unreadable.append(str(error))
         if not members:
             why = f"no run in it can be read: {unreadable[0]}" if unreadable else ""
             raise HeadwayError(

@@ -22,7 +22,6 @@ from headway.report.members import Runs
 from headway.report.run import run_page
 from headway.report.runs import runs_page
 from headway.report.schema import Page
-from headway.training import Run
 from headway.training.files import clear_io_errors, is_held, is_there
 from headway.training.finding import PLAN, leads_out, run_folders
 
@@ -120,7 +119,8 @@ class Watch:
             case "sweep":
                 folder = self.folder.joinpath(*shown.name)
                 self._require_inside(folder / PLAN)
-                return runs_page(Runs.of(folder, _opened(shown.entries)), self._link, version)
+                runs = Runs.of(folder, [entry.open for entry in shown.entries])
+                return runs_page(runs, self._link, version)
             case "compare":
                 runs = Runs.named([entry.open() for entry in shown.entries])
                 return runs_page(runs, self._link, version)
@@ -177,15 +177,6 @@ class Watch:
         with clear_io_errors(Path(entry), "read"):
             if not entry.is_file():
                 raise HeadwayError(f"{entry.path} is not a file")
-
-
-def _opened(entries: Iterable[Entry]) -> Iterator[Run | HeadwayError]:
-    """Every run, or why it cannot be read."""
-    for entry in entries:
-        try:
-            yield entry.open()
-        except HeadwayError as error:
-            yield error
 
 
 def decoded(parts: Sequence[str]) -> Name:

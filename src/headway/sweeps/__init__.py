@@ -16,7 +16,6 @@ from headway.sweeps.sweep import SweepWatch as SweepWatch
 from headway.sweeps.sweep import require_same as require_same
 from headway.sweeps.sweep import step_cost as step_cost
 from headway.sweeps.sweep import sweep as sweep
-from headway.sweeps.table import FORMATS as FORMATS
 from headway.sweeps.table import table as table
 from headway.sweeps.table import write_table as write_table
 

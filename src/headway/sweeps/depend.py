@@ -23,7 +23,6 @@ def depend(
     *,
     after: int = 0,
     until: int | None = None,
-    steps: int | None = None,
     engine: Engine | None = None,
     retry_failed: bool = False,
     training: SweepWatch | None = None,
@@ -40,8 +39,6 @@ def depend(
         paths: the paths of the circuit to clamp; by default all.
         after: the step after which they are clamped.
         until: the last step at which they are; by default to the end.
-        steps: how many a clamped training may take; by default those of the free run's schedule, so
-            that the learning rate is the same at every step (`schedule`).
         engine: that trains; by default worker processes on this machine.
         retry_failed: whether trainings that have failed are tried again.
         training: called with every change in the trainings.
@@ -52,7 +49,7 @@ def depend(
             path is none of the circuit, a step is beyond the end, or a training fails.
     """
     run = run if isinstance(run, Run) else Run.open(run)
-    plan = clamped_plan(run, paths, after, until, steps)
+    plan = clamped_plan(run, paths, after, until)
     place = run.folder / plan.name
     board = sweep(plan, place, engine, retry_failed, training)
     for name in board.named("failed"):
@@ -60,7 +57,7 @@ def depend(
     clamped = {AttentionPath.parse(name): Run.open(place / name) for name in plan.runs}
     with run.writing():
         found = dependence(run, clamped, saved_discovery(run).circuit.paths, watch=measuring)
-        run.write(found.FILE, found.to_json())
+        run.save(found)
     return found
 
 
@@ -69,9 +66,11 @@ def clamped_plan(
     paths: Sequence[AttentionPath | str] = (),
     after: int = 0,
     until: int | None = None,
-    steps: int | None = None,
 ) -> Plan:
     """The trainings with a path clamped each, by its name; called after the folder they lie in.
+
+    Each has as many steps as the free run's `schedule`, so that the learning rate is the same at
+    every step.
 
     Paths by which a position keeps what stands there, such as `s1←s1`, are not clamped: it has that
     without any attention, too.
@@ -81,25 +80,19 @@ def clamped_plan(
     """
     require_comparable(run)
     names, free = clampable(run.task), run.config.training
-    whole = saved_discovery(run).circuit.paths
-    circuit = [path for path in whole if path.relation in names]
-    kept = " that is no stay" if len(circuit) < len(whole) else ""
-    require(bool(circuit), "circuit", "without paths", f"one with a path at least{kept}")
+    circuit = [p for p in saved_discovery(run).circuit.paths if p.relation in names]
+    require(bool(circuit), "circuit", "without paths", "one with a path that is no stay")
     chosen = [AttentionPath.parse(str(path)) for path in paths] or circuit
     for path in chosen:
-        allowed = f"one of the circuit{kept}: {', '.join(map(str, circuit))}"
+        allowed = f"one of the circuit that is no stay: {', '.join(map(str, circuit))}"
         require(path in circuit, "path", str(path), allowed)
-    most = schedule(run) if steps is None else steps
-    cooldown = min(free.cooldown_steps, most)
-    training = replace(free, steps=most, cooldown_steps=cooldown, patience=0)
-    training = replace(training, clamped_after=after, clamped_until=until)
-    given = {"after": after or None, "until": until, "steps": steps}
-    name = ["clamped", *(f"{field}={value}" for field, value in given.items() if value is not None)]
+    base = replace(free, steps=schedule(run), patience=0, clamped_after=after, clamped_until=until)
     runs = {
-        str(path): replace(run.config, training=replace(training, clamped=(str(path),)))
+        str(path): replace(run.config, training=replace(base, clamped=(str(path),)))
         for path in chosen
     }
-    return Plan(",".join(name), runs)
+    begin, end = f",after={after}" if after else "", "" if until is None else f",until={until}"
+    return Plan(f"clamped{begin}{end}", runs)
 
 
 def require_comparable(run: Run) -> None:

@@ -2,28 +2,24 @@
 
 import gc
 import os
-import signal
+import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
-from multiprocessing import Pipe, get_context, parent_process, resource_tracker
+from contextlib import AbstractContextManager, suppress
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Self
+from queue import SimpleQueue
+from typing import Any
 
 from headway.errors import HeadwayError, require
 from headway.tasks.registry import own_source
 from headway.training import RunBusyError, RunConfig, resume
 from headway.userfile import Source, described, lend, started_safely
 
-START = "spawn" if sys.platform == "darwin" else "forkserver"
-"""The method by which processes are started; macOS' own libraries do not stand a fork."""
 STARTING = threading.Lock()
-"""Held while a process starts, as that changes what all threads see."""
+"""Held while a process starts, as that changes the environment, which all threads see."""
 
 
 def carry_out(folder: Path, trusted: Source | None) -> str | None:
@@ -43,9 +39,8 @@ def carry_out(folder: Path, trusted: Source | None) -> str | None:
         lend(trusted)
     gc.collect()  # of a run before that was too large, what the error's frames held
     try:
-        resume(folder)
-    except RunBusyError:
-        return None
+        with suppress(RunBusyError):
+            resume(folder)
     except Exception as error:
         return described(error)
     return None
@@ -57,11 +52,10 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
 
 
-class Engine:
+class Engine(AbstractContextManager["Engine"]):
     """Lets worker processes on this machine carry out runs, one after another each.
 
-    They are forked from one that has loaded PyTorch where that is safe, within `with engine:`, and
-    killed at its end.
+    They are started when they are needed, within `with engine:`, and killed at its end.
 
     Args:
         workers: the most processes side by side; by default as many as there are cores for.
@@ -70,10 +64,7 @@ class Engine:
     def __init__(self, workers: int | None = None):
         require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
         self.workers = workers
-        self._processes, self._idle = list[BaseProcess](), list[Connection]()
-
-    def __enter__(self) -> Self:
-        return self
+        self._processes, self._idle = list[subprocess.Popen[bytes]](), list[Connection]()
 
     def __exit__(self, *error: object) -> None:
         """Ends what is being computed, at whatever step it is."""
@@ -81,7 +72,7 @@ class Engine:
         for process in ended:
             process.kill()
         for process in ended:
-            process.join()
+            process.wait()
 
     def places(self, config: RunConfig) -> int:
         """The number of such runs that may go on side by side.
@@ -97,10 +88,19 @@ class Engine:
         The result is an `EOFError` or `OSError` if the process ended before, and a `HeadwayError`
         if there can be no process.
         """
-        return aside(self._answer, folder, own_source(type(config.task)))
+        future = Future[str | None]()
 
-    def _answer(self, *work: Any) -> str | None:
-        """The answer of a worker, a new one if none is idle, to some work."""
+        def call() -> None:
+            try:
+                future.set_result(self.answer(folder, config))
+            except BaseException as error:  # whoever asks for the result meets it
+                future.set_exception(error)
+
+        threading.Thread(target=call, daemon=True).start()  # no exit waits for it
+        return future
+
+    def answer(self, folder: Path, config: RunConfig) -> str | None:
+        """The answer of a process, a new one if none is idle, that carries a run out."""
         every, idle = self._processes, self._idle
         if idle:
             end = idle.pop()
@@ -109,64 +109,45 @@ class Engine:
             every.append(process)
             if every is not self._processes:  # the engine has ended meanwhile
                 process.kill()
-        end.send(work)
+                process.wait()
+        end.send((folder, own_source(type(config.task))))
         answer = end.recv()
         idle.append(end)
         return answer
 
 
-def _worker() -> tuple[BaseProcess, Connection]:
-    """A new worker process, and this end of its pipe."""
-    (ours, theirs), context = Pipe(), get_context(START)
-    context.set_forkserver_preload([__name__])
-    process = context.Process(target=_work, args=(theirs,))
+def _worker() -> tuple[subprocess.Popen[bytes], Connection]:
+    """A new worker process, which heeds no interrupt, and this end of its pipe."""
+    ours, theirs = Pipe()
+    program = f"from headway.sweeps.engines import work; work({theirs.fileno()})"
     try:
-        with STARTING, _alone():
-            process.start()
+        with STARTING, started_safely():
+            process = subprocess.Popen(
+                [sys.executable, "-c", program, *sys.argv],
+                stdin=subprocess.DEVNULL,
+                stdout=2,  # it prints to standard error alone
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
     except OSError as error:
         raise HeadwayError(f"no worker process can start: {error.strerror}") from None
     theirs.close()
     return process, ours
 
 
-def aside(function: Callable[..., Any], *given: Any) -> Future[Any]:
-    """The future result of a function that is called in a thread, which no exit waits for."""
-    future = Future[Any]()
+def work(pipe: int) -> None:
+    """Carries out the runs that this process is told of, as if it were the one that tells of them;
+    ends with that one, at whatever step it is."""
+    end, runs = Connection(pipe), SimpleQueue[Any]()
+    del sys.argv[0]
 
-    def call() -> None:
+    def listen() -> None:
         try:
-            future.set_result(function(*given))
-        except BaseException as error:  # whoever asks for the result meets it
-            future.set_exception(error)
+            while True:
+                runs.put(end.recv())
+        except (EOFError, OSError):
+            os._exit(1)
 
-    threading.Thread(target=call, daemon=True).start()
-    return future
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Within it, processes start that neither run this one's script again nor heed interrupts."""
-    with started_safely():
-        resource_tracker.ensure_running()  # which lets interrupts through once it runs
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-        script, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
-        try:
-            yield
-        finally:
-            sys.modules["__main__"] = script
-            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-
-
-def _work(end: Connection) -> None:
-    """Carries out runs; prints to standard error alone."""
-    os.dup2(2, 1)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    with suppress(EOFError):
-        while True:
-            end.send(carry_out(*end.recv()))
-
-
-def _end_with_parent() -> None:
-    if (parent := parent_process()) is not None:
-        parent.join()
-        os._exit(1)
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        end.send(carry_out(*runs.get()))

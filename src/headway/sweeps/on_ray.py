@@ -5,19 +5,15 @@ import os
 import socket
 import sys
 from collections.abc import Sequence
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Self
 
 from headway.errors import HeadwayError, require
-from headway.sweeps.engines import Engine, aside, carry_out, cores
+from headway.sweeps.engines import Engine, carry_out, cores
 from headway.tasks.registry import own_source
 from headway.training import RunConfig
 from headway.training.files import is_there
 from headway.userfile import Source, described
-
-REACH = 5.0
-"""Seconds that a cluster's address may take to answer."""
 
 
 class RayEngine(Engine):
@@ -51,8 +47,7 @@ class RayEngine(Engine):
         try:
             import ray
         except ImportError:
-            missing = "the engine ray needs Ray: pip install 'headway[ray]'"
-            raise HeadwayError(missing) from None
+            raise HeadwayError("the engine ray needs Ray: pip install 'headway[ray]'") from None
         self._ray, self._ours = ray, not ray.is_initialized()
         address = self.address or os.environ.get("RAY_ADDRESS") or "local"
         options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
@@ -90,15 +85,13 @@ class RayEngine(Engine):
             )
         return self.workers or sum(each)
 
-    def submit(self, folder: Path, config: RunConfig) -> Future[str | None]:
-        """Lets a process carry out a run (see `Engine`)."""
+    def answer(self, folder: Path, config: RunConfig) -> str | None:
+        """The answer of a task that carries a run out (see `Engine`)."""
         asked, trusted = self._resources(config), own_source(type(config.task))
         # Ray would try a task that is killed for its memory without end.
         options = {"num_cpus": asked["CPU"], "num_gpus": asked["GPU"], "max_retries": 0}
-        self._tasks.append(self._ray.remote(**options)(on_node).remote(folder, trusted, sys.argv))
-        return aside(self._result, self._tasks[-1])
-
-    def _result(self, task: Any) -> str | None:
+        task = self._ray.remote(**options)(on_node).remote(folder, trusted, sys.argv)
+        self._tasks.append(task)
         try:
             return self._ray.get(task)
         except self._ray.exceptions.RayTaskError as error:
@@ -135,7 +128,7 @@ def require_reachable(address: str) -> None:
     fits = bool(host) and port.isdecimal() and 0 < int(port) < 2**16
     require(fits, "address", address, "host:port, ray://host:port, auto or local")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), REACH).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=5.0).close()
     except (OSError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise HeadwayError(f"no Ray cluster can be reached at {address}: {why}") from None
+        told = f"no Ray cluster can be reached at {address}: {described(error)}"
+        raise HeadwayError(told) from None

@@ -1,10 +1,9 @@
 """A plan: which runs a sweep is made of, each under a name of its own, and where it comes from."""
 
-import hashlib
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,22 +11,15 @@ from typing import Annotated, Any, Literal
 from pydantic import PlainSerializer, PlainValidator
 
 from headway import fields, userfile
-from headway.errors import HeadwayError, require, shown
+from headway.errors import HeadwayError, require
 from headway.reading import is_folder
 from headway.recipes import Base, base_of, configured, hints_in
 from headway.training import RECIPES, RunConfig, from_dict, to_dict
-from headway.training.config import flat
 from headway.training.files import is_there, read_json
 from headway.training.finding import PLAN
 
-NAME = re.compile(rf"(?!\.|{re.escape(PLAN)}$)[^/\\]+")
+NAME = re.compile(rf"(?!\.|{re.escape(PLAN)}$)[^/\\]{{1,200}}")
 """Names that a run's folder can have."""
-
-LONGEST = 120
-"""The most characters in a name that is made here."""
-
-Axes = Sequence[tuple[str, Any]]
-"""The fields of a grid, and the values of each: written in the grammar, or as they are."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +40,9 @@ class Plan:
         if not self.runs:
             raise HeadwayError(f"{self.name}: the plan is empty: it must have at least one run")
         for name, config in self.runs.items():
-            require_name(name)
+            is_name = isinstance(name, str) and name.isprintable() and NAME.fullmatch(name)
+            allowed = "a folder's name: no slash, no dot in front, at most 200 characters"
+            require(bool(is_name), "a run's name", name, allowed)
             require(isinstance(config, RunConfig), f"run {name!r}", config, "a RunConfig")
 
 
@@ -66,11 +60,11 @@ def grid(base: str | RunConfig | Callable[..., RunConfig], axes: Mapping[str, An
         HeadwayError: if a field is unknown, has no values or one that is not allowed.
     """
     made = base_of(base) if isinstance(base, str) else Base.of(base)
-    return crossed(made.name, [("", made)], [*axes.items()])
+    return crossed(made.name, {"": made}, [*axes.items()])
 
 
-def crossed(name: str, bases: Iterable[tuple[str, Base]], axes: Axes) -> Plan:
-    """A plan of every base with every combination of some fields' values.
+def crossed(name: str, bases: Mapping[str, Base], axes: Sequence[tuple[str, Any]]) -> Plan:
+    """A plan of every base with every combination of some fields' values (see `grid`).
 
     A run is named by its base, if that has a name, and by what varies, or by all if nothing does.
 
@@ -78,12 +72,16 @@ def crossed(name: str, bases: Iterable[tuple[str, Base]], axes: Axes) -> Plan:
         HeadwayError: if the values do not fit (see `grid`), or two runs have one name.
     """
     runs = dict[str, RunConfig]()
-    for of_base, base in bases:
-        values = _values(base, axes)
+    for of_base, base in bases.items():
+        values = fields.values_in(axes, hints_in(base), _axis)
+        count = math.prod(map(len, values.values()))
+        require(count <= fields.MOST, "the grid's number of runs", count, f"at most {fields.MOST}")
         several = [name for name, one in values.items() if len(one) > 1] or list(values)
+        short = fields.short_names(several)
         for chosen in itertools.product(*values.values()):
             given = dict(zip(values, chosen, strict=True))
-            cell = name_of(given, several)
+            said = [f"{short[name]}={fields.said(given[name])}" for name in several]
+            cell = file_name(",".join(said))
             try:
                 config = configured(base, given)
             except HeadwayError as error:
@@ -98,14 +96,6 @@ def crossed(name: str, bases: Iterable[tuple[str, Base]], axes: Axes) -> Plan:
     return Plan(name, runs)
 
 
-def _values(base: Base, axes: Axes) -> dict[str, list[Any]]:
-    """The values of every field of a grid, by whole name."""
-    values = fields.values_in(axes, hints_in(base), _axis)
-    count = math.prod(map(len, values.values()))
-    require(count <= fields.MOST, "the grid's number of runs", count, f"at most {fields.MOST}")
-    return values
-
-
 def _axis(name: str, given: Any, hint: Any) -> list[Any]:
     """The values of a field of a grid."""
     values = fields.values_of(name, given, hint) if isinstance(given, str) else list(given)
@@ -113,25 +103,9 @@ def _axis(name: str, given: Any, hint: Any) -> list[Any]:
     return values
 
 
-def name_of(values: Mapping[str, Any], names: Sequence[str]) -> str:
-    """A run's name, made of some fields' values."""
-    short = fields.short_names(names)
-    return file_name(",".join(f"{short[name]}={fields.said(values[name])}" for name in names))
-
-
 def file_name(text: str) -> str:
-    """A text as the name of a folder: safe on any disk, and not too long."""
-    safe = re.sub(r"[^A-Za-z0-9._=,+-]", "_", text)
-    if len(safe) <= LONGEST:
-        return safe
-    return f"{safe[: LONGEST - 9]}-{hashlib.blake2b(text.encode(), digest_size=4).hexdigest()}"
-
-
-def require_name(name: Any) -> None:
-    """Raises `HeadwayError` unless a run's folder can have a name."""
-    is_name = isinstance(name, str) and name.isprintable() and NAME.fullmatch(name) is not None
-    allowed = "a folder's name: no slash, no dot in front, at most 200 bytes"
-    require(is_name and len(name.encode()) <= 200, "a run's name", name, allowed)
+    """A text as the name of a folder that is safe on any disk."""
+    return re.sub(r"[^A-Za-z0-9._=,+-]", "_", text)
 
 
 def load_plan(source: str | Path, texts: Sequence[str] = ()) -> Plan:
@@ -139,8 +113,7 @@ def load_plan(source: str | Path, texts: Sequence[str] = ()) -> Plan:
 
     Args:
         source: a recipe's name; a Python file that defines a task, or `recipe()`, which returns a
-            `RunConfig`, or `plan()`, which returns a list of them or a dict of them by name; or the
-            folder of a sweep.
+            `RunConfig`, or `plan()`, which returns a dict of them by name; or a sweep's folder.
         texts: a grid to cross it with, each `FIELD=VALUES`.
 
     Raises:
@@ -148,9 +121,12 @@ def load_plan(source: str | Path, texts: Sequence[str] = ()) -> Plan:
     """
     axes, path = [*map(fields.split, texts)], Path(source)
     if path.suffix == ".py" and callable(plan := getattr(userfile.load(path), "plan", None)):
-        returned = userfile.called(path, plan)
+        returned: Any = userfile.called(path, plan)
         try:
-            return crossed(path.stem, _bases(returned, axes), axes)
+            require(isinstance(returned, dict), "plan()", returned, "a dict of RunConfig by name")
+            planned = Plan(path.stem, returned)
+            bases = {name: Base.of(config) for name, config in planned.runs.items()}
+            return crossed(planned.name, bases, axes)
         except HeadwayError as error:
             raise HeadwayError(f"{path}: {error}") from None
     if str(source) not in RECIPES and is_folder(path):
@@ -160,30 +136,7 @@ def load_plan(source: str | Path, texts: Sequence[str] = ()) -> Plan:
             raise HeadwayError(f"{path} is a sweep's folder: its plan is not crossed with a grid")
         return read_plan(path)
     base = base_of(str(source))
-    return crossed(base.name, [("", base)], axes)
-
-
-def _bases(returned: Any, axes: Axes) -> list[tuple[str, Base]]:
-    """The configs that `plan()` returned, with their names.
-
-    Those without are named by the fields in which they differ, but for those of axes.
-    """
-    configs = list(returned.values()) if isinstance(returned, dict) else returned
-    fits = isinstance(configs, list | tuple) and all(isinstance(c, RunConfig) for c in configs)
-    if not fits:
-        allowed = "a list of RunConfig, or a dict of them by name"
-        raise HeadwayError(f"plan() returned {shown(returned, 60)}: it must be {allowed}")
-    if not configs:
-        raise HeadwayError("plan() returned no configs: a plan has at least one")
-    if isinstance(returned, dict):
-        called = list(returned)
-    else:
-        each = [flat(config) for config in configs]
-        hints = hints_in(Base.of(configs[0]))
-        crossed_with = {fields.named(name, hints) for name, _ in axes}
-        names = [name for name in fields.varied(each) if name not in crossed_with]
-        called = [name_of(one, [name for name in names if name in one]) for one in each]
-    return list(zip(called, map(Base.of, configs), strict=True))
+    return crossed(base.name, {"": base}, axes)
 
 
 def read_plan(folder: Path) -> Plan:

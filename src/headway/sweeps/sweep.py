@@ -18,15 +18,15 @@ from headway.reading import parsed
 from headway.sweeps.engines import Engine
 from headway.sweeps.plan import Plan, default_folder, load_plan, read_plan
 from headway.tasks.checking import require_sound
-from headway.tasks.registry import change_of, keep
+from headway.tasks.registry import keep
 from headway.training import Run, RunConfig
 from headway.training.config import flat
-from headway.training.files import clear_io_errors, is_there, read_json, whole_lines, write_json
+from headway.training.files import clear_io_errors, is_there, whole_lines, write_json
 from headway.training.finding import PLAN
-from headway.training.folder import Evaluation, RunFolder
+from headway.training.folder import Evaluation
 from headway.training.size import n_weights
 
-State = Literal["waiting", "running", "elsewhere", "done", "failed"]
+State = Literal["waiting", "running", "done", "failed"]
 
 TRIES = 4
 """The times a run is begun before it is given up, if its process is ended from outside each time:
@@ -45,7 +45,7 @@ class Standing:
     """The state of one run.
 
     Attributes:
-        state: `elsewhere` if another process is writing to the run.
+        state: `running` if a process is writing to the run, of this sweep or another.
         step: that it is at.
         loss: of the last evaluation.
         message: why it failed, or is to be resumed.
@@ -105,20 +105,20 @@ class Board:
         return (1 - self.share) * (time.monotonic() - self._begun) / made if made > 0 else None
 
 
-def standing(folder: Path) -> Standing:
-    """The state of a run by its folder: ended, or `running` since its last evaluation.
+def standing(run: Run) -> Standing:
+    """The state of a run, whose folder need not be there: ended, or at its last evaluation.
 
     Raises:
         HeadwayError: if that cannot be read.
     """
-    if (outcome := RunFolder(folder).outcome()) is not None:
+    if (outcome := run.outcome()) is not None:
         step, loss = outcome["step"] or 0, outcome["val_loss"]
         return Standing(outcome["status"], step, loss, outcome["message"])
-    path = folder / "metrics.jsonl"
+    state, path = "running" if run.status == "running" else "waiting", run.folder / "metrics.jsonl"
     if not (lines := whole_lines(path)):
-        return Standing("running")
+        return Standing(state)
     line = found_in(Evaluation, parsed(lines[-1], path), str(path))
-    return Standing("running", line.step, line.val_loss)
+    return Standing(state, line.step, line.val_loss)
 
 
 def step_cost(config: RunConfig) -> float:
@@ -161,15 +161,15 @@ def sweep(
     with engine if engine is not None else Engine() as engine:
         begin(place, plan)
         watch = watch if watch is not None else lambda board, name: None
-        return Carrier(place.absolute(), plan.runs, engine, retry_failed, watch).carry_out()
+        runs = {name: Run(place.absolute() / name, config) for name, config in plan.runs.items()}
+        return Carrier(runs, engine, retry_failed, watch).carry_out()
 
 
 @dataclass(frozen=True)
 class Carrier:
     """Gives an engine what is not done of a plan, and follows it in the run folders."""
 
-    folder: Path
-    configs: Mapping[str, RunConfig]
+    runs: Mapping[str, Run]
     engine: Engine
     retry_failed: bool
     watch: SweepWatch
@@ -179,12 +179,13 @@ class Carrier:
         board, running, losses = self.board, dict[Future[str | None], str](), Counter[str]()
         self.watch(board, None)
         while running or board.ended < len(board.runs):
-            for name in [*board.named("waiting"), *board.named("elsewhere")]:
-                if len(running) >= self.engine.places(self.configs[name]):
+            open_runs = [name for name, run in board.runs.items() if not run.has_ended]
+            for name in [name for name in open_runs if name not in running.values()]:
+                run = self.runs[name]
+                if len(running) >= self.engine.places(run.config):
                     break
                 if self.is_free(name):
-                    work = self.engine.submit(self.folder / name, self.configs[name])
-                    running[work] = name
+                    running[self.engine.submit(run.folder, run.config)] = name
             if not running:
                 time.sleep(TICK)
             for work in wait(running, TICK, FIRST_COMPLETED).done:
@@ -199,8 +200,7 @@ class Carrier:
                         self.tell(name, Standing(step=board.runs[name].step, message=LOST))
             for name in running.values():
                 with contextlib.suppress(HeadwayError):  # which its process meets too, and tells
-                    there = standing(self.folder / name)
-                    if there.state == "done" or (there.state == "running" and there.step):
+                    if (there := standing(self.runs[name])).state == "running":
                         self.tell(name, there)
             self.watch(board, None)
         return board
@@ -208,44 +208,38 @@ class Carrier:
     @cached_property
     def board(self) -> Board:
         """The state of all runs; at first, as their folders say."""
-        folders = {name: self.folder / name for name in self.configs}
-        there = {name: standing(path) for name, path in folders.items() if is_there(path)}
-        begun = {name: Standing(step=one.step) for name, one in there.items() if self.is_open(one)}
-        return Board(self.configs, there | begun)
-
-    def is_open(self, there: Standing) -> bool:
-        """Tell whether a run in this state is still to be done, or to be tried again."""
-        return not there.has_ended or (there.state == "failed" and self.retry_failed)
+        there = {name: standing(run) for name, run in self.runs.items()}
+        if self.retry_failed:
+            failed = {name: one for name, one in there.items() if one.state == "failed"}
+            there |= {name: Standing(step=one.step) for name, one in failed.items()}
+        return Board({name: run.config for name, run in self.runs.items()}, there)
 
     def is_free(self, name: str) -> bool:
         """Tell whether a run, whose folder is made if it is not there, can be gone on with now."""
-        folder = self.folder / name
+        run = self.runs[name]
         try:
-            if not is_there(folder):
-                Run.create(folder, self.configs[name])
+            if not is_there(run.folder):
+                Run.create(run.folder, run.config)
         except HeadwayError as error:
-            if not is_there(folder):  # else another process has just made it
+            if not is_there(run.folder):  # else another process has just made it
                 self.tell(name, Standing("failed", message=str(error)))
                 return False
-        there = standing(folder)
-        if is_free := self.is_open(there) and RunFolder(folder).status != "running":
-            there = Standing("running", there.step, there.loss)
-        elif self.is_open(there):
-            there = Standing("elsewhere", self.board.runs[name].step)
-        self.tell(name, there)
+        there = standing(run)
+        is_free = there.state == "waiting" or (there.state == "failed" and self.retry_failed)
+        self.tell(name, Standing("running", there.step, there.loss) if is_free else there)
         return is_free
 
     def settle(self, name: str, failure: str | None) -> None:
         """Takes note of what became of a run: done, failed, or another process has it."""
+        run = self.runs[name]
         try:
             if failure is not None:
-                lost = RunFolder(self.folder / name)
-                with lost.writing():
-                    lost.end(failure)
-            there = standing(self.folder / name)
+                with run.writing():
+                    run.end(failure)
+            there = standing(run)
         except HeadwayError as error:  # which the board tells alone
             there = Standing("failed", message=failure or str(error))
-        self.tell(name, there if there.has_ended else Standing("elsewhere", there.step))
+        self.tell(name, there if there.has_ended else Standing("running", there.step, there.loss))
 
     def tell(self, name: str, now: Standing) -> None:
         """Takes note of how a run stands, and tells of it if it stood otherwise."""
@@ -266,21 +260,18 @@ def begin(folder: Path, plan: Plan) -> None:
     with clear_io_errors(folder, "make"):
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / ".lock", timeout=60.0):
-            is_new = not is_there(folder / PLAN)
-            known = plan if is_new else read_plan(folder)
-            tasks = {} if is_new else read_json(folder / PLAN)["runs"]
+            known = read_plan(folder).runs if is_there(folder / PLAN) else {}
             for name, config in plan.runs.items():
-                change = change_of(tasks[name]["task"], config.task) if name in tasks else None
-                if change is not None:
+                begun = Run.open(folder / name) if is_there(folder / name) else None
+                if begun is not None and begun.changed:
                     raise HeadwayError(
-                        f"{folder / name}: {change}: put the file back as it was, or choose another"
-                        " folder"
+                        f"{begun.folder}: {begun.changed}: put the file back as it was, or choose"
+                        " another folder"
                     )
-                begun = is_there(folder / name)
-                there = Run.open(folder / name).config if begun else known.runs.get(name, config)
+                there = known.get(name, config) if begun is None else begun.config
                 require_same(folder / name, there, config)
-            if is_new or plan.runs.keys() - known.runs.keys():
-                write_json(folder / PLAN, to_json(Plan(known.name, known.runs | plan.runs)))
+            if plan.runs.keys() - known.keys():
+                write_json(folder / PLAN, to_json(Plan(plan.name, known | plan.runs)))
     for task in {type(config.task): config.task for config in plan.runs.values()}.values():
         keep(task)
 

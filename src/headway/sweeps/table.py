@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -19,8 +18,6 @@ from headway.training.finding import run_folders
 
 Row = dict[str, Any]
 STATUSES = ("done", "failed", "running", "stopped", "unreadable")
-FIGURES = ("step", "val_loss", "test_loss", "seconds")
-FORMATS = (".csv", ".json")
 
 
 def table(
@@ -68,7 +65,7 @@ def row_of(folder: Path) -> Row:
             "status": run.status,
             "message": last.get("message"),
             **flat(run.config),
-            **{name: last.get(name) for name in FIGURES},
+            **{name: last.get(name) for name in ("step", "val_loss", "test_loss", "seconds")},
             "given_up_steps": sum(attempt["step"] for attempt in given_up),
             "attempts": len(given_up) + 1,
             "useful_heads": heads,
@@ -84,23 +81,17 @@ def columns(rows: Sequence[Row]) -> list[str]:
 
 
 def write_table(file: str | Path, rows: Sequence[Row]) -> None:
-    """Writes rows as CSV or JSON, as the file's ending says; whole or not at all.
+    """Writes rows as CSV, whole or not at all; what is not known is empty.
 
     Raises:
-        HeadwayError: if the ending is unknown, or the disk does not take the file.
+        HeadwayError: if the disk does not take the file.
     """
-    file = Path(file)
-    require(file.suffix in FORMATS, "file", str(file), f"one that ends in {' or '.join(FORMATS)}")
-    names = columns(rows)
-    whole = [{name: row.get(name) for name in names} for row in rows]
-    if file.suffix == ".json":
-        content = json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
-    else:
-        text = io.StringIO(newline="")
-        lines = [["" if value is None else said(value) for value in row.values()] for row in whole]
-        csv.writer(text).writerows([names, *lines])
-        content = text.getvalue()
-    write_whole(file, content.encode())
+    text = io.StringIO(newline="")
+    table = csv.DictWriter(text, columns(rows))
+    table.writeheader()
+    for row in rows:
+        table.writerow({name: "" if value is None else said(value) for name, value in row.items()})
+    write_whole(Path(file), text.getvalue().encode())
 
 
 def _annotations() -> dict[str, Any]:

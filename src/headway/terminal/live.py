@@ -161,5 +161,4 @@ def end_of(run: Standing) -> str:
         "done": f"done  step {run.step}{loss}",
         "failed": f"failed  {run.message}",
         "waiting": f"lost, will be resumed: {run.message}",
-        "elsewhere": "left to the process that is writing to it",
     }[run.state]

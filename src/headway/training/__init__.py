@@ -29,7 +29,6 @@ from headway.training.recipes import own as own
 from headway.training.run import Run as Run
 
 if TYPE_CHECKING:
-    from headway.training.finding import find_runs as find_runs
     from headway.training.recorder import Recorder as Recorder
 
 __all__, __getattr__, __dir__ = late(__name__)

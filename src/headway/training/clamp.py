@@ -5,69 +5,64 @@ Singh et al. 2024, arXiv 2404.07129, there for activations). Attention along it 
 the softmax, and all else is as it is. A clamped model is evaluated with its clamp.
 """
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from headway.errors import require
-from headway.models import Tap
+from headway.models import Tap, TransformerConfig
 from headway.relations.paths import AttentionPath
 from headway.tasks import Batch, Task
 
+if TYPE_CHECKING:
+    from headway.training.config import TrainingConfig
 
-@dataclass(frozen=True)
-class Clamp:
-    """The paths that are blocked, and when.
 
-    Attributes:
-        paths: those along which attention is zero.
-        after: the step after which they are blocked.
-        until: the last step at which they are; by default, to the end.
+def clamped_paths(training: "TrainingConfig") -> list[AttentionPath]:
+    """The paths that are blocked (`TrainingConfig.clamped`)."""
+    return [AttentionPath.parse(path) for path in training.clamped]
+
+
+def require_clampable(training: "TrainingConfig", task: Task, model: TransformerConfig) -> None:
+    """Checks that a model and its task have the paths that are blocked.
+
+    Raises:
+        HeadwayError: if a layer, a head or a relation is none of theirs.
     """
+    names = clampable(task) if training.clamped else []
+    allowed = f"a path of {model.n_layers} layers of {model.n_heads} heads, along one of"
+    for path in clamped_paths(training):
+        fits = path.layer < model.n_layers and path.head < model.n_heads and path.relation in names
+        require(fits, "training.clamped", str(path), f"{allowed} {', '.join(names[:3])}, …")
 
-    paths: tuple[AttentionPath, ...] = ()
-    after: int = 0
-    until: int | None = None
 
-    def require(self, task: Task, n_layers: int, n_heads: int) -> None:
-        """Checks that a model and its task have the paths.
+def blocked(training: "TrainingConfig", task: Task, batch: Batch, step: int) -> Tap | None:
+    """The tap that sets attention along blocked paths to zero; None if none is blocked then.
 
-        Raises:
-            HeadwayError: if a layer, a head or a relation is none of theirs.
-        """
-        names = clampable(task) if self.paths else []
-        allowed = f"a path of {n_layers} layers of {n_heads} heads, along one of"
-        for path in self.paths:
-            fits = path.layer < n_layers and path.head < n_heads and path.relation in names
-            require(fits, "training.clamped", str(path), f"{allowed} {', '.join(names[:3])}, …")
+    Relations that a batch does not have, being of a shallower problem, are left out.
 
-    def tap(self, task: Task, batch: Batch, step: int) -> Tap | None:
-        """The tap that sets attention along the paths to zero; None if nothing is blocked then.
+    Args:
+        training: that says which paths are blocked, and when.
+        task: that the batch is of.
+        batch: that the model reads.
+        step: of training, from 1.
+    """
+    over = training.clamped_until is not None and step > training.clamped_until
+    if not training.clamped or step <= training.clamped_after or over:
+        return None
+    relations = task.edges(batch)
+    paths = [path for path in clamped_paths(training) if path.relation in relations]
 
-        Relations that a batch does not have, being of a shallower problem, are left out.
-
-        Args:
-            task: that the batch is of.
-            batch: that the model reads.
-            step: of training, from 1.
-        """
-        over = self.until is not None and step > self.until
-        if not self.paths or step <= self.after or over:
-            return None
-        relations = task.edges(batch)
-
-        def block(layer: int, pattern: Float[Tensor, "batch head query key"]) -> Tensor:
-            here = [p for p in self.paths if p.layer == layer and p.relation in relations]
-            if not here:
-                return pattern
-            off = torch.zeros_like(pattern, dtype=torch.bool)
-            for path in here:
+    def block(layer: int, pattern: Float[Tensor, "batch head query key"]) -> Tensor:
+        off = torch.zeros_like(pattern, dtype=torch.bool)
+        for path in paths:
+            if path.layer == layer:
                 off[:, path.head] |= relations[path.relation].mask(pattern.shape[-1])
-            return pattern.masked_fill(off, 0.0)
+        return pattern.masked_fill(off, 0.0)
 
-        return block
+    return block
 
 
 def clampable(task: Task) -> list[str]:

@@ -20,9 +20,8 @@ from headway.fields import (
     to_json,
 )
 from headway.models import TransformerConfig
-from headway.relations.paths import AttentionPath
 from headway.tasks import Task, task_from_json, task_to_json
-from headway.training.clamp import Clamp
+from headway.training.clamp import clamped_paths, require_clampable
 from headway.training.curriculum import CURRICULUM, Chosen, Implicit, curriculum_from_json
 from headway.training.modules import Module
 
@@ -114,22 +113,13 @@ class TrainingConfig:
         sgd, steps = self.optimizer == "sgd", f"training.steps = {self.steps}"
         rule("cooldown_steps", self.cooldown_steps <= self.steps, f"at most {steps}")
         rule("weight_decay", not sgd or self.weight_decay == 0, "0 with training.optimizer = sgd")
-        object.__setattr__(self, "clamped", tuple(map(str, self.clamp.paths)))
-        until = self.clamped_until
-        fits = self.clamped_after < (until or self.steps) <= self.steps
-        if until is None:
-            rule("clamped_after", fits, f"below {steps}")
-        else:
-            rule("clamped_until", fits, f"above training.clamped_after, and at most {steps}")
+        object.__setattr__(self, "clamped", tuple(map(str, clamped_paths(self))))
+        until = self.steps if self.clamped_until is None else self.clamped_until
+        rule("clamped_until", until <= self.steps, f"at most {steps}")
+        rule("clamped_after", self.clamped_after < until, f"below {until}, the last clamped step")
         if self.train_examples is not None:
             least = f"at least training.batch_size = {self.batch_size}, or none for fresh data"
             rule("train_examples", self.train_examples >= self.batch_size, least)
-
-    @property
-    def clamp(self) -> Clamp:
-        """The paths that are blocked, and when."""
-        paths = tuple(AttentionPath.parse(path) for path in self.clamped)
-        return Clamp(paths, self.clamped_after, self.clamped_until)
 
 
 @dataclass(frozen=True)
@@ -166,7 +156,7 @@ class RunConfig:
         require(not (self.task.looks_ahead and causal), "model.causal", causal, allowed)
         if isinstance(self.model, TransformerConfig):
             self.training.curriculum.require(self.task, self.model, self.training)
-            self.training.clamp.require(self.task, self.model.n_layers, self.model.n_heads)
+            require_clampable(self.training, self.task, self.model)
 
     @property
     def transformer(self) -> TransformerConfig:

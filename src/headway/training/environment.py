@@ -11,7 +11,6 @@ import os
 import platform
 import re
 import sys
-from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -87,10 +86,3 @@ def resolved(precision: str, device: torch.device) -> str:
     else:
         has = device.type == "cpu" and multiplies_bfloat16()
     return "bfloat16" if has else "float32"
-
-
-def casting(precision: str, device: torch.device) -> AbstractContextManager[object]:
-    """Computes a model's matrix products in bfloat16 if the precision says so."""
-    if precision != "bfloat16":
-        return nullcontext()
-    return torch.autocast(device.type, torch.bfloat16)

@@ -248,8 +248,6 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     Raises:
         HeadwayError: if the file is missing, truncated or corrupted.
     """
-    if not is_there(path):
-        raise HeadwayError(f"{path} is missing")
     with clear_io_errors(path, "read"):
         os.close(opened(path))
         try:

@@ -6,7 +6,6 @@ from pathlib import Path
 from headway.errors import HeadwayError
 from headway.fields import natural
 from headway.training.files import clear_io_errors, is_there
-from headway.training.run import Run
 
 PLAN = "plan.json"
 """The file that a sweep's folder holds beside its runs."""
@@ -16,21 +15,6 @@ LEFT_BY_RUNS = ("metrics.jsonl", "checkpoints", "state.safetensors", "outcome.js
 
 LEVELS = 3
 """Levels at which runs lie at most: in a sweep in a folder of sweeps."""
-
-
-def find_runs(folder: Path) -> list[Run | HeadwayError]:
-    """The runs directly inside a folder, in natural order, or the error of one that cannot be read.
-
-    Raises:
-        HeadwayError: if there is no such folder, or it cannot be read.
-    """
-    runs: list[Run | HeadwayError] = []
-    for path in _folders_in(folder):
-        try:
-            runs.append(Run.open(path))
-        except HeadwayError as error:
-            runs.append(error)
-    return runs
 
 
 def run_folders(folder: Path, root: Path | None = None) -> list[Path]:

@@ -13,6 +13,7 @@ clamped/  clamped,until=200/ …                    the same seed trained again,
 import math
 import os
 import re
+from abc import abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,21 +24,7 @@ from torch import Tensor
 
 from headway.errors import HeadwayError, require
 from headway.fields import Fraction, NotBelowZero, NotNegative, found_in, to_json
-from headway.training.files import (
-    append_json,
-    clear_io_errors,
-    holding,
-    is_held,
-    is_there,
-    json_lines,
-    read_json,
-    remove_drafts,
-    sync_folder,
-    whole_lines,
-    write_json,
-    write_tensors,
-    write_whole,
-)
+from headway.training import files
 
 FOUND_OUT = (
     *("circuit.json", "circuits.json", "circuit_given.json", "emergence.json"),
@@ -123,15 +110,15 @@ class RunFolder:
     folder: Path
 
     @property
-    def hops(self) -> Collection[str] | None:
-        """The hops that evaluations have a loss of; None if the folder alone does not say."""
-        return None
+    @abstractmethod
+    def hops(self) -> Collection[str]:
+        """The hops that evaluations have a loss of."""
 
     def checkpoint_steps(self) -> list[int]:
         """The steps at which the weights were kept, in order."""
         folder = self.folder / "checkpoints"
-        with clear_io_errors(folder, "read"):
-            names = os.listdir(folder) if is_there(folder) else []
+        with files.clear_io_errors(folder, "read"):
+            names = os.listdir(folder) if files.is_there(folder) else []
         return sorted(int(match[1]) for match in map(CHECKPOINT.fullmatch, names) if match)
 
     def checkpoint_path(self, step: int) -> Path:
@@ -140,7 +127,7 @@ class RunFolder:
 
     def save_checkpoint(self, step: int, weights: dict[str, Tensor]) -> None:
         """Keeps weights, named as in the model, as those after a step."""
-        write_tensors(self.checkpoint_path(step), weights, {"step": step})
+        files.write_tensors(self.checkpoint_path(step), weights, {"step": step})
 
     def drop_checkpoint(self, step: int) -> None:
         """Forgets the weights after a step."""
@@ -168,7 +155,7 @@ class RunFolder:
 
     def append_metrics(self, metrics: dict[str, Any]) -> None:
         """Adds the line of one evaluation; when this returns, a power cut does not lose it."""
-        append_json(self._metrics_path, metrics)
+        files.append_json(self._metrics_path, metrics)
 
     @property
     def _metrics_path(self) -> Path:
@@ -177,14 +164,14 @@ class RunFolder:
     def evaluations(self, until: float = math.inf) -> list[dict[str, Any]]:
         """The lines of `metrics.jsonl`, each checked, up to a step and no further."""
         found, last = list[dict[str, Any]](), -1
-        for where, evaluation in json_lines(self._metrics_path) if until > 0 else ():
+        for where, evaluation in files.json_lines(self._metrics_path) if until > 0 else ():
             step = found_in(Evaluation, evaluation, where).step
             if step > until:
                 break
             require(step > last, f"{where}: step", step, f"above that of the line before, {last}")
             hops = [*evaluation["partial"]]
-            known = hops if self.hops is None else self.hops
-            require({*hops} == {*known}, f"{where}: the hops in partial", hops, ", ".join(known))
+            fits, allowed = {*hops} == {*self.hops}, ", ".join(self.hops)
+            require(fits, f"{where}: the hops in partial", hops, allowed)
             found.append(evaluation)
             if (last := step) == until:
                 break
@@ -206,7 +193,7 @@ class RunFolder:
 
         A circuit and its dates go too, as they will not be those of the run's last weights.
         """
-        kept = whole_lines(self._metrics_path)[: len(self.evaluations(step))]
+        kept = files.whole_lines(self._metrics_path)[: len(self.evaluations(step))]
         for name in FOUND_OUT:
             self.remove(name)
         for after in [s for s in self.checkpoint_steps() if s > step]:
@@ -214,18 +201,18 @@ class RunFolder:
             self.drop_checkpoint(after)
         self.remove("outcome.json")
         for folder in (self.folder / "checkpoints", self.folder):
-            with clear_io_errors(folder, "write to"):
-                sync_folder(folder)
-        write_whole(self._metrics_path, b"".join(line + b"\n" for line in kept))
+            with files.clear_io_errors(folder, "write to"):
+                files.sync_folder(folder)
+        files.write_whole(self._metrics_path, b"".join(line + b"\n" for line in kept))
 
     def read(self, name: str) -> Any | None:
         """One of the folder's JSON files (`circuit.json`, …), or None if it is not there."""
         path = self.folder / name
-        return read_json(path) if is_there(path) else None
+        return files.read_json(path) if files.is_there(path) else None
 
     def write(self, name: str, data: Any) -> None:
         """Writes one of the folder's JSON files, whole or not at all."""
-        write_json(self.folder / name, data)
+        files.write_json(self.folder / name, data)
 
     def load(self, kind: type[Kind]) -> Kind | None:
         """The finding of a kind, such as `Certificate`; None if there is none.
@@ -243,7 +230,7 @@ class RunFolder:
     def remove(self, name: str) -> None:
         """Deletes one of the folder's files, if it is there."""
         path = self.folder / name
-        with clear_io_errors(path, "remove"):
+        with files.clear_io_errors(path, "remove"):
             path.unlink(missing_ok=True)
 
     def outcome(self) -> dict[str, Any] | None:
@@ -253,9 +240,9 @@ class RunFolder:
             HeadwayError: if the file does not say what it must.
         """
         path = self.folder / "outcome.json"
-        if not is_there(path):
+        if not files.is_there(path):
             return None
-        outcome = to_json(found_in(Outcome, read_json(path), str(path)))
+        outcome = to_json(found_in(Outcome, files.read_json(path), str(path)))
         for name in LAST if outcome["status"] == "done" else ():
             if outcome[name] is None:
                 raise HeadwayError(f"{path}: {name} is missing, although the run is done")
@@ -281,7 +268,7 @@ class RunFolder:
         outcome = self.outcome()
         if outcome is not None:
             return outcome["status"]
-        return "running" if is_held(self.folder / ".lock") else "stopped"
+        return "running" if files.is_held(self.folder / ".lock") else "stopped"
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -292,9 +279,9 @@ class RunFolder:
             HeadwayError: if writing is not permitted.
         """
         told = "another process is writing to this run; wait for it or stop it"
-        with holding(self.folder, RunBusyError(f"{self.folder}: {told}")):
+        with files.holding(self.folder, RunBusyError(f"{self.folder}: {told}")):
             for name in (".", "checkpoints", "figures"):
-                remove_drafts(self.folder / name)
+                files.remove_drafts(self.folder / name)
             yield
 
 

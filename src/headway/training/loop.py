@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Callable
-from functools import cached_property
+from contextlib import nullcontext
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,11 @@ from headway.errors import HeadwayError, require
 from headway.fields import found_in
 from headway.tasks import Batch, Task
 from headway.text import command
+from headway.training.clamp import blocked
 from headway.training.config import RunConfig
 from headway.training.curriculum import Ask
 from headway.training.data import Stream, batch_of, held_out
-from headway.training.environment import casting, describe_environment, generator_for, resolved
+from headway.training.environment import describe_environment, generator_for, resolved
 from headway.training.files import clear_content_errors, is_there, read_tensors, write_tensors
 from headway.training.graphs import Passes, Recorded
 from headway.training.losses import Reader, scores
@@ -132,6 +133,7 @@ class Trainer:
         run: the run.
         config: how it is trained.
         precision: of its matrix products.
+        validation: the sequences that it is evaluated on.
         state: how far training is.
         model: that learns.
         optimisers: that move its weights.
@@ -145,6 +147,7 @@ class Trainer:
         self.precision = resolved(self.config.precision, self.device)
         self._unread: list[Tensor] = []
         self._clock = time.perf_counter()
+        self.validation = self.held_out("held-out")
         self.start(state)
 
     def start(self, state: State) -> None:
@@ -223,8 +226,9 @@ class Trainer:
     def computed(self, ask: Ask, batch: Batch) -> Tensor:
         """The loss of a batch; its gradients are left on the weights."""
         self.model.zero_grad()
-        tap = self.config.clamp.tap(self.run.task, batch, self.state.step + 1)
-        with casting(self.precision, self.device):
+        tap = blocked(self.config, self.run.task, batch, self.state.step + 1)
+        casts = self.precision == "bfloat16"
+        with torch.autocast(self.device.type, torch.bfloat16) if casts else nullcontext():
             loss = self.config.curriculum.loss(self.model, self.run.task.targets, batch, ask, tap)
         loss.backward()
         return loss.detach()
@@ -274,15 +278,9 @@ class Trainer:
         if metrics is not None and is_stuck:
             self.give_up(metrics)
 
-    @cached_property
-    def validation(self) -> Batch:
-        """The sequences that the run is evaluated on while it is trained."""
-        return self.held_out("held-out")
-
     def held_out(self, purpose: str) -> Batch:
-        """The run's sequences for a purpose: `held-out` or `test`."""
-        config = self.run.config
-        count = self.config.eval_examples
+        """The run's sequences for a purpose: `held-out` while it is trained, `test` at its end."""
+        config, count = self.run.config, self.config.eval_examples
         return held_out(self.run.task, count, config.seed, config.device, purpose)
 
     def is_stage_over(self) -> bool:
@@ -298,8 +296,8 @@ class Trainer:
 
     def scores(self, model: Reader, task: Task, batch: Batch) -> dict[str, Any]:
         """The scores of a batch (see `scores`), with what is clamped after so many steps."""
-        clamp, step = self.config.clamp, self.state.step
-        return scores(model, task, batch, tap=lambda part: clamp.tap(task, part, step))
+        step = self.state.step
+        return scores(model, task, batch, lambda part: blocked(self.config, task, part, step))
 
     def save(self) -> None:
         """Saves all that the run resumes from."""

@@ -146,16 +146,12 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
         RuntimeError: if they do not fit.
     """
     own = model.state_dict()
-    kinds = [_precisions(tensors) for tensors in (weights, own)]
+    kinds = [{w.dtype for w in some.values() if w.is_floating_point()} for some in (weights, own)]
     if kinds[0] != kinds[1] and len(kinds[0]) == 1:  # what is not in the state dict goes along
         model.to(dtype=next(iter(kinds[0])))
     names = {_as_written(name): name for name in own}
     named = {names.get(name, name): weight for name, weight in weights.items()}
     model.load_state_dict(named, assign=True)
-
-
-def _precisions(weights: Mapping[str, Tensor]) -> set[torch.dtype]:
-    return {weight.dtype for weight in weights.values() if weight.is_floating_point()}
 
 
 def _as_written(name: str) -> str:

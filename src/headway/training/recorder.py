@@ -17,18 +17,11 @@ from headway import fields, userfile
 from headway.errors import HeadwayError, require
 from headway.models import tapped
 from headway.tasks import Task
+from headway.training import modules
 from headway.training.config import Elsewhere, RunConfig
 from headway.training.data import held_out
 from headway.training.files import clear_errors, packed
 from headway.training.losses import require_answers, scores
-from headway.training.modules import (
-    Module,
-    drawing_nothing,
-    is_causal,
-    plain,
-    unchanged,
-    weights_of,
-)
 from headway.training.run import Run
 
 LAST = 10**15
@@ -80,18 +73,18 @@ class Recorder:
         require(isinstance(model, nn.Module), "model", model, "a torch.nn.Module")
         require(isinstance(task, Task), "task", task, "a task, such as headway.tasks.Hops()")
         fields.require_allowed("sequences", sequences, fields.AtLeastOne)
-        self.model, self.task, self._plain = model, task, plain(model)
+        self.model, self.task, self._plain = model, task, modules.plain(model)
         self._raises = f"model: {type(self._plain).__name__} raises"
         weight = next(iter(model.parameters()), None)
         device = "cpu" if weight is None else str(weight.device).replace("mps:0", "mps")
         self._kept = {name: weight.shape for name, weight in self._weights().items()}
-        with drawing_nothing(self._plain), clear_errors(f"task = {task.kind!r} raises"):
+        with modules.drawing_nothing(self._plain), clear_errors(f"task = {task.kind!r} raises"):
             self._held_out = held_out(task, sequences, seed, device)
-        with unchanged(self._plain), clear_errors(self._raises):
+        with modules.unchanged(self._plain), clear_errors(self._raises):
             self._tapped = tapped(self._plain)
             require_answers(self._tapped, task, self._held_out)
-            causal = is_causal(self._tapped, self._held_out.inputs[:2])
-            described = Module.of(self._tapped, build, causal)
+            causal = modules.is_causal(self._tapped, self._held_out.inputs[:2])
+            described = modules.Module.of(self._tapped, build, causal)
         threads = min(256, torch.get_num_threads())  # the most that a config may ask for
         config = RunConfig(task, described, Elsewhere(), seed, device, threads)
         self.run = Run.create(Path(folder), config)
@@ -125,10 +118,9 @@ class Recorder:
         require(is_finite, "train_loss", loss, "finite, one number")
         weights = self._weights()
         now = {name: weight.shape for name, weight in weights.items()}
-        if now != self._kept:
-            others = sorted(dict(now.items() ^ self._kept.items()))
-            require(False, "model: weights of other names or shapes", others, "as it was at first")
-        with unchanged(self._plain), clear_errors(self._raises):
+        others = sorted(dict(now.items() ^ self._kept.items()))
+        require(not others, "model: weights of other names or shapes", others, "as it was at first")
+        with modules.unchanged(self._plain), clear_errors(self._raises):
             found = scores(self._tapped, self.task, self._held_out)
         metrics = {
             "step": made,
@@ -155,8 +147,8 @@ class Recorder:
         for name, weight in [*self._plain.named_parameters(), *self._plain.named_buffers()]:
             lacks = is_lazy(weight) or weight.is_meta
             require(not lacks, f"model: {name}", type(weight).__name__, "a tensor with values")
-        with unchanged(self._plain), clear_errors(self._raises):
-            found = weights_of(self._plain)
+        with modules.unchanged(self._plain), clear_errors(self._raises):
+            found = modules.weights_of(self._plain)
             for name, weight in found.items():
                 is_plain = isinstance(weight, Tensor) and weight.layout == torch.strided
                 require(is_plain, f"model: {name}", weight, "a dense tensor")

@@ -18,19 +18,9 @@ from headway.models import Tapped, Transformer, tapped
 from headway.tasks import Task
 from headway.tasks.registry import change_of, keep
 from headway.text import command, duration, wrapped
+from headway.training import files
 from headway.training.config import FORMAT, Elsewhere, RunConfig, from_dict, to_dict
 from headway.training.environment import describe_environment, seed_of
-from headway.training.files import (
-    clear_errors,
-    clear_io_errors,
-    draft_of,
-    is_there,
-    read_json,
-    read_tensors,
-    remove_drafts,
-    sync_folder,
-    write_json,
-)
 from headway.training.folder import RunFolder
 from headway.training.losses import accuracy_text
 from headway.training.modules import Module, drawing_nothing, load_weights, plain
@@ -65,13 +55,11 @@ class Run(RunFolder, Shown):
         for last in lines[:1]:
             hops = "  ".join(f"{hop} {loss:.4f}" for hop, loss in last["partial"].items())
             loss = f"validation {self.task.targets.loss_name} {last['val_loss']:.4f} ({hops})"
-            said.append(loss + accuracy_text(metrics[-1] if metrics else {}))
+            loss += accuracy_text(metrics[-1] if metrics else {})
             took = f"after {last['step']} steps, {duration(last['seconds'])}"
-            said.append(took + said_of_attempts(outcome))
-        starts = [f"{self.status}: ", *[INDENT] * len(said)]
-        texts = zip(said or ["no evaluation yet"], starts, strict=False)
-        shown = [line for text, start in texts for line in wrapped(text, start, INDENT)]
-        return "\n".join([*shown, f"run   {self.folder}"])
+            said.append(f"{loss} {took}{said_of_attempts(outcome)}")
+        text = "; ".join(said) or "no evaluation yet"
+        return "\n".join([*wrapped(text, f"{self.status}: ", INDENT), f"run   {self.folder}"])
 
     @classmethod
     def create(cls, folder: Path, config: RunConfig) -> "Run":
@@ -83,22 +71,22 @@ class Run(RunFolder, Shown):
         Raises:
             HeadwayError: if the folder exists already or the disk does not take it.
         """
-        if is_there(folder):
+        if files.is_there(folder):
             resumes = f", or continue it with: {command('train', '--resume', folder)}"
             again = "" if isinstance(config.training, Elsewhere) else resumes
             raise HeadwayError(f"{folder} exists already: choose another folder{again}")
-        draft = draft_of(folder)
-        with clear_io_errors(folder, "make"):
+        draft = files.draft_of(folder)
+        with files.clear_io_errors(folder, "make"):
             try:
                 (draft / "checkpoints").mkdir(parents=True, exist_ok=True)
-                write_json(draft / "config.json", {"format": FORMAT, **to_dict(config)})
+                files.write_json(draft / "config.json", {"format": FORMAT, **to_dict(config)})
                 environment = describe_environment(config.device, config.threads)
-                write_json(draft / "environment.json", [environment])
+                files.write_json(draft / "environment.json", [environment])
                 draft.rename(folder)
-                sync_folder(folder.parent)
+                files.sync_folder(folder.parent)
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
-        remove_drafts(folder.parent, glob.escape(folder.name))
+        files.remove_drafts(folder.parent, glob.escape(folder.name))
         keep(config.task)
         return cls(folder, config)
 
@@ -118,11 +106,11 @@ class Run(RunFolder, Shown):
                 or its task cannot be found.
         """
         folder = Path(folder)
-        if not is_there(folder):
+        if not files.is_there(folder):
             raise HeadwayError(f"{folder}: there is no run folder here")
-        if not is_there(folder / "config.json"):
+        if not files.is_there(folder / "config.json"):
             raise HeadwayError(f"{folder}: not a run folder, or a half-written one: no config.json")
-        data = read_json(folder / "config.json")
+        data = files.read_json(folder / "config.json")
         require(isinstance(data, dict), f"{folder}/config.json", data, "an object of fields")
         version, allowed = data.pop("format", None), f"{FORMAT}, the one that this headway reads"
         fits = type(version) is int and version == FORMAT
@@ -212,7 +200,7 @@ class Run(RunFolder, Shown):
         shape = self.config.model
         if not isinstance(shape, Module):
             return self.transformer(step)
-        with drawing_nothing(), clear_errors(f"{self.folder}: its model raises"):
+        with drawing_nothing(), files.clear_errors(f"{self.folder}: its model raises"):
             built = (self.build or shape.build)()
             require(isinstance(built, nn.Module), "build", built, "a function that builds a module")
             module = self._loaded(plain(built), step, load_weights).to(self.device)
@@ -229,13 +217,10 @@ class Run(RunFolder, Shown):
         steps = self.checkpoint_steps()
         if not steps:
             raise HeadwayError(f"{self.folder}: the run has no checkpoints yet")
-        last = (self.outcome() or {}).get("step", steps[-1])
-        if step is None and self.status == "done" and steps[-1] != last:
-            raise HeadwayError(
-                f"{self.folder}: the checkpoint of its last step, {last}, is missing"
-            )
-        path = self.checkpoint_path(steps[-1] if step is None else step)
-        tensors, _ = read_tensors(path)
+        outcome = self.outcome() or {"status": "stopped"}
+        last = outcome["step"] if outcome["status"] == "done" else steps[-1]
+        path = self.checkpoint_path(last if step is None else step)
+        tensors, _ = files.read_tensors(path)
         try:
             load(model, tensors)
         except RuntimeError:

@@ -173,7 +173,6 @@ def depend(
     path: tuple[str, ...] = (),
     after: int = 0,
     until: int | None = None,
-    steps: int | None = None,
     workers: AtLeastOne | None = None,
     retry_failed: bool = False,
     out: Path | None = None,
@@ -188,8 +187,6 @@ def depend(
         path: paths of the circuit to clamp, such as "L1.H0 s0<-s2"; by default all.
         after: the step after which paths are clamped.
         until: the last step at which they are; by default to the end.
-        steps: how many a clamped training may take; by default as many as the run's schedule has,
-            so that the learning rate is the same at every step.
         workers: trainings side by side; by default as many as there are cores for.
         retry_failed: try failed trainings again.
         out: a file for the findings of all runs, as JSON.
@@ -201,9 +198,9 @@ def depend(
         terminal.require_file(out, (".json",))
     those = [opened(run) for run in runs]
     for run in those:  # all are looked at before any is trained
-        sweeps.clamped_plan(run, path, after, until, steps)
+        sweeps.clamped_plan(run, path, after, until)
     engine, found = sweeps.Engine(workers), []
-    how: dict[str, Any] = {"after": after, "until": until, "steps": steps, "engine": engine}
+    how: dict[str, Any] = {"after": after, "until": until, "engine": engine}
     for run in those:
         terminal.say(f"{run.folder}: training with each path clamped …")
         with terminal.following() as watch, terminal.counting("checkpoints measured:") as count:

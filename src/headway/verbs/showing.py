@@ -90,12 +90,12 @@ def runs(
         folder: that holds run folders, or sweeps' folders.
         where: which runs, by fields of their configs or by status: seed=0..3 status=done,failed
         sort: the column to sort by, such as val_loss; by default the name.
-        table: a file to write every field and figure to: .csv or .json
+        table: a .csv file to write every field and figure to
     """
     from headway import sweeps, terminal
 
     if table is not None:
-        terminal.require_file(table, sweeps.FORMATS)
+        terminal.require_file(table, (".csv",))
     rows = sweeps.table(folder, where, sort)
     terminal.print_runs(rows, folder, where)
     if table is not None:
