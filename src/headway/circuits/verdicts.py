@@ -4,7 +4,6 @@ Every view shows this list. `RUN` in a line to type stands for the run's folder;
 suppose a `model`, its `task`, and `found`, what `discover` found.
 """
 
-import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -68,38 +67,41 @@ def verdicts(found: "Discovery", every: "MinimalCircuits | None" = None) -> list
 
 
 def _faithful(found: "Discovery") -> Verdict:
-    yardstick, evidence, at = found.yardstick, found.evidence, found.threshold
-    like, loss = evidence.likeness.circuit, found.replaced_loss
-    low, high, own_low, own_high = map(rounded, evidence.interval + evidence.intact_interval)
+    like, yardstick, rows = found.evidence.likeness.circuit, found.yardstick, _rows(found)
+    low, high = map(rounded, found.evidence.interval)
+    own_low, own_high = map(rounded, found.evidence.intact_interval)
     because = (
-        f"{_rows(found)} the loss is {rounded(loss)}, the model's own {rounded(found.intact_loss)}"
-        f" (on {evidence.drawn} more sequences, 95 %: {low} to {high}, and {own_low} to"
-        f" {own_high}); "
+        f"{rows} the loss is {rounded(found.replaced_loss)}, the model's own"
+        f" {rounded(found.intact_loss)} (on {found.evidence.drawn} more sequences, 95 %: {low} to"
+        f" {high}, and {own_low} to {own_high}); "
     )
     if yardstick.loss is not None:
-        because += f"{'below' if loss < at else 'not below'} {at:.3g}"
+        side = "below" if found.replaced_loss < found.threshold else "not below"
+        because += f"{side} {found.threshold:.3g}"
     else:
+        median = like.median_faithfulness
         because += (
             f"{percent(like.faithfulness)} of the gap to {yardstick.ablated} ablation"
-            f" ({rounded(evidence.likeness.ablated.loss)}) is closed (at least"
-            f" {percent(yardstick.closes[-1])}; {percent(like.median_faithfulness)} in the median)"
+            f" ({rounded(found.evidence.likeness.ablated.loss)}) is closed (at least"
+            f" {percent(yardstick.closes[-1])}; {percent(median)} in the median)"
         )
-    if yardstick.loss is None and yardstick.ablated != "corrupted":
-        least, r2 = AGREES[yardstick.measure], "-" if like.r2 is None else f"{like.r2:.3f}"
-        because += (
-            f", and {percent(like.agreement)} of answers agree (at least {percent(least)})"
-            if yardstick.measure == "agreement"
-            else f", and R² is {r2} (at least {least})"
-        )
+        if yardstick.ablated != "corrupted":
+            least, agree = AGREES[yardstick.measure], percent(like.agreement)
+            r2 = "-" if like.r2 is None else f"{like.r2:.3f}"
+            because += (
+                f", and {agree} of answers agree (at least {percent(least)})"
+                if yardstick.measure == "agreement"
+                else f", and R² is {r2} (at least {least})"
+            )
     if found.faithful:
-        close = evidence.interval[0] < at <= evidence.interval[1]
+        close = found.evidence.interval[0] < found.threshold <= found.evidence.interval[1]
         return Verdict("faithful", True, because, _more(found) if close else None)
-    others = [(x, name) for name, x in evidence.variants.items() if name != found.ablation]
-    least, rows = min(others, key=lambda one: one[0], default=(math.inf, ""))
-    if least < min(at, loss):
-        because += f"; with rows {rows} it is {rounded(least)}"
-        return Verdict("faithful", False, because, f"headway circuit RUN --ablation {rows}")
-    if not (alone := evidence.alone):
+    others = {k: x for k, x in found.evidence.variants.items() if k != found.ablation}
+    best = min(others, key=lambda name: others[name], default=None)
+    if best is not None and others[best] < min(found.threshold, found.replaced_loss):
+        because += f"; with rows {best} it is {rounded(others[best])}"
+        return Verdict("faithful", False, because, f"headway circuit RUN --ablation {best}")
+    if not (alone := found.evidence.alone):
         return Verdict("faithful", False, because)
     worst = max(alone, key=lambda head: alone[head])
     because += f"; replacing {name_of(worst)} alone takes the loss to {rounded(alone[worst])}"
@@ -123,17 +125,17 @@ def _own(found: "Discovery") -> Verdict:
             )
             path = AttentionPath.of(*head, rival.relation)
             return Verdict(name, False, because, _given(found, path, rival.rival))
-    explained = ""
-    if useful:
-        least = min(useful, key=lambda look: look.explained)
-        parts = "paths and tables" if found.circuit.tabled_heads else "paths"
+    shares = {look.head: look.explained for look in useful}
+    least, explained = min(shares, key=lambda head: shares[head], default=None), ""
+    parts = "paths and tables" if found.circuit.tabled_heads else "paths"
+    if least is not None:
         explained = (
-            f"; its {parts} have {percent(least.explained)} or more of heads' attention where it"
-            f" matters (least: {name_of(least.head)})"
+            f"; its {parts} have {percent(shares[least])} or more of heads' attention where it"
+            f" matters (least: {name_of(least)})"
         )
-        if least.explained < EXPLAINED:
-            because = f"its {parts} do not explain {name_of(least.head)}{explained}"
-            return Verdict(name, False, because, _map(least.head))
+        if shares[least] < EXPLAINED:
+            because = f"its {parts} do not explain {name_of(least)}{explained}"
+            return Verdict(name, False, because, _map(least))
     layers = evidence.likeness.layerwise
     if not layers:
         because = f"there is no layer above to go on{explained}"
@@ -220,28 +222,22 @@ def _stable(found: "Discovery") -> Verdict:
 
 
 def _feasible(found: "Discovery") -> Verdict:
-    evidence, circuit, following = found.evidence, found.circuit, None
+    evidence, circuit = found.evidence, found.circuit
     heads, layers = len(circuit.useful_heads), len(circuit.useful_layers)
     size = f"{counted(heads, 'useful head')} in {counted(layers, 'layer')}"
-    if evidence.minimum is not None:
-        size += f", flow minimum {evidence.minimum}"
     if evidence.infeasible is None:
-        holds, because = None, "the flow of this task is not known"
-    elif evidence.minimum is None:
-        holds, because = False, "no number of layers can answer"
-    elif not circuit.paths:
-        holds, because = None, NO_PATH
-    elif paths := evidence.infeasible:
-        holds, following = False, "headway theory RUN"
-        because = (
-            f"along {enumerated(paths, 'or')} the two positions hold nothing in common by then"
-        )
-    else:
-        holds, because = (
-            True,
-            "along every path the two positions can hold a piece in common by then",
-        )
-    return Verdict("feasible", holds, f"{because}; {size}", following)
+        return Verdict("feasible", None, f"the flow of this task is not known; {size}")
+    if evidence.minimum is None:
+        return Verdict("feasible", False, f"no number of layers can answer; {size}")
+    size += f", flow minimum {evidence.minimum}"
+    if not circuit.paths:
+        return Verdict("feasible", None, f"{NO_PATH}; {size}")
+    if evidence.infeasible:
+        paths = enumerated(evidence.infeasible, "or")
+        because = f"along {paths} the two positions hold nothing in common by then; {size}"
+        return Verdict("feasible", False, because, "headway theory RUN")
+    because = f"along every path the two positions can hold a piece in common by then; {size}"
+    return Verdict("feasible", True, because)
 
 
 def to_type(line: str, run: object = None) -> str | None:
