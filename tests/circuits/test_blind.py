@@ -307,7 +307,7 @@ def test_a_head_that_goes_by_a_table_is_put_to_one_and_said_to_be_unexplained():
     (look,) = found.looks
     assert look.explained > 0.95
     assert "L0.H0: 0.85 other token, 0.12 own position, but no relation alone keeps" in str(found)
-    assert found.circuit.program.splitlines()[1] == "L0.H0 = aggregate(table(x0), x0)"
+    assert found.program.splitlines()[1] == "L0.H0 = aggregate(table(x0), x0)"
     again = Discovery.from_json(found.to_json())
     assert again.circuit == found.circuit
     given = discover(Line(scores), Symbols(), sequences=64, threshold=9.0, circuit=again.circuit)
