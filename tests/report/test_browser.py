@@ -141,6 +141,7 @@ def test_the_address_keeps_what_is_shown(visit, learnt):
     seen.go_to(3)
     seen.cut(FIRST)
     seen.page.get_by_role("button", name="next sequence").first.click()
+    seen.wait_until("location.hash.includes('sequence=2')")
     opened = visit(learnt, address=seen.page.evaluate("location.hash"))
     assert opened.shown() == seen.shown()
     assert opened.shown()["step"] == f"step {steps[3]:,}"

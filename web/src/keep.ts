@@ -18,7 +18,7 @@ export function keepCsv(name: string, rows: unknown[][]): void {
 }
 
 const LOOKS = [
-  "fill", "stroke", "stroke-width", "stroke-dasharray", "paint-order", "opacity", "display",
+  "fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray", "paint-order", "opacity", "display",
   "font-family", "font-size", "font-weight", "text-anchor",
 ];
 

@@ -9,6 +9,8 @@ export interface Traits {
   cut: boolean;
 }
 
+const REST = 200; // milliseconds
+
 /** The state of a page: its data, and the choices of the reader. */
 export class View {
   prepared = $state.raw<Prepared>({} as Prepared);
@@ -22,6 +24,7 @@ export class View {
   connection = $state("");
   embedded = new URLSearchParams(location.search).get("embed") === "circuit";
   tell: ((traits: Traits) => void) | null = null;
+  private resting = 0;
 
   constructor(prepared: Prepared) {
     this.prepared = prepared;
@@ -147,20 +150,23 @@ export class View {
     return Math.max(0, ways.indexOf(Math.max(...ways)));
   }
 
-  /** The part of the address that leads to what is shown. */
-  get fragment(): string {
+  /** The address that leads to what is shown. */
+  get address(): string {
     const parts = new URLSearchParams();
     if (this.at < this.last) parts.set("step", String(this.step));
     if (this.sequence) parts.set("sequence", String(this.sequence + 1));
     if (this.query !== this.fullest(this.sequence)) parts.set("asked", String(this.query));
     if (this.cut) parts.set("cut", this.cut);
-    return parts.size ? `#${parts}` : "";
+    return location.pathname + location.search + (parts.size ? `#${parts}` : "");
   }
 
+  /** Tell a notebook at once; a page's address when the reader rests, as browsers refuse to write
+   * it for every frame. */
   private changed(): void {
     this.tell?.({ step: this.step, path: this.chosen, cut: this.cut !== null });
-    if (this.playing || !/^(https?|file):$/.test(location.protocol)) return;
-    history.replaceState(null, "", this.fragment || location.pathname + location.search);
+    clearTimeout(this.resting);
+    if (this.tell || this.playing || !/^(https?|file):$/.test(location.protocol)) return;
+    this.resting = window.setTimeout(() => history.replaceState(null, "", this.address), REST);
   }
 }
 
