@@ -14,6 +14,11 @@ export function whole(value: number | null | undefined): string {
   return value === null || value === undefined ? "—" : grouped.format(value);
 }
 
+/** A place as it is printed, its number lowered. */
+export function lowered(role: string): string {
+  return role.replace(/\d/g, (digit) => "₀₁₂₃₄₅₆₇₈₉"[+digit]);
+}
+
 /** The colour of a symbol; -1 stands for nothing new. */
 export function ink(colour: number): string {
   return colour < 0 ? "var(--nothing)" : `var(--c${colour % 7})`;

@@ -1,4 +1,4 @@
-import type { CircuitPath, Curve, Page, RunPage } from "../data";
+import type { CircuitPath, Curve, RunPage } from "../data";
 import { wayTo } from "./circuit";
 import type { Edge, Example, Prepared } from "./run";
 
@@ -29,10 +29,6 @@ export class View {
   constructor(prepared: Prepared) {
     this.prepared = prepared;
     this.show(null, 0, null, null, false);
-  }
-
-  get page(): Page {
-    return this.prepared.page;
   }
 
   get run(): RunPage {
@@ -157,11 +153,10 @@ export class View {
     if (this.sequence) parts.set("sequence", String(this.sequence + 1));
     if (this.query !== this.fullest(this.sequence)) parts.set("asked", String(this.query));
     if (this.cut) parts.set("cut", this.cut);
-    return location.pathname + location.search + (parts.size ? `#${parts}` : "");
+    return Object.assign(new URL(location.href), { hash: String(parts) }).href;
   }
 
-  /** Tell a notebook at once; a page's address when the reader rests, as browsers refuse to write
-   * it for every frame. */
+  /** Tell a notebook at once; write the address at rest, as browsers refuse it every frame. */
   private changed(): void {
     this.tell?.({ step: this.step, path: this.chosen, cut: this.cut !== null });
     clearTimeout(this.resting);
