@@ -21,7 +21,7 @@ SHOWN = """() => ({
     [answer.querySelector('.hop').textContent, answer.querySelector('b').textContent,
      answer.classList.contains('right')]),
   arrows: [...document.querySelectorAll('.hero .arrow')].map((arrow) =>
-    [arrow.dataset.path, +arrow.querySelector('.tip').style.opacity]),
+    [arrow.dataset.path, +arrow.querySelector('.tip').style.fillOpacity]),
   cut: [...document.querySelectorAll('.hero .arrow.cut')].map((arrow) => arrow.dataset.path),
 })"""
 

@@ -153,7 +153,7 @@ def test_what_is_not_done_is_counted_and_says_why(sweep):
         data = data_of(sweep)
     counts = "4 of 9 runs done; 1 failed, 1 running, 1 stopped, 1 not started and 1 cannot be read."
     assert data["summary"][0].startswith(counts)
-    first, second, third, *_, waiting, why = data["notes"]
+    first, second, third, *_, waiting, why = data["sections"][0]["sentences"]
     assert "Training failed: <i>nan</i> & so. The circuit has not been looked for yet: " in first
     assert second.startswith("depth=1,n_layers=1,seed=1: Still training.")
     assert "Training was stopped. There is no evaluation yet." in third

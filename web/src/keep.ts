@@ -18,8 +18,8 @@ export function keepCsv(name: string, rows: unknown[][]): void {
 }
 
 const LOOKS = [
-  "fill", "stroke", "stroke-width", "stroke-dasharray", "paint-order", "opacity", "display",
-  "font-family", "font-size", "font-weight", "text-anchor",
+  "fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray",
+  "paint-order", "opacity", "display", "font-family", "font-size", "font-weight", "text-anchor",
 ];
 
 /** A drawing as a file of its own, as it looks now. */

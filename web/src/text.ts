@@ -7,9 +7,16 @@ export function number(value: number | null | undefined): string {
   return value.toPrecision(3).replace(/\.$/, "");
 }
 
+const grouped = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+
 /** A step or a count, with thousands set apart. */
 export function whole(value: number | null | undefined): string {
-  return value === null || value === undefined ? "—" : Math.round(value).toLocaleString("en");
+  return value === null || value === undefined ? "—" : grouped.format(value);
+}
+
+/** A place as it is printed, its number lowered. */
+export function lowered(role: string): string {
+  return role.replace(/\d/g, (digit) => "₀₁₂₃₄₅₆₇₈₉"[+digit]);
 }
 
 /** The colour of a symbol; -1 stands for nothing new. */

@@ -1,4 +1,4 @@
-import type { CircuitPath, Curve, Page, RunPage } from "../data";
+import type { CircuitPath, Curve, RunPage } from "../data";
 import { wayTo } from "./circuit";
 import type { Edge, Example, Prepared } from "./run";
 
@@ -8,6 +8,8 @@ export interface Traits {
   path: string | null;
   cut: boolean;
 }
+
+const REST = 200; // milliseconds
 
 /** The state of a page: its data, and the choices of the reader. */
 export class View {
@@ -22,14 +24,11 @@ export class View {
   connection = $state("");
   embedded = new URLSearchParams(location.search).get("embed") === "circuit";
   tell: ((traits: Traits) => void) | null = null;
+  private resting = 0;
 
   constructor(prepared: Prepared) {
     this.prepared = prepared;
     this.show(null, 0, null, null, false);
-  }
-
-  get page(): Page {
-    return this.prepared.page;
   }
 
   get run(): RunPage {
@@ -147,20 +146,22 @@ export class View {
     return Math.max(0, ways.indexOf(Math.max(...ways)));
   }
 
-  /** The part of the address that leads to what is shown. */
-  get fragment(): string {
+  /** The address that leads to what is shown. */
+  get address(): string {
     const parts = new URLSearchParams();
     if (this.at < this.last) parts.set("step", String(this.step));
     if (this.sequence) parts.set("sequence", String(this.sequence + 1));
     if (this.query !== this.fullest(this.sequence)) parts.set("asked", String(this.query));
     if (this.cut) parts.set("cut", this.cut);
-    return parts.size ? `#${parts}` : "";
+    return Object.assign(new URL(location.href), { hash: String(parts) }).href;
   }
 
+  /** Tell a notebook at once; write the address at rest, as browsers refuse it every frame. */
   private changed(): void {
     this.tell?.({ step: this.step, path: this.chosen, cut: this.cut !== null });
-    if (this.playing || !/^(https?|file):$/.test(location.protocol)) return;
-    history.replaceState(null, "", this.fragment || location.pathname + location.search);
+    clearTimeout(this.resting);
+    if (this.tell || this.playing || !/^(https?|file):$/.test(location.protocol)) return;
+    this.resting = window.setTimeout(() => history.replaceState(null, "", this.address), REST);
   }
 }
 

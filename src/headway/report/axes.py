@@ -1,6 +1,6 @@
-"""The fields that a sweep varies, and the runs by their values."""
+"""The fields that a sweep varies."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headway.fields import MACHINE, natural, said, short_names, varied
@@ -48,16 +48,6 @@ def axes_of(members: Sequence[Findings]) -> list[Axis]:
         Axis(name, short[name], sorted({_value(m, name) for m in members}, key=_rank), along)
         for name, along in chosen.items()
     ]
-
-
-def grouped(
-    members: Iterable[Findings], axes: Sequence[Axis]
-) -> dict[tuple[str, ...], list[Findings]]:
-    """The runs by their values of some axes, as text."""
-    groups: dict[tuple[str, ...], list[Findings]] = {}
-    for member in members:
-        groups.setdefault(tuple(axis.of(member) for axis in axes), []).append(member)
-    return groups
 
 
 def _value(member: Findings, field: str) -> str:

@@ -141,7 +141,7 @@ def row_of(member: Findings) -> dict[str, Cell]:
         "steps": steps,
         "seconds": round(last["seconds"]) if "seconds" in last else None,
         "in order": member.in_chain_order,
-        "useful heads": heads or refusal(member.run),
+        "useful heads": heads or (refusal(member.run) and "search refused"),
         "layers used": circuit and len(circuit.useful_layers),
         "flow minimum": member.least,
         "circuit loss": found and found.replaced_loss,

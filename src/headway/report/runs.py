@@ -9,7 +9,7 @@ from statistics import mean, median, stdev
 from headway.circuits import THRESHOLD, compare
 from headway.circuits.emergence import EMERGES_AT
 from headway.fields import natural
-from headway.report.axes import SEED, Axis, axes_of, grouped
+from headway.report.axes import SEED, Axis, axes_of
 from headway.report.circuit import circuit_data
 from headway.report.curves import points, thinned
 from headway.report.findings import Findings
@@ -74,6 +74,7 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
     if len(notes) > MOST_NOTES:
         notes[MOST_NOTES:] = [f"And so of {len(notes) - MOST_NOTES} more."]
     notes += [f"Not started yet: {', '.join(found.missing)}."] if found.missing else []
+    notes += found.unreadable
     return RunsPage(
         name=found.name,
         title=found.title,
@@ -88,13 +89,13 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
             if (circuit := circuit_data(member)) is not None
         },
         sections=[
+            *([Section("What is not there", notes)] if notes else []),
             *_by_field(members, axes),
             _learnt(members),
             *_shared(members),
         ],
         curves=_curves(members, axes),
         end=end,
-        notes=[*notes, *found.unreadable],
         live=live,
     )
 
@@ -166,7 +167,9 @@ def _by_field(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Sec
     """
     tables = list[Table]()
     for chosen in [*([axis] for axis in axes), *([axes[:2]] if len(axes) > 1 else [])]:
-        by, names = grouped(members, chosen), [axis.name for axis in chosen]
+        by, names = dict[tuple[str, ...], list[Findings]](), [axis.name for axis in chosen]
+        for member in members:
+            by.setdefault(tuple(axis.of(member) for axis in chosen), []).append(member)
         if 2 * len(by) <= len(members):
             order = product(*(axis.values for axis in chosen))
             rows = [[*values, *_outcomes(by[values])] for values in order if values in by]
@@ -192,17 +195,16 @@ def _curves(members: Sequence[Findings], axes: Sequence[Axis]) -> list[Curve]:
     """Losses through training: few runs each in its colour, many coloured by a field."""
     few = len(members) <= MOST_COLOURS
     by = next((one for one in axes if not few and len(one.values) <= MOST_COLOURS), None)
-    curves = []
-    for i, member in enumerate(members):
-        curve = Curve(
+    return [
+        Curve(
             name=member.name if by is None else f"{by.name} = {by.of(member)}",
             key=member.name,
             colour=1 + (i if by is None else by.values.index(by.of(member))) % MOST_COLOURS,
             dashes=i // MOST_COLOURS % DASHES if by is None else 0 if member.done else 1,
             points=points((m["step"], m["val_loss"]) for m in thinned(member.metrics, MOST_POINTS)),
         )
-        curves.append(curve)
-    return curves
+        for i, member in enumerate(members)
+    ]
 
 
 def _learnt(members: Sequence[Findings]) -> Section:

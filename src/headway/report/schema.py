@@ -222,13 +222,11 @@ class RunsPage(PageBase):
     tables: list[Table] = field(default_factory=list)
     #: by the keys of runs, without examples and curves; empty if the runs are many
     circuits: dict[str, Circuit] = field(default_factory=dict)
-    #: what came out, field by field and hop by hop; what circuits share
+    #: what is lacking; what came out, field by field and hop by hop; what circuits share
     sections: list[Section] = field(default_factory=list)
     curves: list[Curve] = field(default_factory=list)  #: losses through training
     threshold: float = THRESHOLD  #: the loss below which a task counts as solved
     end: float = 1  #: the last step that there is
-    #: what runs lack, which are not started, and what could not be read
-    notes: list[str] = field(default_factory=list)
     kind: Literal["runs"] = "runs"
 
 
