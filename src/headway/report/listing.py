@@ -131,17 +131,17 @@ def row_of(member: Findings) -> dict[str, Cell]:
     steps: Cell = last.get("step", 0)
     if not member.done and not isinstance(config.training, Elsewhere):
         steps = f"{steps:,} of {config.training.steps:,}"
-    failed = member.status == "failed"
+    why = member.message if member.status == "failed" else refusal(member.run)
     return {
         "run": member.name,
-        "status": f"failed: {member.message}" if failed else member.status,
+        "status": f"{member.status}: {why}" if why else member.status,
         "validation loss": member.loss,
         "course": sparkline([loss for loss in losses if math.isfinite(loss)], 20),
         f"step below {THRESHOLD:g}": None if solved is None else solved["step"],
         "steps": steps,
         "seconds": round(last["seconds"]) if "seconds" in last else None,
         "in order": member.in_chain_order,
-        "useful heads": heads or (refusal(member.run) and "search refused"),
+        "useful heads": heads,
         "layers used": circuit and len(circuit.useful_layers),
         "flow minimum": member.least,
         "circuit loss": found and found.replaced_loss,
