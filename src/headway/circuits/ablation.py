@@ -303,7 +303,8 @@ class Bench(Judging):
                 those = {at: group[member] for at, group in left.items() if member < len(group)}
                 self._add_up(i, part, {name: known[name] for name in those.values()})
                 for at, name in those.items():
-                    seen = *self._sums[name][i], part.stop
+                    farthest = min(len(self._sums[name]), len(parts)) - 1
+                    seen = *self._sums[name][farthest], parts[farthest].stop
                     if limit < math.inf and not _may_be_below(limit, *seen, count, surely):
                         del left[at]
         losses = dict.fromkeys(range(len(groups)), math.inf)

@@ -289,7 +289,7 @@ def possible_steps(
     """The steps after which both losses stay below the threshold, those with the least first."""
     after = {step: one for step in steps if (one := taken(circuit, step)) != circuit}
     layers = (min(path.layer for path in paths) for paths, _ in after)
-    twice = [(one, free_above(one, at)) for one, at in zip(after.values(), layers, strict=True)]
+    twice = [(free_above(one, at), one) for one, at in zip(after.values(), layers, strict=True)]
     worse = bench.worst(twice, threshold)
     both = [(loss, step) for loss, step in zip(worse, after, strict=True) if loss < math.inf]
     return [step for _, step in sorted(both, key=lambda x: x[0])]

@@ -176,9 +176,10 @@ def _study(
         chosen = circuit or work.submit(here.circuit, yardstick).result()
         looked = seen(chosen)
         given = circuit is not None or blind or ablation == "corrupted"
-        least = 1.0 if given else min(layerwise(here.bench, chosen), default=0.0)
-        here.without = astray(looked, chosen) if least < LAYERWISE else frozenset()
-        if here.without:
+        lost = frozenset() if given else astray(looked, chosen)
+        least = min(layerwise(here.bench, chosen), default=0.0) if lost else 1.0
+        if least < LAYERWISE:
+            here.without = lost
             other = work.submit(here.circuit, yardstick).result()
             serves = here.all.loss(other) < yardstick.limits(here.bench)[-1]
             serves = serves and min(layerwise(here.bench, other), default=0.0) >= least
