@@ -199,6 +199,27 @@ def test_what_candidates_share_is_computed_once(bench):
     assert bench.forwards == spent
 
 
+def test_a_group_with_a_member_that_is_known_to_be_too_bad_costs_nothing(bench):
+    bad, other = {(0, 0): Uniform()}, {(0, 1): Uniform()}
+    limit = bench.loss(bad)
+    spent = bench.forwards
+    assert bench.worst([(bad, other)], limit) == [math.inf]
+    assert bench.forwards == spent
+    assert bench.worst([(other, bad)], 10 * limit) == [max(bench.loss(other), limit)]
+    assert bench.forwards > spent
+
+
+def test_a_hook_sees_what_a_layer_with_one_head_computes():
+    shape = {"n_layers": 2, "n_heads": 1, "d_head": None, "d_mlp": 24, "causal": True}
+    plain, other = (made("deep-first", 2, 2, "zero", 0, **shape) for _ in range(2))
+    several, seen = [{}, {(1, 0): Uniform()}], []
+    values = other.model.get_submodule("blocks.1.attn.hook_v")
+    values.register_forward_hook(lambda *_: seen.append(True))
+    watched = Bench(other.model, other.task, other.batch)
+    assert watched.losses(several) == pytest.approx(plain.losses(several), rel=1e-4)
+    assert seen
+
+
 @pytest.mark.parametrize(
     ("mechanisms", "complaint"),
     [

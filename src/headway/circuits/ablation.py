@@ -15,6 +15,7 @@ from itertools import chain, islice, pairwise
 from typing import TypeVar
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
@@ -22,6 +23,8 @@ from headway.circuits.mechanism import Circuit, Head, Mechanism
 from headway.circuits.patterns import Patterns, attention_slopes, known_patterns, tap_of
 from headway.errors import require
 from headway.models import Tappable, Transformer
+from headway.models.hooks import is_watched
+from headway.models.transformer import Block
 from headway.tasks import Batch, Task
 from headway.training.losses import require_answers
 
@@ -136,6 +139,7 @@ class Bench(Judging):
             del edges[name]
         self.patterns = Patterns(model, batch, edges, rows)
         self._shared = shared and isinstance(model, Transformer)
+        self._layers = layers_of(model) if isinstance(model, Transformer) else []
         self._known: dict[Stream, Tensor] = {}
         self._held = self._computed = 0
         self._sums: dict[Named, list[tuple[float, float]]] = {}
@@ -263,7 +267,7 @@ class Bench(Judging):
             x = torch.cat([self._known[below] for _, below in units.values()])
         about = self.patterns, [one for one, _ in units.values()], part, length - count
         own = known_patterns(*about, layer) if are_known else partial(tap_of(*about), layer)
-        new = model.layers[layer](x, mask, own, count)
+        new = self._layers[layer](x, mask, own, count)
         self._computed += new.shape[:2].numel()
         self._held += new.shape[:2].numel()
         self._known |= zip(units, new.chunk(len(units)), strict=True)
@@ -298,12 +302,13 @@ class Bench(Judging):
         known = dict(zip(chain(*named), chain(*chosen), strict=True))
         self.candidates += sum(name not in self._sums for name in known)
         left = dict(enumerate(named))
-        for i, part in enumerate(parts):
-            for member in range(max(map(len, named), default=0)):
+        for member in range(max(map(len, named), default=0)):
+            for i, part in enumerate(parts):
                 those = {at: group[member] for at, group in left.items() if member < len(group)}
                 self._add_up(i, part, {name: known[name] for name in those.values()})
                 for at, name in those.items():
-                    seen = *self._sums[name][i], part.stop
+                    farthest = min(len(self._sums[name]), len(parts)) - 1
+                    seen = *self._sums[name][farthest], parts[farthest].stop
                     if limit < math.inf and not _may_be_below(limit, *seen, count, surely):
                         del left[at]
         losses = dict.fromkeys(range(len(groups)), math.inf)
@@ -405,6 +410,42 @@ def _may_be_below(
     mean = total / seen
     error = math.sqrt(max(squares / seen - mean**2, 0.0) / (seen - 1))
     return mean - HOPELESS * error < limit
+
+
+def layers_of(model: Transformer) -> "list[Block | Merged]":
+    """The layers of a model, those with one head as `Merged`, unless a hook looks."""
+    one = model.n_heads == 1 and model.config.attention == "softmax" and not is_watched(model)
+    return [Merged(block) if one else block for block in model.layers]
+
+
+class Merged:
+    """A layer with one head, as it computes by half as many maps.
+
+    Queries and keys meet in one map, as do values and output.
+    """
+
+    @torch.no_grad()
+    def __init__(self, block: Block):
+        self.block, attn = block, block.attn
+        query, key, value = attn.qkv.weight.chunk(3)
+        towards, _, more = attn.qkv.bias.chunk(3)  # a key's bias is the same for all keys
+        scaled, out = key.T * attn.d_head**-0.5, attn.out.weight
+        self.looks, self.brings = (scaled @ query, scaled @ towards), (out @ value, out @ more)
+
+    def __call__(
+        self,
+        stream: Float[Tensor, "batch key d_model"],
+        mask: Tensor | None,
+        own: Tensor | Callable[[Tensor], Tensor],
+        n_read: int,
+    ) -> Float[Tensor, "batch query d_model"]:
+        """What the layer does (see `Block.forward`)."""
+        x, attn = self.block.ln1(stream), self.block.attn
+        if not isinstance(own, Tensor):
+            scores = F.linear(x[:, -n_read:], *self.looks) @ x.mT
+            own = own(attn.weigh(scores, None if mask is None else mask[-n_read:])[:, None])
+        attended = torch.baddbmm(attn.out.bias, own[:, 0], F.linear(x, *self.brings))
+        return self.block.finish(stream[:, -n_read:] + attended)
 
 
 def heads_of(model: Tappable) -> list[Head]:

@@ -249,7 +249,7 @@ def serving(
 
     Both with every head replaced and with the useful heads above the lower of the two free.
     """
-    twice = [(one, free_above(one, min(a.layer, b.layer))) for (a, b), one in changed.items()]
+    twice = [(free_above(one, min(a.layer, b.layer)), one) for (a, b), one in changed.items()]
     losses = First(bench, bench.sequences).worst(twice, threshold)
     return [Pair(*pair, x) for pair, x in zip(changed, losses, strict=True) if x < math.inf]
 

@@ -44,6 +44,9 @@ LIKELIEST = 16
 WORTHWHILE = 0.02
 """A change must close this share of what is left between the loss and the threshold."""
 
+HOPEFUL = 0.5
+"""The same as long as there are other relations to search among."""
+
 IDLE_BUDGETS = (0.8, 0.0)
 """The share of the allowed loss that heads without use may spend together; tried in order."""
 
@@ -86,7 +89,7 @@ def search(
     limit = max(MARGIN * threshold, (every.loss() + threshold) / 2)
     draft_limit = max(DRAFT_MARGIN * threshold, (few.loss() + threshold) / 2)
     tried: list[tuple[float, int, Circuit]] = []
-    for draft in drafts(few, candidates, draft_limit, candidate_attention):
+    for draft in drafts(few, candidates, draft_limit, candidate_attention, hopeful):
         loss = few.loss(draft)
         if hopeful and loss >= draft_limit:
             continue
@@ -102,11 +105,16 @@ def search(
 
 
 def drafts(
-    bench: Judge, candidates: Candidates, threshold: float, candidate_attention: Sequence[float]
+    bench: Judge,
+    candidates: Candidates,
+    threshold: float,
+    candidate_attention: Sequence[float],
+    hopeful: bool,
 ) -> Iterator[Circuit]:
     """First circuits: what `propose` finds if that serves.
 
-    Else what becomes of the best that it finds, and then of the last, if these are mended.
+    Else what becomes of the best that it finds if that is mended; and then of the last, unless
+    `hopeful`.
     """
     tried: list[tuple[float, int, Circuit]] = []
     for least, budget in product(candidate_attention, IDLE_BUDGETS):
@@ -114,18 +122,25 @@ def drafts(
         tried.append((bench.loss(circuit), len(tried), circuit))
         if tried[-1][0] < threshold:
             break
-    for at in dict.fromkeys([min(tried)[1], len(tried) - 1]):
-        yield mended(bench, tried[at][2], candidates(min(candidate_attention)), threshold)
+    starts, share = [min(tried)[1], len(tried) - 1], WORTHWHILE
+    if hopeful:
+        starts, share = starts[:1], HOPEFUL
+    for at in dict.fromkeys(starts):
+        yield mended(bench, tried[at][2], candidates(min(candidate_attention)), threshold, share)
 
 
 def mended(
-    bench: Judge, circuit: Circuit, candidates: Mapping[Head, Sequence[str]], threshold: float
+    bench: Judge,
+    circuit: Circuit,
+    candidates: Mapping[Head, Sequence[str]],
+    threshold: float,
+    worthwhile: float = WORTHWHILE,
 ) -> Circuit:
     """A circuit with one head after the other changed as helps most, until it serves.
 
     A head may get one path more, one alone in the place of what it does, or a plain mechanism, so
     that one that was made idle can come back. Changes that help to first order are judged, the best
-    first; it ends where none is `WORTHWHILE`.
+    first; it ends where none is `worthwhile`: closes this share of what is left.
     """
     loss = bench.loss(circuit)
     while loss >= threshold:
@@ -136,7 +151,7 @@ def mended(
         ]
         gains = dict(zip(found, bench.gains(circuit, found), strict=True))
         found = sorted((one for one in found if gains[one] > 0), key=lambda one: -gains[one])
-        limit = math.nextafter(loss - WORTHWHILE * (loss - threshold), -math.inf)
+        limit = math.nextafter(loss - worthwhile * (loss - threshold), -math.inf)
         for start in range(0, len(found), LIKELIEST):
             changed = [circuit.replacing(*one) for one in found[start : start + LIKELIEST]]
             losses = bench.losses(changed, limit)
@@ -289,7 +304,7 @@ def possible_steps(
     """The steps after which both losses stay below the threshold, those with the least first."""
     after = {step: one for step in steps if (one := taken(circuit, step)) != circuit}
     layers = (min(path.layer for path in paths) for paths, _ in after)
-    twice = [(one, free_above(one, at)) for one, at in zip(after.values(), layers, strict=True)]
+    twice = [(free_above(one, at), one) for one, at in zip(after.values(), layers, strict=True)]
     worse = bench.worst(twice, threshold)
     both = [(loss, step) for loss, step in zip(worse, after, strict=True) if loss < math.inf]
     return [step for _, step in sorted(both, key=lambda x: x[0])]
@@ -298,6 +313,11 @@ def possible_steps(
 def relations_for(patterns: Patterns, use: str) -> list[str]:
     """The relations of one use (see `Edges`) that the model's mask lets it see."""
     return [name for name, edges in patterns.relations.items() if edges.use == use]
+
+
+def uses_stays(patterns: Patterns, circuit: Circuit) -> bool:
+    """True if a circuit has paths from roles to themselves."""
+    return any(path.relation in relations_for(patterns, "stay") for path in circuit.paths)
 
 
 @torch.no_grad()
@@ -364,9 +384,9 @@ def candidates_among(
     must end at a position that is read. Roles may keep what stands there (`s2←s2`) only if they do
     in the circuit that is given.
     """
-    relations, stays = (relations_for(bench.patterns, use) for use in ("path", "stay"))
-    if circuit and set(stays) & {path.relation for path in circuit.paths}:
-        relations += stays
+    relations = relations_for(bench.patterns, "path")
+    if circuit and uses_stays(bench.patterns, circuit):
+        relations += relations_for(bench.patterns, "stay")
     read = ends_read(bench.model, bench.patterns, bench.batch)
     least = min(CANDIDATE_ATTENTION)
     by_head = candidate_paths(bench.heads, attention, relations, least, read=read)

@@ -30,6 +30,7 @@ from headway.circuits.search import (
     relations_for,
     search,
     simplify,
+    uses_stays,
 )
 from headway.circuits.subject import Subject, require_count, require_fits, studied
 from headway.circuits.verdicts import LAYERWISE
@@ -177,9 +178,10 @@ def _study(
         chosen = circuit or work.submit(here.circuit, yardstick).result()
         looked = seen(chosen)
         given = circuit is not None or blind or ablation == "corrupted"
-        least = 1.0 if given else min(layerwise(here.bench, chosen), default=0.0)
-        here.without = astray(looked, chosen) if least < LAYERWISE else frozenset()
-        if here.without:
+        lost = frozenset() if given else astray(looked, chosen)
+        least = min(layerwise(here.bench, chosen), default=0.0) if lost else 1.0
+        if least < LAYERWISE:
+            here.without = lost
             other = work.submit(here.circuit, yardstick).result()
             serves = here.all.loss(other) < yardstick.limits(here.bench)[-1]
             serves = serves and min(layerwise(here.bench, other), default=0.0) >= least
@@ -187,6 +189,8 @@ def _study(
                 chosen, looked = other, others_looked
                 for one in others.values():
                     one.without = here.without
+        for one in others.values():
+            one.stays = uses_stays(here.bench.patterns, chosen)
         elsewhere = {name: work.submit(s.circuit, yardstick) for name, s in others.items()}
         attention = here.attention_with(chosen)
         measuring = work.submit(evidence_for, fresh, chosen, attention, yardstick, subject.seed)
@@ -239,11 +243,13 @@ class Sample:
 
     Attributes:
         without: paths that are no candidates; with any, not all sets of paths are judged.
+        stays: whether to search among paths from roles to themselves at once.
     """
 
     def __init__(self, bench: Bench, candidate_attention: Sequence[float] = CANDIDATE_ATTENTION):
         self.bench, self.candidate_attention = bench, candidate_attention
         self.without: frozenset[AttentionPath] = frozenset()
+        self.stays = False
         self.all = First(bench, bench.sequences)
         self.few = First(bench, min(DRAFT, bench.sequences))
         own, edges = bench.patterns.own, bench.task.edges(bench.batch)
@@ -286,7 +292,7 @@ class Sample:
         paths, stays = (relations_for(self.bench.patterns, use) for use in ("path", "stay"))
         tried: list[tuple[float, int, Circuit]] = []
         first = [(paths, True), ([*paths, *stays], False)] if stays else []
-        for relations, hopeful in [*first, (paths, False)]:
+        for relations, hopeful in [*first, (paths, False)][self.stays :]:
             about = self.bench.heads, self.attention, relations
             known = {"likeness": self.likeness, "read": self.read, "without": self.without}
             candidates = partial(candidate_paths, *about, **known)
