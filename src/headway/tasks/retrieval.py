@@ -80,7 +80,7 @@ class Retrieval(Task):
     def reading(self) -> str:
         return (
             f"A pair of tokens is a fact: a_0 a_1 says that a_1 follows a_0. {self.n_chains}"
-            " chains, each with its letter (x: any), are split into such pairs and shuffled. At"
+            " chains, one letter each (x: any), are split into such pairs and shuffled. At"
             f" the end, asked a_0, the model must answer all that follows, up to a_{self.depth}."
             " Symbols are random vectors, new in every sequence, so nothing can be known by heart."
         )
