@@ -18,12 +18,12 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
+from typing import Any, Literal
 
 from torch import Tensor
 
 from headway.errors import HeadwayError, require
-from headway.fields import Fraction, NotBelowZero, NotNegative, found_in, to_json
+from headway.fields import F, Finding, Fraction, NotBelowZero, NotNegative, found_in, to_json
 from headway.training import files
 
 FOUND_OUT = (
@@ -79,24 +79,6 @@ class Outcome:
     seconds: NotBelowZero | None = None
     given_up: list[GivenUp] = field(default_factory=list)
     test_loss: float | None = None
-
-
-class Finding(Protocol):
-    """A result about a run, kept in one file of its folder."""
-
-    FILE: ClassVar[str]
-
-    def to_json(self) -> dict[str, Any]:
-        """The finding as JSON data."""
-        ...
-
-    @classmethod
-    def from_json(cls, data: Any) -> Self:
-        """The finding that `to_json` wrote; `HeadwayError` if the data is none."""
-        ...
-
-
-Kind = TypeVar("Kind", bound=Finding)
 
 
 class RunBusyError(HeadwayError):
@@ -214,7 +196,7 @@ class RunFolder:
         """Writes one of the folder's JSON files, whole or not at all."""
         files.write_json(self.folder / name, data)
 
-    def load(self, kind: type[Kind]) -> Kind | None:
+    def load(self, kind: type[F]) -> F | None:
         """The finding of a kind, such as `Certificate`; None if there is none.
 
         Raises:
