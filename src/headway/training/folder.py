@@ -13,10 +13,10 @@ clamped/  clamped,until=200/ …                    the same seed trained again,
 import math
 import os
 import re
-from abc import abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,7 +24,9 @@ from torch import Tensor
 
 from headway.errors import HeadwayError, require
 from headway.fields import F, Finding, Fraction, NotBelowZero, NotNegative, found_in, to_json
+from headway.tasks import Task
 from headway.training import files
+from headway.training.config import RunConfig
 
 FOUND_OUT = (
     *("circuit.json", "circuits.json", "circuit_given.json", "emergence.json"),
@@ -87,14 +89,15 @@ class RunBusyError(HeadwayError):
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A run's folder, file by file."""
+    """A run's folder, file by file, and the config that decides what they may say."""
 
     folder: Path
+    config: RunConfig
 
-    @property
-    @abstractmethod
-    def hops(self) -> Collection[str]:
-        """The hops that evaluations have a loss of."""
+    @cached_property
+    def task(self) -> Task:
+        """The task as the model answers it: the config's, or what its curriculum asks of that."""
+        return self.config.training.curriculum.view(self.config.task)
 
     def checkpoint_steps(self) -> list[int]:
         """The steps at which the weights were kept, in order."""
@@ -152,7 +155,7 @@ class RunFolder:
                 break
             require(step > last, f"{where}: step", step, f"above that of the line before, {last}")
             hops = [*evaluation["partial"]]
-            fits, allowed = {*hops} == {*self.hops}, ", ".join(self.hops)
+            fits, allowed = {*hops} == {*self.task.hops}, ", ".join(self.task.hops)
             require(fits, f"{where}: the hops in partial", hops, allowed)
             found.append(evaluation)
             if (last := step) == until:

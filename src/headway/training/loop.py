@@ -301,9 +301,8 @@ class Trainer:
 
     def save(self) -> None:
         """Saves all that the run resumes from."""
-        named = {f"model.{name}": weight for name, weight in self.model.state_dict().items()}
-        path, tensors = self.run.folder / STATE, {**named, **self.optimisers.state()}
-        write_tensors(path, tensors, vars(self.state))
+        tensors = {**self.model.state_dict(prefix="model."), **self.optimisers.state()}
+        write_tensors(self.run.folder / STATE, tensors, vars(self.state))
 
     def give_up(self, metrics: dict[str, Any]) -> None:
         """Gives an attempt up at its last evaluation and starts the next.

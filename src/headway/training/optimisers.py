@@ -28,8 +28,6 @@ class Uncompiled(torch.optim.Optimizer):
 
     keeps: tuple[str, ...] = ()
     add_param_group = unwrap(torch.optim.Optimizer.add_param_group)
-    state_dict = unwrap(torch.optim.Optimizer.state_dict)
-    load_state_dict = unwrap(torch.optim.Optimizer.load_state_dict)
 
 
 class AdamW(Uncompiled, torch.optim.AdamW):
