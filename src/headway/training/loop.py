@@ -3,7 +3,6 @@
 import re
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -227,8 +226,7 @@ class Trainer:
         """The loss of a batch; its gradients are left on the weights."""
         self.model.zero_grad()
         tap = blocked(self.config, self.run.task, batch, self.state.step + 1)
-        casts = self.precision == "bfloat16"
-        with torch.autocast(self.device.type, torch.bfloat16) if casts else nullcontext():
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"):
             loss = self.config.curriculum.loss(self.model, self.run.task.targets, batch, ask, tap)
         loss.backward()
         return loss.detach()
