@@ -30,13 +30,14 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from annotated_types import Ge, Gt, Le, Lt, MultipleOf
 
 from headway.errors import HeadwayError, require
 
 T = TypeVar("T")
+F = TypeVar("F", bound="Finding")
 AtLeastOne = Annotated[int, Ge(1)]
 Depth = Annotated[int, Ge(1), Le(1024)]
 AtLeastTwo = Annotated[int, Ge(2)]
@@ -45,6 +46,9 @@ Positive = Annotated[float, Gt(0), Lt(1e38)]
 NotBelowZero = Annotated[float, Ge(0), Lt(1e38)]
 Share = Annotated[float, Ge(0), Lt(1)]
 Fraction = Annotated[float, Ge(0), Le(1)]
+
+Condition = tuple[str, Any, bool, str]
+"""A field, its value, whether it is allowed, and what is."""
 
 MOST = 100_000
 """The longest range that is written out."""
@@ -125,6 +129,36 @@ def found_in(cls: type[T], data: Any, where: str) -> T:
             raise HeadwayError(f"{where}: {field} is missing") from None
         require(False, f"{where}: {field}" if field else where, first["input"], allowed)
         raise AssertionError from error
+
+
+class Finding:
+    """A frozen dataclass whose fields are what was found, kept in one file of a run's folder."""
+
+    FILE: ClassVar[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON data, as in the run's folder."""
+        return to_json(self)
+
+    @classmethod
+    def from_json(cls: type[F], data: Any) -> F:
+        """The finding that `to_json` wrote.
+
+        Raises:
+            HeadwayError: if a field is missing or not what it should be.
+        """
+        found = found_in(cls, data, cls.FILE)
+        for name, value, holds, allowed in found.conditions():
+            require(holds, f"{cls.FILE}: {name}", value, allowed)
+        return found
+
+    def conditions(self) -> Iterator[Condition]:
+        """Conditions beside the types of fields."""
+        yield from ()
+
+    def is_of(self, found: Any) -> bool:
+        """True if it is about the circuit that was discovered, however it was measured."""
+        return False
 
 
 def from_json(cls: type, data: Any, section: str = "") -> Any:

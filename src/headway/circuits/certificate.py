@@ -17,12 +17,13 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from headway.circuits.ablation import Bench
-from headway.circuits.discovery import Condition, Discovery, Finding, given_or_own
+from headway.circuits.discovery import Discovery, given_or_own
 from headway.circuits.mechanism import Circuit, WrittenCircuit
 from headway.circuits.patterns import ABLATIONS
 from headway.circuits.subject import fresh, require_fits, studied
 from headway.circuits.yardstick import ablated, agreeing, r2
 from headway.errors import HeadwayError, require
+from headway.fields import Condition, Finding
 from headway.intervals import clopper_pearson_low, draws_for, failures_allowed
 from headway.tasks import Task
 from headway.text import wrapped

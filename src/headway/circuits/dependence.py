@@ -13,11 +13,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from headway.circuits.discovery import Condition, Discovery, Finding
+from headway.circuits.discovery import Discovery
 from headway.circuits.emergence import EMERGES_AT, crossing, hop_steps
 from headway.circuits.mechanism import WrittenPath
 from headway.circuits.patterns import attention_along
 from headway.errors import HeadwayError
+from headway.fields import Condition, Finding
 from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
 from headway.tasks import Batch

@@ -1,9 +1,9 @@
-"""Findings on disk, and the first of them: a circuit, its evidence, and whether that is enough."""
+"""The first of a run's findings: a circuit, its evidence, and whether that is enough."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NoReturn, TypeVar
+from typing import Annotated, Any, ClassVar, NoReturn
 
 from pydantic import Field
 
@@ -15,48 +15,13 @@ from headway.circuits.subject import read_given
 from headway.circuits.text import of_discovery
 from headway.circuits.verdicts import verdicts
 from headway.circuits.yardstick import Yardstick
-from headway.errors import HeadwayError, require, shown
-from headway.fields import found_in, to_json
+from headway.errors import HeadwayError, shown
+from headway.fields import Condition, Finding
 from headway.late import Shown
 from headway.relations.paths import AttentionPath
 from headway.tasks import Task
 from headway.text import command
 from headway.training.run import Run
-
-Condition = tuple[str, Any, bool, str]
-"""A field, its value, whether it is allowed, and what is."""
-
-F = TypeVar("F", bound="Finding")
-
-
-class Finding:
-    """A frozen dataclass whose fields are what was found (see `Run.save` and `Run.load`)."""
-
-    FILE: ClassVar[str]
-
-    def to_json(self) -> dict[str, Any]:
-        """Everything as JSON data, as in the run's folder."""
-        return to_json(self)
-
-    @classmethod
-    def from_json(cls: type[F], data: Any) -> F:
-        """The finding that `to_json` wrote.
-
-        Raises:
-            HeadwayError: if a field is missing or not what it should be.
-        """
-        found = found_in(cls, data, cls.FILE)
-        for name, value, holds, allowed in found.conditions():
-            require(holds, f"{cls.FILE}: {name}", value, allowed)
-        return found
-
-    def conditions(self) -> Iterator[Condition]:
-        """Conditions beside the types of fields."""
-        yield from ()
-
-    def is_of(self, found: "Discovery") -> bool:
-        """True if it is about the circuit that was discovered, however it was measured."""
-        return False
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,14 @@ from typing import Any, ClassVar
 import torch
 
 from headway.circuits.ablation import Bench
-from headway.circuits.discovery import Condition, Discovery, Finding, given_or_own, missing
+from headway.circuits.discovery import Discovery, given_or_own, missing
 from headway.circuits.mechanism import Circuit, KnockOut, WrittenPath
 from headway.circuits.patterns import attention_along
 from headway.circuits.reading import row_weights
 from headway.circuits.subject import device_of, opened, require_count, require_task, with_tap
 from headway.circuits.text import of_timeline
 from headway.errors import HeadwayError, require
+from headway.fields import Condition, Finding
 from headway.late import Shown
 from headway.models import Tappable, attention_patterns
 from headway.relations.paths import AttentionPath

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 
 from headway.circuits.ablation import Bench
 from headway.circuits.ablation import workers as threads
-from headway.circuits.discovery import Condition, Discovery, Finding, saved_discovery
+from headway.circuits.discovery import Discovery, saved_discovery
 from headway.circuits.mechanism import (
     Circuit,
     Head,
@@ -34,6 +34,7 @@ from headway.circuits.mechanism import (
 from headway.circuits.search import candidates_among
 from headway.circuits.subject import opened, require_count, require_fits, studied
 from headway.errors import HeadwayError, require
+from headway.fields import Condition, Finding
 from headway.relations.paths import AttentionPath
 from headway.tasks import Task
 from headway.text import counted, wrapped

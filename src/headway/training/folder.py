@@ -13,18 +13,20 @@ clamped/  clamped,until=200/ …                    the same seed trained again,
 import math
 import os
 import re
-from abc import abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
+from typing import Any, Literal
 
 from torch import Tensor
 
 from headway.errors import HeadwayError, require
-from headway.fields import Fraction, NotBelowZero, NotNegative, found_in, to_json
+from headway.fields import F, Finding, Fraction, NotBelowZero, NotNegative, found_in, to_json
+from headway.tasks import Task
 from headway.training import files
+from headway.training.config import RunConfig
 
 FOUND_OUT = (
     *("circuit.json", "circuits.json", "circuit_given.json", "emergence.json"),
@@ -81,38 +83,21 @@ class Outcome:
     test_loss: float | None = None
 
 
-class Finding(Protocol):
-    """A result about a run, kept in one file of its folder."""
-
-    FILE: ClassVar[str]
-
-    def to_json(self) -> dict[str, Any]:
-        """The finding as JSON data."""
-        ...
-
-    @classmethod
-    def from_json(cls, data: Any) -> Self:
-        """The finding that `to_json` wrote; `HeadwayError` if the data is none."""
-        ...
-
-
-Kind = TypeVar("Kind", bound=Finding)
-
-
 class RunBusyError(HeadwayError):
     """Another process is writing to the run."""
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A run's folder, file by file."""
+    """A run's folder, file by file, and the config that decides what they may say."""
 
     folder: Path
+    config: RunConfig
 
-    @property
-    @abstractmethod
-    def hops(self) -> Collection[str]:
-        """The hops that evaluations have a loss of."""
+    @cached_property
+    def task(self) -> Task:
+        """The task as the model answers it: the config's, or what its curriculum asks of that."""
+        return self.config.training.curriculum.view(self.config.task)
 
     def checkpoint_steps(self) -> list[int]:
         """The steps at which the weights were kept, in order."""
@@ -170,7 +155,7 @@ class RunFolder:
                 break
             require(step > last, f"{where}: step", step, f"above that of the line before, {last}")
             hops = [*evaluation["partial"]]
-            fits, allowed = {*hops} == {*self.hops}, ", ".join(self.hops)
+            fits, allowed = {*hops} == {*self.task.hops}, ", ".join(self.task.hops)
             require(fits, f"{where}: the hops in partial", hops, allowed)
             found.append(evaluation)
             if (last := step) == until:
@@ -214,7 +199,7 @@ class RunFolder:
         """Writes one of the folder's JSON files, whole or not at all."""
         files.write_json(self.folder / name, data)
 
-    def load(self, kind: type[Kind]) -> Kind | None:
+    def load(self, kind: type[F]) -> F | None:
         """The finding of a kind, such as `Certificate`; None if there is none.
 
         Raises:

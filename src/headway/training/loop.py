@@ -3,7 +3,6 @@
 import re
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -227,8 +226,7 @@ class Trainer:
         """The loss of a batch; its gradients are left on the weights."""
         self.model.zero_grad()
         tap = blocked(self.config, self.run.task, batch, self.state.step + 1)
-        casts = self.precision == "bfloat16"
-        with torch.autocast(self.device.type, torch.bfloat16) if casts else nullcontext():
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"):
             loss = self.config.curriculum.loss(self.model, self.run.task.targets, batch, ask, tap)
         loss.backward()
         return loss.detach()
@@ -301,9 +299,8 @@ class Trainer:
 
     def save(self) -> None:
         """Saves all that the run resumes from."""
-        named = {f"model.{name}": weight for name, weight in self.model.state_dict().items()}
-        path, tensors = self.run.folder / STATE, {**named, **self.optimisers.state()}
-        write_tensors(path, tensors, vars(self.state))
+        tensors = {**self.model.state_dict(prefix="model."), **self.optimisers.state()}
+        write_tensors(self.run.folder / STATE, tensors, vars(self.state))
 
     def give_up(self, metrics: dict[str, Any]) -> None:
         """Gives an attempt up at its last evaluation and starts the next.

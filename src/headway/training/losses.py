@@ -23,7 +23,6 @@ CHUNK = 512
 """Sequences that are evaluated at once."""
 
 
-@torch.no_grad()
 def evaluate(
     model: Reader, task: Task, batch: Batch, tap: TapOf | None = None
 ) -> Float[Tensor, " hop"]:
@@ -32,7 +31,6 @@ def evaluate(
     return task.targets.partial_losses(predicted, batch.targets)
 
 
-@torch.no_grad()
 def scores(model: Reader, task: Task, batch: Batch, tap: TapOf | None = None) -> dict[str, Any]:
     """The scores of a batch as a line of `metrics.jsonl` has them.
 

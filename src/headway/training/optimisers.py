@@ -1,6 +1,6 @@
 """Optimisers: Adam with decoupled decay, Muon for the matrices inside blocks, gradient descent."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from inspect import unwrap
 from typing import Any
 
@@ -28,8 +28,6 @@ class Uncompiled(torch.optim.Optimizer):
 
     keeps: tuple[str, ...] = ()
     add_param_group = unwrap(torch.optim.Optimizer.add_param_group)
-    state_dict = unwrap(torch.optim.Optimizer.state_dict)
-    load_state_dict = unwrap(torch.optim.Optimizer.load_state_dict)
 
 
 class AdamW(Uncompiled, torch.optim.AdamW):
@@ -75,8 +73,7 @@ class Muon(Uncompiled):
     @torch.no_grad()
     def step(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Updates every weight from its gradient."""
-        pieces: list[tuple[Tensor, float]] = []
-        updates: list[Tensor] = []
+        alike: dict[tuple[torch.Size, float], tuple[list[Tensor], list[Tensor]]] = {}
         for group in self.param_groups:
             weights, rate, parts = group["params"], group["lr"], group["parts"]
             for weight in weights:
@@ -87,58 +84,33 @@ class Muon(Uncompiled):
             foreach._foreach_lerp_(means, gradients, 1 - group["momentum"])
             ahead = foreach._foreach_lerp(gradients, means, group["momentum"])
             foreach._foreach_mul_(weights, 1 - rate * group["weight_decay"])
-            each = [piece for weight in weights for piece in weight.chunk(parts)]
-            pieces += [(piece, rate * gain(piece)) for piece in each]
-            updates += [part for update in ahead for part in update.chunk(parts)]
-        orthogonal = orthogonalised_by_shape(updates, self.products)
-        by_rate: dict[float, tuple[list[Tensor], list[Tensor]]] = {}
-        for (piece, rate), update in zip(pieces, orthogonal, strict=True):
-            moved, by = by_rate.setdefault(rate, ([], []))
-            moved.append(piece)
-            by.append(update)
-        for rate, (moved, by) in by_rate.items():
-            foreach._foreach_add_(moved, by, alpha=-rate)
-
-
-def gain(matrix: Tensor) -> float:
-    """The factor on Muon's step for a matrix of this shape."""
-    rows, columns = matrix.shape[-2:]
-    return max(1.0, rows / columns) ** 0.5
-
-
-def orthogonalised_by_shape(
-    matrices: Sequence[Float[Tensor, "*batch _ _"]], products: torch.dtype
-) -> list[Float[Tensor, "*batch _ _"]]:
-    """Orthogonalises matrices, all those of one shape (or of its transpose) in one batch."""
-    wide = [m if m.shape[-2] <= m.shape[-1] else m.mT for m in matrices]
-    by_shape: dict[torch.Size, list[int]] = {}
-    for i, matrix in enumerate(wide):
-        by_shape.setdefault(matrix.shape, []).append(i)
-    results = list(matrices)
-    for same in by_shape.values():
-        together = orthogonalised(torch.stack([wide[i] for i in same]), products)
-        for i, result in zip(same, together, strict=True):
-            results[i] = result if wide[i] is matrices[i] else result.mT
-    return results
+            for weight, update in zip(weights, ahead, strict=True):
+                pieces = weight.chunk(parts)
+                moved, by = alike.setdefault((pieces[0].shape, rate), ([], []))
+                moved += pieces
+                by += update.chunk(parts)
+        for ((rows, columns), rate), (moved, by) in alike.items():
+            gain = max(1.0, rows / columns) ** 0.5
+            updates = orthogonalised(torch.stack(by), self.products)
+            foreach._foreach_add_(moved, updates.unbind(), alpha=-(rate * gain))
 
 
 def orthogonalised(
-    matrices: Float[Tensor, "batch *more rows columns"],
+    matrices: Float[Tensor, "batch rows columns"],
     products: torch.dtype = torch.float32,
     steps: int = 5,
-) -> Float[Tensor, "batch *more rows columns"]:
-    """Brings all singular values near 1 (0.7 to 1.2) by a quintic Newton-Schulz iteration.
-
-    Cheapest if there are no more rows than columns.
-    """
+) -> Float[Tensor, "batch rows columns"]:
+    """Brings all singular values near 1 (0.7 to 1.2) by a quintic Newton-Schulz iteration."""
     a, b, c = NEWTON_SCHULZ
-    x = matrices / (matrices.norm(dim=(-2, -1), keepdim=True) + 1e-7)
-    x = x.flatten(0, -3).to(products)
+    is_tall = matrices.shape[1] > matrices.shape[2]
+    wide = matrices.mT.contiguous() if is_tall else matrices  # whose products cost less
+    x = (wide / (wide.norm(dim=(1, 2), keepdim=True) + 1e-7)).to(products)
     for _ in range(steps):
         gram = x @ x.mT
         quadratic = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
         x = torch.baddbmm(x, quadratic, x, beta=a)
-    return x.to(matrices.dtype).view(matrices.shape)
+    x = x.to(matrices.dtype)
+    return x.mT if is_tall else x
 
 
 class Optimisers:

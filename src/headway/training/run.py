@@ -2,7 +2,7 @@
 
 import glob
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from headway.errors import HeadwayError, require
 from headway.late import Shown
 from headway.models import Tapped, Transformer, tapped
-from headway.tasks import Task
 from headway.tasks.registry import change_of, keep
 from headway.text import command, duration, wrapped
 from headway.training import files
@@ -36,26 +35,26 @@ class Run(RunFolder, Shown):
     """A run's folder and its config; everything else is read from the folder when asked for.
 
     Attributes:
-        config: what decides the run.
+        folder: of the run.
+        config: what decides it.
         changed: how the file of the run's task, or of its model, differs from the one that it was
             made with, in a sentence; None if it does not.
         build: builds the run's model, if it is a module of one's own and not to be built as its
             config says.
     """
 
-    config: RunConfig
     changed: str | None = field(default=None, compare=False)
     build: Callable[[], nn.Module] | None = field(default=None, compare=False, repr=False)
 
     def __str__(self):
         outcome, metrics, said = self.outcome() or {}, self.metrics(), list[str]()
-        lines = [one for one in (outcome, *metrics[-1:]) if one.get("val_loss") is not None]
         if outcome.get("message") is not None:
             said.append(outcome["message"])
-        for last in lines[:1]:
+        if metrics:
+            last = metrics[-1] | outcome
             hops = "  ".join(f"{hop} {loss:.4f}" for hop, loss in last["partial"].items())
             loss = f"validation {self.task.targets.loss_name} {last['val_loss']:.4f} ({hops})"
-            loss += accuracy_text(metrics[-1] if metrics else {})
+            loss += accuracy_text(last)
             took = f"after {last['step']} steps, {duration(last['seconds'])}"
             said.append(f"{loss} {took}{said_of_attempts(outcome)}")
         text = "; ".join(said) or "no evaluation yet"
@@ -124,11 +123,6 @@ class Run(RunFolder, Shown):
             changed = changed or config.model.changed
         return cls(folder, config, changed, build)
 
-    @property
-    def hops(self) -> Collection[str]:
-        """The hops of its task."""
-        return self.task.hops
-
     @cached_property
     def device(self) -> str:
         """The config's device if it is available here, else `cpu`."""
@@ -137,11 +131,6 @@ class Run(RunFolder, Shown):
         except HeadwayError:
             return "cpu"
         return self.config.device
-
-    @cached_property
-    def task(self) -> Task:
-        """The task as the model answers it: the config's, or what its curriculum asks of that."""
-        return self.config.training.curriculum.view(self.config.task)
 
     @contextmanager
     def computing(self) -> Iterator[None]:

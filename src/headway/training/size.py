@@ -22,11 +22,9 @@ def require_size(config: RunConfig) -> None:
         config: of a run.
 
     Raises:
-        HeadwayError: if they are larger.
+        HeadwayError: if they are larger, or the model is none of headway's.
     """
-    model, training, task = config.model, config.training, config.task
-    if not isinstance(model, TransformerConfig):
-        return
+    model, training, task = config.transformer, config.training, config.task
     weights = n_weights(model, task)
     inner = 4 * model.n_heads * model.head_width + 2 * model.mlp_width
     layer = task.length * (4 * model.d_model + inner + model.n_heads * task.length)
