@@ -196,10 +196,10 @@ def test_what_lies_where_a_command_is_started_is_not_imported(words, tmp_path):
 
 def test_what_the_user_starts_later_is_started_as_ever(monkeypatch):
     monkeypatch.setenv("PYTHONSAFEPATH", "0")
-    monkeypatch.setattr(sys, "path", ["", "/here/first", *sys.path])
+    monkeypatch.setattr(sys, "path", ["", "lib", *sys.path])
     monkeypatch.delenv("PYTHONPATH", raising=False)
     with userfile.started_safely():
         assert os.environ["PYTHONSAFEPATH"] == "1"
-        assert os.environ["PYTHONPATH"].startswith(f"/here/first{os.pathsep}")
+        assert os.environ["PYTHONPATH"].startswith(os.path.abspath("lib") + os.pathsep)
     assert os.environ["PYTHONSAFEPATH"] == "0"
     assert "PYTHONPATH" not in os.environ

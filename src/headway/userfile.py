@@ -77,7 +77,8 @@ work with, False where it is lent to this process alone."""
 def started_safely() -> Iterator[None]:
     """Within it, Python processes are started that import from where this one does, and nothing
     from the folder they start in."""
-    own = {"PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(filter(os.path.isabs, sys.path))}
+    path = map(os.path.abspath, filter(None, sys.path))
+    own = {"PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(path)}
     before = {name: os.environ[name] for name in own if name in os.environ}
     os.environ |= own
     try:
@@ -95,7 +96,6 @@ def installed(group: str) -> dict[str, "EntryPoint"]:
     What lies in a folder that Python looks into, such as the one that a program was started in, is
     not installed.
     """
-
     from importlib import metadata
 
     def is_installed(point: "EntryPoint") -> bool:

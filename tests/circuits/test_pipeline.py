@@ -14,7 +14,6 @@ from headway.circuits import (
     Uniform,
     discover,
     emergence,
-    read_circuit,
     saved_discovery,
 )
 from headway.circuits.emergence import crossing, learnt_in_order
@@ -24,6 +23,8 @@ from headway.theory import minimum_layers
 from headway.training import Run, RunConfig, held_out, train
 from headway.training.files import write_json
 from headway_experiments.tasks import Associations
+
+TABLES = {f"L{layer}.H0": "by table" for layer in range(3)}
 
 
 @pytest.fixture(scope="module")
@@ -133,9 +134,10 @@ def test_a_circuit_of_another_shape_is_refused(solved, found, tmp_path):
     with pytest.raises(HeadwayError, match=r"^circuit = \{.*\} is not allowed: it must be a Circ"):
         discover(solved, circuit=found.circuit.to_json())
     path = tmp_path / "no.json"
-    write_json(path, {"head": 1})
-    with pytest.raises(HeadwayError, match=r"no\.json: no circuit"):
-        read_circuit(path)
+    for heads, why in (({"head": 1}, "no circuit"), ({}, "heads = {}"), (TABLES, "by table")):
+        write_json(path, heads)
+        with pytest.raises(HeadwayError, match=why):
+            discover(solved, circuit=path)
 
 
 @pytest.mark.parametrize("ablation", ["uniform", "own", "mean", "resample"])
@@ -145,6 +147,8 @@ def test_the_search_can_use_another_ablation(solved, ablation):
     assert found.ablation == ablation
     assert found.faithful
     assert found.evidence.variants[ablation] == pytest.approx(found.replaced_loss, rel=1e-5)
+    again = discover(solved.model(), solved.task, circuit=found, sequences=64, seed=1)
+    assert (again.ablation, again.replaced_loss) == (ablation, found.replaced_loss)
 
 
 def test_emergence_dates_what_was_learnt(solved, found):

@@ -165,8 +165,8 @@ def test_a_folder_with_other_configs_is_refused_and_left_alone(tiny, tmp_path):
     with pytest.raises(HeadwayError, match=r"s/a is there already with seed = 5, not 6"):
         sweep(other, folder, engine=Nothing())
     assert (folder / "plan.json").read_bytes() == content
-    sweep(Plan("p", {"b": tiny}), folder, engine=Nothing())
-    assert list(load_plan(folder).runs) == ["a", "b"]
+    sweep(Plan("more", {"b": tiny}), folder, engine=Nothing())
+    assert (load_plan(folder).name, list(load_plan(folder).runs)) == ("p", ["a", "b"])
 
     run = tmp_path / "run"
     run.mkdir()

@@ -43,7 +43,6 @@ from headway.circuits.study import DRAFT as DRAFT
 from headway.circuits.study import Sample as Sample
 from headway.circuits.study import circuit_file as circuit_file
 from headway.circuits.study import discover as discover
-from headway.circuits.subject import read_circuit as read_circuit
 from headway.circuits.verdicts import Verdict as Verdict
 from headway.circuits.verdicts import verdicts as verdicts
 from headway.circuits.yardstick import THRESHOLD as THRESHOLD

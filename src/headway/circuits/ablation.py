@@ -24,7 +24,7 @@ from headway.circuits.patterns import Patterns, attention_slopes, known_patterns
 from headway.errors import require
 from headway.models import Tappable, Transformer
 from headway.models.hooks import is_watched
-from headway.models.transformer import Block
+from headway.models.transformer import Attention, Block
 from headway.tasks import Batch, Task
 from headway.training.losses import require_answers
 
@@ -413,9 +413,15 @@ def _may_be_below(
 
 
 def layers_of(model: Transformer) -> "list[Block | Merged]":
-    """The layers of a model, those with one head as `Merged`, unless a hook looks."""
-    one = model.n_heads == 1 and model.config.attention == "softmax" and not is_watched(model)
-    return [Merged(block) if one else block for block in model.layers]
+    """The layers of a model, those with one wide head as `Merged`, unless a hook looks."""
+    config = model.config
+    one = config.n_heads == 1 and config.attention == "softmax" and not is_watched(model)
+    pays = one and 2 * config.head_width >= config.d_model
+
+    def is_plain(block: Block) -> bool:
+        return type(block) is Block and type(block.attn) is Attention
+
+    return [Merged(block) if pays and is_plain(block) else block for block in model.layers]
 
 
 class Merged:

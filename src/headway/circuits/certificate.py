@@ -205,7 +205,8 @@ def certify(
         if circuit is None:
             allowed = "None for the run's own circuit, which is of the last step"
             require(step is None, "step", step, allowed)
-        its, rows = given_or_own(circuit, subject.run)
+        its, known = given_or_own(circuit, subject.run)
+        rows = known or "zero"
         is_own = circuit is None and ablation in (None, rows)
         rows, started = ablation or rows, time.perf_counter()
         require_fits(its, subject.model)

@@ -171,11 +171,11 @@ def saved_discovery(run: Run) -> Discovery:
     return run.load(Discovery) or missing(run, "no circuit yet; find it with", "circuit")
 
 
-def given_or_own(circuit: Any, run: Run | None = None) -> tuple[Circuit, str]:
-    """The circuit that is given as an argument, and what stands in rows without a path.
+def given_or_own(circuit: Any, run: Run | None = None) -> tuple[Circuit, str | None]:
+    """The circuit that is given as an argument, and the ablation that it was measured with.
 
     Args:
-        circuit: itself, with zeros in these rows, what `discover` returned, or a file that holds
+        circuit: itself, of which that is not known, what `discover` returned, or a file that holds
             either; None stands for the one that was discovered in the run.
         run: that is studied; None if it is a model.
 
@@ -184,7 +184,7 @@ def given_or_own(circuit: Any, run: Run | None = None) -> tuple[Circuit, str]:
     """
     match circuit:
         case Circuit():
-            return circuit, "zero"
+            return circuit, None
         case Discovery():
             return circuit.circuit, circuit.ablation
         case str() | Path():

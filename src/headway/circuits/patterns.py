@@ -171,6 +171,8 @@ class Patterns:
 
     def _by_table(self, tables: Tables) -> Float[Tensor, "sequence layer head query key"]:
         if tables not in self._told:
+            allowed = "of relations: a task of vectors or of many tokens has no tables"
+            require(tables.are_possible, "circuit", "by table", allowed)
             told = tables.patterns(self.batch.inputs).to(self.dtype)
             self._told[tables] = F.pad(told, (0, self._shape[2] - told.shape[-1]))
         return self._told[tables]

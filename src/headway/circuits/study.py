@@ -112,7 +112,9 @@ def discover(
     fits = bool(candidate_attention) and all(0 < one <= 1 for one in candidate_attention)
     require(fits, "candidate_attention", candidate_attention, "numbers above 0, up to 1")
     require_count("workers", 1 if workers is None else workers, 1)
-    circuit = None if circuit is None else given_or_own(circuit)[0]
+    if circuit is not None:
+        circuit, known = given_or_own(circuit)
+        ablation = ablation or known
     with studied(model, task, step, seed) as subject:
         name = None if subject.run is None else circuit_file(subject.run, step, circuit)
         try:

@@ -216,22 +216,18 @@ def device_of(model: Any) -> str:
     return "cpu" if first is None else str(first.device)
 
 
-def read_circuit(path: Path | str) -> Circuit:
-    """The circuit in a file: a `circuit.json`, or its heads alone.
+def read_given(path: Path | str) -> tuple[Circuit, str | None]:
+    """The circuit in a file, a `circuit.json` or its heads alone, and the ablation that it names.
 
     Raises:
         HeadwayError: if the file cannot be read or holds no circuit.
     """
-    return read_given(path)[0]
-
-
-def read_given(path: Path | str) -> tuple[Circuit, str]:
-    """The circuit in a file, and what stands in rows without a path; nothing else is read of it."""
     data = read_json(Path(path))
     fields = data if isinstance(data, dict) else {}
-    rows = fields.get("ablation", "zero")
-    known = isinstance(rows, str) and rows in ABLATIONS
+    rows = fields.get("ablation")
+    known = rows is None or (isinstance(rows, str) and rows in ABLATIONS)
     require(known, f"{path}: ablation", rows, f"one of {', '.join(ABLATIONS)}")
+    require(fields.get("heads", data) != {}, f"{path}: heads", {}, "a mechanism for every head")
     try:
         return Circuit.from_json(fields.get("heads", data)), rows
     except HeadwayError as error:

@@ -71,7 +71,6 @@ class Engine(AbstractContextManager["Engine"]):
         ended, self._processes, self._idle = self._processes, [], []
         for process in ended:
             process.kill()
-        for process in ended:
             process.wait()
 
     def places(self, config: RunConfig) -> int:
@@ -119,7 +118,8 @@ class Engine(AbstractContextManager["Engine"]):
 def _worker() -> tuple[subprocess.Popen[bytes], Connection]:
     """A new worker process, which heeds no interrupt, and this end of its pipe."""
     ours, theirs = Pipe()
-    program = f"from headway.sweeps.engines import work; work({theirs.fileno()})"
+    deaf = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+    program = f"{deaf}; from headway.sweeps.engines import work; work({theirs.fileno()})"
     try:
         with STARTING, started_safely():
             process = subprocess.Popen(
@@ -127,7 +127,6 @@ def _worker() -> tuple[subprocess.Popen[bytes], Connection]:
                 stdin=subprocess.DEVNULL,
                 stdout=2,  # it prints to standard error alone
                 pass_fds=[theirs.fileno()],
-                start_new_session=True,
             )
     except OSError as error:
         raise HeadwayError(f"no worker process can start: {error.strerror}") from None

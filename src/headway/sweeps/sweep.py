@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -260,7 +260,7 @@ def begin(folder: Path, plan: Plan) -> None:
     with clear_io_errors(folder, "make"):
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / ".lock", timeout=60.0):
-            known = read_plan(folder).runs if is_there(folder / PLAN) else {}
+            there = read_plan(folder) if is_there(folder / PLAN) else plan
             for name, config in plan.runs.items():
                 begun = Run.open(folder / name) if is_there(folder / name) else None
                 if begun is not None and begun.changed:
@@ -268,10 +268,10 @@ def begin(folder: Path, plan: Plan) -> None:
                         f"{begun.folder}: {begun.changed}: put the file back as it was, or choose"
                         " another folder"
                     )
-                there = known.get(name, config) if begun is None else begun.config
-                require_same(folder / name, there, config)
-            if plan.runs.keys() - known.keys():
-                write_json(folder / PLAN, to_json(Plan(plan.name, known | plan.runs)))
+                before = there.runs.get(name, config) if begun is None else begun.config
+                require_same(folder / name, before, config)
+            if there is plan or plan.runs.keys() - there.runs.keys():
+                write_json(folder / PLAN, to_json(replace(there, runs=there.runs | plan.runs)))
     for task in {type(config.task): config.task for config in plan.runs.values()}.values():
         keep(task)
 

@@ -97,15 +97,14 @@ def _find(runs: "list[Run]", how: dict[str, Any], exhaust: dict[str, Any] | None
         exhaust: those of a search for every minimal circuit; None without one.
     """
     from headway import terminal
-    from headway.circuits import circuit_file, compare, discover, every_circuit, read_circuit
+    from headway.circuits import circuit_file, compare, discover, every_circuit
     from headway.circuits.text import of_discovery, verdict_lines
     from headway.circuits.verdicts import verdicts
 
-    given = read_circuit(how["circuit"]) if "circuit" in how else None
-    found, step = [], how.get("step")
+    found, step, given = [], how.get("step"), how.get("circuit")
     for run in runs:
         terminal.say(f"{run.folder}: finding the circuit …" if given is None else f"{run.folder}:")
-        found.append(discover(run, **{**how, "circuit": given}))
+        found.append(discover(run, **how))
         shown = of_discovery(found[-1], run.folder)
         terminal.say(f"{shown}\nwritten to {run.folder / circuit_file(run, step, given)}")
         if exhaust is not None:
