@@ -18,7 +18,7 @@ from headway.circuits import (
     Circuit,
     Uniform,
     free_above,
-    read_circuit,
+    saved_discovery,
     with_path,
 )
 from headway.training import Run, held_out
@@ -29,7 +29,7 @@ ROWS = [rows for rows in ABLATIONS if rows != "corrupted"]
 def circuit_of(run: Run, paths: list[str]) -> Circuit:
     """The run's own circuit, or that of the paths with all other heads uniform."""
     if not paths:
-        return read_circuit(run.folder / "circuit.json")
+        return saved_discovery(run).circuit
     shape = run.model()
     heads = [(layer, head) for layer in range(shape.n_layers) for head in range(shape.n_heads)]
     named = Circuit.of(map(AttentionPath.parse, paths)).mechanisms

@@ -81,8 +81,6 @@ def resolved(precision: str, device: torch.device) -> str:
     """The precision that `auto` is on a device: bfloat16 if such products are quicker there."""
     if precision != "auto":
         return precision
-    if device.type == "cuda":
-        has = torch.cuda.is_bf16_supported(including_emulation=False)
-    else:
-        has = device.type == "cpu" and multiplies_bfloat16()
-    return "bfloat16" if has else "float32"
+    on_gpu = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+    on_cpu = device.type == "cpu" and multiplies_bfloat16()
+    return "bfloat16" if on_gpu or on_cpu else "float32"

@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -226,7 +227,8 @@ class Trainer:
         """The loss of a batch; its gradients are left on the weights."""
         self.model.zero_grad()
         tap = blocked(self.config, self.run.task, batch, self.state.step + 1)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"):
+        casts = self.precision == "bfloat16"  # not every backend has an autocast to be off
+        with torch.autocast(self.device.type, torch.bfloat16) if casts else nullcontext():
             loss = self.config.curriculum.loss(self.model, self.run.task.targets, batch, ask, tap)
         loss.backward()
         return loss.detach()
