@@ -14,7 +14,7 @@ CAPS = {
     "src/headway/relations": 1060,
     "src/headway/models": 1992,
     "src/headway/training": 3200,
-    "src/headway/circuits": 5706,
+    "src/headway/circuits": 5707,
     "src/headway/sweeps": 999,
     "src/headway/language": 1598,
     "src/headway/report": 3195,
@@ -22,7 +22,7 @@ CAPS = {
     "src/headway/verbs": 835,
     "src/headway_experiments": 10987,
     "benchmarks": 1500,
-    "tests": 23985,
+    "tests": 23994,
     "web/src": 1988,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""

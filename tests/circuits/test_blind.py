@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from headway import Batch, HeadwayError, Task, discover, emergence
+from headway import Batch, HeadwayError, Task, discover, emergence, every_circuit
 from headway.circuits import Bench, Circuit, Discovery, Mean, Paths
 from headway.circuits.looks import looks
 from headway.circuits.patterns import Patterns
@@ -323,6 +323,14 @@ def test_what_heads_below_bring_is_in_a_table():
     assert told.minimum(own[192:]).sum(-1).mean() > 0.9
     assert not Tables(inputs.float(), lambda: own).are_possible
     assert not Tables(torch.arange(9 * 256).reshape(256, 9), lambda: own).are_possible
+
+
+def test_what_was_discovered_is_among_the_candidates_of_every_circuit():
+    model = Line(by_value)
+    found = discover(model, Symbols(), sequences=32, trials=False, threshold=9.0)
+    assert found.circuit.paths
+    every = every_circuit(model, Symbols(), found, sequences=32)
+    assert {*found.circuit.paths} <= {*every.candidates}
 
 
 def test_a_circuit_is_a_program():

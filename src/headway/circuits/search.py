@@ -382,7 +382,7 @@ def candidates_among(
 
     A path needs an attention of at least the least of `CANDIDATE_ATTENTION`; in the last layer it
     must end at a position that is read. Roles may keep what stands there (`s2←s2`) only if they do
-    in the circuit that is given.
+    in the circuit that is given, whose own paths are among them.
     """
     relations = relations_for(bench.patterns, "path")
     if circuit and uses_stays(bench.patterns, circuit):
@@ -390,4 +390,5 @@ def candidates_among(
     read = ends_read(bench.model, bench.patterns, bench.batch)
     least = min(CANDIDATE_ATTENTION)
     by_head = candidate_paths(bench.heads, attention, relations, least, read=read)
-    return [AttentionPath.of(*head, name) for head, names in by_head.items() for name in names]
+    found = [AttentionPath.of(*head, name) for head, names in by_head.items() for name in names]
+    return [*dict.fromkeys([*found, *(circuit.paths if circuit else ())])]
