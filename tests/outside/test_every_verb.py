@@ -22,7 +22,8 @@ TASKS = {"assignments": "depth=1", "reassigned": "n_keys=2", "sums": "terms=2"}
 
 
 @pytest.mark.parametrize(
-    "name", ["assignments", "reassigned", pytest.param("sums", marks=pytest.mark.slow)]
+    "name",
+    [pytest.param(name, marks=() if name == "reassigned" else pytest.mark.slow) for name in TASKS],
 )
 def test_every_verb_takes_them_without_a_word_of_trust(
     name, tmp_path, monkeypatch, capsys, undrawn, kinds
