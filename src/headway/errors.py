@@ -51,4 +51,4 @@ def note(line: str) -> None:
 
 
 note_once = cache(note)
-"""The same, where many things may call for one note: once in a process."""
+"""A note for which many things may call, said once in a process."""

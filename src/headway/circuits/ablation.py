@@ -445,7 +445,7 @@ class Merged:
         own: Tensor | Callable[[Tensor], Tensor],
         n_read: int,
     ) -> Float[Tensor, "batch query d_model"]:
-        """What the layer does (see `Block.forward`)."""
+        """The stream after the layer (see `Block.forward`)."""
         x, attn = self.block.ln1(stream), self.block.attn
         if not isinstance(own, Tensor):
             scores = F.linear(x[:, -n_read:], *self.looks) @ x.mT

@@ -45,7 +45,7 @@ WORTHWHILE = 0.02
 """A change must close this share of what is left between the loss and the threshold."""
 
 HOPEFUL = 0.5
-"""The same as long as there are other relations to search among."""
+"""The share that a step must close while there are other relations to search among."""
 
 IDLE_BUDGETS = (0.8, 0.0)
 """The share of the allowed loss that heads without use may spend together; tried in order."""
