@@ -22,7 +22,7 @@ CAPS = {
     "src/headway/verbs": 835,
     "src/headway_experiments": 10987,
     "benchmarks": 1500,
-    "tests": 23994,
+    "tests": 23996,
     "web/src": 1988,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""

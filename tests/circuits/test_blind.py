@@ -326,10 +326,9 @@ def test_what_heads_below_bring_is_in_a_table():
 
 
 def test_what_was_discovered_is_among_the_candidates_of_every_circuit():
-    model = Line(by_value)
-    found = discover(model, Symbols(), sequences=32, trials=False, threshold=9.0)
+    found = discover(Line(by_value), Symbols(), sequences=32, trials=False, threshold=9.0)
     assert found.circuit.paths
-    every = every_circuit(model, Symbols(), found, sequences=32)
+    every = every_circuit(Line(by_value), Symbols(), found, sequences=32)
     assert {*found.circuit.paths} <= {*every.candidates}
 
 
