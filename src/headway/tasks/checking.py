@@ -266,7 +266,11 @@ def _untyped(task: Task) -> Doubts:
     cls = type(task)
     for name, value in vars(cls).items():
         known = name.isupper() or name.startswith("_") or hasattr(Task, name)
-        if isinstance(value, int | float) and not known and name not in cls.__annotations__:
+        if (
+            isinstance(value, int | float)
+            and not known
+            and name not in inspect.get_annotations(cls)
+        ):
             typed = f"{name}: {type(value).__name__} = {value!r}"
             yield Finding(name, f"it has no type, so it is no field: {typed} is one", doubt=True)
 
