@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from commands import headway, python, refused, refusing
-from headway import cli, emergence, tapped
-from headway.cli import Parser
+from headway import emergence, tapped
 from headway.errors import note_once
 from headway.recipes import annotations, changed, config_asked_for
+from headway.terminal import cli
 from headway.training import fast
 from headway.training.recipes import RECIPES
-from headway.verbs import listing
+from headway.verbs import arguments, listing
+from headway.verbs.arguments import Parser
 from headway.verbs.training import train
 from headway_experiments.recipes import composition
 
@@ -77,7 +78,7 @@ def test_help_lists_the_verbs(tmp_path):
 
 
 def test_help_needs_no_source_files(tmp_path):
-    place = shutil.copytree(Path(cli.__file__).parent, tmp_path / "headway")
+    place = shutil.copytree(Path(cli.__file__).parents[1], tmp_path / "headway")
     compileall.compile_dir(place, quiet=1, legacy=True)
     for source in place.rglob("*.py"):
         source.unlink()
@@ -88,7 +89,7 @@ def test_help_needs_no_source_files(tmp_path):
 def test_nothing_waits_for_torch_that_does_not_need_it():
     code = (
         "import contextlib, io, sys, headway\n"
-        "from headway import cli\n"
+        "from headway.terminal import cli\n"
         "from headway.verbs import listing\n"
         "def main(*words):\n"
         "    with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
@@ -112,7 +113,7 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
     for name, one in inspect.signature(function).parameters.items():
         if one.kind is not one.POSITIONAL_ONLY:
             assert f"\n  --{name.replace('_', '-')}" in said
-        assert listing.uses(function)[name], name
+        assert arguments.uses(function)[name], name
     assert max(map(len, said.splitlines())) <= 80
 
 

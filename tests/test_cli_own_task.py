@@ -8,8 +8,8 @@ import torch
 
 import headway
 from commands import refused, refusing
-from headway import cli
 from headway.tasks import task_in
+from headway.terminal import cli
 from in_process import forget_files
 
 RECIPE = """

@@ -13,10 +13,10 @@ from headway.circuits import Certificate, Circuit, Uniform, certify, discover
 from headway.circuits.certificate import agreements
 from headway.circuits.subject import fresh
 from headway.circuits.whole import faults_of
-from headway.cli import main
 from headway.errors import HeadwayError
 from headway.intervals import clopper_pearson_low
 from headway.tasks import Retrieval
+from headway.terminal.cli import main
 from headway.training import Run, train
 from headway.training.data import held_out
 from headway_experiments.arena import Known, compiled

@@ -10,7 +10,6 @@ import pytest
 from pages import page_data, table
 
 from commands import refused
-from headway import cli
 from headway.circuits import AttentionPath, Discovery, compare
 from headway.circuits.flows import least_layers
 from headway.errors import HeadwayError
@@ -19,6 +18,7 @@ from headway.report.circuit import path_key
 from headway.report.labels import typeset
 from headway.report.runs import write_runs
 from headway.tasks import Retrieval
+from headway.terminal import cli
 from headway.text import rounded
 from headway.training import Run, RunConfig, to_dict
 

@@ -6,7 +6,7 @@ import pytest
 
 from commands import refused
 from headway.circuits import discover
-from headway.cli import main
+from headway.terminal.cli import main
 from headway.theory import minimum_layers
 from headway.training.files import write_json
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from interrupts import InterruptError, stop_at
 
-from headway import cli
 from headway.errors import HeadwayError
+from headway.terminal import cli
 from headway.training import Run, resume, train
 from headway.training.files import draft_of, read_tensors, write_tensors
 

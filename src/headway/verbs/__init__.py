@@ -8,41 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headway.errors import HeadwayError, note
-from headway.text import wrapped
 
 if TYPE_CHECKING:
     from headway.training import Run
-
-
-def print_fields(words: Sequence[str]) -> None:
-    """Prints what can be changed in the recipe or the task that is named among words, if one is:
-    its arguments, then all fields."""
-    from headway.fields import described, said
-    from headway.recipes import annotations, base_of, source_and_fields
-    from headway.training.config import SECTIONS, RunConfig, flat
-    from headway.training.curriculum import CURRICULA
-    from headway.verbs.listing import uses
-
-    source, _ = source_and_fields(words)
-    if source is None:
-        return
-    base = base_of(source)
-    config = base.make()
-    values, about = flat(config), uses(base.make) | uses(RunConfig)
-    for section in SECTIONS:
-        about |= uses(type(getattr(config, section)), f"{section}.")
-    for kind in CURRICULA.values():
-        about |= uses(kind, "training.curriculum.")
-    for title, hints in (
-        (f"arguments of {base.name}, to which other fields adapt", base.arguments),
-        ("\nfields", annotations(config)),
-    ):
-        print(title)
-        for name, hint in hints.items():
-            shown = f"{name}={said(values[name])}" if name in values else name
-            use = about.get(name) or about.get(f"task.{name}", "")
-            print(*wrapped(f"{shown}  ({described(hint)})", "  ", "      "), sep="\n")
-            print(*wrapped(use, "      ", "      "), sep="\n")
 
 
 def require_goes_with(asked: str, options: Mapping[str, Any], allowed: Sequence[str]) -> None:

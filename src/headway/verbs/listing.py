@@ -1,6 +1,5 @@
 """The verbs by their use, and the functions that do what they say."""
 
-import inspect
 import re
 import textwrap
 from collections.abc import Callable
@@ -67,11 +66,3 @@ def usage() -> str:
     for package, names in packages.items():
         lines += textwrap.wrap(f"  {package}: {', '.join(names)}", 79, subsequent_indent="    ")
     return USAGE.format(verbs="\n".join([*lines, ""]))
-
-
-def uses(documented: Callable[..., object], prefix: str = "") -> dict[str, str]:
-    """The use of every argument of a function, or field of a class, as its docstring says."""
-    from docstring_parser import parse
-
-    params = parse(inspect.getdoc(documented) or "").params
-    return {prefix + one.arg_name: " ".join((one.description or "").split()) for one in params}
