@@ -3,7 +3,7 @@
 Here is what verbs share: runs and configs that words name, and options that go together.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from headway.training import Run
 
 
-def require_goes_with(asked: str, options: Mapping[str, Any], allowed: Sequence[str]) -> None:
+def require_goes_with(options: Mapping[str, Any], asked: str, *allowed: str) -> None:
     """Makes sure that no option is given that would change nothing.
 
     Args:
-        asked: what is asked for.
         options: every option by name; None or False if it is not given.
+        asked: what is asked for.
         allowed: the names of those that go with it.
 
     Raises:

@@ -53,7 +53,7 @@ def ask(
     wanted = language.places(formulations, depths, chains)
     if questions is not None:
         given = {"model": model, "form": form, "folder": folder, "threads": threads}
-        require_goes_with("--questions", given, ("formulation", "depth", "chains", "n", "seed"))
+        require_goes_with(given, "--questions", "formulation", "depth", "chains", "n", "seed")
         terminal.require_file(questions, (".jsonl",))
         each = [one for place in wanted for one in language.questions(*place, chains, n, seed)]
         lines = (json.dumps(asdict(one), ensure_ascii=False) for one in each)

@@ -1,22 +1,12 @@
 """The verb about the least layers by the theory."""
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from headway.errors import require
 from headway.verbs import opened, require_goes_with
-
-GOES_WITH = {
-    "a run": (),
-    "--facts": ("facts", "mask", "query", "goal"),
-    "--task conditional": ("task", "mask", "order"),
-    "--task hops": ("task", "depth", "mask"),
-    "a single depth": ("task", "depth", "mask", "order", "queries"),
-    "several depths, or so great a one": ("task", "depth", "mask", "order"),
-    "--count": ("count", "depth", "order"),
-}
-"""The options that mean something for what is asked."""
 
 
 def theory(
@@ -55,36 +45,35 @@ def theory(
     from headway.terminal import theory as terminal
     from headway.theory import Order, conditional_flow, facts_flow, retrieval_flow
 
+    only = partial(require_goes_with, options)
+    ordered = partial(read, "order", order or "deep-first")
     depths = values_of("depth", depth or ("1..8" if count else "1..64"), int)
-    single = len(depths) == 1 and depths[0] <= terminal.TOLD
-    asked = (
-        *(["a run"] if run is not None else []),
-        *(["--count"] if count else []),
-        *(["--facts"] if facts else []),
-        *([f"--task {task}"] if task in ("conditional", "hops") else []),
-        "a single depth" if single else "several depths, or so great a one",
-    )[0]
-    require_goes_with(asked, options, GOES_WITH[asked])
-    causal, order = mask != "none", "deep-first" if order is None else order
-    by_numbers = "," in order and asked in ("--count", "a single depth")
-    pairs = read("order", order, tuple[int, ...] if by_numbers else Order)
+    causal = mask != "none"
     if run is not None:
-        return terminal.print_run(opened(run))
-    if count:
-        return terminal.print_counts(depths, pairs)
-    if asked == "--task hops":
-        return terminal.print_hops(depths, causal)
-    if asked.startswith("several"):
-        return terminal.print_bounds(depths, causal, pairs)
-    if facts:
+        only("a run")
+        terminal.print_run(opened(run))
+    elif count:
+        only("--count", "count", "depth", "order")
+        terminal.print_counts(depths, ordered(Order | tuple[int, ...]))
+    elif facts:
+        only("--facts", "facts", "mask", "query", "goal")
         said = re.findall(r"[^\s,]+", " ".join(facts))
         start, end = "a" if query is None else query, "z" if goal is None else goal
-        flow, title = facts_flow(said, start, end, singled=True), f"{' '.join(said)}, {start}?"
+        flow = facts_flow(said, start, end, singled=True)
+        terminal.print_flow(flow, causal, f"{' '.join(said)}, {start}?")
     elif task == "conditional":
-        flow, title = conditional_flow(pairs, singled=True), "conditional retrieval"
-    else:
+        only("--task conditional", "task", "mask", "order")
+        flow = conditional_flow(ordered(Order), singled=True)
+        terminal.print_flow(flow, causal, "conditional retrieval")
+    elif task == "hops":
+        only("--task hops", "task", "depth", "mask")
+        terminal.print_hops(depths, causal)
+    elif len(depths) == 1 and depths[0] <= terminal.TOLD:
+        only("a single depth", "task", "depth", "mask", "order", "queries")
         spare = 1 if queries is None else queries
         require(1 <= spare <= terminal.TOLD, "queries", spare, f"from 1 to {terminal.TOLD}")
-        flow = retrieval_flow(depths[0], pairs, spare)
-        title = f"retrieval, D = {depths[0]}"
-    terminal.print_flow(flow, causal, title)
+        flow = retrieval_flow(depths[0], ordered(Order | tuple[int, ...]), spare)
+        terminal.print_flow(flow, causal, f"retrieval, D = {depths[0]}")
+    else:
+        only("several depths, or so great a one", "task", "depth", "mask", "order")
+        terminal.print_bounds(depths, causal, ordered(Order))
