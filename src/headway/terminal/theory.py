@@ -6,7 +6,7 @@ from itertools import groupby
 
 from headway import text
 from headway.circuits import saved_discovery
-from headway.errors import HeadwayError, require
+from headway.errors import HeadwayError
 from headway.terminal.base import columns, console
 from headway.theory import (
     Flow,
@@ -15,7 +15,6 @@ from headway.theory import (
     PairOrder,
     closed_form,
     count_circuits,
-    hop_flow,
     is_code,
     is_minimal_circuit,
     minimum_layers,
@@ -25,11 +24,10 @@ from headway.theory import (
 from headway.training import Run
 
 TOLD = 64
-"""The greatest depth whose positions are printed one by one, and the most hops simulated."""
+"""The greatest depth whose positions are printed one by one."""
 MASKS = {True: "causal mask", False: "no mask"}
 DEEP = 20_000
 """The greatest depth that is simulated for a table, which takes some seconds."""
-GAP = 4
 FORMULAS = {True: "⌊log₂ D⌋ + 2", False: "⌈log₃(4D + 1)⌉"}
 
 
@@ -63,22 +61,6 @@ def print_bounds(depths: Sequence[int], causal: bool, order: Order) -> None:
         rows,
         "simulated: the first and the last depth of every line, unless too deep",
         "theorem 1: the paper's bound, ⌈log₃ 2D⌉; 2D attention paths always do",
-    )
-
-
-def print_hops(hops: Sequence[int], causal: bool) -> None:
-    """Print the least layers of k-hop by simulation, beside a chain of D = k pairs.
-
-    Raises:
-        HeadwayError: if a number of hops is below 1.
-    """
-    for k in hops:
-        require(1 <= k <= TOLD, "depth", k, f"from 1 to {TOLD} hops")
-    print_table(
-        f"Least layers for k hops in a running text, {MASKS[causal]}",
-        ("k", "simulated", f"retrieval, D = k: {FORMULAS[causal]}"),
-        [(k, hop_flow(k, GAP).minimum_layers(causal), closed_form(k, causal)) for k in hops],
-        f"simulated with {GAP} other tokens between two links; closer links are easier",
     )
 
 

@@ -5,7 +5,6 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from headway.errors import require
 from headway.verbs import opened, require_goes_with
 
 
@@ -15,11 +14,9 @@ def theory(
     depth: str | None = None,
     mask: Literal["causal", "none"] | None = None,
     order: str | None = None,
-    task: Literal["retrieval", "conditional", "hops"] | None = None,
     facts: tuple[str, ...] | None = None,
     query: str | None = None,
     goal: str | None = None,
-    queries: int | None = None,
     count: bool = False,
 ) -> None:
     """Show how few layers are enough: exact bounds, what positions hold, a circuit that has so few.
@@ -28,22 +25,20 @@ def theory(
 
     Args:
         run: the run's folder, in which a circuit has been found.
-        depth: D, retrieval steps, or k: a number, a range or a list: 3, 1..64 (default), 10,100.
+        depth: D, retrieval steps: a number, a range or a list: 3, 1..64 (default), 10,100.
         mask: whether a position sees only what stands before it (causal, the default).
         order: of the pairs in the sequence: deep-first (default), shallow-first, or for a single
             depth their numbers: 2,3,1.
-        task: the retrieval problem (default), the conditional one, or k-hop.
-        facts: of a task of your own, each letter a symbol, such as: xyz ay ax. A fact of three or
-            more symbols is found by all but its last together, not by one of them.
+        facts: of another task than retrieval, each letter a symbol; xyz ay ax is the conditional
+            one. Three or more symbols are found by all but the last together, not by one of them.
         query: the symbol that is asked about, if there are facts (default: a).
         goal: the symbol that is the answer (default: z).
-        queries: how many positions at the end hold what is asked about: room to think in.
         count: count the minimal circuits with the fewest layers; by default for depths 1..8.
     """
     options = {name: value for name, value in locals().items() if name != "run"}
     from headway.fields import read, values_of
     from headway.terminal import theory as terminal
-    from headway.theory import Order, conditional_flow, facts_flow, retrieval_flow
+    from headway.theory import Order, facts_flow, retrieval_flow
 
     only = partial(require_goes_with, options)
     ordered = partial(read, "order", order or "deep-first")
@@ -58,22 +53,12 @@ def theory(
     elif facts:
         only("--facts", "facts", "mask", "query", "goal")
         said = re.findall(r"[^\s,]+", " ".join(facts))
-        start, end = "a" if query is None else query, "z" if goal is None else goal
-        flow = facts_flow(said, start, end, singled=True)
-        terminal.print_flow(flow, causal, f"{' '.join(said)}, {start}?")
-    elif task == "conditional":
-        only("--task conditional", "task", "mask", "order")
-        flow = conditional_flow(ordered(Order), singled=True)
-        terminal.print_flow(flow, causal, "conditional retrieval")
-    elif task == "hops":
-        only("--task hops", "task", "depth", "mask")
-        terminal.print_hops(depths, causal)
+        flow = facts_flow(said, query or "a", goal or "z", singled=True)
+        terminal.print_flow(flow, causal, f"{' '.join(said)}, {query or 'a'}?")
     elif len(depths) == 1 and depths[0] <= terminal.TOLD:
-        only("a single depth", "task", "depth", "mask", "order", "queries")
-        spare = 1 if queries is None else queries
-        require(1 <= spare <= terminal.TOLD, "queries", spare, f"from 1 to {terminal.TOLD}")
-        flow = retrieval_flow(depths[0], ordered(Order | tuple[int, ...]), spare)
+        only("a single depth", "depth", "mask", "order")
+        flow = retrieval_flow(depths[0], ordered(Order | tuple[int, ...]))
         terminal.print_flow(flow, causal, f"retrieval, D = {depths[0]}")
     else:
-        only("several depths, or so great a one", "task", "depth", "mask", "order")
+        only("several depths, or so great a one", "depth", "mask", "order")
         terminal.print_bounds(depths, causal, ordered(Order))
