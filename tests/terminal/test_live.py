@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.live import Live
 
 from headway.sweeps import Board, Standing
-from headway.terminal.live import FLOOR, Display, Progress, counting, following, height
+from headway.terminal.live import Display, Progress, counting, following
 from headway.terminal.tables import print_sweep
 from headway.training import Run, train
 
@@ -29,12 +29,6 @@ def test_what_comes_before_the_first_is_not_its_time(monkeypatch, capsys):
         "asked 21 of 30; about 36 s left",
         "asked 30 of 30",
     ]
-
-
-def test_losses_are_drawn_on_a_logarithmic_scale():
-    assert height(1.0) == pytest.approx(1)
-    assert height(FLOOR) == height(FLOOR / 10) == pytest.approx(0)
-    assert height(0.1) - height(0.05) == pytest.approx(height(0.02) - height(0.01))
 
 
 METRICS = {"val_loss": 0.1, "partial": {"x_1": 0.02, "x_2": 0.8}, "examples_per_second": 10.0}

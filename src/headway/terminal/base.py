@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TextIO, cast
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -22,8 +22,9 @@ INDENT = " " * 11
 
 def console() -> Console:
     """The terminal, at most 80 columns wide, so that output reads the same everywhere."""
-    file = sys.stdout.for_drawing() if isinstance(sys.stdout, Screen) else sys.stdout
-    out = cast(TextIO, file)
+    out: Any = sys.stdout
+    if isinstance(out, Screen):
+        out = Screen(out.stream, out.losses, drawing=True)
     return PlainConsole(file=out, width=width(), highlight=False, markup=False, emoji=False)
 
 
@@ -43,11 +44,6 @@ class PlainConsole(Console):
         """The pieces that are shown."""
         for one in super().render(renderable, options):
             yield one if one.control else Segment(plain(one.text), one.style)
-
-
-def say(line: str) -> None:
-    """One line about what happens next."""
-    print(line, flush=True)
 
 
 def print_part(title: str, *lines: str) -> None:

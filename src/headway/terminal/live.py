@@ -4,7 +4,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from rich.live import Live
@@ -18,7 +18,7 @@ from headway.training.loop import Watch
 from headway.training.losses import accuracy_text
 
 FLOOR = 0.005
-"""The loss at which its curve reaches the ground."""
+"""The loss at which its curve, on a logarithmic scale, reaches the ground; 1 is at the top."""
 
 
 class Display:
@@ -39,7 +39,7 @@ class Display:
             return
         self._last = now
         if self.live is None:
-            print(line, flush=True)
+            print(line)
         else:
             lines = Text("\n".join([line, *below]), no_wrap=True, overflow="ellipsis")
             self.live.update(lines, refresh=True)
@@ -48,11 +48,9 @@ class Display:
 @contextmanager
 def display(pause: float, transient: bool = True) -> Iterator[Display]:
     """A display; on a terminal it goes away at the end, unless it is not transient."""
-    if not sys.stdout.isatty():
-        yield Display(None, pause)
-        return
-    with Live(console=console(), auto_refresh=False, transient=transient) as live:
-        yield Display(live, pause)
+    live = Live(console=console(), auto_refresh=False, transient=transient)
+    with live if sys.stdout.isatty() else nullcontext() as place:
+        yield Display(place, pause)
 
 
 @contextmanager
@@ -87,17 +85,16 @@ class Progress:
 
     def __init__(self, shown: Display):
         self.display, self.curves, self.evaluations = shown, dict[str, list[float]](), 0
-        self.step, self.end, self.line, self.rate = 0, 0, "", math.inf
+        self.step, self.end, self.line, self.rate = 0, 0, "", 0.0
 
     def __call__(self, run: Run, step: int, end: int, metrics: dict[str, Any] | None) -> None:
         """Takes note of a step (a `Watch`)."""
         training = run.config.training
         if step < self.step:
-            patience = f"no hop was learnt in {training.patience} steps"
-            print(f"{patience}: a new attempt with other weights")
+            print(f"no hop learnt in {training.patience} steps: a new attempt with other weights")
             self.curves, self.end = {}, 0
         if 0 < step < end < self.end:
-            print(f"the loss is low enough: rates fall from here, to end at step {end}", flush=True)
+            print(f"the loss is low enough: rates fall from here, to end at step {end}")
         self.step, self.end = step, end
         if metrics is not None:
             self.evaluations, self.rate = self.evaluations + 1, metrics["examples_per_second"]
@@ -109,17 +106,13 @@ class Progress:
             self.line = f"{losses}{self.rate:.0f} ex/s{early}"
         tenth = metrics is not None and (self.evaluations % 10 == 1 or step == end)
         if tenth or self.display.live is not None:
-            left = f"at most {duration((end - step) * training.batch_size / self.rate)} left"
-            drawn = (
-                f"{hop:>4} {sparkline([height(x) for x in curve], 52)} {curve[-1]:.3f}"
-                for hop, curve in self.curves.items()
-            )
+            seconds = (end - step) * training.batch_size / (self.rate or math.inf)
+            left = f"at most {duration(seconds)} left" if self.rate else ""
+            drawn = list[str]()
+            for hop, curve in self.curves.items():
+                heights = [1 - math.log(max(loss, FLOOR)) / math.log(FLOOR) for loss in curve]
+                drawn.append(f"{hop:>4} {sparkline(heights, 52)} {curve[-1]:.3f}")
             self.display.show(f"step {step:6d}/{end}  {self.line}", left, *drawn, at_once=tenth)
-
-
-def height(loss: float) -> float:
-    """A loss on a logarithmic scale: 0 at `FLOOR` and below, 1 at a loss of 1."""
-    return 1 - math.log(max(loss, FLOOR)) / math.log(FLOOR)
 
 
 @contextmanager
@@ -133,7 +126,7 @@ def following() -> Iterator[SweepWatch]:
             if not begun:
                 begun = True
                 before = [f"{count} {state} before" for state, count in board.before.items()]
-                print(", ".join([counted(len(board.runs), "run"), *before]), flush=True)
+                print(", ".join([counted(len(board.runs), "run"), *before]))
             if name is not None and (run := board.runs[name]).state != "running":
                 loss = "" if run.loss is None else f"  loss {run.loss:.4f}"
                 ends = {
@@ -142,7 +135,7 @@ def following() -> Iterator[SweepWatch]:
                     "waiting": f"lost, will be resumed: {run.message}",
                 }
                 at = f"{board.ended:{len(str(len(board.runs)))}d}/{len(board.runs)}"
-                print(f"{at}  {name}  {ends[run.state]}", flush=True)
+                print(f"{at}  {name}  {ends[run.state]}")
             elif running := board.named("running"):
                 left = board.seconds_left()
                 at = [f"{one} step {board.runs[one].step}/{board.steps[one]}" for one in running]

@@ -36,10 +36,6 @@ class Screen:
         """Hands over what was written."""
         self._tried(self.stream.flush)
 
-    def for_drawing(self) -> "Screen":
-        """This stream, for displays that are drawn."""
-        return Screen(self.stream, self.losses, drawing=True)
-
     def _tried(self, action: Any, *given: str) -> None:
         if self.losses:
             return
@@ -55,11 +51,12 @@ class Screen:
 
 
 def screen_on(stream: TextIO | None) -> Any:
-    """A screen on a standard stream; letters that it lacks are escaped.
+    """A screen on a standard stream, which shows every line at once; letters that it lacks are
+    escaped.
 
     What is written to a stream that was closed before the program began goes nowhere.
     """
     stream = stream or open(os.devnull, "w")  # noqa: SIM115 (displays may write at the end)
     if reconfigure := getattr(stream, "reconfigure", None):
-        reconfigure(errors="backslashreplace")
+        reconfigure(errors="backslashreplace", line_buffering=True)
     return Screen(stream, [])

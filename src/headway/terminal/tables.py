@@ -13,7 +13,6 @@ from headway.sweeps import Board, table
 from headway.terminal.base import columns, console
 from headway.text import duration
 
-NOTHING = "no runs here yet: headway train makes one"
 MOST = 100
 """The most runs that are listed at the end of a sweep; of more, those that have failed."""
 
@@ -26,7 +25,6 @@ def print_runs(rows: Sequence[dict[str, Any]], folder: Path, where: Sequence[str
         folder: that they lie in; runs deeper inside are named with the folders between.
         where: the conditions that they were to meet.
     """
-    nothing = f"no run here is {' and '.join(where)}" if where else NOTHING
     cells = [
         (
             *(_name(row, folder), row["status"], row["step"]),
@@ -39,6 +37,8 @@ def print_runs(rows: Sequence[dict[str, Any]], folder: Path, where: Sequence[str
     ]
     heads = ("run", "status"), ("step", "val loss", "circuit", "time")
     out = console()
+    nothing = "no runs here yet: headway train makes one"
+    nothing = f"no run here is {' and '.join(where)}" if where else nothing
     out.print(columns(*heads, cells) if rows else nothing)
     for row in rows:
         if row["status"] == "failed" and row["message"]:

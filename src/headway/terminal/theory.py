@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 
 from headway import text
@@ -48,12 +49,10 @@ def print_bounds(depths: Sequence[int], causal: bool, order: Order) -> None:
     def known(depth: int) -> tuple[int, int, int]:
         return closed_form(depth, causal), closed_form(depth, not causal), theorem_1_bound(depth)
 
-    def simulated(depth: int) -> str:
-        return str(minimum_layers(depth, causal=causal, order=order)) if depth <= DEEP else "–"
-
+    simulated = partial(minimum_layers, causal=causal, order=order)
     rows = []
     for ends in stretches(depths, known):
-        found = dict.fromkeys(map(simulated, ends))
+        found = dict.fromkeys(str(simulated(depth)) if depth <= DEEP else "–" for depth in ends)
         rows.append((" … ".join(map(str, ends)), " and ".join(found), *known(ends[0])))
     print_table(
         f"Least layers for D retrieval steps, {MASKS[causal]}, {order}",
@@ -109,9 +108,9 @@ def print_flow(flow: Flow, causal: bool, title: str) -> None:
     Raises:
         HeadwayError: if no number of layers can answer.
     """
-    found, least, out = witness(flow, causal), flow.minimum_layers(causal), console()
+    found, out = witness(flow, causal), console()
     careful = replace(flow, codes_first=True)  # a transformer can be built from such a circuit
-    if careful.minimum_layers(causal) == least:
+    if careful.minimum_layers(causal) == found.layers:
         found = replace(witness(careful, causal), least=found.least)
     stages = flow.holdings(found.layers, causal)
     print_account(flow, stages, f"{title}, {MASKS[causal]}: at least {found.layers} layers")

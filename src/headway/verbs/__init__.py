@@ -46,10 +46,8 @@ def opened(folder: Path, changed_task: bool | None = None) -> "Run":
 
     run = Run.open(folder)
     if run.changed and changed_task is False:
-        raise HeadwayError(
-            f"{folder}: {run.changed}: put the file back as it was, or say --changed-task to take"
-            " the task as it is"
-        )
+        ways = "put the file back as it was, or say --changed-task to take the task as it is"
+        raise HeadwayError(f"{folder}: {run.changed}: {ways}")
     if run.changed:
         note(f"{folder}: {run.changed}")
     return run

@@ -32,13 +32,12 @@ GROUPS = {
 """Headway's own verbs by their use, and the files of their functions, imported when called."""
 VERBS = {verb: f"headway.verbs.{file}" for one in GROUPS.values() for verb, file in one.items()}
 
-GROUP = "headway.verbs"
-"""The entry points by which an installed package adds verbs: a function for each, by its name."""
-
 
 def added_verbs() -> dict[str, str]:
-    """The verbs that installed packages add, and the modules of their functions."""
-    return {name: point.module for name, point in installed(GROUP).items() if name not in VERBS}
+    """The verbs that installed packages add, and the modules of their functions, by the entry
+    points `headway.verbs`: a function for each, by its name."""
+    points = installed("headway.verbs")
+    return {name: point.module for name, point in points.items() if name not in VERBS}
 
 
 def function_of(verb: str) -> Callable[..., None]:

@@ -55,11 +55,10 @@ def serve(folder: Path = Path("runs"), /, port: int = 8765, open: bool = False) 
         port: where to listen; 0 takes a free one.
         open: open a browser.
     """
-    from headway import terminal
     from headway.report.server import Server
 
     with Server(folder, port) as server, contextlib.suppress(KeyboardInterrupt):
-        terminal.say(f"serving runs on {server.url}  (Ctrl-C stops)")
+        print(f"serving runs on {server.url}  (Ctrl-C stops)")
         if open:
             threading.Thread(target=webbrowser.open, args=[server.url], daemon=True).start()
         server.serve_forever()
@@ -88,4 +87,4 @@ def runs(
     terminal.print_runs(rows, folder, where)
     if table is not None:
         sweeps.write_table(table, rows)
-        terminal.say(f"written to {table}")
+        print(f"written to {table}")

@@ -1,6 +1,5 @@
 """The verb about the least layers by the theory."""
 
-import re
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -52,9 +51,8 @@ def theory(
         terminal.print_counts(depths, ordered(Order | tuple[int, ...]))
     elif facts:
         only("--facts", "facts", "mask", "query", "goal")
-        said = re.findall(r"[^\s,]+", " ".join(facts))
-        flow = facts_flow(said, query or "a", goal or "z", singled=True)
-        terminal.print_flow(flow, causal, f"{' '.join(said)}, {query or 'a'}?")
+        flow = facts_flow(facts, query or "a", goal or "z", singled=True)
+        terminal.print_flow(flow, causal, f"{' '.join(facts)}, {query or 'a'}?")
     elif len(depths) == 1 and depths[0] <= terminal.TOLD:
         only("a single depth", "depth", "mask", "order")
         flow = retrieval_flow(depths[0], ordered(Order | tuple[int, ...]))

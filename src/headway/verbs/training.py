@@ -32,13 +32,13 @@ def demo(words: tuple[str, ...] = (), /, folder: Path | None = None) -> None:
     config = config_asked_for(words)
     with terminal.watching() as watch:
         run = train(config, folder, watch)
-    terminal.say("finding the circuit …")
+    print("finding the circuit …")
     found = discover(run)
-    terminal.say("dating its paths …")
+    print("dating its paths …")
     timeline = emergence(run, found)
-    terminal.say("searching for other circuits …")
+    print("searching for other circuits …")
     every = every_circuit(run, most=MOST, workers=run.config.threads)
-    terminal.say("drawing the report …")
+    print("drawing the report …")
     page = write_report(run)
     figures_if_possible(run)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -80,7 +80,7 @@ def train(
         begun = partial(training.resume, resume, changed_task=changed_task)
     with terminal.watching() as watch:
         run = begun(watch=watch)
-    terminal.say(str(run))
+    print(run)
 
 
 def check(words: tuple[str, ...] = (), /) -> None:
