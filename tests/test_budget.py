@@ -18,11 +18,11 @@ CAPS = {
     "src/headway/sweeps": 999,
     "src/headway/language": 1598,
     "src/headway/report": 3195,
-    "src/headway/terminal": 893,
+    "src/headway/terminal": 889,
     "src/headway/verbs": 807,
-    "src/headway_experiments": 10987,
+    "src/headway_experiments": 10984,
     "benchmarks": 1500,
-    "tests": 23996,
+    "tests": 23985,
     "web/src": 1988,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""

@@ -38,9 +38,7 @@ def main(args: list[str] | None = None) -> None:
         if screen.losses and not code:
             code, line = 2, f"cannot print: {screen.losses[0].strerror}"
         if screen.losses or code == GONE:  # the interpreter is not to try again
-            os.dup2(
-                os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1
-            )
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if line:
             print(f"headway: {line}", file=sys.stderr)
         if code:

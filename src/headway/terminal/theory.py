@@ -51,7 +51,7 @@ def print_bounds(depths: Sequence[int], causal: bool, order: Order) -> None:
 
     simulated = partial(minimum_layers, causal=causal, order=order)
     rows = []
-    for ends in stretches(depths, known):
+    for ends in spans(depths, known):
         found = dict.fromkeys(str(simulated(depth)) if depth <= DEEP else "–" for depth in ends)
         rows.append((" … ".join(map(str, ends)), " and ".join(found), *known(ends[0])))
     print_table(
@@ -166,16 +166,14 @@ def print_run(run: Run) -> None:
 
 def print_account(flow: Flow, stages: Sequence[Holdings], title: str) -> None:
     """Print the symbols that roles hold before the first layer and after each."""
-    out, roles = console(), flow.roles
+    out, heads = console(), ("layers", *flow.roles)
     out.print(title, style="bold")
-    rows = [(str(n), *(held_said(stage[role]) for role in roles)) for n, stage in enumerate(stages)]
-    if (
-        len(text.aligned([("layers", *roles), *rows], "r" * (1 + len(roles)), gap=2)[0])
-        > text.width()
-    ):
-        roles, rows = roles[-1:], [(row[0], row[-1]) for row in rows]
-    out.print(columns((), ("layers", *roles), rows))
-    if len(roles) < len(flow.roles):
+    rows = [(str(n), *(held_said(one[r]) for r in flow.roles)) for n, one in enumerate(stages)]
+    is_cut = len(text.aligned([heads, *rows], "r" * len(heads), gap=2)[0]) > text.width()
+    if is_cut:
+        heads, rows = (heads[0], heads[-1]), [(row[0], row[-1]) for row in rows]
+    out.print(columns((), heads, rows))
+    if is_cut:
         out.print("the query alone, as the others would not fit here", style="dim")
     if any("–" in cell for row in rows for cell in row):
         out.print("0–2: the symbols x_0 to x_2; position codes are left out", style="dim")
@@ -186,11 +184,11 @@ def held_said(pieces: frozenset[str]) -> str:
     symbols = sorted(piece for piece in pieces if not is_code(piece))
     if all(symbol.startswith("x_") for symbol in symbols):
         numbers = [int(symbol[2:]) for symbol in symbols]
-        return ",".join("–".join(map(str, ends)) for ends in stretches(numbers))
+        return ",".join("–".join(map(str, ends)) for ends in spans(numbers))
     return ("" if all(len(symbol) == 1 for symbol in symbols) else " ").join(symbols)
 
 
-def stretches(
+def spans(
     numbers: Iterable[int], kind: Callable[[int], object] = lambda number: None
 ) -> Iterator[tuple[int, ...]]:
     """First and last of each stretch of neighbours that are of one kind; of a single one, it."""
