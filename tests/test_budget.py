@@ -22,7 +22,7 @@ CAPS = {
     "src/headway/verbs": 807,
     "src/headway_experiments": 10984,
     "benchmarks": 1500,
-    "tests": 23985,
+    "tests": 23986,
     "web/src": 1988,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""

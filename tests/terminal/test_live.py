@@ -43,7 +43,8 @@ def test_a_terminal_shows_the_losses_of_every_hop(tiny):
         progress.display.show("the last", at_once=True)
     lines = page.getvalue().splitlines()
     assert any("step      3/12  loss 0.100  x_1 0.020  x_2 0.800  10 ex/s" in x for x in lines)
-    assert any(line.rstrip().endswith("0.020") and " x_1 " in line for line in lines)
+    assert any(line.rstrip().endswith(" x_1 ▂ 0.020") for line in lines)  # logarithmic
+    assert any(f"at most {round(9 * tiny.training.batch_size / 10)} s left" in x for x in lines)
 
 
 def test_a_file_has_a_line_every_tenth_evaluation(tiny, capsys):
