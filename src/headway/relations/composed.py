@@ -47,12 +47,6 @@ FARTHEST = 40
 LONGEST = 6
 """The largest period among them."""
 
-GENERAL = 4
-"""The largest offset among the general relations of any sequence."""
-
-INDUCTION = ("same token", "after same token", "after latest same token")
-"""The general relations of tokens."""
-
 MARKER = 0.95
 """A token that stands once in at least this share of the sequences is looked for by its number."""
 
@@ -67,8 +61,8 @@ BY_TOKEN = ("same token", "larger token", "smaller token", "other token")
 ANCHORED = {"mirror across": (2, -1), "aligned past": (-1, 1), "twice past": (-2, 2)}
 """The place that is looked at, by how often the token's place and the query's own are added."""
 
-LISTED = r"(\d{1,9}(?:–\d{1,9})?(?:,\d{1,9}(?:–\d{1,9})?)*)"
 FOR = " for tokens "
+LISTED = r"(\d{1,9}(?:–\d{1,9})?(?:,\d{1,9}(?:–\d{1,9})?)*)"
 
 NUMBERED = (
     *(r"(\d{1,6}) back", r"every (\d{1,6}) back", r"position (\d{1,6})", r"token (\d{1,9})"),
@@ -394,8 +388,9 @@ def general_relations(
         of_tokens: whether inputs are tokens; vectors have places alone.
         ahead: whether positions may read later ones, too.
     """
-    composed, farthest = Composed(inputs, of_tokens, ahead), min(GENERAL, inputs.shape[1] - 1)
+    composed, farthest = Composed(inputs, of_tokens, ahead), min(4, inputs.shape[1] - 1)
     names = ["previous token", *(f"{n} back" for n in range(2, farthest + 1)), "first position"]
-    found = {name: composed.mask(name) for name in [*names, *(INDUCTION if of_tokens else ())]}
+    names += ["same token", "after same token", "after latest same token"] if of_tokens else []
+    found = {name: composed.mask(name) for name in names}
     found["first position"] = found["first position"] & composed.mask("all before")
     return {n: Edges.where(x) for n, x in found.items()} | {"own position": own_position(inputs)}

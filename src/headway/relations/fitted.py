@@ -189,15 +189,15 @@ def to_classes(
     """
     if not relations.of_tokens or not 2 < len(known := relations.inputs.unique()) <= MANY:
         return []
-    of, found = (relations.inputs[..., None] == known).to(own.dtype), list[str]()
+    found, of = list[str](), (relations.inputs[..., None] == known).to(own.dtype)
     went, could = ((x * rows[..., None]).sum(1)[..., None] for x in (own, relations.seen))
     for move, by in {"": 0, **moves}.items():
-        beside = F.pad(of, (0, 0, by, -by))
+        beside = F.pad(of, (0, 0, by, -by))  # [sequence, key, token]
         share = (went * beside).sum((0, 1)) / (could * beside).sum((0, 1)).clamp(min=1e-30)
         chosen = 2 * share >= share.max()
         parts = ranges(known[chosen].tolist())
-        is_clear = bool((share[~chosen] <= LESS * share.max()).all()) and not chosen.all()
-        if is_clear and len(parts) <= RANGES:
+        is_some = len(parts) <= RANGES and not chosen.all()
+        if is_some and share[~chosen].max() <= LESS * share.max():
             found += [f"{move}{which}token of {','.join(parts)}" for which in WHICH]
     return found
 
@@ -214,8 +214,8 @@ def for_classes(
         along: by relation, the attention along it in every row, weighed by how much that counts.
     """
     known, names = tokens.unique(), list(along)
-    of = (tokens.flatten()[:, None] == known).float()
-    by = torch.stack([along[name].flatten() for name in names]) @ of  # [relation, token]
+    by = torch.stack([rows.flatten() for rows in along.values()])
+    by = by @ (tokens.flatten()[:, None] == known).to(by.dtype)  # [relation, token]
     one, other = divmod(int(torch.maximum(by[:, None], by).sum(2).argmax()), len(names))
     parts = ranges(known[by[one] > by[other]].tolist())
     is_short = one != other and 0 < len(parts) <= RANGES
