@@ -92,7 +92,7 @@ class Certificate(Finding):
         elif self.trivial:
             verdict = f"NOT certified: a model without attention has {wanted}, too"
         else:
-            may = failures_allowed(self.agreement, self.confidence, count) or 0
+            may = failures_allowed(self.agreement, self.confidence, count)
             rest = f"{count - self.agreeing:,} disagree, and at most {may:,} may"
             verdict = f"NOT certified: {wanted}; {rest}"
         found = [
