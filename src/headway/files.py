@@ -9,4 +9,3 @@ from headway.training.files import is_there as is_there
 from headway.training.files import read_json as read_json
 from headway.training.files import write_json as write_json
 from headway.training.files import write_whole as write_whole
-from headway.userfile import started_safely as started_safely

@@ -14,10 +14,9 @@ import os
 import shlex
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -52,11 +51,10 @@ class Source:
         """
         return _read(path)[0]
 
-    def lines(self, builder: str | None = None) -> list[str]:
-        """The lines of the user's list that let this content of the file be executed, and the
+    def line(self, builder: str | None = None) -> str:
+        """The line of the user's list that lets this content of the file be executed, or the
         function or class there build a model."""
-        places = [self.file] if builder is None else [self.file, f"{self.file}:{builder}"]
-        return [f"sha256:{self.sha256} {place}" for place in places]
+        return f"sha256:{self.sha256} {self.file}" + (f":{builder}" if builder else "")
 
 
 class UserModule(ModuleType):
@@ -65,28 +63,19 @@ class UserModule(ModuleType):
     def __init__(self, name: str, source: Source):
         super().__init__(name)
         self.__source__, self.__file__ = source, source.file
-        self.__builtins__ = {**vars(builtins), "__import__": partial(_import, source)}
+        self.__builtins__ = {**vars(builtins), "__import__": self._import}
+
+    def _import(self, name: str, *given: Any, **named: Any) -> Any:
+        """The import statement of the file: what stands beside it comes first."""
+        first, dot, rest = name.partition(".")
+        is_relative = any(given[3:])
+        if not is_relative and (file := _neighbour(self.__source__.file, first)) is not None:
+            name = _module(*_read(file)).__name__ + dot + rest
+        return builtins.__import__(name, *given, **named)
 
 
-_known: dict[str, bool] = {}
-"""Lines that hold in this process beside those of the list: True where the user named the file to
-work with, False where it is lent to this process alone."""
-
-
-@contextmanager
-def started_safely() -> Iterator[None]:
-    """Within it, Python processes are started that import from where this one does, and nothing
-    from the folder they start in."""
-    path = map(os.path.abspath, filter(None, sys.path))
-    own = {"PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(path)}
-    before = {name: os.environ[name] for name in own if name in os.environ}
-    os.environ |= own
-    try:
-        yield
-    finally:
-        for name in own:
-            del os.environ[name]
-        os.environ |= before
+_known: set[str] = set()
+"""Lines that hold in this process beside those of the list."""
 
 
 @cache
@@ -96,13 +85,13 @@ def installed(group: str) -> dict[str, "EntryPoint"]:
     What lies in a folder that Python looks into, such as the one that a program was started in, is
     not installed.
     """
-    from importlib import metadata
+    from importlib.metadata import entry_points
 
-    def is_installed(point: "EntryPoint") -> bool:
-        where = None if point.dist is None else Path(str(point.dist.locate_file(""))).resolve()
-        return where is not None and where.name in ("site-packages", "dist-packages")
+    def home(point: "EntryPoint") -> str:
+        return Path(str(point.dist.locate_file(""))).resolve().name if point.dist else ""
 
-    return {one.name: one for one in metadata.entry_points(group=group) if is_installed(one)}
+    homes = "site-packages", "dist-packages"
+    return {one.name: one for one in entry_points(group=group) if home(one) in homes}
 
 
 def trust(where: str | Path) -> None:
@@ -115,7 +104,8 @@ def trust(where: str | Path) -> None:
         HeadwayError: if there is no such file.
     """
     file, name = file_and_name(where)
-    lend(Source.of(file), name or None)
+    source = Source.of(file)
+    _known.update((source.line(), source.line(name)))
 
 
 def file_and_name(where: str | Path) -> tuple[Path, str]:
@@ -124,25 +114,20 @@ def file_and_name(where: str | Path) -> tuple[Path, str]:
     return Path(f"{file}.py" if colon else file), name
 
 
-def lend(source: Source, builder: str | None = None) -> None:
-    """Lets this process execute a content of a file, as the process that started it says."""
-    _known.update(dict.fromkeys(source.lines(builder), False) | _known)
-
-
-def keep(source: Source, builder: str | None = None) -> None:
-    """Puts a file that the user works with on the user's list of trusted files.
-
-    One that was only lent to this command (`trust`) is left out.
+def keep(line: str) -> None:
+    """Puts a line on the user's list; where that cannot be written, a note says so.
 
     Args:
-        source: of what the user trains or is trained on.
-        builder: the function or class there by which the user builds a model.
+        line: of a file that the user works with, or what builds a model there (`Source.line`).
     """
-    lines = source.lines(builder)
-    if builder is not None:
-        _known.update(dict.fromkeys(lines, True))
-    if _known.get(lines[0], True):
-        put_on_list(lines)
+    _known.add(line)
+    try:
+        if line.isprintable() and line not in listed():
+            list_place().parent.mkdir(parents=True, exist_ok=True)
+            with open(list_place(), "ab", buffering=0) as file:  # at once, whoever else writes
+                file.write(f"\n{line}\n".encode())
+    except (OSError, HeadwayError) as error:
+        note(f"cannot note which files you trust: {error}")
 
 
 def load(path: str | Path) -> ModuleType:
@@ -155,7 +140,7 @@ def load(path: str | Path) -> ModuleType:
             wrong there.
     """
     source, content = _read(Path(path))
-    _known.update(dict.fromkeys(source.lines(), True))
+    _known.add(source.line())
     return called(Path(path), _module, source, content)
 
 
@@ -175,27 +160,22 @@ def load_named(field: str, file: str, builder: str | None = None) -> Any:
         HeadwayError: if the user does not trust the file as it is, it is gone, running it fails, or
             it does not define the builder.
     """
-
-    where = file if builder is None else f"{file}:{builder}"
-
-    def refusal(why: str) -> HeadwayError:
-        return HeadwayError(
+    fits = f"{file}{builder}".isprintable() and os.path.realpath(file) == file
+    require(fits, field, file, "a whole path of printable characters, without links")
+    source, content = _read(Path(file))
+    line, module = source.line(builder), None if builder is None else _imported(file)
+    where = line.partition(" ")[2]
+    known, why = {*_known, *listed()}, ""
+    if where not in {one.partition(" ")[2] for one in known}:
+        why = "it is not on your list of trusted files"
+    elif module is None and line not in known:
+        why = "it has changed since you trusted it"
+    if why:
+        raise HeadwayError(
             f"{field} = {shown(file)} is not executed: {why}: if you trust it, train with it or say"
             f" headway --trust {shlex.quote(where)} VERB …"
         )
-
-    fits = where.isprintable() and Path(file).is_absolute()
-    require(fits, field, file, "a whole path of printable characters")
-    if not is_file(file):
-        raise HeadwayError(f"{field} = {shown(file)}: there is no such file")
-    known = {*_known, *listed()}
-    if where not in {line.partition(" ")[2] for line in known}:
-        raise refusal("it is not on your list of trusted files")
-    module = None if builder is None else _imported(file)
     if module is None:
-        source, content = _read(Path(file))
-        if source.lines(builder)[-1] not in known:
-            raise refusal("it has changed since you trusted it")
         module = called(Path(file), _module, source, content)
     made = module if builder is None else getattr(module, builder, None)
     if made is None:
@@ -203,12 +183,11 @@ def load_named(field: str, file: str, builder: str | None = None) -> Any:
     return made
 
 
-def list_place() -> Path | None:
-    """The list's file, which need not be there; None if the user has no home folder."""
+def list_place() -> Path:
+    """The list's file, which need not be there; it is in no folder that one happens to be in."""
     data = os.environ.get("XDG_DATA_HOME", "")
-    if not os.path.isabs(data):
-        data = os.path.expanduser("~/.local/share")
-    return Path(data, "headway", "trusted.txt") if os.path.isabs(data) else None
+    home = os.path.expanduser("~/.local/share")
+    return Path("/", data if os.path.isabs(data) else home, "headway", "trusted.txt")
 
 
 def listed() -> set[str]:
@@ -217,24 +196,8 @@ def listed() -> set[str]:
     Raises:
         HeadwayError: if there is a list that cannot be read.
     """
-    path = list_place()
-    if path is None or not is_file(path):
-        return set()
-    return {*filter(None, read_bytes(path).decode(errors="replace").splitlines())}
-
-
-def put_on_list(lines: Iterable[str]) -> None:
-    """Puts lines on the list; where it cannot be written, a note says so."""
-    path = list_place()
-    try:
-        if path is None:
-            raise HeadwayError("there is no home folder")
-        if missing := [line for line in {*lines} - listed() if line.isprintable()]:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with open(path, "ab", buffering=0) as file:  # at once, whoever else writes
-                file.write("\n".join(["", *missing, ""]).encode())
-    except (OSError, HeadwayError) as error:
-        note(f"cannot note which files you trust: {error}")
+    content = read_bytes(list_place()) if is_file(list_place()) else b""
+    return {*filter(None, content.decode(errors="replace").splitlines())}
 
 
 def _read(path: Path) -> tuple[Source, bytes]:
@@ -272,23 +235,14 @@ def _module(source: Source, content: bytes) -> UserModule:
     return module
 
 
-def _import(importer: Source, name: str, *given: Any, **named: Any) -> Any:
-    """The import statement of a user's file: what stands beside the file comes first."""
-    first, dot, rest = name.partition(".")
-    level = given[3] if len(given) == 4 else named.get("level", 0)
-    if level == 0 and (file := _neighbour(importer, first)) is not None:
-        name = _module(*_read(Path(file))).__name__ + dot + rest
-    return builtins.__import__(name, *given, **named)
-
-
-def _neighbour(importer: Source, name: str) -> str | None:
+def _neighbour(beside: str, name: str) -> Path | None:
     """The file that a name means beside another; None for installed modules."""
     installed = "site-packages" in (getattr(sys.modules.get(name), "__file__", None) or "")
     if installed or name == "headway" or name in sys.stdlib_module_names:
         return None
-    folder = Path(importer.file).parent
-    files = [str(folder / f"{name}.py"), str(folder / name / "__init__.py")]
-    return next((file for file in files if file != importer.file and is_file(file)), None)
+    folder = Path(beside).parent
+    files = folder / f"{name}.py", folder / name / "__init__.py"
+    return next((file for file in files if file != Path(beside) and is_file(file)), None)
 
 
 def called(path: Path, function: Callable[..., T], *given: Any) -> T:

@@ -82,7 +82,7 @@ def test_a_file_that_has_changed_is_told_and_one_that_is_gone_refused(tmp_path, 
     assert f"{file} has changed since (it was {before[:16]}, it is " in told
     del KINDS[changed.kind]
     file.unlink()
-    with pytest.raises(HeadwayError, match=f"{file}': there is no such file"):
+    with pytest.raises(HeadwayError, match=f"{file}: No such file"):
         task_from_json(data)
 
 
@@ -116,7 +116,7 @@ def test_two_files_may_define_one_kind_and_each_finds_its_own(tmp_path, name):
         assert task_from_json(task_to_json(task)) == task
     assert task_in(str(files[0])) is mine
     files[0].unlink()
-    with pytest.raises(HeadwayError, match=f"{files[0]}': there is no such file"):
+    with pytest.raises(HeadwayError, match=f"{files[0]}: No such file"):
         task_from_json(task_to_json(mine()))
 
 
