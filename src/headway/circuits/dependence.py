@@ -129,7 +129,7 @@ class Dependence(Finding):
             name = ("", "nothing") if path is None else (numbers[path], str(path))
             learnt = " ".join(training.learnt) or "–"
             rows.append([*name, f"{training.loss:.3f}", learnt, " ".join(lacks) or "–"])
-        table = aligned(rows, "rlrll", gap=2)
+        table = aligned(rows, "><><<")
         lines += ["", *(part for line in table for part in wrapped(line, rest="    "))]
         clamped = {training.clamped for training in self.clamped}
         if rest := [f"{numbers[path]} {path}" for path in self.circuit if path not in clamped]:
