@@ -167,7 +167,7 @@ BAD = {
     "arena --methods eap": "method = 'eap' is not allowed: it must be one of headw",
     "arena --workers 0": "workers = 0 is not allowed: it must be a whole number",
     "train fast deep=1": "deep is not a field: did you mean depth",
-    "train fast order=deep-first": "write task.order or training.curriculum.order",
+    "train fast order=deep-first": "did you mean task.order or training.curriculum.order?",
     "train fast depth=0": "depth = 0 is not allowed: it must be a whole number of at l",
     "train fast seed=1 seed=1": "seed is named twice",
     "train fast n_heads=1 model.n_heads=1": "model.n_heads is named twice",

@@ -160,7 +160,7 @@ def test_the_file_of_an_installed_package_is_not_named(tmp_path, name, kinds, mo
     [
         ({"kind": "unheard_of"}, "task.kind = 'unheard_of' is not allowed: it must be one of "),
         ({"kind": ["retrieval"]}, "task.kind = ['retrieval']"),
-        ({"depths": 3}, "task.depths is not a field: the fields are depth, n_chains, "),
+        ({"depths": 3}, "task.depths is not a field: there must be just depth, n_chains, "),
         ({"defined": {"file": 3, "sha256": ""}}, "task.defined.file = 3 is not allowed"),
         ({"defined": "x.py"}, "task.defined = 'x.py'"),
     ],
