@@ -105,7 +105,7 @@ def test_json_is_the_config_there_and_back(config):
 def test_json_must_have_every_field():
     data = to_json(Config())
     del data["rate"]
-    with pytest.raises(HeadwayError, match=r"model\.rate is missing: there must be just count, rate, "):
+    with pytest.raises(HeadwayError, match=r"model\.rate is missing: there must be just count"):
         from_json(Config, data, "model.")
     with pytest.raises(HeadwayError, match=r"^model = \[\] is not allowed: .* an object of fields"):
         from_json(Config, [], "model.")

@@ -30,7 +30,7 @@ ROOMS = [
     {"sweeps", "language", "report"},
     {
         *("terminal", "verbs", "cli"),
-        *("figures", "files"),
+        "figures",
         *("__init__", "__main__"),
     },
 ]
@@ -111,7 +111,10 @@ def test_the_core_imports_no_experiments():
 
 
 PUBLIC = ("circuits", "language", "models", "report", "sweeps", "tasks", "theory", "training")
-HELPS = ("errors", "fields", "figures", "files", "intervals", "recipes", "terminal", "text")
+HELPS = (
+    *("errors", "fields", "figures", "intervals", "reading", "recipes", "terminal", "text"),
+    "training.files",
+)
 VERBS = ("userfile", "verbs")
 """Modules one level down that are public: rooms, what goes with them, and what a verb needs."""
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -40,7 +41,7 @@ ROOMS = {
     "language": "Language models",
     "recipes": "Recipes",
     "figures": "Figures",
-    "files": "Files",
+    "training.files": "Files",
 }
 
 
@@ -124,7 +125,8 @@ ALIASES = ("typing", "types", "collections.abc", "builtins")
 def offered(room: str) -> list[str]:
     """The names that a module offers, but for what it only passes on from other packages."""
     found = import_module(f"headway.{room}")
-    names = sorted(getattr(found, "__all__", ())) or [x for x, _ in named(found)]
+    own = [x for x in vars(found) if isinstance(vars(found)[x], FunctionType) and x[0] != "_"]
+    names = sorted(getattr(found, "__all__", ())) or sorted({*own, *(x for x, _ in named(found))})
     homes = {name: getattr(getattr(found, name), "__module__", "headway") for name in names}
     return [name for name in names if homes[name].startswith(("headway", *ALIASES))]
 

@@ -14,8 +14,8 @@ import torch
 
 from headway.errors import require
 from headway.fields import to_json
-from headway.files import clear_content_errors
 from headway.language import Ledger
+from headway.training.files import clear_content_errors
 from headway_experiments.arena.case import LeftOutError
 from headway_experiments.arena.families import Family, known_of
 from headway_experiments.arena.methods import METHODS
