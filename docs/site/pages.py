@@ -125,8 +125,13 @@ ALIASES = ("typing", "types", "collections.abc", "builtins")
 def offered(room: str) -> list[str]:
     """The names that a module offers, but for what it only passes on from other packages."""
     found = import_module(f"headway.{room}")
-    own = [x for x in vars(found) if isinstance(vars(found)[x], FunctionType) and x[0] != "_"]
-    names = sorted(getattr(found, "__all__", ())) or sorted({*own, *(x for x, _ in named(found))})
+    known = vars(found).items()
+    own = [
+        x for x, one in known if isinstance(one, FunctionType) and one.__module__ == found.__name__
+    ]
+    names = sorted(getattr(found, "__all__", ())) or sorted(
+        {*own, *(x for x, _ in named(found))} - {x for x in own if x[0] == "_"}
+    )
     homes = {name: getattr(getattr(found, name), "__module__", "headway") for name in names}
     return [name for name in names if homes[name].startswith(("headway", *ALIASES))]
 
