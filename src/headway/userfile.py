@@ -68,9 +68,12 @@ class UserModule(ModuleType):
     def _import(self, name: str, *given: Any, **named: Any) -> Any:
         """The import statement of the file: what stands beside it comes first."""
         first, dot, rest = name.partition(".")
-        is_relative = any(given[3:])
-        if not is_relative and (file := _neighbour(self.__source__.file, first)) is not None:
-            name = _module(*_read(file)).__name__ + dot + rest
+        folder = Path(self.__source__.file).parent
+        files = folder / f"{first}.py", folder / first / "__init__.py"
+        beside = [one for one in files if str(one) != self.__source__.file and is_file(one)]
+        is_known = any(given[3:]) or first in sys.modules or first in sys.stdlib_module_names
+        if beside and not is_known:
+            name = _module(*_read(beside[0])).__name__ + dot + rest
         return builtins.__import__(name, *given, **named)
 
 
@@ -233,16 +236,6 @@ def _module(source: Source, content: bytes) -> UserModule:
         del sys.modules[name]
         raise
     return module
-
-
-def _neighbour(beside: str, name: str) -> Path | None:
-    """The file that a name means beside another; None for installed modules."""
-    installed = "site-packages" in (getattr(sys.modules.get(name), "__file__", None) or "")
-    if installed or name == "headway" or name in sys.stdlib_module_names:
-        return None
-    folder = Path(beside).parent
-    files = folder / f"{name}.py", folder / name / "__init__.py"
-    return next((file for file in files if file != Path(beside) and is_file(file)), None)
 
 
 def called(path: Path, function: Callable[..., T], *given: Any) -> T:
