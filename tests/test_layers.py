@@ -30,7 +30,6 @@ ROOMS = [
     {"sweeps", "language", "report"},
     {
         *("terminal", "verbs", "cli"),
-        "figures",
         *("__init__", "__main__"),
     },
 ]
@@ -112,8 +111,8 @@ def test_the_core_imports_no_experiments():
 
 PUBLIC = ("circuits", "language", "models", "report", "sweeps", "tasks", "theory", "training")
 HELPS = (
-    *("errors", "fields", "figures", "intervals", "reading", "recipes", "terminal", "text"),
-    "training.files",
+    *("errors", "fields", "intervals", "reading", "recipes", "terminal", "text"),
+    *("training.files", "report.figures.drawing", "report.figures.saving", "report.figures.style"),
 )
 VERBS = ("userfile", "verbs")
 """Modules one level down that are public: rooms, what goes with them, and what a verb needs."""

@@ -40,7 +40,9 @@ ROOMS = {
     "report": "Pages",
     "language": "Language models",
     "recipes": "Recipes",
-    "figures": "Figures",
+    "report.figures.saving": "Figures",
+    "report.figures.drawing": "Figures, one by one",
+    "report.figures.style": "The look of figures",
     "training.files": "Files",
 }
 

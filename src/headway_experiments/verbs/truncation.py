@@ -64,7 +64,7 @@ def truncate(
     write_json(place / "effects.json", to_json(found, counts, about))
     terminal.say(f"truncation.jsonl and effects.json are in {place}")
     if can_draw():
-        from headway.figures import save_both
+        from headway.report.figures.style import save_both
 
         axes, title = Axes.of(lines), f"{Path(model).name} with weights cut to"
         for names, span in product(axes.weights, axes.spans):
