@@ -37,9 +37,7 @@ def figure(run: Run | str | Path, name: str) -> Figure:
     """
     run = run if isinstance(run, Run) else Run.open(run)
     drawn = drawings(Findings.of(run))
-    require(
-        name in drawn, "name", name, f"one of {', '.join(drawn)}, of which {run.folder} has data"
-    )
+    require(name in drawn, "name", name, f"one of {', '.join(drawn)}, of which there is data")
     return drawn[name]()
 
 
