@@ -212,9 +212,8 @@ def _read(path: Path) -> tuple[Source, bytes]:
 def _imported(file: str) -> ModuleType | None:
     """The module that was imported from a file, if there is one."""
     for module in list(sys.modules.values()):
-        known = Path(getattr(module, "__dict__", {}).get("__file__") or "")
-        is_it = known.name == Path(file).name and str(known.resolve()) == file
-        if is_it and not isinstance(module, UserModule):
+        known = getattr(module, "__dict__", {}).get("__file__") or ""
+        if os.path.realpath(known) == file and not isinstance(module, UserModule):
             return module
     return None
 
