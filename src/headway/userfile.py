@@ -10,6 +10,7 @@ neighbours of their own, even if these are of one name.
 
 import builtins
 import hashlib
+import inspect
 import os
 import shlex
 import sys
@@ -166,7 +167,10 @@ def load_named(field: str, file: str, builder: str | None = None) -> Any:
     fits = f"{file}{builder}".isprintable() and os.path.realpath(file) == file
     require(fits, field, file, "a whole path of printable characters, without links")
     source, content = _read(Path(file))
-    line, module = source.line(builder), None if builder is None else _imported(file)
+    line, module = source.line(builder), None
+    if builder is not None:  # the module that code in this file is of, if it was imported
+        found = inspect.getmodule(compile("", file, "exec"))
+        module = None if isinstance(found, UserModule) else found
     where = line.partition(" ")[2]
     known, why = {*_known, *listed()}, ""
     if where not in {one.partition(" ")[2] for one in known}:
@@ -207,15 +211,6 @@ def _read(path: Path) -> tuple[Source, bytes]:
     """A file as it is now, and its content."""
     content = read_bytes(path)
     return Source(str(path.resolve()), hashlib.sha256(content).hexdigest()), content
-
-
-def _imported(file: str) -> ModuleType | None:
-    """The module that was imported from a file, if there is one."""
-    for module in list(sys.modules.values()):
-        known = getattr(module, "__dict__", {}).get("__file__") or ""
-        if os.path.realpath(known) == file and not isinstance(module, UserModule):
-            return module
-    return None
 
 
 def _module(source: Source, content: bytes) -> UserModule:
@@ -279,10 +274,9 @@ def one_line(error: BaseException) -> str | None:
 
 def line_of(error: BaseException, file: str) -> str:
     """At which line of a file an error arose, in words; empty if it did not arise there."""
-    if isinstance(error, SyntaxError) and error.filename == file:
-        return f", line {error.lineno}" if error.lineno else ""
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == file]
+    places = [*traceback.extract_tb(error.__traceback__)]
+    places += [error] if isinstance(error, SyntaxError) else []
+    lines = [place.lineno for place in places if place.filename == file and place.lineno]
     return f", line {lines[-1]}" if lines else ""
 
 
