@@ -20,7 +20,6 @@ several, as in a grid, they are so many values, and a tuple is written `1:2`, as
 
 import dataclasses
 import json
-import math
 import re
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -196,11 +195,7 @@ def described(hint: Any) -> str:
     """The values that an annotation allows, in words: `a whole number of at least 1`."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
-        bounds = [
-            BOUNDS[type(one)].format(*astuple(one))
-            for one in args[1:]
-            if type(one) in BOUNDS and one != Lt(math.inf)
-        ]
+        bounds = [BOUNDS[type(x)].format(*astuple(x)) for x in args[1:] if type(x) in BOUNDS]
         return " ".join([described(args[0]), " and ".join(bounds)]).strip()
     if origin is Literal:
         return "one of " + ", ".join(map(str, args))
