@@ -98,7 +98,7 @@ def test_a_word_of_trust_is_for_one_command_and_the_content_of_the_time(tmp_path
         assert words[0] == "sweep" or f"headway --trust {tmp_path}/mine.py VERB …" in told
     userfile.trust("mine.py")
     Path("mine.py").write_text(Path("mine.py").read_text() + "\n")
-    with pytest.raises(HeadwayError, match="it has changed since you trusted it"):
+    with pytest.raises(HeadwayError, match="as it is now, it is not on your list"):
         Run.open("one")
 
 
@@ -127,7 +127,7 @@ def test_what_is_executed_is_what_was_read(tmp_path, monkeypatch):
     userfile.trust(file)
     monkeypatch.setattr(userfile, "read_bytes", exchanged)
     assert userfile.load_named("task.defined.file", str(file)).SIZE == 1
-    with pytest.raises(HeadwayError, match="has changed since you trusted it"):
+    with pytest.raises(HeadwayError, match="as it is now, it is not on your list"):
         userfile.load_named("task.defined.file", str(file))
 
 

@@ -172,14 +172,12 @@ def load_named(field: str, file: str, builder: str | None = None) -> Any:
         found = inspect.getmodule(compile("", file, "exec"))
         module = None if isinstance(found, UserModule) else found
     where = line.partition(" ")[2]
-    known, why = {*_known, *listed()}, ""
-    if where not in {one.partition(" ")[2] for one in known}:
-        why = "it is not on your list of trusted files"
-    elif module is None and line not in known:
-        why = "it has changed since you trusted it"
-    if why:
+    known = {*_known, *listed()}
+    is_named = where in {one.partition(" ")[2] for one in known}
+    if line not in known and (module is None or not is_named):
         raise HeadwayError(
-            f"{field} = {shown(file)} is not executed: {why}: if you trust it, train with it or say"
+            f"{field} = {shown(file)} is not executed: as it is now, it is not on your list of"
+            " trusted files: if you trust it, train with it or say"
             f" headway --trust {shlex.quote(where)} VERB …"
         )
     if module is None:
