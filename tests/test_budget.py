@@ -8,7 +8,7 @@ ROOT = Path(__file__).parent.parent
 SOURCES = {".py", ".ts", ".js", ".svelte", ".css", ".html", ".toml", ".jinja"}
 
 CAPS = {
-    "src/headway/*": 1578,
+    "src/headway/*": 1410,
     "src/headway/theory": 832,
     "src/headway/tasks": 2000,
     "src/headway/relations": 1060,
@@ -17,12 +17,12 @@ CAPS = {
     "src/headway/circuits": 5707,
     "src/headway/sweeps": 999,
     "src/headway/language": 1598,
-    "src/headway/report": 3195,
+    "src/headway/report": 3194,
     "src/headway/terminal": 854,
     "src/headway/verbs": 835,
     "src/headway_experiments": 10987,
     "benchmarks": 1500,
-    "tests": 23996,
+    "tests": 23972,
     "web/src": 1988,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
