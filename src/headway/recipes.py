@@ -66,9 +66,7 @@ def base_of(source: str) -> Base:
         HeadwayError: if there is no such recipe or file, or the file has neither.
     """
     if not is_file(source):
-        allowed = (
-            f"one of {', '.join(RECIPES)}, NAME.py, a sweep's folder, or a run's after --resume"
-        )
+        allowed = f"one of {', '.join(RECIPES)}, NAME.py, a sweep's folder, or --resume RUN"
         require(source in RECIPES, "recipe", source, allowed + nearest(source, RECIPES))
         return Base.of(RECIPES[source])
     recipe, path = recipe_in(source), userfile.file_and_name(source)[0]
