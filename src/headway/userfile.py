@@ -17,7 +17,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -58,26 +58,8 @@ class Source:
         return f"sha256:{self.sha256} {self.file}" + (f":{builder}" if builder else "")
 
 
-class UserModule(ModuleType):
-    """The module of a user's file, which imports its neighbours."""
-
-    def __init__(self, name: str, source: Source):
-        super().__init__(name)
-        self.__source__, self.__file__ = source, source.file
-        self.__builtins__ = {**vars(builtins), "__import__": self._import}
-
-    def _import(self, name: str, *given: Any, **named: Any) -> Any:
-        """The import statement of the file: what stands beside it comes first."""
-        first, dot, rest = name.partition(".")
-        folder = Path(self.__source__.file).parent
-        files = folder / f"{first}.py", folder / first / "__init__.py"
-        beside = [one for one in files if str(one) != self.__source__.file and is_file(one)]
-        is_known = any(given[3:]) or first in sys.modules or first in sys.stdlib_module_names
-        if beside and not is_known:
-            name = _module(*_read(beside[0])).__name__ + dot + rest
-        return builtins.__import__(name, *given, **named)
-
-
+_loaded: dict[str, Source] = {}
+"""The files that were loaded, by the name of their module."""
 _known: set[str] = set()
 """Lines that hold in this process beside those of the list."""
 
@@ -170,7 +152,7 @@ def load_named(field: str, file: str, builder: str | None = None) -> Any:
     line, module = source.line(builder), None
     if builder is not None:  # the module that code in this file is of, if it was imported
         found = inspect.getmodule(compile("", file, "exec"))
-        module = None if isinstance(found, UserModule) else found
+        module = None if found is None or found.__name__ in _loaded else found
     where = line.partition(" ")[2]
     known = {*_known, *listed()}
     is_named = where in {one.partition(" ")[2] for one in known}
@@ -211,23 +193,36 @@ def _read(path: Path) -> tuple[Source, bytes]:
     return Source(str(path.resolve()), hashlib.sha256(content).hexdigest()), content
 
 
-def _module(source: Source, content: bytes) -> UserModule:
+def _module(source: Source, content: bytes) -> ModuleType:
     """The module of a file with this content, which is run if it is not known."""
     path = Path(source.file)
     if path.suffix != ".py":
         raise HeadwayError("it must be a Python file, NAME.py")
     name = f"{path.stem}_{hashlib.sha256(repr(source).encode()).hexdigest()[:8]}"
-    if isinstance(known := sys.modules.get(name), UserModule):
-        return known
-    module = sys.modules[name] = UserModule(name, source)
+    if name in _loaded:
+        return sys.modules[name]
+    module, _loaded[name] = ModuleType(name), source
+    sys.modules[name], module.__file__ = module, source.file
+    vars(module)["__builtins__"] = {**vars(builtins), "__import__": partial(_import, path)}
     if path.name == "__init__.py":
         vars(module).update(__package__=name, __path__=[str(path.parent)])
     try:  # of what was read: bytecode that is kept for the file may be older by a second
         exec(compile(content, source.file, "exec"), vars(module))
     except BaseException:
-        del sys.modules[name]
+        del sys.modules[name], _loaded[name]
         raise
     return module
+
+
+def _import(beside: Path, name: str, *given: Any, **named: Any) -> Any:
+    """The import statement of a user's file: what stands beside it comes first."""
+    first, dot, rest = name.partition(".")
+    files = beside.parent / f"{first}.py", beside.parent / first / "__init__.py"
+    there = [file for file in files if file != beside and is_file(file)]
+    is_known = any(given[3:]) or first in sys.modules or first in sys.stdlib_module_names
+    if there and not is_known:
+        name = _module(*_read(there[0])).__name__ + dot + rest
+    return builtins.__import__(name, *given, **named)
 
 
 def called(path: Path, function: Callable[..., T], *given: Any) -> T:
@@ -250,24 +245,21 @@ def called(path: Path, function: Callable[..., T], *given: Any) -> T:
 
 def source_of(cls: Any) -> Source | None:
     """The file that defines a class or function, as it was when loaded; None if none does."""
-    module = sys.modules.get(cls.__module__)
-    if isinstance(module, UserModule):
-        return module.__source__
-    file = getattr(module, "__file__", None)
-    return Source.of(Path(file)) if file and is_file(file) else None
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    known = _loaded.get(cls.__module__)
+    return known or (Source.of(Path(file)) if file and is_file(file) else None)
 
 
 def is_loaded(cls: Any) -> bool:
     """Tell whether a class was defined in a file that was loaded by its path, not in a package."""
-    return isinstance(sys.modules.get(cls.__module__), UserModule)
+    return cls.__module__ in _loaded
 
 
 def one_line(error: BaseException) -> str | None:
     """An error in a file that was loaded, on one line with its place; None if it is in none."""
-    for module in reversed(list(sys.modules.values())):
-        if isinstance(module, UserModule) and (line := line_of(error, module.__source__.file)):
-            return f"{module.__source__.file}{line}: {described(error)}"
-    return None
+    files = (source.file for source in reversed(_loaded.values()))
+    lines = ((file, line_of(error, file)) for file in files)
+    return next((f"{file}{line}: {described(error)}" for file, line in lines if line), None)
 
 
 def line_of(error: BaseException, file: str) -> str:
