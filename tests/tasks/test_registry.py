@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import sys
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint
 from itertools import count
@@ -65,7 +64,7 @@ def test_a_task_in_a_file_is_found_written_and_read(tmp_path, name, monkeypatch)
     assert task_from_json(data) == cls(size=5)
     assert change_of(data, cls()) is None
     monkeypatch.delitem(KINDS, cls.kind)
-    monkeypatch.delitem(sys.modules, cls.__module__)  # as in another process
+    monkeypatch.delitem(userfile._loaded, cls.__module__)  # as in another process
     assert type(task_from_json(data)).__name__ == name
     assert change_of(data, task_from_json(data)) is None
 
