@@ -46,9 +46,6 @@ NotBelowZero = Annotated[float, Ge(0), Lt(1e38)]
 Share = Annotated[float, Ge(0), Lt(1)]
 Fraction = Annotated[float, Ge(0), Le(1)]
 
-Condition = tuple[str, Any, bool, str]
-"""A field, its value, whether it is allowed, and what is."""
-
 MOST = 100_000
 """The longest range that is written out."""
 
@@ -143,14 +140,7 @@ class Finding:
         Raises:
             HeadwayError: if a field is missing or not what it should be.
         """
-        found = found_in(cls, data, cls.FILE)
-        for name, value, holds, allowed in found.conditions():
-            require(holds, f"{cls.FILE}: {name}", value, allowed)
-        return found
-
-    def conditions(self) -> Iterator[Condition]:
-        """Conditions beside the types of fields."""
-        yield from ()
+        return found_in(cls, data, cls.FILE)
 
     def is_of(self, found: Any) -> bool:
         """True if it is about the circuit that was discovered, however it was measured."""
