@@ -8,13 +8,13 @@ ROOT = Path(__file__).parent.parent
 SOURCES = {".py", ".ts", ".js", ".svelte", ".css", ".html", ".toml", ".jinja"}
 
 CAPS = {
-    "src/headway/*": 1410,
+    "src/headway/*": 1390,
     "src/headway/theory": 832,
     "src/headway/tasks": 2000,
     "src/headway/relations": 1060,
     "src/headway/models": 1992,
     "src/headway/training": 3200,
-    "src/headway/circuits": 5707,
+    "src/headway/circuits": 5701,
     "src/headway/sweeps": 999,
     "src/headway/language": 1598,
     "src/headway/report": 3194,
@@ -22,7 +22,7 @@ CAPS = {
     "src/headway/verbs": 835,
     "src/headway_experiments": 10987,
     "benchmarks": 1500,
-    "tests": 23972,
+    "tests": 23976,
     "web/src": 1988,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
