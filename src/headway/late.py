@@ -1,6 +1,6 @@
 """Names that a package offers, and the looks of things in notebooks, imported when asked for."""
 
-import ast
+import dis
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -17,10 +17,12 @@ class Shown:
 
 def offered(module: Any) -> Iterator[tuple[str, str]]:
     """Every name that a module imports from another one of headway, and that module's name."""
-    for one in ast.walk(ast.parse(module.__spec__.loader.get_source(module.__name__))):
-        if isinstance(one, ast.ImportFrom) and str(one.module).startswith("headway."):
-            names = [] if one.module == __name__ else [alias.name for alias in one.names]
-            yield from ((name, str(one.module)) for name in names)
+    home = ""
+    for one in dis.get_instructions(module.__spec__.loader.get_code(module.__name__)):
+        if one.opname == "IMPORT_NAME":
+            home = one.argval
+        elif one.opname == "IMPORT_FROM" and home.startswith("headway.") and home != __name__:
+            yield one.argval, home
 
 
 def late(package: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
