@@ -10,9 +10,9 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, wraps
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 from headway import userfile
 from headway.errors import HeadwayError, nearest, note_once, require
@@ -32,8 +32,7 @@ FIELD = re.compile(r"[^\W\d][\w.\- ]*=")
 """The beginning of a word that gives a field a value."""
 
 
-@dataclass(frozen=True)
-class Base:
+class Base(NamedTuple):
     """The base of configs: a recipe, a user's task, or a config.
 
     Attributes:
@@ -157,11 +156,9 @@ def configured(base: Base, changes: Mapping[str, Any]) -> RunConfig:
         HeadwayError: if a value is not allowed, or values do not go together.
     """
     taken = base.arguments.keys() - hints_of(RunConfig)
-    given = dict[str, Any]()
-    for name, value in changes.items():
-        last = name.rpartition(".")[2]
-        given[last if last in taken else name] = value
-    config = base.make(**{name: given[name] for name in given if name in base.arguments})
+    lasts = {name: name.rpartition(".")[2] for name in changes}
+    given = {last if last in taken else name: changes[name] for name, last in lasts.items()}
+    config = base.make(**{name: given[name] for name in given.keys() & base.arguments})
     rest = {name: value for name, value in changes.items() if name not in base.arguments}
     steps, cooldown = config.training.steps, config.training.cooldown_steps
     if COOLDOWN not in changes and rest.get("training.steps", steps) < cooldown:
