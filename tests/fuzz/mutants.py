@@ -101,7 +101,7 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
     },
     ("altered --altered 300", FIELDS): {
         "numbers may be texts": ("to_json(data), strict=True", "to_json(data)"),
-        "an unknown setting is passed over": ("if name not in hints):", "if False):"),
+        "an unknown setting is passed over": (" or name not in hints):", "):"),
     },
     ("tests/test_reading.py", READING): {
         "JSON may be of any depth": (
