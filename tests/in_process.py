@@ -43,7 +43,7 @@ def forget_files() -> None:
     for kind, cls in list(KINDS.items()):
         if userfile.is_loaded(cls):
             del KINDS[kind]
-    for name, module in list(sys.modules.items()):
-        if isinstance(module, userfile.UserModule):
-            del sys.modules[name]
+    for name in userfile._loaded:
+        del sys.modules[name]
+    userfile._loaded.clear()
     userfile._known.clear()

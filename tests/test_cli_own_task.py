@@ -41,7 +41,7 @@ def test_a_task_of_ones_own_goes_through_the_verbs(tmp_path, kinds, monkeypatch,
     file.write_text(file.read_text() + "\n")
     forget_files()
     complained = refused("emergence", "elsewhere/a")
-    assert "is not executed: it has changed since you trusted it" in complained
+    assert "is not executed: as it is now, it is not on your list" in complained
     assert complained.endswith(f"headway --trust {file} VERB …\n")
     capsys.readouterr()
     cli.main(["--trust", "chains.py", "emergence", "elsewhere/a"])

@@ -63,7 +63,7 @@ def test_a_run_named_like_a_recipe_does_not_hide_it(tmp_path, monkeypatch):
         (tmp_path / name / "config.json").write_text("{}")
     assert config_asked_for(["depth=1"]) == config_asked_for(["fast", "depth=1"]) == fast(1)
     for words, complaint in (
-        (["train", "my run"], "headway train --resume 'my run' goes on with it"),
+        (["train", "my run"], "or --resume RUN"),
         (["report", "."], "no run in it can be read"),
     ):
         assert complaint in refused(*words)
@@ -95,7 +95,7 @@ def test_train_then_look(tmp_path, monkeypatch, capsys):
 
     assert "no circuit yet" in refused("emergence", "runs/a")
     assert "no circuit to find" in refused("circuit", "runs/a")
-    assert "headway train --resume runs/a goes on with it" in refused("train", "runs/a")
+    assert "or --resume RUN" in refused("train", "runs/a")
     shown("circuit", "runs/a", "--threshold", "10")
     same = shown("emergence", "runs/a", "--circuit", "runs/a/circuit.json")
     assert shown("emergence", "runs/a") == same

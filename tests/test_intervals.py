@@ -31,4 +31,4 @@ def test_so_many_draws_are_needed_and_no_fewer(share, confidence, failures, coun
     assert clopper_pearson_low(count - failures, count, confidence) >= share
     assert clopper_pearson_low(count - 1 - failures, count - 1, confidence) < share
     assert failures_allowed(share, confidence, count) == failures
-    assert failures_allowed(share, confidence, count - 1) == (failures - 1 if failures else None)
+    assert failures_allowed(share, confidence, count - 1) == max(failures - 1, 0)

@@ -30,7 +30,6 @@ ROOMS = [
     {"sweeps", "language", "report"},
     {
         *("terminal", "verbs"),
-        *("figures", "files"),
         *("__init__", "__main__"),
     },
 ]
@@ -111,7 +110,10 @@ def test_the_core_imports_no_experiments():
 
 
 PUBLIC = ("circuits", "language", "models", "report", "sweeps", "tasks", "theory", "training")
-HELPS = ("errors", "fields", "figures", "files", "intervals", "recipes", "terminal", "text")
+HELPS = (
+    *("errors", "fields", "intervals", "reading", "recipes", "terminal", "text"),
+    *("training.files", "report.figures.drawing", "report.figures.saving", "report.figures.style"),
+)
 VERBS = ("userfile", "verbs")
 """Modules one level down that are public: rooms, what goes with them, and what a verb needs."""
 

@@ -5,7 +5,6 @@ import sys
 import pytest
 
 from commands import refusing
-from headway import userfile
 from headway.errors import HeadwayError
 from headway.userfile import Source, called, load, source_of
 
@@ -96,16 +95,3 @@ def test_an_error_in_a_function_of_a_file_is_told_by_its_line_there(tmp_path):
     with pytest.raises(HeadwayError, match=r"mine\.py, line 2: ZeroDivisionError"):
         called(file, halve, 3)
     assert source_of(halve) == Source.of(file)
-
-
-def test_a_file_that_is_lent_to_one_command_is_not_noted_for_others(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setattr(userfile, "_known", {})
-    file = tmp_path / "mine.py"
-    file.write_text("SIZE = 3\n")
-    userfile.trust(file)
-    userfile.keep(Source.of(file))
-    assert userfile.listed() == set()
-    load(file)
-    userfile.keep(Source.of(file))
-    assert userfile.listed() == {*Source.of(file).lines()}

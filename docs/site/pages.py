@@ -11,6 +11,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -39,8 +40,10 @@ ROOMS = {
     "report": "Pages",
     "language": "Language models",
     "recipes": "Recipes",
-    "figures": "Figures",
-    "files": "Files",
+    "report.figures.saving": "Figures",
+    "report.figures.drawing": "Figures, one by one",
+    "report.figures.style": "The look of figures",
+    "training.files": "Files",
 }
 
 
@@ -124,7 +127,13 @@ ALIASES = ("typing", "types", "collections.abc", "builtins")
 def offered(room: str) -> list[str]:
     """The names that a module offers, but for what it only passes on from other packages."""
     found = import_module(f"headway.{room}")
-    names = sorted(getattr(found, "__all__", ())) or [x for x, _ in named(found)]
+    known = vars(found).items()
+    own = [
+        x for x, one in known if isinstance(one, FunctionType) and one.__module__ == found.__name__
+    ]
+    names = sorted(getattr(found, "__all__", ())) or sorted(
+        {*own, *(x for x, _ in named(found))} - {x for x in own if x[0] == "_"}
+    )
     homes = {name: getattr(getattr(found, name), "__module__", "headway") for name in names}
     return [name for name in names if homes[name].startswith(("headway", *ALIASES))]
 

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from headway.circuits import patch as patch
     from headway.circuits import patch_all as patch_all
     from headway.errors import HeadwayError as HeadwayError
-    from headway.figures import figure as figure
     from headway.models import Transformer as Transformer
     from headway.models import TransformerConfig as TransformerConfig
     from headway.models import tapped as tapped
     from headway.report import write_report as write_report
     from headway.report.cells import widget as widget
+    from headway.report.figures.saving import figure as figure
     from headway.sweeps import depend as depend
     from headway.sweeps import sweep as sweep
     from headway.tasks import IGNORE_INDEX as IGNORE_INDEX

@@ -20,7 +20,6 @@ several, as in a grid, they are so many values, and a tuple is written `1:2`, as
 
 import dataclasses
 import json
-import math
 import re
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -47,14 +46,8 @@ NotBelowZero = Annotated[float, Ge(0), Lt(1e38)]
 Share = Annotated[float, Ge(0), Lt(1)]
 Fraction = Annotated[float, Ge(0), Le(1)]
 
-Condition = tuple[str, Any, bool, str]
-"""A field, its value, whether it is allowed, and what is."""
-
 MOST = 100_000
 """The longest range that is written out."""
-
-MACHINE = ("device", "threads")
-"""Fields that say where a run is computed, not what it is."""
 
 NAMED = {"none": None, "true": True, "false": False}
 
@@ -147,52 +140,38 @@ class Finding:
         Raises:
             HeadwayError: if a field is missing or not what it should be.
         """
-        found = found_in(cls, data, cls.FILE)
-        for name, value, holds, allowed in found.conditions():
-            require(holds, f"{cls.FILE}: {name}", value, allowed)
-        return found
-
-    def conditions(self) -> Iterator[Condition]:
-        """Conditions beside the types of fields."""
-        yield from ()
+        return found_in(cls, data, cls.FILE)
 
     def is_of(self, found: Any) -> bool:
         """True if it is about the circuit that was discovered, however it was measured."""
         return False
 
 
-def from_json(cls: type, data: Any, section: str = "") -> Any:
+def from_json(cls: type, data: Any, section: str = "", **readers: Callable[[Any], Any]) -> Any:
     """The config that `to_json` wrote.
 
     Args:
         cls: the dataclass.
         data: an object with every field of it and no other.
         section: put before the names of its fields.
+        readers: what reads a field that is no plain data.
 
     Raises:
         HeadwayError: if a field is unknown or missing, or a value is not allowed.
     """
-    require_fields(cls, data, section)
+    hints = hints_of(cls)
+    require(isinstance(data, dict), section.rstrip(".") or "config", data, "an object of fields")
+    for name in (name for name in [*data, *hints] if name not in data or name not in hints):
+        why = "is missing" if name in hints else "is not a field"
+        raise HeadwayError(f"{section}{name} {why}: there must be just {', '.join(hints)}")
     return cls(
         **{
-            name: require_allowed(section + name, data[name], hint, is_json=True)
-            for name, hint in hints_of(cls).items()
+            name: readers[name](data[name])
+            if name in readers
+            else require_allowed(section + name, data[name], hint, is_json=True)
+            for name, hint in hints.items()
         }
     )
-
-
-def require_fields(cls: type, data: Any, section: str = "") -> None:
-    """Checks that JSON data is an object with every field of a dataclass and no other.
-
-    Raises:
-        HeadwayError: if it is not; it names the field.
-    """
-    require(isinstance(data, dict), section.rstrip(".") or "config", data, "an object of fields")
-    hints = hints_of(cls)
-    for name in (name for name in data if name not in hints):
-        raise HeadwayError(f"{section}{name} is not a field: the fields are {', '.join(hints)}")
-    for name in (name for name in hints if name not in data):
-        raise HeadwayError(f"{section}{name} is missing: every field must be given")
 
 
 @cache
@@ -206,11 +185,7 @@ def described(hint: Any) -> str:
     """The values that an annotation allows, in words: `a whole number of at least 1`."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
-        bounds = [
-            BOUNDS[type(one)].format(*astuple(one))
-            for one in args[1:]
-            if type(one) in BOUNDS and one != Lt(math.inf)
-        ]
+        bounds = [BOUNDS[type(x)].format(*astuple(x)) for x in args[1:] if type(x) in BOUNDS]
         return " ".join([described(args[0]), " and ".join(bounds)]).strip()
     if origin is Literal:
         return "one of " + ", ".join(map(str, args))
@@ -276,17 +251,13 @@ def named(name: str, fields: Iterable[str]) -> str:
     """
     lasts = {field: field.rpartition(".")[2] for field in fields}
     found = [name] if name in lasts else [one for one in lasts if one.endswith(f".{name}")]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise HeadwayError(f"{name} is the name of several fields: write {' or '.join(found)}")
-    near = get_close_matches(name.rpartition(".")[2], lasts.values(), n=1)
-    meant = [field for field, last in lasts.items() if last in near]
-    if meant:
-        raise HeadwayError(f"{name} is not a field: did you mean {' or '.join(meant)}?")
-    section = [field for field in lasts if field.startswith(f"{name.rpartition('.')[0]}.")]
-    places = dict.fromkeys(field.partition(".")[0] + ".*" * ("." in field) for field in lasts)
-    raise HeadwayError(f"{name} is not a field: there are {', '.join(section or places)}")
+    if len(found) != 1:
+        near = get_close_matches(name.rpartition(".")[2], lasts.values(), n=1)
+        meant = found or [field for field, last in lasts.items() if last in near]
+        places = dict.fromkeys(field.partition(".")[0] + ".*" * ("." in field) for field in lasts)
+        hint = f"did you mean {' or '.join(meant)}?" if meant else f"there are {', '.join(places)}"
+        raise HeadwayError(f"{name} is not a field: {hint}")
+    return found[0]
 
 
 def read(field: str, text: str, hint: Any, allowed: str | None = None) -> Any:
@@ -304,9 +275,8 @@ def read(field: str, text: str, hint: Any, allowed: str | None = None) -> Any:
     for meant in _meanings(field, text):
         with suppress(ValueError):
             return _adapter(hint).validate_python(meant, strict=True)
-    number = _plain(text)
-    is_number = isinstance(number, int | float) and not isinstance(number, bool)
-    return require(False, field, number if is_number else text, allowed or described(hint))
+    value = text if text.lower() in NAMED else _plain(text)
+    return require(False, field, value, allowed or described(hint))
 
 
 def values_of(field: str, text: str, hint: Any) -> list[Any]:
@@ -360,16 +330,6 @@ def said(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ":".join(map(said, value))
     return str(value)
-
-
-def varied(configs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The fields that do not have the same value in all configs, or that some do not have.
-
-    Args:
-        configs: each as `training.config.flat` gives it.
-    """
-    every = list(dict.fromkeys(name for one in configs for name in one))
-    return [name for name in every if len({said(one.get(name)) for one in configs}) > 1]
 
 
 def short_names(fields: Sequence[str]) -> dict[str, str]:

@@ -1,12 +1,11 @@
 """Intervals of shares that were counted, and how many draws bound a share."""
 
 import math
-from bisect import bisect_left
+
+from scipy.special import bdtrik, bdtrin, betaincinv
 
 Z = 1.959964
 """Of a normal distribution, for 95 %."""
-MOST = 10**15
-"""More draws than anybody makes."""
 
 
 def wilson(right: float, count: int) -> tuple[float, float]:
@@ -33,8 +32,6 @@ def clopper_pearson_low(successes: int, count: int, confidence: float) -> float:
         count: of how many that were drawn independently, at least 1.
         confidence: above 0 and below 1.
     """
-    from scipy.special import betaincinv
-
     failures = count - successes
     return float(betaincinv(successes, failures + 1, 1 - confidence)) if successes else 0.0
 
@@ -47,18 +44,9 @@ def draws_for(share: float, confidence: float, failures: int = 0) -> int:
         confidence: above 0 and below 1.
         failures: how many may fail.
     """
-
-    def bound(count: int) -> float:
-        return clopper_pearson_low(count - failures, count, confidence)
-
-    return bisect_left(range(MOST), share, lo=failures + 1, key=bound)
+    return max(failures + 1, math.ceil(bdtrin(failures, 1 - confidence, 1 - share)))
 
 
-def failures_allowed(share: float, confidence: float, count: int) -> int | None:
-    """The most of so many draws that may fail if they are to bound a share; None if too few."""
-
-    def too_many(failures: int) -> bool:
-        return clopper_pearson_low(count - failures, count, confidence) < share
-
-    most = bisect_left(range(count), True, key=too_many) - 1
-    return None if most < 0 else most
+def failures_allowed(share: float, confidence: float, count: int) -> int:
+    """The most of so many draws that may fail if they are to bound a share."""
+    return int(bdtrik(1 - confidence, count, 1 - share))

@@ -33,9 +33,7 @@ def read_bytes(path: str | Path, most: int = MOST) -> bytes:
         file = opened(path)
         with os.fdopen(file, "rb") as content:
             size = os.fstat(file).st_size
-            whole = content.read(most + 1) if size <= most else b""
-            if whole is None:  # of a file of the kernel's, which looks like any other
-                raise HeadwayError(f"{path} is not a file")
+            whole = (content.read(most + 1) if size <= most else None) or b""
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise HeadwayError(f"cannot read {path}: {reason}") from None
@@ -73,8 +71,6 @@ def parsed(content: bytes, where: object) -> Any:
     try:
         data = from_json(content.decode(), allow_inf_nan=False)
         json.dumps(data, allow_nan=False)  # a number such as 1e999 is read as infinity
-    except UnicodeDecodeError as error:
-        raise HeadwayError(f"{where} is not valid JSON: not UTF-8 at byte {error.start}") from None
     except ValueError as error:
         raise HeadwayError(f"{where} is not valid JSON: {error}") from None
     return data

@@ -10,22 +10,18 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, wraps
-from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 from headway import userfile
 from headway.errors import HeadwayError, nearest, note_once, require
 from headway.fields import hints_of, read, split, values_in
 from headway.tasks import task_in
-from headway.text import command
 from headway.training.config import SECTIONS, RunConfig
 from headway.training.config import flat as flat
-from headway.training.curriculum import CURRICULA, CURRICULUM, Curriculum
-from headway.training.files import is_there
+from headway.training.curriculum import CURRICULA, CURRICULUM
 from headway.training.recipes import RECIPES, own
-from headway.training.recipes import fast as fast
 from headway.training.recipes import hops as hops
 from headway.training.size import require_size
 
@@ -36,8 +32,7 @@ FIELD = re.compile(r"[^\W\d][\w.\- ]*=")
 """The beginning of a word that gives a field a value."""
 
 
-@dataclass(frozen=True)
-class Base:
+class Base(NamedTuple):
     """The base of configs: a recipe, a user's task, or a config.
 
     Attributes:
@@ -70,12 +65,7 @@ def base_of(source: str) -> Base:
         HeadwayError: if there is no such recipe or file, or the file has neither.
     """
     if not is_file(source):
-        if source not in RECIPES and is_there(Path(source) / "config.json"):
-            resume = command("train", "--resume", source)
-            raise HeadwayError(
-                f"{source} is a run's folder, not a recipe: {resume} goes on with it"
-            )
-        allowed = f"one of {', '.join(RECIPES)}, a Python file, NAME.py, or a folder that exists"
+        allowed = f"one of {', '.join(RECIPES)}, NAME.py, a sweep's folder, or --resume RUN"
         require(source in RECIPES, "recipe", source, allowed + nearest(source, RECIPES))
         return Base.of(RECIPES[source])
     recipe, path = recipe_in(source), userfile.file_and_name(source)[0]
@@ -83,7 +73,6 @@ def base_of(source: str) -> Base:
         task = task_in(source)
         hints = {**hints_of(task), "seed": hints_of(RunConfig)["seed"]}
         return Base(path.stem, lambda seed=0, **given: own(task(**given), seed), hints)
-    base = Base.of(recipe, path.stem)
 
     @wraps(recipe)
     def make(**given: Any) -> RunConfig:
@@ -93,7 +82,7 @@ def base_of(source: str) -> Base:
             raise HeadwayError(f"{path}: recipe() returned {kind}: it must be a RunConfig")
         return config
 
-    return replace(base, make=make)
+    return Base.of(make, path.stem)
 
 
 def recipe_in(source: str) -> Callable[..., Any] | None:
@@ -141,25 +130,14 @@ def changed(config: T, fields: Mapping[str, Any], where: str = "") -> T:
         first, _, rest = name.partition(".")
         inside.setdefault(first, {})[rest] = value
     for name, changes in inside.items():
-        require_field(config, name, where)
+        if name not in (hints := hints_of(type(config))):
+            its = f"{type(config).__name__}, whose fields are {', '.join(hints) or 'none'}"
+            raise HeadwayError(f"{where}{name} is not a field of {its}")
         value = changes.pop("", getattr(config, name))
         if where + name == CURRICULUM and isinstance(value, str) and value in CURRICULA:
             value = CURRICULA[value]()
         values[name] = changed(value, changes, f"{where}{name}.") if changes else value
     return replace(cast(Any, config), **values)
-
-
-def require_field(part: Any, name: str, where: str) -> None:
-    """Raises `HeadwayError` unless a part of a config has a field; it says which curricula do."""
-    if name in (hints := hints_of(type(part))):
-        return
-    having = [kind for kind, cls in CURRICULA.items() if name in hints_of(cls)]
-    if isinstance(part, Curriculum) and having:
-        raise HeadwayError(
-            f"{where}{name} is a field of {' and '.join(having)}, not of {part.kind}: add"
-            f" {CURRICULUM}={' or '.join(having)}"
-        )
-    raise HeadwayError(f"{where}{name} is not a field: the fields are {', '.join(hints) or 'none'}")
 
 
 def hints_in(base: Base) -> dict[str, Any]:
@@ -178,22 +156,13 @@ def configured(base: Base, changes: Mapping[str, Any]) -> RunConfig:
         HeadwayError: if a value is not allowed, or values do not go together.
     """
     taken = base.arguments.keys() - hints_of(RunConfig)
-    lasts = {name: name.rpartition(".")[2] for name in changes if "." in name}
-    passed = {name: last for name, last in lasts.items() if last in taken}
-    for name, last in passed.items():
-        if last in changes:
-            raise HeadwayError(f"{name} and {last} are the same here: name one of them")
-    given = {passed.get(name, name): value for name, value in changes.items()}
-    config = base.make(**{name: given[name] for name in given if name in base.arguments})
-    now = flat(config)
-    rest = {
-        name: value
-        for name, value in changes.items()
-        if name not in base.arguments and now.get(name, ...) != value
-    }
-    steps, cooldown = rest.get("training.steps", now["training.steps"]), now[COOLDOWN]
-    if COOLDOWN not in changes and steps < cooldown:
-        rest[COOLDOWN] = cooldown * steps // now["training.steps"]
+    lasts = {name: name.rpartition(".")[2] for name in changes}
+    given = {last if last in taken else name: changes[name] for name, last in lasts.items()}
+    config = base.make(**{name: given[name] for name in given.keys() & base.arguments})
+    rest = {name: value for name, value in changes.items() if name not in base.arguments}
+    steps, cooldown = config.training.steps, config.training.cooldown_steps
+    if COOLDOWN not in changes and rest.get("training.steps", steps) < cooldown:
+        rest[COOLDOWN] = cooldown * rest["training.steps"] // steps
         note_once(f"{COOLDOWN} is shortened, to fit into training.steps")
     return changed(config, rest)
 

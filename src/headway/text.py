@@ -48,22 +48,16 @@ def enumerated(things: Iterable[object], word: str = "and") -> str:
     return f"{', '.join(first)} {word} {last}" if first else last
 
 
-def aligned(rows: Sequence[Sequence[str]], sides: str, gap: int = 3) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
     """Rows of cells as lines of columns.
 
     Args:
         rows: all of as many cells.
-        sides: `l` or `r` for every column.
-        gap: spaces between two columns.
+        sides: `<` or `>` for every column.
     """
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    put = {"l": str.ljust, "r": str.rjust}
-    return [
-        (" " * gap)
-        .join(put[side](cell, w) for cell, side, w in zip(row, sides, widths, strict=True))
-        .rstrip()
-        for row in rows
-    ]
+    line = "  ".join(f"{{:{side}{w}}}" for side, w in zip(sides, widths, strict=True))
+    return [line.format(*row).rstrip() for row in rows]
 
 
 def sparkline(values: Sequence[float], columns: int, top: float = 1.0) -> str:

@@ -10,12 +10,12 @@ neighbours of their own, even if these are of one name.
 
 import builtins
 import hashlib
+import inspect
 import os
 import shlex
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -52,41 +52,16 @@ class Source:
         """
         return _read(path)[0]
 
-    def lines(self, builder: str | None = None) -> list[str]:
-        """The lines of the user's list that let this content of the file be executed, and the
+    def line(self, builder: str | None = None) -> str:
+        """The line of the user's list that lets this content of the file be executed, or the
         function or class there build a model."""
-        places = [self.file] if builder is None else [self.file, f"{self.file}:{builder}"]
-        return [f"sha256:{self.sha256} {place}" for place in places]
+        return f"sha256:{self.sha256} {self.file}" + (f":{builder}" if builder else "")
 
 
-class UserModule(ModuleType):
-    """The module of a user's file, which imports its neighbours."""
-
-    def __init__(self, name: str, source: Source):
-        super().__init__(name)
-        self.__source__, self.__file__ = source, source.file
-        self.__builtins__ = {**vars(builtins), "__import__": partial(_import, source)}
-
-
-_known: dict[str, bool] = {}
-"""Lines that hold in this process beside those of the list: True where the user named the file to
-work with, False where it is lent to this process alone."""
-
-
-@contextmanager
-def started_safely() -> Iterator[None]:
-    """Within it, Python processes are started that import from where this one does, and nothing
-    from the folder they start in."""
-    path = map(os.path.abspath, filter(None, sys.path))
-    own = {"PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(path)}
-    before = {name: os.environ[name] for name in own if name in os.environ}
-    os.environ |= own
-    try:
-        yield
-    finally:
-        for name in own:
-            del os.environ[name]
-        os.environ |= before
+_loaded: dict[str, Source] = {}
+"""The files that were loaded, by the name of their module."""
+_known: set[str] = set()
+"""Lines that hold in this process beside those of the list."""
 
 
 @cache
@@ -96,13 +71,13 @@ def installed(group: str) -> dict[str, "EntryPoint"]:
     What lies in a folder that Python looks into, such as the one that a program was started in, is
     not installed.
     """
-    from importlib import metadata
+    from importlib.metadata import entry_points
 
-    def is_installed(point: "EntryPoint") -> bool:
-        where = None if point.dist is None else Path(str(point.dist.locate_file(""))).resolve()
-        return where is not None and where.name in ("site-packages", "dist-packages")
+    def home(point: "EntryPoint") -> str:
+        return Path(str(point.dist.locate_file(""))).resolve().name if point.dist else ""
 
-    return {one.name: one for one in metadata.entry_points(group=group) if is_installed(one)}
+    homes = "site-packages", "dist-packages"
+    return {one.name: one for one in entry_points(group=group) if home(one) in homes}
 
 
 def trust(where: str | Path) -> None:
@@ -115,7 +90,8 @@ def trust(where: str | Path) -> None:
         HeadwayError: if there is no such file.
     """
     file, name = file_and_name(where)
-    lend(Source.of(file), name or None)
+    source = Source.of(file)
+    _known.update((source.line(), source.line(name)))
 
 
 def file_and_name(where: str | Path) -> tuple[Path, str]:
@@ -124,25 +100,20 @@ def file_and_name(where: str | Path) -> tuple[Path, str]:
     return Path(f"{file}.py" if colon else file), name
 
 
-def lend(source: Source, builder: str | None = None) -> None:
-    """Lets this process execute a content of a file, as the process that started it says."""
-    _known.update(dict.fromkeys(source.lines(builder), False) | _known)
-
-
-def keep(source: Source, builder: str | None = None) -> None:
-    """Puts a file that the user works with on the user's list of trusted files.
-
-    One that was only lent to this command (`trust`) is left out.
+def keep(line: str) -> None:
+    """Puts a line on the user's list; where that cannot be written, a note says so.
 
     Args:
-        source: of what the user trains or is trained on.
-        builder: the function or class there by which the user builds a model.
+        line: of a file that the user works with, or what builds a model there (`Source.line`).
     """
-    lines = source.lines(builder)
-    if builder is not None:
-        _known.update(dict.fromkeys(lines, True))
-    if _known.get(lines[0], True):
-        put_on_list(lines)
+    _known.add(line)
+    try:
+        if line.isprintable() and line not in listed():
+            list_place().parent.mkdir(parents=True, exist_ok=True)
+            with open(list_place(), "ab", buffering=0) as file:  # at once, whoever else writes
+                file.write(f"\n{line}\n".encode())
+    except (OSError, HeadwayError) as error:
+        note(f"cannot note which files you trust: {error}")
 
 
 def load(path: str | Path) -> ModuleType:
@@ -155,7 +126,7 @@ def load(path: str | Path) -> ModuleType:
             wrong there.
     """
     source, content = _read(Path(path))
-    _known.update(dict.fromkeys(source.lines(), True))
+    _known.add(source.line())
     return called(Path(path), _module, source, content)
 
 
@@ -175,27 +146,23 @@ def load_named(field: str, file: str, builder: str | None = None) -> Any:
         HeadwayError: if the user does not trust the file as it is, it is gone, running it fails, or
             it does not define the builder.
     """
-
-    where = file if builder is None else f"{file}:{builder}"
-
-    def refusal(why: str) -> HeadwayError:
-        return HeadwayError(
-            f"{field} = {shown(file)} is not executed: {why}: if you trust it, train with it or say"
+    fits = f"{file}{builder}".isprintable() and os.path.realpath(file) == file
+    require(fits, field, file, "a whole path of printable characters, without links")
+    source, content = _read(Path(file))
+    line, module = source.line(builder), None
+    if builder is not None:  # the module that code in this file is of, if it was imported
+        found = inspect.getmodule(compile("", file, "exec"))
+        module = None if found is None or found.__name__ in _loaded else found
+    where = line.partition(" ")[2]
+    known = {*_known, *listed()}
+    is_named = where in {one.partition(" ")[2] for one in known}
+    if line not in known and (module is None or not is_named):
+        raise HeadwayError(
+            f"{field} = {shown(file)} is not executed: as it is now, it is not on your list of"
+            " trusted files: if you trust it, train with it or say"
             f" headway --trust {shlex.quote(where)} VERB …"
         )
-
-    fits = where.isprintable() and Path(file).is_absolute()
-    require(fits, field, file, "a whole path of printable characters")
-    if not is_file(file):
-        raise HeadwayError(f"{field} = {shown(file)}: there is no such file")
-    known = {*_known, *listed()}
-    if where not in {line.partition(" ")[2] for line in known}:
-        raise refusal("it is not on your list of trusted files")
-    module = None if builder is None else _imported(file)
     if module is None:
-        source, content = _read(Path(file))
-        if source.lines(builder)[-1] not in known:
-            raise refusal("it has changed since you trusted it")
         module = called(Path(file), _module, source, content)
     made = module if builder is None else getattr(module, builder, None)
     if made is None:
@@ -203,12 +170,11 @@ def load_named(field: str, file: str, builder: str | None = None) -> Any:
     return made
 
 
-def list_place() -> Path | None:
-    """The list's file, which need not be there; None if the user has no home folder."""
+def list_place() -> Path:
+    """The list's file, which need not be there; it is in no folder that one happens to be in."""
     data = os.environ.get("XDG_DATA_HOME", "")
-    if not os.path.isabs(data):
-        data = os.path.expanduser("~/.local/share")
-    return Path(data, "headway", "trusted.txt") if os.path.isabs(data) else None
+    home = os.path.expanduser("~/.local/share")
+    return Path("/", data if os.path.isabs(data) else home, "headway", "trusted.txt")
 
 
 def listed() -> set[str]:
@@ -217,24 +183,8 @@ def listed() -> set[str]:
     Raises:
         HeadwayError: if there is a list that cannot be read.
     """
-    path = list_place()
-    if path is None or not is_file(path):
-        return set()
-    return {*filter(None, read_bytes(path).decode(errors="replace").splitlines())}
-
-
-def put_on_list(lines: Iterable[str]) -> None:
-    """Puts lines on the list; where it cannot be written, a note says so."""
-    path = list_place()
-    try:
-        if path is None:
-            raise HeadwayError("there is no home folder")
-        if missing := [line for line in {*lines} - listed() if line.isprintable()]:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with open(path, "ab", buffering=0) as file:  # at once, whoever else writes
-                file.write("\n".join(["", *missing, ""]).encode())
-    except (OSError, HeadwayError) as error:
-        note(f"cannot note which files you trust: {error}")
+    content = read_bytes(list_place()) if is_file(list_place()) else b""
+    return {*filter(None, content.decode(errors="replace").splitlines())}
 
 
 def _read(path: Path) -> tuple[Source, bytes]:
@@ -243,52 +193,36 @@ def _read(path: Path) -> tuple[Source, bytes]:
     return Source(str(path.resolve()), hashlib.sha256(content).hexdigest()), content
 
 
-def _imported(file: str) -> ModuleType | None:
-    """The module that was imported from a file, if there is one."""
-    for module in list(sys.modules.values()):
-        known = Path(getattr(module, "__dict__", {}).get("__file__") or "")
-        is_it = known.name == Path(file).name and str(known.resolve()) == file
-        if is_it and not isinstance(module, UserModule):
-            return module
-    return None
-
-
-def _module(source: Source, content: bytes) -> UserModule:
+def _module(source: Source, content: bytes) -> ModuleType:
     """The module of a file with this content, which is run if it is not known."""
     path = Path(source.file)
     if path.suffix != ".py":
         raise HeadwayError("it must be a Python file, NAME.py")
     name = f"{path.stem}_{hashlib.sha256(repr(source).encode()).hexdigest()[:8]}"
-    if isinstance(known := sys.modules.get(name), UserModule):
-        return known
-    module = sys.modules[name] = UserModule(name, source)
+    if name in _loaded:
+        return sys.modules[name]
+    module, _loaded[name] = ModuleType(name), source
+    sys.modules[name], module.__file__ = module, source.file
+    vars(module)["__builtins__"] = {**vars(builtins), "__import__": partial(_import, path)}
     if path.name == "__init__.py":
         vars(module).update(__package__=name, __path__=[str(path.parent)])
     try:  # of what was read: bytecode that is kept for the file may be older by a second
         exec(compile(content, source.file, "exec"), vars(module))
     except BaseException:
-        del sys.modules[name]
+        del sys.modules[name], _loaded[name]
         raise
     return module
 
 
-def _import(importer: Source, name: str, *given: Any, **named: Any) -> Any:
-    """The import statement of a user's file: what stands beside the file comes first."""
+def _import(beside: Path, name: str, *given: Any, **named: Any) -> Any:
+    """The import statement of a user's file: what stands beside it comes first."""
     first, dot, rest = name.partition(".")
-    level = given[3] if len(given) == 4 else named.get("level", 0)
-    if level == 0 and (file := _neighbour(importer, first)) is not None:
-        name = _module(*_read(Path(file))).__name__ + dot + rest
+    files = beside.parent / f"{first}.py", beside.parent / first / "__init__.py"
+    there = [file for file in files if file != beside and is_file(file)]
+    is_known = any(given[3:]) or first in sys.modules or first in sys.stdlib_module_names
+    if there and not is_known:
+        name = _module(*_read(there[0])).__name__ + dot + rest
     return builtins.__import__(name, *given, **named)
-
-
-def _neighbour(importer: Source, name: str) -> str | None:
-    """The file that a name means beside another; None for installed modules."""
-    installed = "site-packages" in (getattr(sys.modules.get(name), "__file__", None) or "")
-    if installed or name == "headway" or name in sys.stdlib_module_names:
-        return None
-    folder = Path(importer.file).parent
-    files = [str(folder / f"{name}.py"), str(folder / name / "__init__.py")]
-    return next((file for file in files if file != importer.file and is_file(file)), None)
 
 
 def called(path: Path, function: Callable[..., T], *given: Any) -> T:
@@ -311,32 +245,28 @@ def called(path: Path, function: Callable[..., T], *given: Any) -> T:
 
 def source_of(cls: Any) -> Source | None:
     """The file that defines a class or function, as it was when loaded; None if none does."""
-    module = sys.modules.get(cls.__module__)
-    if isinstance(module, UserModule):
-        return module.__source__
-    file = getattr(module, "__file__", None)
-    return Source.of(Path(file)) if file and is_file(file) else None
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    known = _loaded.get(cls.__module__)
+    return known or (Source.of(Path(file)) if file and is_file(file) else None)
 
 
 def is_loaded(cls: Any) -> bool:
     """Tell whether a class was defined in a file that was loaded by its path, not in a package."""
-    return isinstance(sys.modules.get(cls.__module__), UserModule)
+    return cls.__module__ in _loaded
 
 
 def one_line(error: BaseException) -> str | None:
     """An error in a file that was loaded, on one line with its place; None if it is in none."""
-    for module in reversed(list(sys.modules.values())):
-        if isinstance(module, UserModule) and (line := line_of(error, module.__source__.file)):
-            return f"{module.__source__.file}{line}: {described(error)}"
-    return None
+    files = (source.file for source in reversed(_loaded.values()))
+    lines = ((file, line_of(error, file)) for file in files)
+    return next((f"{file}{line}: {described(error)}" for file, line in lines if line), None)
 
 
 def line_of(error: BaseException, file: str) -> str:
     """At which line of a file an error arose, in words; empty if it did not arise there."""
-    if isinstance(error, SyntaxError) and error.filename == file:
-        return f", line {error.lineno}" if error.lineno else ""
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == file]
+    places = [*traceback.extract_tb(error.__traceback__)]
+    places += [error] if isinstance(error, SyntaxError) else []
+    lines = [place.lineno for place in places if place.filename == file and place.lineno]
     return f", line {lines[-1]}" if lines else ""
 
 

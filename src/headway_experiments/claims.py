@@ -12,8 +12,8 @@ from typing import Literal
 
 from headway.errors import HeadwayError, nearest, require
 from headway.fields import from_json
-from headway.files import is_file, read_bytes
 from headway.intervals import wilson
+from headway.reading import is_file, read_bytes
 
 SCALES = ("smoke", "small", "fresh", "paper")
 """Seconds, to see that all works; minutes per run; the same with seeds by which nothing was chosen;

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from headway import sweeps, terminal
 from headway.circuits import THRESHOLD, discover, emergence, saved_discovery
 from headway.errors import HeadwayError, require
-from headway.files import is_there
 from headway.recipes import changed, flat
 from headway.training import Run, RunConfig
+from headway.training.files import is_there
 from headway_experiments.claims import FRESH, SCALES, Claim, Measures, claims_beside, setting
 
 if TYPE_CHECKING:

@@ -67,14 +67,14 @@ class Panel:
 
 def dotted() -> Look:
     """The look of what is expected."""
-    from headway.figures import FAINT
+    from headway.report.figures.style import FAINT
 
     return {"color": FAINT, "lw": 1, "ls": (0, (2, 2))}
 
 
 def numbered(number: int, marker: bool = False, **more: Any) -> Look:
     """The colour and dashes of one of several curves, and its marker if that is wanted."""
-    from headway.figures import look
+    from headway.report.figures.style import look
 
     return {**look(number), "lw": 1.2, "alpha": 0.85, **({} if marker else {"marker": ""}), **more}
 
@@ -149,7 +149,7 @@ def draw_panels(panels: Sequence[Panel], columns: int = 3, shared: bool = False)
         columns: of the grid, at most.
         shared: whether all have the same axes, and one legend beside them.
     """
-    from headway.figures import styled
+    from headway.report.figures.style import styled
 
     return styled(_drawn)(panels, columns, shared)
 
@@ -183,7 +183,7 @@ def _drawn(panels: Sequence[Panel], columns: int, shared: bool) -> "Figure":
 
 
 def _draw_panel(axes: "Axes", panel: Panel) -> None:
-    from headway.figures import FAINT, log_scale
+    from headway.report.figures.style import FAINT, log_scale
 
     for one in panel.series:
         axes.plot(one.x, one.y, label=one.label or None, **one.look)

@@ -139,7 +139,7 @@ def draw(experiment: Experiment, scale: str, folder: Path) -> list[Path]:
 
     Returns: the SVG files. The same folders give the same bytes.
     """
-    from headway.figures import save_both
+    from headway.report.figures.style import save_both
 
     found, _ = gathered(experiment, scale, folder)
     saved = []

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Literal
 
 from headway.fields import found_in
-from headway.files import clear_io_errors, is_there, read_json, write_json
 from headway.training import describe_environment
+from headway.training.files import clear_io_errors, is_there, read_json, write_json
 from headway_experiments.claims import Measures
 
 

@@ -89,15 +89,20 @@ def test_the_model_must_go_on_from_what_the_circuit_computed(found, layers, hold
     assert held(changed)[OWN] is holds
 
 
+def with_all(found, mechanism):
+    circuit = Circuit(dict.fromkeys(found.circuit.mechanisms, mechanism))
+    return replace(found, circuit=circuit, evidence=replace(found.evidence, necessity=[]))
+
+
 def test_without_paths_there_is_nothing_to_drop(found):
-    empty = replace(found, circuit=Circuit(dict.fromkeys(found.circuit.mechanisms, Uniform())))
+    empty = with_all(found, Uniform())
     unknown = {name for name, holds in held(empty).items() if holds is None}
     assert unknown == {OWN, "necessary", "minimal", "unique", "feasible"}
 
 
 def test_tables_are_judged_as_a_whole(found):
     """A head that attends by table has no path to cut, so what was judged are paths of others."""
-    tables = replace(found, circuit=Circuit(dict.fromkeys(found.circuit.mechanisms, Tabled())))
+    tables = with_all(found, Tabled())
     every = MinimalCircuits(0.05, 16, (), tables.circuit, ((),), (0.0,), 1, 2, (), 0.1)
     assert held(tables, every)[OWN]
     unknown = [one for one in verdicts(tables, every) if one.holds is None]

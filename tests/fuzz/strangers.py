@@ -228,7 +228,8 @@ def trusting(mine: Path, builder: str) -> Iterator[None]:
         home = mine.parent / "data"
         patch.setenv("XDG_DATA_HOME", str(home))
         source = userfile.Source.of(mine)
-        userfile.put_on_list(source.lines(builder))
+        userfile.keep(source.line())
+        userfile.keep(source.line(builder))
         before, path = os.getcwd(), list(sys.path)
         try:
             yield

@@ -6,8 +6,8 @@ import pytest
 
 from headway import HeadwayError, figure
 from headway.circuits import Discovery
-from headway.figures import draw_circuit, save_figures
-from headway.report.figures.drawing import arrow_name
+from headway.report.figures.drawing import arrow_name, draw_circuit
+from headway.report.figures.saving import save_figures
 from headway.report.figures.style import svg_bytes
 from headway.training import Run
 
@@ -36,7 +36,7 @@ def test_a_figure_is_asked_for_by_its_name(finished, unfinished):
         assert svg_bytes(figure(finished.folder, name), "title").startswith(b"<?xml")
     with pytest.raises(HeadwayError, match=r"name = 'births' .* losses, circuit, emergence, att"):
         figure(finished, "births")
-    with pytest.raises(HeadwayError, match="has not what the figure circuit shows"):
+    with pytest.raises(HeadwayError, match="it must be one of losses, attention, of"):
         figure(unfinished, "circuit")
 
 

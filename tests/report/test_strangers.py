@@ -34,10 +34,10 @@ def test_what_is_executed_of_them_is_seen(tmp_path, run, monkeypatch):
 
     def trusting(field, file, builder=None):
         with contextlib.suppress(HeadwayError, ValueError):
-            (line,) = userfile.Source.of(Path(file)).lines()
-            digest = line.partition(" ")[0]
-            known = {f"{digest} {file}": False, f"{digest} {file}:{builder}": False}
-            monkeypatch.setattr(userfile, "_known", known)
+            digest = userfile.Source.of(Path(file)).line().partition(" ")[0]
+            monkeypatch.setattr(
+                userfile, "_known", {f"{digest} {file}", f"{digest} {file}:{builder}"}
+            )
         return load(field, file, builder)
 
     monkeypatch.setattr(userfile, "load_named", trusting)

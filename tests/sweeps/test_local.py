@@ -184,10 +184,10 @@ def test_a_run_that_kills_its_worker_again_and_again_is_given_up(plan, own_file,
 
 
 def test_workers_that_cannot_start_are_one_clear_line(plan, tmp_path, monkeypatch):
-    def refused(*_):
+    def refused(*_, **__):
         raise OSError(errno.EAGAIN, "no more processes")
 
-    monkeypatch.setattr("headway.sweeps.engines.started_safely", refused)
+    monkeypatch.setattr(subprocess.Popen, "__init__", refused)
     with pytest.raises(HeadwayError, match="no worker process can start: no more processes"):
         sweep(plan(1), tmp_path / "s", Engine(1))
     assert Run.open(tmp_path / "s" / "r0").status == "stopped"

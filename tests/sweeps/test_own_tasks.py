@@ -41,7 +41,7 @@ def test_a_task_whose_file_is_gone_or_has_changed_fails_once(
         own_file.write_text(text + "# and a remark\n")
     begun, board = swept(own_runs, tmp_path / "s")
     assert begun == [*own_runs.runs] == board.named("failed")
-    why = "there is no such file" if is_gone else "has changed since you trusted it"
+    why = "No such file" if is_gone else "as it is now, it is not on your list"
     for name, run in board.runs.items():
         assert why in run.message
         assert run.message.count("\n") == 0

@@ -91,7 +91,7 @@ def test_rows_are_sorted_by_a_column(runs):
     ("where", "sort", "complaint"),
     [
         (["bogus=1"], None, "bogus is not a field: there are task.*, model.*, training.*, seed, "),
-        (["order=up"], None, "order is the name of several fields: write task.order or training."),
+        (["order=up"], None, "did you mean task.order or training."),
         (["seed=x"], None, "seed = 'x' is not allowed: it must be a whole number"),
         (["status=fine"], None, "status = 'fine' is not allowed: it must be one of done, failed"),
         ([], "bogus", "sort = 'bogus' is not allowed: it must be one of name, folder"),

@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import sys
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint
 from itertools import count
@@ -65,7 +64,7 @@ def test_a_task_in_a_file_is_found_written_and_read(tmp_path, name, monkeypatch)
     assert task_from_json(data) == cls(size=5)
     assert change_of(data, cls()) is None
     monkeypatch.delitem(KINDS, cls.kind)
-    monkeypatch.delitem(sys.modules, cls.__module__)  # as in another process
+    monkeypatch.delitem(userfile._loaded, cls.__module__)  # as in another process
     assert type(task_from_json(data)).__name__ == name
     assert change_of(data, task_from_json(data)) is None
 
@@ -82,7 +81,7 @@ def test_a_file_that_has_changed_is_told_and_one_that_is_gone_refused(tmp_path, 
     assert f"{file} has changed since (it was {before[:16]}, it is " in told
     del KINDS[changed.kind]
     file.unlink()
-    with pytest.raises(HeadwayError, match=f"{file}': there is no such file"):
+    with pytest.raises(HeadwayError, match=f"{file}: No such file"):
         task_from_json(data)
 
 
@@ -116,7 +115,7 @@ def test_two_files_may_define_one_kind_and_each_finds_its_own(tmp_path, name):
         assert task_from_json(task_to_json(task)) == task
     assert task_in(str(files[0])) is mine
     files[0].unlink()
-    with pytest.raises(HeadwayError, match=f"{files[0]}': there is no such file"):
+    with pytest.raises(HeadwayError, match=f"{files[0]}: No such file"):
         task_from_json(task_to_json(mine()))
 
 
@@ -160,7 +159,7 @@ def test_the_file_of_an_installed_package_is_not_named(tmp_path, name, kinds, mo
     [
         ({"kind": "unheard_of"}, "task.kind = 'unheard_of' is not allowed: it must be one of "),
         ({"kind": ["retrieval"]}, "task.kind = ['retrieval']"),
-        ({"depths": 3}, "task.depths is not a field: the fields are depth, n_chains, "),
+        ({"depths": 3}, "task.depths is not a field: there must be just depth, n_chains, "),
         ({"defined": {"file": 3, "sha256": ""}}, "task.defined.file = 3 is not allowed"),
         ({"defined": "x.py"}, "task.defined = 'x.py'"),
     ],

@@ -78,9 +78,9 @@ def test_what_nobody_knows_is_said_to_be_unknown(findings):
 def test_what_is_said_of_other_circuits_is_what_was_found(findings):
     *_, every = findings
     paths = tuple(AttentionPath.parse(text) for text in ("L0.H0 s2←s1", "L1.H0 s0←s2"))
-    two = replace(every, circuits=(paths, paths[:1]), discovered=paths)
+    two = replace(every, circuits=(paths, paths[:1]), losses=(0.0, 0.0), discovered=paths)
     assert said_of_every(two).startswith("2 minimal circuits among ")
-    one = replace(two, circuits=(paths,))
+    one = replace(two, circuits=(paths,), losses=(0.0,))
     assert said_of_every(one).startswith("1 minimal circuit among ")
     partly = replace(one, searched=len(every.candidates) - 1)
     assert "not all sets were judged" in said_of_every(partly)

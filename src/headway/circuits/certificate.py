@@ -23,7 +23,7 @@ from headway.circuits.patterns import ABLATIONS
 from headway.circuits.subject import fresh, require_fits, studied
 from headway.circuits.yardstick import ablated, agreeing, r2
 from headway.errors import HeadwayError, require
-from headway.fields import Condition, Finding
+from headway.fields import Finding
 from headway.intervals import clopper_pearson_low, draws_for, failures_allowed
 from headway.tasks import Task
 from headway.text import wrapped
@@ -92,7 +92,7 @@ class Certificate(Finding):
         elif self.trivial:
             verdict = f"NOT certified: a model without attention has {wanted}, too"
         else:
-            may = failures_allowed(self.agreement, self.confidence, count) or 0
+            may = failures_allowed(self.agreement, self.confidence, count)
             rest = f"{count - self.agreeing:,} disagree, and at most {may:,} may"
             verdict = f"NOT certified: {wanted}; {rest}"
         found = [
@@ -108,13 +108,12 @@ class Certificate(Finding):
         """Everything as JSON data, with the bound."""
         return {**super().to_json(), "bound": self.bound, "holds": self.holds}
 
-    def conditions(self) -> Iterator[Condition]:
-        """Conditions beside the types of fields."""
+    def __post_init__(self):
         count, rows = self.sequences, self.ablation
-        yield "ablation", rows, rows in ABLATIONS, f"one of {', '.join(ABLATIONS)}"
+        require(rows in ABLATIONS, "ablation", rows, f"one of {', '.join(ABLATIONS)}")
         for name in ("agreeing", "ablated_agreeing"):
             value = getattr(self, name)
-            yield name, value, 0 <= value <= count, "from 0 to the number of sequences"
+            require(0 <= value <= count, name, value, "from 0 to the number of sequences")
 
 
 def agreements(

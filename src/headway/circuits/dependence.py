@@ -5,7 +5,7 @@ the method of Singh et al. 2024, arXiv 2404.07129). Weights, batches and rates a
 run, step by step; nothing differs but the clamp. `sweeps.depend` trains; this module measures.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import ClassVar
@@ -17,8 +17,8 @@ from headway.circuits.discovery import Discovery
 from headway.circuits.emergence import EMERGES_AT, crossing, hop_steps
 from headway.circuits.mechanism import WrittenPath
 from headway.circuits.patterns import attention_along
-from headway.errors import HeadwayError
-from headway.fields import Condition, Finding
+from headway.errors import HeadwayError, require
+from headway.fields import Finding
 from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
 from headway.tasks import Batch
@@ -129,21 +129,20 @@ class Dependence(Finding):
             name = ("", "nothing") if path is None else (numbers[path], str(path))
             learnt = " ".join(training.learnt) or "–"
             rows.append([*name, f"{training.loss:.3f}", learnt, " ".join(lacks) or "–"])
-        table = aligned(rows, "rlrll", gap=2)
+        table = aligned(rows, "><><<")
         lines += ["", *(part for line in table for part in wrapped(line, rest="    "))]
         clamped = {training.clamped for training in self.clamped}
         if rest := [f"{numbers[path]} {path}" for path in self.circuit if path not in clamped]:
             lines += wrapped("not clamped: " + "; ".join(rest), rest="    ")
         return "\n".join(lines)
 
-    def conditions(self) -> Iterator[Condition]:
-        """Conditions beside the types of fields."""
+    def __post_init__(self):
         known, clamped = set(self.circuit), {one.clamped for one in self.clamped}
-        yield "free.clamped", self.free.clamped, self.free.clamped is None, "none"
-        yield "clamped", clamped, clamped <= known, "of paths of the circuit"
+        require(self.free.clamped is None, "free.clamped", self.free.clamped, "none")
+        require(clamped <= known, "clamped", clamped, "of paths of the circuit")
         for one in (self.free, *self.clamped):
             there = {grown.path for grown in one.paths}
-            yield "paths", there, there == known - {one.clamped}, "the others of the circuit"
+            require(there == known - {one.clamped}, "paths", there, "the others of the circuit")
 
 
 def dependence(

@@ -1,6 +1,5 @@
 """The first of a run's findings: a circuit, its evidence, and whether that is enough."""
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NoReturn
@@ -15,8 +14,8 @@ from headway.circuits.subject import read_given
 from headway.circuits.text import of_discovery
 from headway.circuits.verdicts import verdicts
 from headway.circuits.yardstick import Yardstick
-from headway.errors import HeadwayError, shown
-from headway.fields import Condition, Finding
+from headway.errors import HeadwayError, require, shown
+from headway.fields import Finding
 from headway.late import Shown
 from headway.relations.paths import AttentionPath
 from headway.tasks import Task
@@ -132,25 +131,24 @@ class Discovery(Finding, Shown):
             "heads": saved.pop("circuit"),
         }
 
-    def conditions(self) -> Iterator[Condition]:
-        """Conditions beside the types of fields."""
+    def __post_init__(self):
         evidence, rows, paths = self.evidence, self.ablation, set(self.circuit.paths)
         intact, replaced = set(evidence.intact), set(evidence.replaced)
         cut = {n.path for n in evidence.necessity}
         shapes = {tuple(map(len, heads)) for heads in self.attention.values()}
-        yield "heads", {}, bool(self.circuit.mechanisms), "at least one"
-        yield "evidence.intact", {}, bool(intact), "at least one loss"
-        yield "evidence.replaced", replaced, intact == replaced, "of the hops of evidence.intact"
+        require(bool(self.circuit.mechanisms), "heads", {}, "at least one")
+        require(bool(intact), "evidence.intact", {}, "at least one loss")
+        require(intact == replaced, "evidence.replaced", replaced, "of the hops of evidence.intact")
         for name in ("circuit", "complement", "ablated"):
             told = set(getattr(evidence.likeness, name).agreement_by_hop)
             field = f"evidence.likeness.{name}.agreement_by_hop"
-            yield field, told, told == intact, "of the hops of evidence.intact"
-        yield "evidence.necessity", cut - paths, cut <= paths, "of paths of the circuit"
-        yield "ablation", rows, rows in ABLATIONS, f"one of {', '.join(ABLATIONS)}"
+            require(told == intact, field, told, "of the hops of evidence.intact")
+        require(cut <= paths, "evidence.necessity", cut - paths, "of paths of the circuit")
+        require(rows in ABLATIONS, "ablation", rows, f"one of {', '.join(ABLATIONS)}")
         known = evidence.variants
-        yield "evidence.variants", list(known), rows in known, f"of {rows}, too"
+        require(rows in known, "evidence.variants", list(known), f"of {rows}, too")
         allowed = "of as many heads along every relation"
-        yield "attention", shapes, len(shapes) < 2, allowed
+        require(len(shapes) < 2, "attention", shapes, allowed)
 
 
 def standing_of(task: Task) -> dict[str, tuple[str, ...]]:

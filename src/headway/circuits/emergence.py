@@ -6,7 +6,7 @@ depends on it. If another head does the same, the loss may never depend on it.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -23,7 +23,7 @@ from headway.circuits.reading import row_weights
 from headway.circuits.subject import device_of, opened, require_count, require_task, with_tap
 from headway.circuits.text import of_timeline
 from headway.errors import HeadwayError, require
-from headway.fields import Condition, Finding
+from headway.fields import Finding
 from headway.late import Shown
 from headway.models import Tappable, attention_patterns
 from headway.relations.paths import AttentionPath
@@ -104,14 +104,13 @@ class Timeline(Finding, Shown):
     def __str__(self):
         return of_timeline(self)
 
-    def conditions(self) -> Iterator[Condition]:
-        """Conditions beside the types of fields."""
+    def __post_init__(self):
         steps, lengths = self.steps, {len(self.loss)}
         for history in self.paths:
             lengths |= {len(history.attention), len(history.loss_without)}
         rising = bool(steps) and all(before < step for before, step in pairwise(steps))
-        yield "steps", steps, rising, "rising"
-        yield "values in a curve", lengths, lengths == {len(steps)}, f"{len(steps)}, one a step"
+        require(rising, "steps", steps, "rising")
+        require(lengths == {len(steps)}, "values in a curve", lengths, f"{len(steps)}, one a step")
 
 
 def emergence(

@@ -14,7 +14,7 @@ judged.
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain, combinations, repeat
@@ -34,7 +34,7 @@ from headway.circuits.mechanism import (
 from headway.circuits.search import candidates_among
 from headway.circuits.subject import opened, require_count, require_fits, studied
 from headway.errors import HeadwayError, require
-from headway.fields import Condition, Finding
+from headway.fields import Finding
 from headway.relations.paths import AttentionPath
 from headway.tasks import Task
 from headway.text import counted, wrapped
@@ -124,10 +124,9 @@ class MinimalCircuits(Finding):
             lines += wrapped(f"and {count - SHOWN} more, in {self.FILE}")
         return "\n".join(lines)
 
-    def conditions(self) -> Iterator[Condition]:
-        """Conditions beside the types of fields."""
+    def __post_init__(self):
         count, allowed = len(self.losses), f"{len(self.circuits)}, one a circuit"
-        yield "number of losses", count, count == len(self.circuits), allowed
+        require(count == len(self.circuits), "number of losses", count, allowed)
 
 
 def every_circuit(

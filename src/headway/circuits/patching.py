@@ -74,7 +74,7 @@ class Effects:
         rows = [["", *self.hops]]
         for site, effects in zip(self.sites, self.normalised.tolist(), strict=True):
             rows.append([written(site), *(f"{effect:z.2f}" for effect in effects)])
-        return "\n".join(aligned(rows, "l" + "r" * len(self.hops), gap=2))
+        return "\n".join(aligned(rows, "<" + ">" * len(self.hops)))
 
 
 def patch(

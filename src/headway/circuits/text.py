@@ -81,7 +81,7 @@ def likeness_table(found: "Discovery") -> list[str]:
         for hop, loss in evidence.replaced.items()
     )
     by_rows = (f"{rows} {rounded(loss)}" for rows, loss in evidence.variants.items())
-    lines = aligned(rows, "lrrrrr", gap=2)
+    lines = aligned(rows, "<>>>>>")
     lines += wrapped(
         "answers: the share that is the intact model's own; sequences: the share of which all"
         " answers are"
@@ -109,10 +109,10 @@ def necessity_table(
         elif trials:
             row.append(f"{sum(n.path in trial.paths for trial in trials)} of {len(trials)}")
         rows.append(row)
-    lines = aligned(rows, "l" + "r" * (len(rows[0]) - 1))
+    lines = aligned(rows, "<" + ">" * (len(rows[0]) - 1))
     if indent + len(lines[0]) <= width():
         return lines
-    return aligned([[name, *rest] for name, _, *rest in rows], "l" + "r" * (len(rows[0]) - 2))
+    return aligned([[name, *rest] for name, _, *rest in rows], "<" + ">" * (len(rows[0]) - 2))
 
 
 def of_timeline(timeline: "Timeline") -> str:
@@ -133,7 +133,7 @@ def of_timeline(timeline: "Timeline") -> str:
         ]
         for history in timeline.paths
     ]
-    lines = aligned(rows, "llrrlr", gap=2)
+    lines = aligned(rows, "<<>><>")
     lines += wrapped(
         "to half, to 0.5: the steps at which the attention along the path first has half of its"
         " final value, and passes 0.5; never, if it always stays below that"

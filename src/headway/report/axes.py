@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headway.fields import MACHINE, natural, said, short_names, varied
+from headway.fields import natural, said, short_names
 from headway.report.findings import Findings
 
 SEED = "seed"
+MACHINE = ("device", "threads")
+"""Fields that say where a run is computed, not what it is."""
 
 
 @dataclass(frozen=True)
@@ -35,18 +37,16 @@ def axes_of(members: Sequence[Findings]) -> list[Axis]:
 
     The task's fields come first, then the model's and those of training, and the seed.
     """
-    names = [name for name in varied([m.fields for m in members]) if name not in MACHINE]
+    every = dict.fromkeys(name for one in members for name in one.fields if name not in MACHINE)
+    names = [one for one in every if len({said(m.fields.get(one)) for m in members}) > 1]
     chosen: dict[str, list[str]] = {}
     for name in sorted(names, key=SEED.__eq__):
-        by = next((other for other in chosen if _follows(members, name, other)), None)
-        if by is None:
-            chosen[name] = []
-        else:
-            chosen[by].append(name)
+        by = next((other for other in chosen if _follows(members, name, other)), name)
+        chosen.setdefault(by, []).append(name)
     short = short_names(list(chosen))
     return [
         Axis(name, short[name], sorted({_value(m, name) for m in members}, key=_rank), along)
-        for name, along in chosen.items()
+        for name, (_, *along) in chosen.items()
     ]
 
 

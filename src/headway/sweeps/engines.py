@@ -16,10 +16,7 @@ from typing import Any
 from headway.errors import HeadwayError, require
 from headway.tasks.registry import own_source
 from headway.training import RunBusyError, RunConfig, resume
-from headway.userfile import Source, described, lend, started_safely
-
-STARTING = threading.Lock()
-"""Held while a process starts, as that changes the environment, which all threads see."""
+from headway.userfile import Source, described, keep
 
 
 def carry_out(folder: Path, trusted: Source | None) -> str | None:
@@ -36,7 +33,7 @@ def carry_out(folder: Path, trusted: Source | None) -> str | None:
         breaks, the memory does not suffice, …
     """
     if trusted is not None:
-        lend(trusted)
+        keep(trusted.line())
     gc.collect()  # of a run before that was too large, what the error's frames held
     try:
         with suppress(RunBusyError):
@@ -116,18 +113,21 @@ class Engine(AbstractContextManager["Engine"]):
 
 
 def _worker() -> tuple[subprocess.Popen[bytes], Connection]:
-    """A new worker process, which heeds no interrupt, and this end of its pipe."""
+    """A new worker process, which heeds no interrupt, and this end of its pipe.
+
+    It imports from where this one does, and nothing from the folder that it starts in.
+    """
     ours, theirs = Pipe()
-    deaf = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
-    program = f"{deaf}; from headway.sweeps.engines import work; work({theirs.fileno()})"
+    deaf = "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+    path = f"sys.path[:] = {[*map(os.path.abspath, filter(None, sys.path))]}"
+    program = f"{deaf}; {path}; from headway.sweeps.engines import work; work({theirs.fileno()})"
     try:
-        with STARTING, started_safely():
-            process = subprocess.Popen(
-                [sys.executable, "-c", program, *sys.argv],
-                stdin=subprocess.DEVNULL,
-                stdout=2,  # it prints to standard error alone
-                pass_fds=[theirs.fileno()],
-            )
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", program, *sys.argv],
+            stdin=subprocess.DEVNULL,
+            stdout=2,  # it prints to standard error alone
+            pass_fds=[theirs.fileno()],
+        )
     except OSError as error:
         raise HeadwayError(f"no worker process can start: {error.strerror}") from None
     theirs.close()

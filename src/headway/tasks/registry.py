@@ -198,7 +198,7 @@ def task_to_json(task: "Task") -> dict[str, Any]:
 def keep(task: "Task") -> None:
     """Puts the file of a task that the user works with on the user's list (see `userfile.keep`)."""
     if (source := own_source(type(task))) is not None:
-        userfile.keep(source)
+        userfile.keep(source.line())
 
 
 def own_source(cls: type["Task"]) -> Source | None:

@@ -17,7 +17,7 @@ from headway.tasks.base import Batch, Task
 Even = Annotated[int, Ge(2), MultipleOf(2)]
 """The dimensions of a position code, which is made of pairs of sine and cosine."""
 
-Base = Annotated[float, Gt(1), Lt(math.inf)]
+Base = Annotated[float, Gt(1), Lt(1e38)]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from headway.fields import (
     Share,
     check,
     from_json,
-    require_fields,
     to_json,
 )
 from headway.models import TransformerConfig
@@ -187,14 +186,15 @@ def from_dict(data: Any) -> RunConfig:
         HeadwayError: if the task cannot be found, a field is unknown or missing, or a value is
             not allowed.
     """
-    require_fields(RunConfig, data)
-    training, is_own = data["training"], data["training"] is None
-    sections = {
-        "task": task_from_json(data["task"]),
-        "model": from_json(Module if is_own else TransformerConfig, data["model"], "model."),
-        "training": Elsewhere() if is_own else from_json(TrainingConfig, training, "training."),
-    }
-    return RunConfig(**{**data, **sections})
+
+    def model(its: Any) -> TransformerConfig | Module:
+        is_own = data["training"] is None
+        return from_json(Module if is_own else TransformerConfig, its, "model.")
+
+    def training(its: Any) -> TrainingConfig:
+        return Elsewhere() if its is None else from_json(TrainingConfig, its, "training.")
+
+    return from_json(RunConfig, data, task=task_from_json, model=model, training=training)
 
 
 def flat(config: RunConfig) -> dict[str, Any]:

@@ -98,7 +98,7 @@ class Module:
     def keep(self) -> None:
         """Puts what builds the module on the user's list (see `userfile.keep`)."""
         if self.builder is not None and self.file is not None and self.sha256 is not None:
-            userfile.keep(Source(self.file, self.sha256), self.builder)
+            userfile.keep(Source(self.file, self.sha256).line(self.builder))
 
     @property
     def changed(self) -> str | None:

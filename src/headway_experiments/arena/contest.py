@@ -14,8 +14,8 @@ import torch
 
 from headway.errors import require
 from headway.fields import to_json
-from headway.files import clear_content_errors, started_safely
 from headway.language import Ledger
+from headway.training.files import clear_content_errors
 from headway_experiments.arena.case import LeftOutError
 from headway_experiments.arena.families import Family, known_of
 from headway_experiments.arena.methods import METHODS
@@ -65,8 +65,7 @@ def contest(
             range, or the folder is in use or holds something else.
     """
     for name, family in known.items():
-        allowed = f"one that is installed; {family.missing}"
-        require(family.missing is None, "family", name, allowed)
+        require(family.missing is None, "family", name, f"one that is installed; {family.missing}")
     for name in methods:
         require(name in METHODS, "method", name, f"one of {', '.join(METHODS)}")
     for name, number in (("workers", workers), ("first", first)):
@@ -86,7 +85,8 @@ def contest(
         with ExitStack() as stack:
             done = map(compete, jobs)
             if workers > 1 and len(jobs) > 1:
-                stack.enter_context(started_safely())
+                os.environ["PYTHONSAFEPATH"] = "1"  # none imports what lies where it starts
+                stack.callback(os.environ.pop, "PYTHONSAFEPATH")
                 pool = stack.enter_context(get_context("spawn").Pool(workers, _in_worker))
                 done = pool.imap_unordered(compete, jobs)
             for row in chain.from_iterable(done):

@@ -16,9 +16,9 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from headway.files import is_there, write_whole
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import Tokens
+from headway.training.files import is_there, write_whole
 from headway_experiments.arena.case import Known, LeftOutError
 from headway_experiments.arena.tracr_programs import programs
 from headway_experiments.arena.tracr_task import RaspTask

@@ -12,10 +12,10 @@ from headway.circuits import (
     along_all,
     candidates_among,
 )
-from headway.files import is_there
 from headway.models import Tappable
 from headway.tasks import Task
 from headway.training import fast, held_out, resume, train
+from headway.training.files import is_there
 from headway_experiments.arena.case import Known, LeftOutError
 
 TRAINED = {

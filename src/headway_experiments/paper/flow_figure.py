@@ -8,7 +8,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from headway.circuits import AttentionPath
-from headway.figures import PALETTE, styled, typeset
+from headway.report.figures.style import PALETTE, styled, typeset
 from headway.theory import Flow, Holdings
 
 NOT, BEFORE, NEW = range(3)

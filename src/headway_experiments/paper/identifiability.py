@@ -16,10 +16,10 @@ from headway.circuits import (
     discover,
     every_circuit,
 )
-from headway.files import is_there, read_json, write_json
 from headway.sweeps import Engine
 from headway.tasks import Batch, Edges, Task
 from headway.training import fast, held_out
+from headway.training.files import is_there, read_json, write_json
 from headway.userfile import load_named
 from headway_experiments.arena.families import families
 from headway_experiments.arena.tracr_programs import compiled_program, programs

@@ -105,11 +105,11 @@ def figures_of(runs: Runs, name: str, stem: str, title: str) -> Drawn:
 
     Args:
         runs: those that are done.
-        name: of the figure (see `headway.figures.figure`).
+        name: of the figure (see `headway.figure`).
         stem: what the drawings' names begin with.
         title: what their titles begin with.
     """
-    from headway.figures import figure
+    from headway.report.figures.saving import figure
 
     there = having(runs, f"{name}.json") if name in ("circuit", "emergence") else runs
     return {f"{stem}-{run}": (f"{title} of {run}", figure(there[run], name)) for run in there}

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from headway.errors import require
 from headway.fields import found_in
-from headway.files import is_file, parsed, read_bytes
+from headway.reading import is_file, parsed, read_bytes
 
 KINDS = ("places", "capitals", "fictional", "moved", "names")
 """The kinds of texts in `completions.jsonl`. `fictional`: towns that are made up, in countries that

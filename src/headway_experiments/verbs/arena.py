@@ -34,7 +34,7 @@ def arena(
         out: the folder.
     """
     from headway.fields import values_of
-    from headway.files import clear_content_errors, write_whole
+    from headway.training.files import clear_content_errors, write_whole
     from headway_experiments.arena.contest import FILE, contest
     from headway_experiments.arena.families import families as known
     from headway_experiments.arena.table import markdown, print_row

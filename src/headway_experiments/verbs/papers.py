@@ -105,7 +105,7 @@ def claims(
         document: paper, talk, or a Python file of experiments of your own.
     """
     from headway import terminal
-    from headway.files import write_whole
+    from headway.training.files import write_whole
     from headway_experiments import reproduce as paper
     from headway_experiments import result_files
     from headway_experiments.tables import SIDE_BY_SIDE, markdown, print_verdicts

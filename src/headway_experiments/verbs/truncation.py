@@ -37,8 +37,8 @@ def truncate(
     """
     from headway import terminal
     from headway.fields import values_of
-    from headway.files import write_json
     from headway.language import LocalModel, compute_on, place_of
+    from headway.training.files import write_json
     from headway_experiments.figures import can_draw
     from headway_experiments.truncation.cuts import Axes, Cuts
     from headway_experiments.truncation.effects import effects, to_json
@@ -64,7 +64,7 @@ def truncate(
     write_json(place / "effects.json", to_json(found, counts, about))
     print(f"truncation.jsonl and effects.json are in {place}")
     if can_draw():
-        from headway.figures import save_both
+        from headway.report.figures.style import save_both
 
         axes, title = Axes.of(lines), f"{Path(model).name} with weights cut to"
         for names, span in product(axes.weights, axes.spans):

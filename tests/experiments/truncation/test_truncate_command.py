@@ -31,8 +31,8 @@ def test_the_command_truncates_draws_and_goes_on(folder, tmp_path, capsys, monke
     drawn = sorted(path.name for path in out.glob("*.svg"))
     assert drawn == [f"{w}-{s}.svg" for w in ("down", "mlp") for s in ("alone", "upwards")]
     lines = (out / "truncation.jsonl").read_bytes()
-    again = []
-    monkeypatch.setattr("headway.figures.save_both", lambda *figure: again.append(figure))
+    again, save = [], "headway.report.figures.style.save_both"
+    monkeypatch.setattr(save, lambda *figure: again.append(figure))
     cli.main(words)
     assert len(again) == len(drawn)
     assert "loading" not in capsys.readouterr().out

@@ -6,7 +6,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from headway.circuits.roles import position_labels
-from headway.errors import HeadwayError, require
+from headway.errors import require
 from headway.models import attention_patterns
 from headway.report.curves import losses
 from headway.report.figures.drawing import draw_attention, draw_circuit, draw_emergence, draw_losses
@@ -35,11 +35,9 @@ def figure(run: Run | str | Path, name: str) -> Figure:
         HeadwayError: if there is no such figure, the folder lacks what it shows, or a file in it is
             corrupted.
     """
-    require(name in TITLES, "name", name, f"one of {', '.join(TITLES)}")
     run = run if isinstance(run, Run) else Run.open(run)
     drawn = drawings(Findings.of(run))
-    if name not in drawn:
-        raise HeadwayError(f"{run.folder} has not what the figure {name} shows")
+    require(name in drawn, "name", name, f"one of {', '.join(drawn)}, of which there is data")
     return drawn[name]()
 
 

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
+from headway.report.labels import typeset as typeset
 from headway.report.looks import COLOURS
 from headway.training.files import write_whole
 
