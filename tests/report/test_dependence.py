@@ -68,15 +68,12 @@ def test_the_free_run_is_measured_as_emergence_does(asked):
     circuit = saved_discovery(asked).circuit.paths
     batch = held_out(asked.task, timeline.sequences, asked.config.seed, "cpu", "emergence")
     with asked.computing():
-        free = grown_in(asked, None, circuit, batch, lambda: None)
+        free = grown_in(asked, None, circuit, batch)
         composed = [AttentionPath.of(0, 0, "mirror position")]
-        assert grown_in(asked, None, composed, batch, lambda: None).paths[0].path == composed[0]
-    assert [(h.path, h.emerged) for h in timeline.paths] == [
-        (g.path, g.emerged) for g in free.paths
-    ]
+        assert grown_in(asked, None, composed, batch).paths[0].path == composed[0]
+    assert [history.path for history in timeline.paths] == [grown.path for grown in free.paths]
     ends = [history.attention[-1] for history in timeline.paths]
     assert [grown.attention for grown in free.paths] == pytest.approx(ends)
-    assert free.hops == timeline.hops
 
 
 def test_what_is_trained_is_not_trained_again(mine, engine):

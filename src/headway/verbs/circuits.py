@@ -199,12 +199,11 @@ def depend(
     for run in those:  # all are looked at before any is trained
         sweeps.clamped_plan(run, path, after, until)
     engine, found = sweeps.Engine(workers), []
-    how: dict[str, Any] = {"after": after, "until": until, "engine": engine}
+    how: dict[str, Any] = {"after": after, "until": until, "retry_failed": retry_failed}
     for run in those:
         terminal.say(f"{run.folder}: training with each path clamped …")
-        with terminal.following() as watch, terminal.counting("checkpoints measured:") as count:
-            how |= {"training": watch, "measuring": count, "retry_failed": retry_failed}
-            found.append(sweeps.depend(run, path, **how))
+        with terminal.following() as watch:
+            found.append(sweeps.depend(run, path, **how, engine=engine, training=watch))
         terminal.say(f"{found[-1]}\nwritten to {run.folder / 'dependence.json'}")
     if out is not None:
         findings = {str(run.folder): one.to_json() for run, one in zip(those, found, strict=True)}
