@@ -19,7 +19,6 @@ from headway.circuits.evidence import Necessity as Necessity
 from headway.circuits.evidence import Pair as Pair
 from headway.circuits.evidence import Trial as Trial
 from headway.circuits.evidence import necessity as necessity
-from headway.circuits.evidence import with_path as with_path
 from headway.circuits.mechanism import Circuit as Circuit
 from headway.circuits.mechanism import Comparison as Comparison
 from headway.circuits.mechanism import Corrupted as Corrupted

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from headway import theory
 from headway.circuits.ablation import Bench, First
-from headway.circuits.mechanism import Circuit, Corrupted, KnockOut, Paths, WrittenHead, WrittenPath
+from headway.circuits.mechanism import Circuit, Corrupted, KnockOut, WrittenHead, WrittenPath
 from headway.circuits.patterns import ABLATIONS, Attention
 from headway.circuits.search import free_above
 from headway.circuits.subject import fresh
@@ -234,7 +234,7 @@ def backups(
     """
     own = set(circuit.paths)
     swapped = {
-        (path, by): with_path(circuit.without(path), by)
+        (path, by): circuit.without(path).adding(by)
         for path in circuit.paths
         for by in (AttentionPath(*head, path.relation) for head in bench.heads)
         if by not in own and attention[by.relation][by.layer][by.head] >= least
@@ -254,13 +254,6 @@ def serving(
     return [Pair(*pair, x) for pair, x in zip(changed, losses, strict=True) if x < math.inf]
 
 
-def with_path(circuit: Circuit, path: AttentionPath) -> Circuit:
-    """The circuit with one more path; a head that had none gets it alone."""
-    mechanism = circuit.mechanisms[path.at]
-    old = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
-    return circuit.replacing(path.at, Paths(old | {path.relation}))
-
-
 def infeasible(flow: "theory.Flow", circuit: Circuit, causal: bool) -> list[AttentionPath]:
     """The paths between roles that share no piece at their layer, whatever is below.
 
@@ -272,11 +265,10 @@ def infeasible(flow: "theory.Flow", circuit: Circuit, causal: bool) -> list[Atte
         flow.attends(held, layer) & visible
         for layer, held in enumerate(islice(flow.layers(causal), deepest + 1))
     ]
-    impossible = []
-    for path in circuit.paths:
-        if not {*(path.relation.ends or (None,))} <= {*flow.roles}:
-            continue
+
+    def is_possible(path: AttentionPath) -> bool:
         query, key = (flow.roles.index(role) for role in flow.ends(path))
-        if not found[path.layer][query, key]:
-            impossible.append(path)
-    return impossible
+        return bool(found[path.layer][query, key])
+
+    joining = [p for p in circuit.paths if {*(p.relation.ends or (None,))} <= {*flow.roles}]
+    return [path for path in joining if not is_possible(path)]

@@ -91,10 +91,6 @@ class Paths:
             calls.append(f'select("{first}"{rest})')
         return " or ".join(calls)
 
-    def without(self, relation: str) -> "Paths":
-        """This mechanism with one path cut."""
-        return replace(self, relations=self.relations - {relation})
-
 
 @dataclass(frozen=True)
 class KnockOut:
@@ -188,7 +184,15 @@ class Circuit(Shown):
         mechanism = self.mechanisms[path.at]
         if not isinstance(mechanism, Paths) or path.relation not in mechanism.relations:
             raise HeadwayError(f"the circuit has no path {path}")
-        return self.replacing(path.at, mechanism.without(path.relation))
+        left = replace(mechanism, relations=mechanism.relations - {path.relation})
+        return self.replacing(path.at, left)
+
+    def adding(self, path: AttentionPath | str) -> "Circuit":
+        """This circuit with one more path; a head that had none gets it alone."""
+        path = AttentionPath.parse(path) if isinstance(path, str) else path
+        mechanism = self.mechanisms[path.at]
+        old = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
+        return self.replacing(path.at, Paths(old | {path.relation}))
 
     def filled(self, rows: str) -> "Circuit":
         """This circuit with something else in rows without a path."""
