@@ -71,8 +71,6 @@ class Timeline(Finding, Shown):
         paths: one history a path, in the order in which information flows.
         hops: the step at which each partial loss first passes below 0.5, interpolated between
             evaluations; None if it never does.
-        in_chain_order: whether no hop was learnt before one that the chain reaches earlier; None
-            if there was nothing to compare.
         sequences: how many held-out sequences attention and losses are averaged over.
     """
 
@@ -82,7 +80,6 @@ class Timeline(Finding, Shown):
     loss: list[float]
     paths: list[PathHistory]
     hops: dict[str, float | None]
-    in_chain_order: bool | None
     sequences: int
 
     def is_of(self, found: Discovery) -> bool:
@@ -176,7 +173,7 @@ def _dated(
     learnt: dict[str, float | None] | None = None,
 ) -> Timeline:
     """The timeline of a circuit's paths; `learnt` has the step of every hop, if it is known."""
-    paths, steps, learnt = circuit.paths, list(models), learnt or {}
+    paths, steps = circuit.paths, list(models)
     cut = [{path.at: KnockOut(frozenset({path.relation}))} for path in paths]
     rows = row_weights(models[steps[-1]](), task, batch) if task.is_read_blind else None
     losses, attention = list[list[float]](), list[list[float]]()
@@ -199,8 +196,7 @@ def _dated(
             )
             for path, curve, cut in zip(paths, curves, without, strict=True)
         ],
-        hops=learnt,
-        in_chain_order=learnt_in_order(learnt, task.hop_order) if learnt else None,
+        hops=learnt or {},
         sequences=len(batch.inputs),
     )
 

@@ -145,20 +145,10 @@ def of_timeline(timeline: "Timeline") -> str:
     )
     if timeline.hops:
         learnt = "   ".join(f"{hop} {at_step(step)}" for hop, step in timeline.hops.items())
-        lines += [*wrapped(f"partial loss below 0.5 at step:  {learnt}"), said_of_order(timeline)]
+        lines += wrapped(f"partial loss below 0.5 at step:  {learnt}")
     return "\n".join(lines)
 
 
 def at_step(step: float | None) -> str:
     """A step, if there was one."""
     return "never" if step is None else f"{step:.0f}"
-
-
-def said_of_order(timeline: "Timeline") -> str:
-    """The order in which hops were learnt, in words."""
-    if timeline.in_chain_order is None:
-        return "no order of hops to compare"
-    if not timeline.in_chain_order:
-        return "hops NOT in chain order"
-    some = "some hops never learnt, the others" if None in timeline.hops.values() else "hops learnt"
-    return f"{some} in chain order"

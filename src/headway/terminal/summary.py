@@ -7,7 +7,7 @@ from rich.text import Text
 
 from headway.circuits import THRESHOLD, Discovery, MinimalCircuits, Timeline, verdicts
 from headway.circuits.mechanism import name_of
-from headway.circuits.text import at_step, necessity_table, said_of_order
+from headway.circuits.text import at_step, necessity_table
 from headway.report.findings import solved_at
 from headway.terminal.base import console
 from headway.text import counted, duration, wrapped
@@ -57,12 +57,7 @@ def print_summary(
         *(f"{kind}: {' '.join(map(name_of, heads))}" for kind, heads in idle.items()),
         said_of_verdicts(found, every),
     )
-    _part(
-        out,
-        "3 Emerged",
-        f"partial losses below 0.5 at step: {learnt}",
-        said_of_order(timeline),
-    )
+    _part(out, "3 Emerged", f"partial losses below 0.5 at step: {learnt}")
     _part(out, "4 Minimum", said_of_minimum(found, task.flow()), said_of_every(every))
     used = f"{duration(seconds)} in all, at most {memory:.2f} GB of memory"
     _part(out, "5 Report", str(page), used)
