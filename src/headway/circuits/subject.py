@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, TypeGuard
 
 from torch import Tensor, nn
@@ -81,8 +82,8 @@ def studied(
     require(task is None, "task", task, "None, as the run has its own")
     with run.writing() if writes else nullcontext(), run.computing():
         steps = run.checkpoint_steps()
-        allowed = f"one of the run's checkpoints: {listed(steps)}"
-        require(step is None or step in steps, "step", step, allowed)
+        known = shorten(", ".join(map(str, steps)), 60, placeholder=" …")
+        require(step in (None, *steps), "step", step, f"one of the run's checkpoints: {known}")
         at = steps[-1] if step is None and steps else step
         seed = run.config.seed if seed is None else seed
         yield Subject(with_tap(run.model(step), run.task), run.task, seed, at, run)
@@ -139,12 +140,6 @@ def require_count(name: str, value: Any, least: int) -> None:
 def opened(model: Run | str | Path | Any) -> Run | Any:
     """The run whose folder is given, or else what is given."""
     return Run.open(model) if isinstance(model, str | Path) else model
-
-
-def listed(steps: list[int]) -> str:
-    """Steps in a line, the middle left out if there are many."""
-    shown = [str(step) for step in steps]
-    return ", ".join(shown if len(shown) < 8 else [*shown[:3], "…", *shown[-2:]])
 
 
 def require_task(task: Task | None) -> Task:
@@ -224,12 +219,12 @@ def read_given(path: Path | str) -> tuple[Circuit, str | None]:
     """
     data = read_json(Path(path))
     fields = data if isinstance(data, dict) else {}
-    rows = fields.get("ablation")
-    known = rows is None or (isinstance(rows, str) and rows in ABLATIONS)
-    require(known, f"{path}: ablation", rows, f"one of {', '.join(ABLATIONS)}")
-    require(fields.get("heads", data) != {}, f"{path}: heads", {}, "a mechanism for every head")
+    rows, heads = fields.get("ablation"), fields.get("heads", data)
+    allowed = f"one of {', '.join(ABLATIONS)}"
+    require(rows in (None, *ABLATIONS), f"{path}: ablation", rows, allowed)
+    require(heads != {}, f"{path}: heads", {}, "a mechanism for every head")
     try:
-        return Circuit.from_json(fields.get("heads", data)), rows
+        return Circuit.from_json(heads), rows
     except HeadwayError as error:
         raise HeadwayError(f"{path}: no circuit: {error}") from None
 
@@ -240,15 +235,12 @@ def require_fits(circuit: Circuit, model: Tappable) -> None:
     Raises:
         HeadwayError: if not.
     """
-    for head, mechanism in circuit.mechanisms.items():
-        stands = not isinstance(mechanism, KnockOut)
-        allowed = "uniform, identity or paths"
-        require(stands, f"circuit: {name_of(head)}", str(mechanism), allowed)
-    odd = sorted(set(circuit.mechanisms) ^ set(heads_of(model)))
+    cut = {head for head, one in circuit.mechanisms.items() if isinstance(one, KnockOut)}
+    odd = sorted(set(circuit.mechanisms) ^ set(heads_of(model)) | cut)
     require(
         not odd,
         "circuit: head",
         name_of(odd[0]) if odd else None,
-        f"given just once for every head of the model, which has {model.n_layers} layers of"
-        f" {model.n_heads}",
+        "given a mechanism, not a knock-out, for every head of the model, which has"
+        f" {model.n_layers} layers of {model.n_heads}",
     )
