@@ -340,7 +340,8 @@ def test_a_circuit_is_a_program():
         'L0.H0 = aggregate(select("previous token"), x0)',
         "x1 = mlp(x0, L0.H0)",
         'L1.H0 = aggregate(select("after same token", otherwise="first position"), x1)',
-        "answer = unembed(mlp(x1, L1.H0))",
+        "x2 = mlp(x1, L1.H0)",
+        "answer = unembed(x2)",
     ]
 
 

@@ -84,12 +84,8 @@ class Paths:
     @property
     def select(self) -> str:
         """The call of `select` in a program that stands for it."""
-        calls = list[str]()
-        for relation in sorted(self.relations):
-            first, *others = relation.split(ELSE)
-            rest = "".join(f', otherwise="{other}"' for other in others)
-            calls.append(f'select("{first}"{rest})')
-        return " or ".join(calls)
+        named = (name.replace(ELSE, '", otherwise="') for name in sorted(self.relations))
+        return " or ".join(f'select("{name}")' for name in named)
 
 
 @dataclass(frozen=True)
@@ -211,26 +207,21 @@ class Circuit(Shown):
             L0.H0 = aggregate(select("previous token"), x0)
             x1 = mlp(x0, L0.H0)
             L1.H0 = aggregate(select("after same token", otherwise="first position"), x1)
-            answer = unembed(mlp(x1, L1.H0))
+            x2 = mlp(x1, L1.H0)
+            answer = unembed(x2)
 
         `headway.relations.Composed` evaluates what `select` names. `mlp` and `unembed` stand for
         what is not read, and for models without MLPs `mlp` is the sum.
         """
         lines, now = ["x0 = embed(sequence)"], "x0"
-        last = max(self.useful_layers, default=0)
         for layer in self.useful_layers:
-            heads = list[str]()
-            for head, one in sorted(self.mechanisms.items(), key=lambda item: item[0]):
-                if head[0] == layer and head in self.useful_heads:
-                    heads.append(name_of(head))
-                    select = one.select if isinstance(one, Paths) else f"table({now})"
-                    lines.append(f"{name_of(head)} = aggregate({select}, {now})")
-            after = f"mlp({', '.join([now, *heads])})"
-            if layer != last:
-                now = f"x{layer + 1}"
-                lines.append(f"{now} = {after}")
-            else:
-                now = after
+            heads = [head for head in self.useful_heads if head[0] == layer]
+            for head in heads:
+                one = self.mechanisms[head]
+                select = one.select if isinstance(one, Paths) else f"table({now})"
+                lines.append(f"{name_of(head)} = aggregate({select}, {now})")
+            lines.append(f"x{layer + 1} = mlp({', '.join([now, *map(name_of, heads)])})")
+            now = f"x{layer + 1}"
         return "\n".join([*lines, f"answer = unembed({now})"])
 
     def to_json(self) -> dict[str, str | list[str]]:
