@@ -17,9 +17,9 @@ from headway.circuits import (
     Bench,
     Circuit,
     Uniform,
-    free_above,
     saved_discovery,
 )
+from headway.circuits.search import free_above
 from headway.training import Run, held_out
 
 ROWS = [rows for rows in ABLATIONS if rows != "corrupted"]

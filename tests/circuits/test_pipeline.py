@@ -9,13 +9,13 @@ from headway.circuits import (
     Circuit,
     Discovery,
     Paths,
-    Refusal,
     Timeline,
     Uniform,
     discover,
     emergence,
     saved_discovery,
 )
+from headway.circuits.discovery import Refusal
 from headway.circuits.emergence import crossing, learnt_in_order
 from headway.circuits.search import free_above
 from headway.errors import HeadwayError

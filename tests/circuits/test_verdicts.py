@@ -7,16 +7,14 @@ import pytest
 from headway.circuits import (
     Circuit,
     MinimalCircuits,
-    Necessity,
-    Pair,
     Tabled,
-    Trial,
     Uniform,
     Yardstick,
     discover,
     every_circuit,
     verdicts,
 )
+from headway.circuits.evidence import Necessity, Pair, Trial
 from headway.circuits.text import of_discovery
 from headway.relations.shares import Rival
 from headway_experiments.arena import compiled

@@ -24,7 +24,7 @@ from headway.circuits.subject import fresh, require_fits, studied
 from headway.circuits.yardstick import ablated, agreeing, r2
 from headway.errors import HeadwayError, require
 from headway.fields import Condition, Finding
-from headway.intervals import clopper_pearson_low, draws_for, failures_allowed
+from headway.intervals import clopper_pearson_low, draws_for
 from headway.tasks import Task
 from headway.text import wrapped
 from headway.training.run import Run
@@ -86,21 +86,13 @@ class Certificate(Finding):
         return low >= self.agreement
 
     def __str__(self):
-        count, wanted = self.sequences, f"agreement {self.agreement:g}"
-        if self.holds:
-            verdict = f"certified: {wanted}"
-        elif self.trivial:
-            verdict = f"NOT certified: a model without attention has {wanted}, too"
-        else:
-            may = failures_allowed(self.agreement, self.confidence, count) or 0
-            rest = f"{count - self.agreeing:,} disagree, and at most {may:,} may"
-            verdict = f"NOT certified: {wanted}; {rest}"
+        trivial = "; a model without attention agrees as often" if self.trivial else ""
         found = [
-            f"{self.agreeing:,} of {count:,} fresh sequences agree in all answers; of the model"
-            f" with every head uniform, {self.ablated_agreeing:,} do",
+            f"{self.agreeing:,} of {self.sequences:,} fresh sequences agree in all answers; of the"
+            f" model with every head uniform, {self.ablated_agreeing:,} do",
             f"with confidence {self.confidence:.4g}, circuit and model agree on at least"
             f" {math.floor(self.bound * 1e5) / 1e5:.5f} of all sequences (exact binomial bound)",
-            verdict,
+            f"{'' if self.holds else 'NOT '}certified: agreement {self.agreement:g}{trivial}",
         ]
         return "\n".join(line for one in found for line in wrapped(one))
 

@@ -12,11 +12,10 @@ from headway.circuits import (
     Discovery,
     Head,
     MinimalCircuits,
-    Refusal,
     Timeline,
 )
 from headway.circuits.dependence import Dependence
-from headway.circuits.discovery import standing_of
+from headway.circuits.discovery import Refusal, standing_of
 from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.circuits.flows import least_layers
 from headway.errors import HeadwayError, require
