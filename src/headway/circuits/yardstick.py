@@ -7,7 +7,6 @@ alone.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -200,10 +199,29 @@ def likenesses(
         by_layer: whether to compare layer-wise, too, at a pass a layer.
     """
     nothing = ablated(bench) if without is None else without
-    intact, alone, rest, most = bench.outputs([{}, circuit, circuit.complement, nothing])
-    ends = _losses(bench, intact), _losses(bench, most)
-    found = [likeness(bench, outputs, intact, ends) for outputs in (alone, rest, most)]
-    return Likenesses(*found, layerwise=layerwise(bench, circuit) if by_layer else ())
+    intact, *altered = bench.outputs([{}, circuit, circuit.complement, nothing])
+    ends = _losses(bench, intact), _losses(bench, altered[-1])
+
+    def likeness(outputs: Outputs) -> Likeness:
+        same, asked = _answers(bench, outputs, intact)
+        by_hop = map(share, same.unbind(2), asked.unbind(2))
+        found = _losses(bench, outputs)
+        closed = [
+            (most - loss) / (most - own) if most > own else None
+            for loss, own, most in zip(found, *ends, strict=True)
+        ]
+        return Likeness(
+            loss=found[0],
+            agreement=share(same, asked),
+            agreement_by_hop=dict(zip(bench.hops, by_hop, strict=True)),
+            sequence_agreement=agreeing(bench, outputs, intact).double().mean().item(),
+            r2=r2(bench, outputs, intact),
+            faithfulness=closed[0],
+            median_faithfulness=closed[1],
+        )
+
+    alone, rest, most = map(likeness, altered)
+    return Likenesses(alone, rest, most, layerwise(bench, circuit) if by_layer else ())
 
 
 @torch.no_grad()
@@ -212,35 +230,6 @@ def layerwise(bench: Bench, circuit: Circuit) -> tuple[float, ...]:
     intact = bench.outputs([{}])[0]
     below = (bench.outputs([circuit.below(at)])[0] for at in range(1, bench.model.n_layers))
     return tuple(share(*_answers(bench, one, intact)) for one in below)
-
-
-def likeness(
-    bench: Bench, altered: Outputs, intact: Outputs, ends: Sequence[tuple[float, float]]
-) -> Likeness:
-    """The likeness of outputs to the intact ones.
-
-    Args:
-        bench: the sequences.
-        altered: what an altered model puts out.
-        intact: what the model itself does.
-        ends: mean and median loss of a sequence, of the intact and of the ablated model.
-    """
-    same, asked = _answers(bench, altered, intact)
-    by_hop = map(share, same.unbind(2), asked.unbind(2))
-    found = _losses(bench, altered)
-    closed = [
-        (most - loss) / (most - own) if most > own else None
-        for loss, own, most in zip(found, *ends, strict=True)
-    ]
-    return Likeness(
-        loss=found[0],
-        agreement=share(same, asked),
-        agreement_by_hop=dict(zip(bench.hops, by_hop, strict=True)),
-        sequence_agreement=agreeing(bench, altered, intact).double().mean().item(),
-        r2=r2(bench, altered, intact),
-        faithfulness=closed[0],
-        median_faithfulness=closed[1],
-    )
 
 
 def agreeing(bench: Bench, one: Outputs, other: Outputs) -> Bool[Tensor, " sequence"]:
