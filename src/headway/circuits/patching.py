@@ -59,17 +59,6 @@ class Effects:
         infinite for a hop that corrupting all does not change."""
         return (self.patched - self.clean) / (self.corrupted - self.clean)
 
-    def __getitem__(self, site: Site | str) -> dict[str, float]:
-        """The normalised effect of a site on every hop.
-
-        Raises:
-            HeadwayError: if the site was not patched.
-        """
-        known = ", ".join(map(written, self.sites))
-        require(site_of(site) in self.sites, "site", str(site), f"one of {known}")
-        effects = self.normalised[self.sites.index(site_of(site))]
-        return dict(zip(self.hops, effects.tolist(), strict=True))
-
     def __str__(self):
         rows = [["", *self.hops]]
         for site, effects in zip(self.sites, self.normalised.tolist(), strict=True):
