@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from statistics import fmean
 from typing import Annotated, Any
 
 from pydantic import PlainSerializer, PlainValidator
@@ -288,17 +289,18 @@ def compare(circuits: Sequence[Circuit]) -> Comparison:
         HeadwayError: if there are fewer.
     """
     require(len(circuits) >= 2, "circuits", len(circuits), "at least 2 to compare")
-    found: dict[str, list[list[Head]]] = {}
     heights: dict[str, list[int]] = {}
-    for number, circuit in enumerate(circuits):
+    for circuit in circuits:
         for path in circuit.paths:
-            found.setdefault(path.relation, [[] for _ in circuits])[number].append(path.at)
             height = circuit.useful_layers.index(path.layer)
             heights.setdefault(path.relation, []).append(height)
-    names = sorted(found, key=lambda name: (sum(heights[name]) / len(heights[name]), name))
-    used = [[name for name in names if found[name][i]] for i in range(len(circuits))]
-    pairs = [jaccard(*pair) for pair in combinations(used, 2)]
-    return Comparison({name: found[name] for name in names}, sum(pairs) / len(pairs))
+    names = sorted(heights, key=lambda name: (sum(heights[name]) / len(heights[name]), name))
+    heads = {
+        name: [[path.at for path in one.paths if path.relation == name] for one in circuits]
+        for name in names
+    }
+    pairs = combinations([[path.relation for path in one.paths] for one in circuits], 2)
+    return Comparison(heads, fmean(jaccard(*pair) for pair in pairs))
 
 
 def jaccard(first: Sequence[Any], second: Sequence[Any]) -> float:
