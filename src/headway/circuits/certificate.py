@@ -5,7 +5,6 @@ answers do. So the number that agree is binomial, and its exact bound holds for 
 """
 
 import math
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,7 +48,6 @@ class Certificate(Finding):
         agreeing: in how many all answers of the circuit are the model's own, right or wrong.
         ablated_agreeing: the same of the model with every head uniform, which shows how much of
             the agreement comes about by chance.
-        seconds: wall time.
     """
 
     FILE: ClassVar[str] = "certificate.json"
@@ -63,7 +61,6 @@ class Certificate(Finding):
     sequences: Annotated[int, Ge(1), Le(MOST)]
     agreeing: int
     ablated_agreeing: int
-    seconds: float
 
     def is_of(self, found: Discovery) -> bool:
         """True if it is about the circuit that was discovered."""
@@ -200,7 +197,7 @@ def certify(
         its, known = given_or_own(circuit, subject.run)
         rows = known or "zero"
         is_own = circuit is None and ablation in (None, rows)
-        rows, started = ablation or rows, time.perf_counter()
+        rows = ablation or rows
         require_fits(its, subject.model)
         about = subject.model, subject.task, its, rows, subject.seed
         alike = torch.cat([*agreements(its, fresh(*about, "certificate", count))], 1).sum(1)
@@ -214,7 +211,6 @@ def certify(
             sequences=count,
             agreeing=int(alike[0]),
             ablated_agreeing=int(alike[1]),
-            seconds=round(time.perf_counter() - started, 3),
         )
         if subject.run and is_own:
             subject.run.save(certificate)
