@@ -28,8 +28,6 @@ from headway.relations.paths import AttentionPath
 from headway.tasks import Batch, Task
 from headway.text import aligned
 
-ALLOWED = "a path, L1.H0 s0←s2, or a head, L1.H0"
-
 Site = AttentionPath | Head
 """The part taken from the corrupted run: the values that a head reads along a relation, as it
 attends along it in the run that is patched; or all that a head reads."""
@@ -130,7 +128,8 @@ def site_of(site: Site | str) -> Site:
     """
     if not isinstance(site, str):
         return site
-    require(bool(re.match(r"L[0-9]+\.H[0-9]+( |$)", site)), "site", site, ALLOWED)
+    is_site = re.match(r"L[0-9]+\.H[0-9]+( |$)", site) is not None
+    require(is_site, "site", site, "a path, L1.H0 s0←s2, or a head, L1.H0")
     return AttentionPath.parse(site) if " " in site else head_of(site)
 
 
