@@ -179,7 +179,7 @@ def evidence_for(
         minimum=None if flow is None else flow.minimum_layers(causal),
         sequences=bench.sequences,
         alone=dict(zip(heads, alone, strict=True)),
-        likeness=likenesses(bench, circuit, yardstick.without(bench), by_layer=not few),
+        likeness=likenesses(bench, circuit, yardstick),
     )
 
 
@@ -201,8 +201,8 @@ def bootstrap_t(losses: Float[Tensor, " sequence"]) -> tuple[float, float]:
 def variants(bench: Bench, circuit: Circuit) -> dict[str, float]:
     """The loss with every head replaced, for every way to fill rows that have no path."""
     own, corrupted = bench.patterns.rows, bench.task.is_corrupted
-    known = [rows for rows in ABLATIONS if rows != "corrupted" or corrupted]
-    known = [own] if own == "corrupted" else known
+    every = [rows for rows in ABLATIONS if rows != "corrupted" or corrupted]
+    known = [own] if own == "corrupted" else every
     filled = [circuit if rows == own else circuit.filled(rows) for rows in known]
     return dict(zip(known, bench.losses(filled), strict=True))
 

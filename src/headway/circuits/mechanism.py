@@ -23,6 +23,7 @@ LISTED = 64
 """The most idle heads of a kind that are listed by name."""
 
 
+@dataclass(frozen=True)
 class WithoutPaths:
     """A head attends along no relation: the mechanism is written as its name."""
 
@@ -30,22 +31,18 @@ class WithoutPaths:
         return type(self).__name__.lower()
 
 
-@dataclass(frozen=True)
 class Uniform(WithoutPaths):
     """The head attends equally to every position it may see: it does nothing of use."""
 
 
-@dataclass(frozen=True)
 class Mean(WithoutPaths):
     """The head attends as it does on average over sequences, whatever stands in this one."""
 
 
-@dataclass(frozen=True)
 class Corrupted(WithoutPaths):
     """The head attends as it does in the corrupted sequence (`Batch.corrupted`)."""
 
 
-@dataclass(frozen=True)
 class Identity(WithoutPaths):
     """Every position attends to itself: the head moves nothing between positions."""
 
@@ -95,14 +92,12 @@ class KnockOut:
 
     relations: frozenset[str]
 
-    def __str__(self):
-        return "without " + "  ".join(sorted(self.relations))
-
 
 Mechanism = Uniform | Mean | Corrupted | Identity | Tabled | Paths | KnockOut
 
 WITHOUT_PATHS: dict[str, Mechanism] = {
-    str(one): one for one in (Uniform(), Mean(), Corrupted(), Identity(), Tabled())
+    **{str(one): one for one in (Uniform(), Mean(), Corrupted(), Identity(), Tabled())},
+    "zero": Paths(frozenset()),
 }
 """The mechanisms of heads that attend along no relation, as it is written."""
 
@@ -146,12 +141,13 @@ class Circuit(Shown):
         return idle
 
     @property
-    def idle_names(self) -> dict[str, str]:
-        """The idle heads in words; many are counted."""
-        return {
-            kind: " ".join(map(name_of, heads)) if len(heads) <= LISTED else f"{len(heads)} heads"
-            for kind, heads in self.idle_heads.items()
-        }
+    def idle_lines(self) -> list[str]:
+        """The idle heads in words, a line a kind; many are counted."""
+        lines = list[str]()
+        for kind, heads in self.idle_heads.items():
+            names = " ".join(map(name_of, heads)) if len(heads) <= LISTED else f"{len(heads)} heads"
+            lines.append(f"{kind}: {names}")
+        return lines
 
     @property
     def useful_layers(self) -> list[int]:
@@ -257,7 +253,7 @@ class Circuit(Shown):
 
     def __str__(self):
         lines = [f"{name_of(head)}: {self.mechanisms[head]}" for head in self.useful_heads]
-        lines += [f"{kind}: {names}" for kind, names in self.idle_names.items()]
+        lines += self.idle_lines
         return "\n".join(textwrap.fill(line, 80, subsequent_indent="  ") for line in lines)
 
 

@@ -31,9 +31,8 @@ def of_discovery(found: "Discovery", run: object = None) -> str:
     circuit, looked_at = found.circuit, {look.head for look in found.looks}
     others = [head for head in circuit.useful_heads if head not in looked_at]
     heads = [f"{name_of(head)}: {circuit.mechanisms[head]}" for head in others]
-    idle = [f"{kind}: {names}" for kind, names in circuit.idle_names.items()]
     lines = of_looks(found.looks, circuit, found.faithful)
-    lines += [line for one in (*heads, *idle) for line in wrapped(one)]
+    lines += [line for one in (*heads, *circuit.idle_lines) for line in wrapped(one)]
     lines += ["", *verdict_lines(verdicts(found), run), ""]
     lines += [*likeness_table(found), ""]
     if circuit.paths:

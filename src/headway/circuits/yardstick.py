@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headway.circuits.ablation import Bench, Replaced
-from headway.circuits.mechanism import WITHOUT_PATHS, Circuit, Head, Mechanism, Paths, Uniform
+from headway.circuits.ablation import Bench
+from headway.circuits.mechanism import WITHOUT_PATHS, Circuit, Head, Mechanism, Uniform
 from headway.errors import HeadwayError
 from headway.tasks import Targets
 
@@ -32,9 +32,6 @@ CLOSES = (0.95, 0.9, 0.8)
 
 AGREES = {"agreement": 0.9, "r2": 0.8}
 """The least likeness of a circuit to the model: `agreement` of tokens, `r2` of vectors."""
-
-IDLE: dict[str, Mechanism] = {**WITHOUT_PATHS, "zero": Paths(frozenset())}
-"""Mechanisms in the place of every head of an ablated model, by name."""
 
 CONSTANT = 1e-10
 """Outputs count as constant if their variance is at most so much of their mean square."""
@@ -111,7 +108,7 @@ class Yardstick:
 
     def without(self, bench: Bench) -> dict[Head, Mechanism]:
         """Every head ablated."""
-        return dict.fromkeys(bench.heads, IDLE[self.ablated])
+        return dict.fromkeys(bench.heads, WITHOUT_PATHS[self.ablated])
 
     def limits(self, bench: Bench) -> list[float]:
         """Losses on some sequences that a circuit may be asked to stay below, the least first."""
@@ -187,18 +184,15 @@ def ablated(bench: Bench) -> dict[Head, Mechanism]:
 
 
 @torch.no_grad()
-def likenesses(
-    bench: Bench, circuit: Circuit, without: Replaced | None = None, by_layer: bool = True
-) -> Likenesses:
+def likenesses(bench: Bench, circuit: Circuit, yardstick: Yardstick) -> Likenesses:
     """Compares the circuit, its complement and the ablated model with the intact model.
 
     Args:
         bench: with sequences that the search for the circuit did not see.
         circuit: a mechanism for every head.
-        without: what ablates every head; by default all are uniform.
-        by_layer: whether to compare layer-wise, too, at a pass a layer.
+        yardstick: by which every head is ablated.
     """
-    nothing = ablated(bench) if without is None else without
+    nothing, by_layer = yardstick.without(bench), yardstick.ablated != "corrupted"
     intact, *altered = bench.outputs([{}, circuit, circuit.complement, nothing])
     ends = _losses(bench, intact), _losses(bench, altered[-1])
 

@@ -6,7 +6,6 @@ from rich.console import Console
 from rich.text import Text
 
 from headway.circuits import THRESHOLD, Discovery, MinimalCircuits, Timeline, verdicts
-from headway.circuits.mechanism import name_of
 from headway.circuits.text import at_step, necessity_table
 from headway.report.findings import solved_at
 from headway.terminal.base import console
@@ -34,7 +33,7 @@ def print_summary(
     hops = "  ".join(f"{hop} {loss:.3f}" for hop, loss in outcome["partial"].items())
     emerged = {history.path: history.emerged for history in timeline.paths}
     learnt = "  ".join(f"{hop} {at_step(step)}" for hop, step in timeline.hops.items())
-    idle, solved = found.circuit.idle_heads, solved_at(task, run.metrics())
+    solved = solved_at(task, run.metrics())
     accuracy = accuracy_text(run.metrics()[-1])
     since = f"; solved (below {THRESHOLD:g}) from step {solved['step']}" if solved else ""
 
@@ -54,7 +53,7 @@ def print_summary(
         f"all {model.n_layers * model.n_heads} heads replaced: {measure}"
         f" {found.replaced_loss:.4f} (threshold {found.threshold:g})",
         *necessity_table(found, emerged, len(INDENT)),
-        *(f"{kind}: {' '.join(map(name_of, heads))}" for kind, heads in idle.items()),
+        *found.circuit.idle_lines,
         said_of_verdicts(found, every),
     )
     _part(out, "3 Emerged", f"partial losses below 0.5 at step: {learnt}")
