@@ -5,7 +5,6 @@ So the effect of patching a part tells what the part carries. (Residual streams 
 hooks of a `Transformer`.)
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
@@ -128,8 +127,6 @@ def site_of(site: Site | str) -> Site:
     """
     if not isinstance(site, str):
         return site
-    is_site = re.match(r"L[0-9]+\.H[0-9]+( |$)", site) is not None
-    require(is_site, "site", site, "a path, L1.H0 s0←s2, or a head, L1.H0")
     return AttentionPath.parse(site) if " " in site else head_of(site)
 
 
