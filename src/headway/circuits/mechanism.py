@@ -163,10 +163,6 @@ class Circuit(Shown):
             if isinstance(mechanism, Paths) and mechanism.relations
         }
 
-    def below(self, layer: int) -> "dict[Head, Mechanism]":
-        """The mechanisms of the layers below one."""
-        return {head: one for head, one in self.mechanisms.items() if head[0] < layer}
-
     def replacing(self, head: Head, mechanism: Mechanism) -> "Circuit":
         """This circuit with another mechanism for one head."""
         return Circuit({**self.mechanisms, head: mechanism})

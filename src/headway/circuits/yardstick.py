@@ -222,8 +222,12 @@ def likenesses(bench: Bench, circuit: Circuit, yardstick: Yardstick) -> Likeness
 def layerwise(bench: Bench, circuit: Circuit) -> tuple[float, ...]:
     """The agreement of models with the circuit in the layers below l = 1, 2, … alone."""
     intact = bench.outputs([{}])[0]
-    below = (bench.outputs([circuit.below(at)])[0] for at in range(1, bench.model.n_layers))
-    return tuple(share(*_answers(bench, one, intact)) for one in below)
+
+    def agreement(layer: int) -> float:
+        below = {head: one for head, one in circuit.mechanisms.items() if head[0] < layer}
+        return share(*_answers(bench, bench.outputs([below])[0], intact))
+
+    return tuple(map(agreement, range(1, bench.model.n_layers)))
 
 
 def agreeing(bench: Bench, one: Outputs, other: Outputs) -> Bool[Tensor, " sequence"]:
