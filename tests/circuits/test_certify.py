@@ -11,7 +11,7 @@ from test_likeness import Constant, true_circuit
 from commands import refused
 from headway.circuits import Certificate, Circuit, Uniform, certify, discover
 from headway.circuits.certificate import agreements
-from headway.circuits.subject import fresh
+from headway.circuits.subject import Subject
 from headway.circuits.whole import faults_of
 from headway.cli import main
 from headway.errors import HeadwayError
@@ -48,7 +48,7 @@ def nudged(known: Known, noise: float) -> Known:
 
 def alike(known: Known, count: int) -> torch.Tensor:
     circuit = true_circuit(known)
-    benches = fresh(known.model, known.task, circuit, "zero", 0, "certificate", count)
+    benches = Subject(known.model, known.task, 0).fresh(circuit, "zero", "certificate", count)
     return torch.cat([*agreements(circuit, benches)], 1)[0].double()
 
 
@@ -91,7 +91,8 @@ def test_its_sequences_are_its_own_and_other_circuits_have_others(known):
     other = circuit.without(sorted(known.required)[0])
 
     def seen(circuit: Circuit, seed: int) -> torch.Tensor:
-        (bench,) = fresh(known.model, known.task, circuit, "zero", seed, "certificate", 4)
+        subject = Subject(known.model, known.task, seed)
+        (bench,) = subject.fresh(circuit, "zero", "certificate", 4)
         return bench.batch.inputs
 
     samples = [seen(circuit, 0), seen(circuit, 1), seen(other, 0)]

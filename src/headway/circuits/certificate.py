@@ -19,7 +19,7 @@ from headway.circuits.ablation import Bench
 from headway.circuits.discovery import Discovery, given_or_own
 from headway.circuits.mechanism import Circuit, WrittenCircuit
 from headway.circuits.patterns import ABLATIONS
-from headway.circuits.subject import fresh, require_fits, studied
+from headway.circuits.subject import require_fits, studied
 from headway.circuits.yardstick import ablated, agreeing, r2
 from headway.errors import HeadwayError, require
 from headway.fields import Condition, Finding
@@ -199,8 +199,8 @@ def certify(
         is_own = circuit is None and ablation in (None, rows)
         rows = ablation or rows
         require_fits(its, subject.model)
-        about = subject.model, subject.task, its, rows, subject.seed
-        alike = torch.cat([*agreements(its, fresh(*about, "certificate", count))], 1).sum(1)
+        benches = subject.fresh(its, rows, "certificate", count)
+        alike = torch.cat([*agreements(its, benches)], 1).sum(1)
         certificate = Certificate(
             its,
             rows,

@@ -21,7 +21,7 @@ from headway.circuits.ablation import Bench, First
 from headway.circuits.mechanism import Circuit, Corrupted, KnockOut, WrittenHead, WrittenPath
 from headway.circuits.patterns import ABLATIONS, Attention
 from headway.circuits.search import free_above
-from headway.circuits.subject import fresh
+from headway.circuits.subject import Subject
 from headway.circuits.yardstick import Likenesses, Yardstick, likenesses
 from headway.relations.paths import AttentionPath
 
@@ -156,7 +156,8 @@ def evidence_for(
     heads = circuit.useful_heads if few else sorted(circuit.mechanisms)
     alone = bench.losses([{head: circuit.mechanisms[head]} for head in heads])
     drawn = bench.sequences if few else DRAWN
-    more = fresh(bench.model, bench.task, circuit, rows, seed, "interval", drawn, shared=True)
+    subject = Subject(bench.model, bench.task, seed)
+    more = subject.fresh(circuit, rows, "interval", drawn, shared=True)
     losses = torch.cat([one.errors([{}, circuit]).mean(2).cpu() for one in more], 1)
     own, its = map(bootstrap_t, losses)
     needed = necessity(bench, circuit, attention)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from headway.circuits.ablation import Bench, heads_of
 from headway.circuits.mechanism import Circuit, KnockOut, Tabled, name_of
 from headway.circuits.patterns import ABLATIONS
-from headway.errors import HeadwayError, require, shown
+from headway.errors import HeadwayError, require
 from headway.models import Tappable, Transformer, tapped
 from headway.tasks import Batch, Task
 from headway.tasks.checking import require_sound
@@ -51,6 +51,37 @@ class Subject:
     def sequences(self, count: int, purpose: str) -> Batch:
         """So many held-out sequences that are drawn for this purpose alone."""
         return held_out(self.task, count, self.seed, device_of(self.model), purpose)
+
+    def fresh(
+        self, circuit: Circuit, rows: str, purpose: str, count: int, shared: bool = False
+    ) -> Iterator[Bench]:
+        """Sequences that only this purpose and this circuit draw, a bench for every few of them.
+
+        Args:
+            circuit: a mechanism for every head.
+            rows: what stands in rows without a path (`patterns.ABLATIONS`).
+            purpose: a word for what they are drawn for.
+            count: how many sequences in all.
+            shared: see `Bench`; by default everything is computed by whole forward passes.
+        """
+        about = json.dumps([circuit.to_json(), rows]).encode()
+        stream = f"{purpose} of {hashlib.blake2b(about, digest_size=8).hexdigest()}"
+
+        def drawn(size: int, part: str) -> Bench:
+            batch = self.sequences(CHUNK, f"{stream}, {part}")
+            return Bench(self.model, self.task, batch.part(slice(size)), rows, shared)
+
+        # Means and tables are of a sample of its own, so that sequences stay independent.
+        uses = rows == "mean" or Tabled() in circuit.mechanisms.values()
+        others = drawn(MEAN_OVER, "mean").patterns if uses else None
+        for start in range(0, count, CHUNK):
+            bench = drawn(min(CHUNK, count - start), f"{start // CHUNK}")
+            if others is not None:
+                bench.patterns.means, bench.patterns.tables = others.means, others.tables
+            if rows == "resample":
+                elsewhere = drawn(bench.sequences, f"others {start // CHUNK}")
+                bench.patterns.own = elsewhere.patterns.own
+            yield bench
 
 
 @contextmanager
@@ -89,48 +120,6 @@ def studied(
         yield Subject(with_tap(run.model(step), run.task), run.task, seed, at, run)
 
 
-def fresh(
-    model: Tappable,
-    task: Task,
-    circuit: Circuit,
-    rows: str,
-    seed: int,
-    purpose: str,
-    count: int,
-    shared: bool = False,
-) -> Iterator[Bench]:
-    """Sequences that only this purpose and this circuit draw, a bench for every few of them.
-
-    Args:
-        model: with a tap.
-        task: what it was trained on.
-        circuit: a mechanism for every head.
-        rows: what stands in rows without a path (`patterns.ABLATIONS`).
-        seed: of the sequences.
-        purpose: a word for what they are drawn for.
-        count: how many sequences in all.
-        shared: see `Bench`; by default everything is computed by whole forward passes.
-    """
-    about = json.dumps([circuit.to_json(), rows]).encode()
-    stream = f"{purpose} of {hashlib.blake2b(about, digest_size=8).hexdigest()}"
-
-    def drawn(size: int, part: str) -> Bench:
-        batch = held_out(task, CHUNK, seed, device_of(model), f"{stream}, {part}")
-        return Bench(model, task, batch.part(slice(size)), rows, shared)
-
-    # Means and tables are of a sample of its own, so that sequences stay independent.
-    uses = rows == "mean" or Tabled() in circuit.mechanisms.values()
-    others = drawn(MEAN_OVER, "mean").patterns if uses else None
-    for start in range(0, count, CHUNK):
-        bench = drawn(min(CHUNK, count - start), f"{start // CHUNK}")
-        if others is not None:
-            bench.patterns.means, bench.patterns.tables = others.means, others.tables
-        if rows == "resample":
-            elsewhere = drawn(bench.sequences, f"others {start // CHUNK}")
-            bench.patterns.own = elsewhere.patterns.own
-        yield bench
-
-
 def require_count(name: str, value: Any, least: int) -> None:
     """Makes sure that an argument is a whole number of at least so much."""
     fits = isinstance(value, int) and value >= least
@@ -142,14 +131,10 @@ def opened(model: Run | str | Path | Any) -> Run | Any:
     return Run.open(model) if isinstance(model, str | Path) else model
 
 
-def require_task(task: Task | None) -> Task:
+def require_task(task: Any) -> Task:
     """The task that a model is studied with, which must be given, and be of use."""
-    if not isinstance(task, Task):
-        found = shown(task, 40) if task is None or isinstance(task, type) else type(task).__name__
-        raise HeadwayError(
-            f"task = {found} is not allowed: a model is studied together with its task, an object"
-            " of a class of tasks: discover(model, MyTask())"
-        )
+    allowed = "the task that the model is studied with, an object: discover(model, MyTask())"
+    require(isinstance(task, Task), "task", task, allowed)
     require_sound(task)
     return task
 
