@@ -146,7 +146,6 @@ def evidence_for(
 
     Returns: the loss that the circuit is to stay below on these sequences, and the evidence.
     """
-    names = bench.hops
     intact, replaced = bench.errors([{}, circuit]).mean(1).tolist()
     threshold = yardstick.met(bench, sum(replaced) / len(replaced))
     flow = bench.task.flow()
@@ -165,8 +164,8 @@ def evidence_for(
     pairs = [] if spared else combinations(circuit.paths, 2)
     without_both = {(a, b): circuit.without(a).without(b) for a, b in pairs}
     return threshold, Evidence(
-        intact=dict(zip(names, intact, strict=True)),
-        replaced=dict(zip(names, replaced, strict=True)),
+        intact=dict(zip(bench.hops, intact, strict=True)),
+        replaced=dict(zip(bench.hops, replaced, strict=True)),
         interval=its,
         intact_interval=own,
         drawn=drawn,
@@ -261,15 +260,12 @@ def infeasible(flow: "theory.Flow", circuit: Circuit, causal: bool) -> list[Atte
     Paths that are not between roles of the flow are left out.
     """
     deepest = max((path.layer for path in circuit.paths), default=0)
-    visible = flow.visible(causal)
-    found = [
-        flow.attends(held, layer) & visible
-        for layer, held in enumerate(islice(flow.layers(causal), deepest + 1))
-    ]
+    held = [*islice(flow.layers(causal), deepest + 1)]
 
     def is_possible(path: AttentionPath) -> bool:
         query, key = (flow.roles.index(role) for role in flow.ends(path))
-        return bool(found[path.layer][query, key])
+        found = flow.attends(held[path.layer], path.layer) & flow.visible(causal)
+        return bool(found[query, key])
 
     joining = [p for p in circuit.paths if {*(p.relation.ends or (None,))} <= {*flow.roles}]
     return [path for path in joining if not is_possible(path)]

@@ -4,6 +4,7 @@ Every view shows this list. `RUN` in a line to type stands for the run's folder;
 suppose a `model`, its `task`, and `found`, what `discover` found.
 """
 
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -93,15 +94,15 @@ def _faithful(found: "Discovery") -> Verdict:
     if found.faithful:
         close = evidence.interval[0] < limit <= evidence.interval[1]
         return Verdict("faithful", True, because, _more(found) if close else None)
-    others = {k: x for k, x in evidence.variants.items() if k != found.ablation}
-    best = min(others, key=lambda name: others[name], default=None)
-    if best is not None and others[best] < min(limit, loss):
-        because += f"; with rows {best} it is {rounded(others[best])}"
+    others = [(x, rows) for rows, x in evidence.variants.items() if rows != found.ablation]
+    least, best = min(others, default=(math.inf, ""))
+    if least < min(limit, loss):
+        because += f"; with rows {best} it is {rounded(least)}"
         return Verdict("faithful", False, because, f"headway circuit RUN --ablation {best}")
-    if not (alone := evidence.alone):
+    if not evidence.alone:
         return Verdict("faithful", False, because)
-    worst = max(alone, key=lambda head: alone[head])
-    because += f"; replacing {name_of(worst)} alone takes the loss to {rounded(alone[worst])}"
+    alone, worst = max((loss, head) for head, loss in evidence.alone.items())
+    because += f"; replacing {name_of(worst)} alone takes the loss to {rounded(alone)}"
     return Verdict("faithful", False, because, _map(worst))
 
 
