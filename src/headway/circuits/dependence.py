@@ -5,7 +5,7 @@ the method of Singh et al. 2024, arXiv 2404.07129). Weights, batches and rates a
 run, step by step; nothing differs but the clamp. `sweeps.depend` trains; this module measures.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,9 +19,11 @@ from headway.errors import HeadwayError
 from headway.fields import Condition, Finding
 from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
-from headway.tasks import Batch
 from headway.text import aligned, counted, wrapped
 from headway.training import Run, clamp, held_out
+
+SEQUENCES = 32
+"""Held-out sequences that attention is averaged over, those of `emergence`."""
 
 
 @dataclass(frozen=True)
@@ -132,29 +134,20 @@ class Dependence(Finding):
             yield "paths", there, there == known - {one.clamped}, "the others of the circuit"
 
 
-def dependence(
-    free: Run,
-    clamped: Mapping[AttentionPath, Run],
-    circuit: Sequence[AttentionPath],
-    *,
-    sequences: int = 32,
-) -> Dependence:
+def dependence(free: Run, clamped: Sequence[Run], circuit: Sequence[AttentionPath]) -> Dependence:
     """Measures what became of a circuit's paths in trainings that are done.
 
     Args:
         free: the run that the circuit was found in.
-        clamped: the run of each path that was clamped.
+        clamped: the runs of the same seed in which one of the paths was clamped each.
         circuit: its paths.
-        sequences: held-out sequences to average the attention over, as `emergence` takes them.
 
     Raises:
         HeadwayError: if a checkpoint cannot be read.
     """
-    batch = held_out(free.task, sequences, free.config.seed, free.device, "emergence")
-    runs = {None: free, **clamped}
     with free.computing():
-        whole, *others = [grown_in(run, path, circuit, batch) for path, run in runs.items()]
-    config = next(iter(clamped.values())).config.training
+        whole, *others = [grown_in(run, circuit) for run in (free, *clamped)]
+    config = clamped[0].config.training
     return Dependence(
         after=config.clamped_after,
         until=config.clamped_until,
@@ -162,17 +155,18 @@ def dependence(
         circuit=list(circuit),
         free=whole,
         clamped=others,
-        sequences=sequences,
+        sequences=SEQUENCES,
     )
 
 
 @torch.no_grad()
-def grown_in(
-    run: Run, clamped: AttentionPath | None, circuit: Sequence[AttentionPath], batch: Batch
-) -> Training:
+def grown_in(run: Run, circuit: Sequence[AttentionPath]) -> Training:
     """The fate of a circuit's paths in one training, as seen at its last checkpoint."""
-    edges, step = run.task.edges(batch), run.checkpoint_steps()[-1]
-    tap = clamp.blocked(run.config.training, run.task, batch, step)
+    config, step = run.config.training, run.checkpoint_steps()[-1]
+    clamped = next(map(AttentionPath.parse, config.clamped), None)
+    batch = held_out(run.task, SEQUENCES, run.config.seed, run.device, "emergence")
+    edges = run.task.edges(batch)
+    tap = clamp.blocked(config, run.task, batch, step)
     patterns = attention_patterns(run.transformer(step), batch.inputs, tap)
     along = {
         path: attention_along(patterns, edges[path.relation])[path.at].item()

@@ -52,7 +52,7 @@ def depend(
     board = sweep(plan, place, engine, retry_failed, training)
     for name in board.named("failed"):
         raise HeadwayError(f"{place / name}: training failed: {board.runs[name].message}")
-    clamped = {AttentionPath.parse(name): Run.open(place / name) for name in plan.runs}
+    clamped = [Run.open(place / name) for name in plan.runs]
     with run.writing():
         found = dependence(run, clamped, saved_discovery(run).circuit.paths)
         run.save(found)
