@@ -4,6 +4,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import combinations
 from statistics import fmean
 from typing import Annotated, Any
@@ -179,7 +180,7 @@ class Circuit(Shown):
     def adding(self, path: AttentionPath | str) -> "Circuit":
         """This circuit with one more path; a head that had none gets it alone."""
         path = AttentionPath.parse(path) if isinstance(path, str) else path
-        mechanism = self.mechanisms[path.at]
+        mechanism = self.mechanisms.get(path.at)
         old = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
         return self.replacing(path.at, Paths(old | {path.relation}))
 
@@ -231,11 +232,7 @@ class Circuit(Shown):
         cls, paths: Iterable[AttentionPath], others: "Mapping[Head, Mechanism] | None" = None
     ) -> "Circuit":
         """The circuit of these paths, with no heads but those that have one and some `others`."""
-        relations: dict[Head, set[str]] = {}
-        for path in paths:
-            relations.setdefault(path.at, set()).add(path.relation)
-        chosen = {head: Paths(frozenset(found)) for head, found in relations.items()}
-        return cls({**(others or {}), **chosen})
+        return reduce(Circuit.adding, paths, cls(dict(others or {})))
 
     @classmethod
     def from_json(cls, heads: Any) -> "Circuit":

@@ -28,10 +28,9 @@ def of_discovery(found: "Discovery", run: object = None) -> str:
         found: what is shown.
         run: the folder for the lines to type next; they are Python without it.
     """
-    circuit, looked_at = found.circuit, {look.head for look in found.looks}
-    others = [head for head in circuit.useful_heads if head not in looked_at]
+    circuit, lines = found.circuit, of_looks(found.looks, found.circuit, found.faithful)
+    others = [] if found.looks else found.circuit.useful_heads
     heads = [f"{name_of(head)}: {circuit.mechanisms[head]}" for head in others]
-    lines = of_looks(found.looks, circuit, found.faithful)
     lines += [line for one in (*heads, *circuit.idle_lines) for line in wrapped(one)]
     lines += ["", *verdict_lines(verdicts(found), run), ""]
     lines += [*likeness_table(found), ""]
