@@ -59,8 +59,7 @@ def verdicts(found: "Discovery", every: "MinimalCircuits | None" = None) -> list
     return [
         _faithful(found),
         _own(found),
-        _necessary(found),
-        _minimal(found),
+        *_cut(found),
         _unique(found, every),
         _stable(found),
         _feasible(found),
@@ -146,39 +145,31 @@ def _own(found: "Discovery") -> Verdict:
     return Verdict(name, False, because, f"headway circuit RUN --ablation {other}")
 
 
-def _necessary(found: "Discovery") -> Verdict:
+def _cut(found: "Discovery") -> list[Verdict]:
+    """The verdicts *necessary* and *minimal*, on what happens without one path and without two."""
+    evidence, at, rows = found.evidence.necessity, found.threshold, _rows(found)
     if found.necessary is None:
-        return _untestable("necessary", found)
-    evidence, at = found.evidence.necessity, found.threshold
-    if spare := [n for n in evidence if n.worst < at]:
-        because = (
-            f"{_rows(found)} the loss stays below {at:.3g} without"
-            f" {enumerated((n.path for n in spare), 'or')} (each alone)"
-        )
-        return Verdict("necessary", False, because, f"{_without(spare[0].path)})")
+        return [_untestable(name, found) for name in ("necessary", "minimal")]
+    if spared := [n.path for n in evidence if n.worst < at]:
+        alone = f"without {enumerated(spared, 'or')} (each alone)"
+        because = f"{rows} the loss stays below {at:.3g} {alone}"
+        necessary = Verdict("necessary", False, because, f"{_without(spared[0])})")
+        return [necessary, Verdict("minimal", False, "a path can be dropped by itself")]
     least = min(evidence, key=lambda n: n.worst)
     because = (
-        f"{_rows(found)} cutting any one of its {counted(len(evidence), 'path')} takes the loss to"
+        f"{rows} cutting any one of its {counted(len(evidence), 'path')} takes the loss to"
         f" {rounded(least.worst)} or more, other heads replaced or free (least: {least.path});"
         f" the threshold is {at:.3g}"
     )
-    return Verdict("necessary", True, because)
-
-
-def _minimal(found: "Discovery") -> Verdict:
     pairs, tried = found.evidence.droppable, counted(found.evidence.pairs, "pair")
+    both = "; ".join(f"{p.first} with {p.second} (loss {rounded(p.loss)})" for p in pairs)
+    minimal = Verdict("minimal", True, f"{rows} no two paths can go together ({tried} tried)")
     if found.minimal is None:
-        if found.necessary:
-            return Verdict("minimal", None, "pairs of paths were not tried")
-        return _untestable("minimal", found)
-    if not found.necessary:
-        return Verdict("minimal", False, "a path can be dropped by itself")
-    if pairs:
-        both = "; ".join(f"{p.first} with {p.second} (loss {rounded(p.loss)})" for p in pairs)
-        because = f"{_rows(found)}, of {tried} tried, droppable together: {both}"
-        return Verdict("minimal", False, because, "headway circuit RUN --all")
-    because = f"{_rows(found)} no two paths can be dropped together ({tried} tried)"
-    return Verdict("minimal", True, because)
+        minimal = Verdict("minimal", None, "pairs of paths were not tried")
+    elif pairs:
+        spare = f"{rows}, of {tried} tried, droppable together: {both}"
+        minimal = Verdict("minimal", False, spare, "headway circuit RUN --all")
+    return [Verdict("necessary", True, because), minimal]
 
 
 def _unique(found: "Discovery", every: "MinimalCircuits | None") -> Verdict:
