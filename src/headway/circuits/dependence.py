@@ -62,11 +62,6 @@ class Training:
     partial: dict[str, float]
     paths: list[Grown]
 
-    @property
-    def learnt(self) -> list[str]:
-        """The hops whose loss is below 0.5 at the end."""
-        return [hop for hop, loss in self.partial.items() if loss < EMERGES_AT]
-
 
 @dataclass(frozen=True)
 class Dependence(Finding):
@@ -96,11 +91,6 @@ class Dependence(Finding):
         """True if it is about the circuit that was discovered."""
         return self.circuit == found.circuit.paths
 
-    def lacks(self, training: Training) -> list[AttentionPath]:
-        """The paths that form in the free training, but not in this one."""
-        formed = {grown.path for grown in self.free.paths if grown.formed}
-        return [one.path for one in training.paths if one.path in formed and not one.formed]
-
     def __str__(self):
         start = "all the way" if not self.after else f"after step {self.after}"
         end = "" if self.until is None else f" up to step {self.until}"
@@ -110,13 +100,15 @@ class Dependence(Finding):
             f" steps, clamped ones could take {self.most}."
         )
         numbers = {path: str(i) for i, path in enumerate(self.circuit, start=1)}
+        formed = {grown.path for grown in self.free.paths if grown.formed}
         rows = [["", "clamped", "loss", "learnt", "does not form"]]
         for training in (self.free, *self.clamped):
             path = training.clamped
-            lacks = [numbers[other] for other in self.lacks(training)]
+            gone = (one.path for one in training.paths if one.path in formed and not one.formed)
             name = ("", "nothing") if path is None else (numbers[path], str(path))
-            learnt = " ".join(training.learnt) or "–"
-            rows.append([*name, f"{training.loss:.3f}", learnt, " ".join(lacks) or "–"])
+            learnt = " ".join(hop for hop, loss in training.partial.items() if loss < EMERGES_AT)
+            lacks = " ".join(numbers[other] for other in gone)
+            rows.append([*name, f"{training.loss:.3f}", learnt or "–", lacks or "–"])
         table = aligned(rows, "rlrll", gap=2)
         lines += ["", *(part for line in table for part in wrapped(line, rest="    "))]
         clamped = {training.clamped for training in self.clamped}
