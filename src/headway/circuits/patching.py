@@ -175,8 +175,13 @@ class _Patching:
 
     def outputs(self, *sites: Site) -> Float[Tensor, "batch query output"]:
         """The outputs on the clean sequences with the sites of the corrupted run."""
+        layers, heads = self.model.n_layers, self.model.n_heads
         for site in sites:
-            self._require_there(site)
+            fits = 0 <= site[0] < layers and 0 <= site[1] < heads
+            allowed = f"of {layers} layers and {heads} heads in each, both from 0"
+            require(fits, "site", written(site), allowed)
+            if isinstance(site, AttentionPath) and not self._leads_alike(site.relation):
+                raise HeadwayError(f"corrupted: {site.relation} must lead where it leads in clean")
         own: dict[int, Tensor] = {}
         count = Counter[int]()
 
@@ -213,12 +218,3 @@ class _Patching:
             f"what heads of layer {read.layer} read cannot be patched: their pattern is changed, or"
             " laid out anew, before it meets values"
         )
-
-    def _require_there(self, site: Site) -> None:
-        """Checks that model and task have a site, and a path leads where it leads in clean."""
-        layers, heads = self.model.n_layers, self.model.n_heads
-        fits = 0 <= site[0] < layers and 0 <= site[1] < heads
-        allowed = f"of {layers} layers and {heads} heads in each, both from 0"
-        require(fits, "site", written(site), allowed)
-        if isinstance(site, AttentionPath) and not self._leads_alike(site.relation):
-            raise HeadwayError(f"corrupted: {site.relation} must lead where it leads in clean")
