@@ -9,7 +9,7 @@ out, intervals are of as many sequences as all else, and heads are replaced alon
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, islice
 
 import torch
@@ -18,7 +18,16 @@ from torch import Tensor
 
 from headway import theory
 from headway.circuits.ablation import Bench, First
-from headway.circuits.mechanism import Circuit, Corrupted, KnockOut, WrittenHead, WrittenPath
+from headway.circuits.mechanism import (
+    Circuit,
+    Corrupted,
+    Head,
+    KnockOut,
+    Mechanism,
+    Paths,
+    WrittenHead,
+    WrittenPath,
+)
 from headway.circuits.patterns import ABLATIONS, Attention
 from headway.circuits.search import free_above
 from headway.circuits.subject import Subject
@@ -147,7 +156,8 @@ def evidence_for(
     Returns: the loss that the circuit is to stay below on these sequences, and the evidence.
     """
     intact, replaced = bench.errors([{}, circuit]).mean(1).tolist()
-    threshold = yardstick.met(bench, sum(replaced) / len(replaced))
+    loss = sum(replaced) / len(replaced)
+    threshold = yardstick.met(bench, loss)
     flow = bench.task.flow()
     causal = bench.patterns.causal
     rows = bench.patterns.rows
@@ -160,7 +170,7 @@ def evidence_for(
     losses = torch.cat([one.errors([{}, circuit]).mean(2).cpu() for one in more], 1)
     own, its = map(bootstrap_t, losses)
     needed = necessity(bench, circuit, attention)
-    spared = few or not all(sum(replaced) / len(replaced) < threshold <= n.worst for n in needed)
+    spared = few or not all(loss < threshold <= n.worst for n in needed)
     pairs = [] if spared else combinations(circuit.paths, 2)
     without_both = {(a, b): circuit.without(a).without(b) for a, b in pairs}
     return threshold, Evidence(
@@ -203,8 +213,13 @@ def variants(bench: Bench, circuit: Circuit) -> dict[str, float]:
     own, corrupted = bench.patterns.rows, bench.task.is_corrupted
     every = [rows for rows in ABLATIONS if rows != "corrupted" or corrupted]
     known = [own] if own == "corrupted" else every
-    filled = [circuit if rows == own else circuit.filled(rows) for rows in known]
-    return dict(zip(known, bench.losses(filled), strict=True))
+
+    def filled(rows: str) -> dict[Head, Mechanism]:
+        each = circuit.mechanisms.items()
+        return {h: replace(one, rows=rows) if isinstance(one, Paths) else one for h, one in each}
+
+    candidates = [circuit if rows == own else filled(rows) for rows in known]
+    return dict(zip(known, bench.losses(candidates), strict=True))
 
 
 def necessity(bench: Bench, circuit: Circuit, attention: Attention) -> list[Necessity]:

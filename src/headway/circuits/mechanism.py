@@ -184,15 +184,6 @@ class Circuit(Shown):
         old = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
         return self.replacing(path.at, Paths(old | {path.relation}))
 
-    def filled(self, rows: str) -> "Circuit":
-        """This circuit with something else in rows without a path."""
-        return Circuit(
-            {
-                head: replace(one, rows=rows) if isinstance(one, Paths) else one
-                for head, one in self.mechanisms.items()
-            }
-        )
-
     @property
     def program(self) -> str:
         """The circuit as a program in the manner of RASP (Weiss et al. 2021).
@@ -221,10 +212,8 @@ class Circuit(Shown):
     def to_json(self) -> dict[str, str | list[str]]:
         """The circuit as JSON data: `{"L0.H0": "uniform", "L1.H0": ["s0←s2"]}`."""
         return {
-            name_of(head): sorted(mechanism.relations)
-            if isinstance(mechanism, Paths)
-            else str(mechanism)
-            for head, mechanism in sorted(self.mechanisms.items(), key=lambda item: item[0])
+            name_of(head): sorted(one.relations) if isinstance(one, Paths) else str(one)
+            for head, one in sorted(self.mechanisms.items(), key=lambda item: item[0])
         }
 
     @classmethod
