@@ -91,12 +91,9 @@ def likeness_table(found: "Discovery") -> list[str]:
 
 
 def necessity_table(
-    found: "Discovery", emerged: Mapping[AttentionPath, float | None] | None = None, indent: int = 0
+    found: "Discovery", emerged: Mapping[AttentionPath, float | None] | None = None
 ) -> list[str]:
-    """Every path of a circuit with its attention and the losses without it, and its emergence.
-
-    Where a narrow terminal has no room beside so much indentation, attention is left out.
-    """
+    """Every path of a circuit with its attention and the losses without it, and its emergence."""
     trials = found.evidence.trials
     rows = [["path", "attention", "cut", "upper heads free"]]
     rows[0] += ["emerged"] if emerged is not None else ["again"] if trials else []
@@ -108,9 +105,7 @@ def necessity_table(
             row.append(f"{sum(n.path in trial.paths for trial in trials)} of {len(trials)}")
         rows.append(row)
     lines = aligned(rows, "l" + "r" * (len(rows[0]) - 1))
-    if indent + len(lines[0]) <= width():
-        return lines
-    return aligned([[name, *rest] for name, _, *rest in rows], "l" + "r" * (len(rows[0]) - 2))
+    return [part for line in lines for part in wrapped(line, rest="    ")]
 
 
 def of_timeline(timeline: "Timeline") -> str:

@@ -52,7 +52,7 @@ def print_summary(
         "2 Circuit",
         f"all {model.n_layers * model.n_heads} heads replaced: {measure}"
         f" {found.replaced_loss:.4f} (threshold {found.threshold:g})",
-        *necessity_table(found, emerged, len(INDENT)),
+        *necessity_table(found, emerged),
         *found.circuit.idle_lines,
         said_of_verdicts(found, every),
     )
