@@ -1,7 +1,6 @@
 """Mechanisms of heads as data, circuits of them, and several circuits side by side."""
 
 import re
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -15,6 +14,7 @@ from headway.errors import HeadwayError, require
 from headway.late import Shown
 from headway.relations.fitted import Tables
 from headway.relations.paths import AttentionPath, require_name
+from headway.text import wrapped
 
 Head = tuple[int, int]
 """A head's layer and its number in the layer, both from 0."""
@@ -203,8 +203,7 @@ class Circuit(Shown):
 
     def __str__(self):
         lines = [f"{name_of(head)}: {self.mechanisms[head]}" for head in self.useful_heads]
-        lines += self.idle_lines
-        return "\n".join(textwrap.fill(line, 80, subsequent_indent="  ") for line in lines)
+        return "\n".join(part for line in [*lines, *self.idle_lines] for part in wrapped(line))
 
 
 @dataclass(frozen=True)

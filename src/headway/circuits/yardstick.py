@@ -94,10 +94,9 @@ class Yardstick:
                 f" to all queries {guess:.3f}; is it the task that it was trained on?"
             )
         if not most > own:
-            how = "as in corrupted sequences" if corrupted else "to what stands in a sequence"
             raise NoCircuitError(
-                f"there is no circuit to find: the model's own loss is {own:.3f}, and"
-                f" {'with' if corrupted else 'without any'} attention {how} it is {most:.3f}"
+                f"there is no circuit to find: the model's own loss is {own:.3f}, and with"
+                f" {costlier.ablated} ablation of every head it is {most:.3f}"
             )
         return costlier
 
