@@ -9,7 +9,7 @@ from torch import nn
 
 from headway.circuits import Bench, Circuit, Discovery, KnockOut, Uniform, discover
 from headway.circuits.patterns import tap_of
-from headway.circuits.yardstick import Yardstick, ablated, likenesses
+from headway.circuits.yardstick import Yardstick, likenesses
 from headway.tasks import Tokens, Vectors
 from headway.training.data import held_out
 from headway_experiments.arena import Known, compiled, planted
@@ -72,7 +72,7 @@ def test_the_measures_are_what_their_definitions_say():
     assert found.loss == pytest.approx(bench.loss(circuit), abs=1e-6)
     share = (blank - found.loss) / (blank - bench.loss())
     assert found.faithfulness == pytest.approx(share, abs=1e-5)
-    errors = bench.errors([{}, circuit, ablated(bench)]).mean(2).median(1).values.tolist()
+    errors = bench.errors([{}, circuit, EVEN.without(bench)]).mean(2).median(1).values.tolist()
     share = (errors[2] - errors[1]) / (errors[2] - errors[0])
     assert found.median_faithfulness == pytest.approx(share, abs=1e-5)
 

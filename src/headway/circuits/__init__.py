@@ -39,7 +39,6 @@ from headway.circuits.yardstick import THRESHOLD as THRESHOLD
 from headway.circuits.yardstick import Likeness as Likeness
 from headway.circuits.yardstick import NoCircuitError as NoCircuitError
 from headway.circuits.yardstick import Yardstick as Yardstick
-from headway.circuits.yardstick import ablated as ablated
 from headway.late import late
 from headway.relations.paths import AttentionPath as AttentionPath
 from headway.relations.paths import Relation as Relation

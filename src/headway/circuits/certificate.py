@@ -17,10 +17,10 @@ from torch import Tensor
 
 from headway.circuits.ablation import Bench
 from headway.circuits.discovery import Discovery, given_or_own
-from headway.circuits.mechanism import Circuit, WrittenCircuit
+from headway.circuits.mechanism import Circuit, Uniform, WrittenCircuit
 from headway.circuits.patterns import ABLATIONS
 from headway.circuits.subject import require_fits, studied
-from headway.circuits.yardstick import ablated, agreeing, r2
+from headway.circuits.yardstick import agreeing, r2
 from headway.errors import HeadwayError, require
 from headway.fields import Condition, Finding
 from headway.intervals import clopper_pearson_low, draws_for
@@ -116,7 +116,7 @@ def agreements(
             then everything would agree with it.
     """
     for i, bench in enumerate(benches):
-        intact, *both = bench.outputs([{}, circuit, ablated(bench)])
+        intact, *both = bench.outputs([{}, circuit, dict.fromkeys(bench.heads, Uniform())])
         if not i and bench.task.targets.choices(bench.batch.targets) < 2:
             raise HeadwayError(
                 f"task = {bench.task.kind!r}: a sequence has one query, so there is one answer to"

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headway.circuits.ablation import Bench
-from headway.circuits.mechanism import WITHOUT_PATHS, Circuit, Head, Mechanism, Uniform
+from headway.circuits.mechanism import WITHOUT_PATHS, Circuit, Head, Mechanism
 from headway.errors import HeadwayError
 from headway.tasks import Targets
 
@@ -175,11 +175,6 @@ class Likenesses:
     complement: Likeness
     ablated: Likeness
     layerwise: tuple[float, ...]
-
-
-def ablated(bench: Bench) -> dict[Head, Mechanism]:
-    """The model without attention: every head uniform."""
-    return {head: Uniform() for head in bench.heads}
 
 
 @torch.no_grad()
