@@ -129,13 +129,10 @@ def lost_without(
     return {path: without(path) for path in paths}
 
 
-_layers = lru_cache(maxsize=1024)(Flow.minimum_layers)
-
-
-def least_layers(task: Task, causal: bool) -> str:
-    """The flow minimum of a task, with the causal mask or without, as a table says it."""
-    flow = task.flow()
+@lru_cache(maxsize=1024)
+def least_layers(flow: Flow | None, causal: bool) -> str:
+    """The flow minimum, with the causal mask or without, as a table says it."""
     if flow is None:
         return "not known"
-    least = _layers(flow, causal)
+    least = flow.minimum_layers(causal)
     return "none is enough" if least is None else str(least)

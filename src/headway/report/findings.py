@@ -222,7 +222,7 @@ class Findings:
     @functools.cached_property
     def least(self) -> str:
         """The flow minimum of the run's task under the model's mask, as a table says it."""
-        return least_layers(self.task, self.causal)
+        return least_layers(self.task.flow(), self.causal)
 
     @property
     def useful_heads(self) -> list[Head]:
