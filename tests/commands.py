@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from headway import cli
 from headway.errors import HeadwayError
+from headway.terminal import cli
 
 TINY = [
     *("depth=1", "task.n_chains=2", "model.n_layers=2", "model.d_model=16"),

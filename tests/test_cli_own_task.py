@@ -8,8 +8,8 @@ import torch
 
 import headway
 from commands import refused, refusing
-from headway import cli
 from headway.tasks import task_in
+from headway.terminal import cli
 from in_process import forget_files
 
 RECIPE = """
@@ -33,7 +33,7 @@ def test_a_task_of_ones_own_goes_through_the_verbs(tmp_path, kinds, monkeypatch,
     assert told.startswith("doubt  roles: 43% of the positions play no role and no path leads to")
     assert told.count("doubt") == 1
     assert re.search(r"^roles +s0, s1, is1, s2; chains: 1$", told, re.MULTILINE)
-    assert re.search(r"^vocabulary +9 tokens$", told, re.MULTILINE)
+    assert re.search(r"^sequence .* of one of 9 tokens; the last 1 ask", told, re.MULTILINE)
     assert re.search(r"^flow +not known$", told, re.MULTILINE)
     small = ("depth=1", "d_model=8", "training.steps=4", "training.cooldown_steps=0")
     cli.main(["train", "chains.py", *small, "--folder", "elsewhere/a"])

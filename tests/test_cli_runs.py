@@ -10,8 +10,8 @@ import time
 import pytest
 
 from commands import TINY, headway, refused
-from headway import cli
 from headway.recipes import config_asked_for
+from headway.terminal import cli
 from headway.training import fast
 
 

@@ -12,10 +12,10 @@ from textwrap import dedent
 import pytest
 
 import headway
-from headway.cli import Parser
 from headway.errors import HeadwayError
 from headway.fields import named, split, values_of
 from headway.recipes import base_of, config_asked_for, hints_in, source_and_fields
+from headway.verbs.arguments import Parser
 from headway.verbs.listing import function_of
 from headway_experiments import curricula, tasks
 

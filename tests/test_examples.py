@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import headway
-from headway import cli
+from headway.terminal import cli
 from in_process import swept_here
 
 ROOT = Path(__file__).parent.parent

@@ -29,7 +29,7 @@ ROOMS = [
     {"recipes"},
     {"sweeps", "language", "report"},
     {
-        *("terminal", "verbs", "cli"),
+        *("terminal", "verbs"),
         *("figures", "files"),
         *("__init__", "__main__"),
     },
@@ -188,7 +188,7 @@ import sys
 from headway import discover, emergence, fast, train
 print(sum(name.split(".")[0] == "headway" for name in sys.modules))
 
-import headway.cli, headway.language, headway.terminal, headway.theory
+import headway.terminal.cli, headway.language, headway.terminal, headway.theory
 names = "matplotlib ray transformers gguf inspect_ai openai anywidget ipywidgets".split()
 print([name for name in (*names, "headway_experiments") if name in sys.modules])
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from commands import refused
-from headway import cli
+from headway.terminal import cli
 from headway.terminal.base import columns, console
 from headway.terminal.output import Screen
 from headway.training import Run
@@ -44,9 +44,7 @@ def test_streams_that_are_full_or_closed(shell, code, complaint):
 def test_brackets_and_colons_are_no_markup(name, capsys):
     out = console()
     out.print(name)
-    table = columns((name,))
-    table.add_row(name)
-    out.print(table)
+    out.print(columns((name,), (), [(name,)]))
     assert capsys.readouterr().out.split() == [name] * 3
 
 
@@ -60,7 +58,7 @@ def test_work_goes_on_when_nothing_more_can_be_printed():
 
 
 def test_letters_that_a_terminal_lacks_are_escaped():
-    code = "from headway import cli; import sys; sys.argv = ['headway', 'é…\\udcff']; cli.main()"
+    code = "from headway.terminal.cli import main; main(['é…\\udcff'])"
     environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, env=environment, check=False

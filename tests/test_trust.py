@@ -10,8 +10,9 @@ import pytest
 
 import headway
 from commands import refused
-from headway import cli, userfile
+from headway import userfile
 from headway.errors import HeadwayError
+from headway.terminal import cli
 from headway.training import Run
 from in_process import forget_files
 

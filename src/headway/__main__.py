@@ -1,5 +1,5 @@
 """`python -m headway` is the program `headway`."""
 
-from headway.cli import main
+from headway.terminal.cli import main
 
 main()

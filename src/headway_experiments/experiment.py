@@ -91,20 +91,20 @@ class Group:
         it lacks one.
         """
         if engine is not None:
-            terminal.say(f"{self.name}: {self.about}")
+            print(f"{self.name}: {self.about}")
             with terminal.following() as watch:
                 planned = sweeps.Plan(f"{self.name}-{scale}", self.configs(scale))
                 sweeps.sweep(planned, folder / self.name, engine, watch=watch)
         for name, run in self.found(scale, folder).items() if self.taken_apart else ():
             if run.read("emergence.json") is not None:
                 continue
-            terminal.say(f"{name}: finding and dating its circuit")
+            print(f"{name}: finding and dating its circuit")
             try:
                 known = run.read("circuit.json") is not None
                 found = saved_discovery(run) if known else discover(run, threshold=self.threshold)
                 emergence(run, found)
             except HeadwayError as error:
-                terminal.say(f"{name}: {error}")
+                print(f"{name}: {error}")
 
     def found(self, scale: str, folder: Path) -> Mapping[str, Any]:
         """The runs that are done, by name."""

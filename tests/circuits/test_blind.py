@@ -75,6 +75,11 @@ def by_value(inputs):
         (lambda x: torch.zeros(len(x), 9, 9), "all so far"),
         (by_value, "smallest any token"),
         (lambda x: 40 * (x[:, :, None] < x[:, None]) - 4.0 * x[:, None], "smallest larger token"),
+        (lambda x: 40 * (x < 3)[:, None] + 4.0 * torch.arange(9), "latest token of 0–2"),
+        (
+            lambda x: 40 * torch.where(x[..., None] < 4, torch.eye(9).roll(1, 0), FIRST),
+            "previous token for tokens 0–3",
+        ),
     ],
 )
 def test_a_head_is_read(scores, name):
@@ -168,6 +173,31 @@ def test_where_a_relation_gives_no_key_the_else_is_read():
     sample = Symbols().sample(64, torch.Generator().manual_seed(0))
     circuit = read(Bench(Line(scores), Symbols(), sample))
     assert str(circuit.mechanisms[0, 0]) == "same token, else first position"
+
+
+class Both(Line):
+    """Two heads that attend to the token before, by place."""
+
+    n_heads = 2
+
+    def forward(self, inputs, tap=None):
+        behind = 20 * torch.eye(9).roll(1, 0).masked_fill(torch.ones(9, 9).triu(1).bool(), -99)
+        pattern = behind.softmax(-1).expand(len(inputs), 2, 9, 9)
+        return 9 * ((pattern if tap is None else tap(0, pattern)).sum(1) @ torch.eye(8)[inputs])
+
+
+class Before(Symbols):
+    """Random tokens; at each, the one before."""
+
+    def assemble(self, draws):
+        return Batch(draws[0], draws[0].roll(1, 1)[:, 1:, None])
+
+
+def test_a_head_that_does_the_work_of_another_is_not_left_at_its_mean():
+    found = discover(Both(None), Before(), trials=False, sequences=32)
+    assert found.necessary
+    (path,) = found.circuit.paths
+    assert path.relation == "previous token"
 
 
 def test_a_head_that_changes_no_answer_is_idle():

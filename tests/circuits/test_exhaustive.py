@@ -21,10 +21,10 @@ from headway.circuits import (
 )
 from headway.circuits.exhaustive import Exhaustive
 from headway.circuits.patterns import tap_of
-from headway.cli import main
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import Retrieval
+from headway.terminal.cli import main
 from headway.training import Run, RunConfig, held_out
 from headway_experiments.arena import compiled
 

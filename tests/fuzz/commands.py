@@ -12,7 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 from fuzz.tried import Tried
-from headway import cli
+from headway.terminal import cli
 from headway.training import Run
 from headway.verbs import listing
 

@@ -12,7 +12,6 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from commands import refused
-from headway import cli
 from headway.errors import HeadwayError
 from headway.intervals import wilson
 from headway.language import (
@@ -26,6 +25,7 @@ from headway.language import (
     questions,
 )
 from headway.language.loading import PACKAGED, located
+from headway.terminal import cli
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ from serving import serving
 
 import headway
 from commands import refused
-from headway.cli import main
 from headway.report.cells import cell
 from headway.tasks import task_in
+from headway.terminal.cli import main
 from in_process import forget_files, swept_here
 
 HERE = Path(__file__).parent

@@ -8,8 +8,8 @@ import torch.nn.functional as F
 
 import headway
 from headway.circuits import saved_discovery, saved_timeline
-from headway.cli import main
 from headway.errors import HeadwayError
+from headway.terminal.cli import main
 from nano import GPT
 
 TASK = headway.tasks.Hops(asked=(1,), n_symbols=8, n_places=32)

@@ -24,8 +24,9 @@ KEYS = {
     "repeated token": [[], [], [], [3], [3], [3, 5]],
     "position 2": [[], [], [2], [2], [2], [2]],
     "smallest same or larger token": [[], [0], [], [1], [2], [0]],
-    "largest token below 6": [[0], [0], [0], [0], [0], [0, 5]],
-    "earliest token above 6": [[], [], [2], [2], [2], [2]],
+    "largest token of 0–5": [[0], [0], [0], [0], [0], [0, 5]],
+    "earliest token of 7,9": [[], [], [2], [2], [2], [2]],
+    "2 back for tokens 7–9,3, else own position": [[0], [1], [0], [1], [2], [5]],
     "mirror across token 9": [[], [], [2], [1], [0], []],
     "after aligned past token 9": [[], [], [1], [2], [3], [4]],
     "twice past token 9": [[], [], [0], [2], [4], []],
@@ -50,8 +51,8 @@ def test_tokens_that_separate_set_the_ordinary_ones_apart():
     words = torch.stack([torch.randperm(12)[:5] for _ in range(30)])
     ends = torch.tensor([[12, 13]]).expand(30, 2)
     names = Composed(torch.cat([words, ends], 1)).vocabulary(0)
-    assert {"largest token below 12", "token below 12"} <= {*names}
-    assert not any("below" in name for name in Composed(words).vocabulary(0))
+    assert {"largest token of 0–11", "token of 0–11"} <= {*names}
+    assert not any("of" in name for name in Composed(words).vocabulary(0))
 
 
 @pytest.mark.parametrize(
@@ -59,6 +60,7 @@ def test_tokens_that_separate_set_the_ordinary_ones_apart():
     [
         *("", "other", "latest", "smallest", "0 forward", "every 0 back", "same token, else"),
         *("after", "all so far by weight (token 3 0.5) and first position"),
+        *("token of 3–", "own position for tokens all"),
     ],
 )
 def test_what_is_not_made_of_the_words_is_refused(name):
@@ -117,7 +119,7 @@ def test_a_path_is_read_as_it_is_written(layer, head, relation):
 def test_a_relation_between_roles_knows_its_ends(query, key):
     relation = Relation.between(query, key)
     assert relation == f"{query}←{key}"
-    assert relation.ends == (query, key) == (relation.query, relation.key)
+    assert relation.ends == (query, key)
 
 
 def test_paths_are_sorted_as_information_flows():

@@ -19,12 +19,12 @@ from headway.circuits import (
     saved_timeline,
 )
 from headway.circuits.dependence import Dependence, grown_in
-from headway.cli import main
 from headway.errors import HeadwayError
 from headway.report import write_report
 from headway.sweeps import depend
 from headway.sweeps.depend import clamped_plan, require_comparable, schedule
 from headway.tasks import Retrieval
+from headway.terminal.cli import main
 from headway.training import Run, fast, train
 
 

@@ -10,7 +10,6 @@ import pytest
 from pages import page_data, table
 
 from commands import refused
-from headway import cli
 from headway.circuits import AttentionPath, Discovery, compare
 from headway.circuits.flows import least_layers
 from headway.errors import HeadwayError
@@ -19,6 +18,7 @@ from headway.report.circuit import path_key
 from headway.report.labels import typeset
 from headway.report.runs import write_runs
 from headway.tasks import Retrieval
+from headway.terminal import cli
 from headway.text import rounded
 from headway.training import Run, RunConfig, to_dict
 
@@ -290,7 +290,7 @@ def test_the_verb_compares_the_runs_that_are_named(pair, tmp_path, capsys, monke
         ([], "the following arguments are required: FOLDER"),
         (["a", "./a"], "a is named twice"),
         (["a", "nowhere"], "nowhere: there is no run folder here"),
-        (["a", "."], ". is no run but holds some: report it by itself"),
+        (["a", "."], ".: not a run folder, or a half-written one: no config.json"),
         (["a", "b", "--out", "no/page.html"], "in a folder that exists"),
         (["a", "b", "--out", "page.txt"], "one that ends in .html"),
         (["a", "--out", "page.html"], "--out is for several runs or a folder of runs"),

@@ -69,3 +69,8 @@ def test_a_task_is_tried_with_its_own_fields():
     assert check_task(Labelled(depth=1, n_chains=2)) == []
     (told,) = check_task(Labelled(depth=1, n_chains=1))
     assert "the answer to x_1 is the vector at position 1 in 100% of" in told.what
+
+
+def test_a_constant_is_told_of_a_class_that_annotates_nothing():
+    constant = type("More", (Labelled,), {"n_more": 3}, registered=False)
+    assert "n_more: it has no type" in " ".join(map(str, check_task(constant(depth=1))))

@@ -12,10 +12,10 @@ import torch
 
 from commands import refusing
 from headway import userfile
-from headway.cli import main
 from headway.errors import HeadwayError
 from headway.tasks import KINDS, Batch, Retrieval, Task, task_from_json, task_in, task_to_json
 from headway.tasks.registry import OFFERED, change_of, find, keep
+from headway.terminal.cli import main
 from headway.training.recipes import RECIPES
 from headway.verbs.listing import added_verbs
 

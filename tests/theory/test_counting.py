@@ -157,7 +157,7 @@ def test_a_witness_answers_in_the_fewest_layers_with_the_fewest_paths(
         assert found.layers == found.heads == closed_form(depth)
         rank = flow.roles.index
         assert all(rank(query) > rank(key) for query, key in map(flow.ends, found.paths))
-    heads = [(*path.at, path.relation.query) for path in found.paths]
+    heads = [(*path.at, path.relation.ends[0]) for path in found.paths]
     assert len(set(heads)) == len(heads)
 
 

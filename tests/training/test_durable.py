@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from interrupts import InterruptError, stop_at
 
-from headway import cli
 from headway.errors import HeadwayError
+from headway.terminal import cli
 from headway.training import Run, resume, train
 from headway.training.files import draft_of, read_tensors, write_tensors
 
@@ -120,7 +120,7 @@ def test_what_a_killed_writer_left_goes_at_the_next_start(tiny, tmp_path):
 def test_whether_a_run_is_whole(tiny, tmp_path, capsys):
     run = train(tiny, tmp_path / "run")
     cli.main(["check", str(run.folder)])
-    assert capsys.readouterr().out == f"{run.folder}: whole\n"
+    assert capsys.readouterr().out == f"{run.folder}: nothing is wrong\n"
     stopped(tiny, tmp_path / "stopped", 7)
     cli.main(["check", str(tmp_path / "stopped")])
     cut(run, 3)

@@ -26,8 +26,8 @@ from headway.circuits.mechanism import Circuit, Head, Mean, Mechanism, Paths, Ta
 from headway.circuits.patterns import as_it_is, attention_slopes
 from headway.circuits.search import longest
 from headway.models import Tap, Tappable, attention_patterns
-from headway.relations.composed import AND, BY_WEIGHT, ELSE, complexity
-from headway.relations.fitted import SEQUENCES, Tables, weighed
+from headway.relations.composed import AND, BY_WEIGHT, ELSE, MOVES, complexity
+from headway.relations.fitted import MANY, SEQUENCES, Tables, for_classes, to_classes, weighed
 from headway.tasks import Batch, Task
 from headway.training.data import held_out
 
@@ -108,9 +108,13 @@ class Reader:
         tried = [self.relations.vocabulary(at, matters) for at in range(model.n_layers)]
         every, n = "all so far", self.relations.length
         own, rows = self.own[..., :n, :n], self.weights[..., :n]
+        fitted = {
+            at: weighed(every, self.relations, own[:, *at], rows[:, *at])
+            + to_classes(self.relations, own[:, *at], rows[:, *at], MOVES if at[0] else {})
+            for at in self.heads
+        }
         self.names = {
-            at: [name for name in tried[at[0]] if self.patterns.has(name)]
-            + weighed(every, self.relations, own[:, *at], rows[:, *at])
+            at: [name for name in (*tried[at[0]], *fitted[at]) if self.patterns.has(name)]
             for at in self.heads
         }
 
@@ -251,6 +255,7 @@ class Reader:
         even = sorted(even, key=lambda name: -self.explained(head, name))[:KEPT]
         both = [f"{one}{AND}{also}" for one in even for also in ALSO]
         pairs += [name for name in both if self.explained(head, name) >= READ]
+        pairs += self._split(head, [name for name in looked if BY_WEIGHT not in name])
         likely = likest(pairs, 4 * KEPT)
         found = simple | tried(likely, likely[:KEPT])
         without = {**chosen, head: IDLE}
@@ -292,6 +297,15 @@ class Reader:
     def explained(self, head: Head, name: str) -> float:
         """That share without queries that a relation gives no key."""
         return self._common(head, self.patterns.one_hot(frozenset({name})))
+
+    def _split(self, head: Head, names: Sequence[str]) -> list[str]:
+        """Two relations that explain a head together, one for some tokens of the query."""
+        if not names or not self.relations.of_tokens or len(self.relations.inputs.unique()) > MANY:
+            return []
+        n, own, rows = self.relations.length, self.own[:, *head], self.weights[:, *head]
+        along = {x: own.minimum(self.patterns.one_hot(frozenset({x}))).sum(2) * rows for x in names}
+        both = for_classes(self.relations.inputs, {x: y[:, :n] for x, y in along.items()})
+        return [both] if both and self.explained(head, both) >= READ else []
 
     def _common(self, head: Head, pattern: Tensor) -> float:
         common = self.own[:, *head].minimum(pattern).sum(2)

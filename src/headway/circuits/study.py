@@ -347,7 +347,8 @@ class BlindSample(Sample):
         limit = math.nextafter(near, math.inf)
         bare = simplify(self.all, bare, limit, plain=())
         idle = Circuit({h: Mean() if m == nothing else m for h, m in bare.mechanisms.items()})
-        return idle if self.all.losses([idle], limit)[0] < math.inf else bare
+        serves = self.all.losses([idle], limit)[0] < math.inf
+        return idle if serves and simplify(self.all, idle, limit, plain=()) == idle else bare
 
 
 class CorruptedSample(Sample):

@@ -8,13 +8,14 @@ where    `own position`, `previous token`, `2 back`, `every 3 back`, `first posi
          before the latest token 7 as the query is past it, `aligned past token 7`, as far from the
          first position as the query is past it, `twice past token 7`, twice as far
 which    `same token`, `larger token`, `smaller token`, `other token`, `same or larger token`, `same
-         or smaller token`, `token 7`, `token below 7`, `token above 7`, `any token`, `repeated
-         token`, `new token`, `single token`, that stands once so far, `token unlike its mirror`,
-         `token like its mirror`
+         or smaller token`, `token 7`, `token of 0–3,7`, `any token`, `repeated token`, `new
+         token`, `single token`, that stands once so far, `token unlike its mirror`, `token like
+         its mirror`
 of them  `latest …`, `earliest …`, `largest …`, `smallest …`, and the `second` of these by value;
          without such a word all
 moved    `after …`, `before …`: the position next to each of these
-if       `… if the same token`, `… if another token` than the query's
+if       `… if the same token`, `… if another token` than the query's; `… for tokens 0–3,7`, for
+         queries that are among these
 and      `… and first position`: the keys of both, one as much as the other
 by       `… by weight (token 0 0.92)`: these tokens count so much among the keys, all others 1;
 else     `…, else …`: for the queries that the first relation gives no key
@@ -23,7 +24,7 @@ Tokens are larger or smaller by their numbers. Of vectors there are places alone
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 
 import torch
@@ -32,7 +33,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headway.errors import HeadwayError
-from headway.relations.edges import Edges, own_position, previous_token
+from headway.relations.edges import Edges, own_position
 
 Mask = Bool[Tensor, "batch query key"]
 
@@ -45,12 +46,6 @@ FARTHEST = 40
 
 LONGEST = 6
 """The largest period among them."""
-
-GENERAL = 4
-"""The largest offset among the general relations of any sequence."""
-
-INDUCTION = ("same token", "after same token", "after latest same token")
-"""The general relations of tokens."""
 
 MARKER = 0.95
 """A token that stands once in at least this share of the sequences is looked for by its number."""
@@ -66,9 +61,12 @@ BY_TOKEN = ("same token", "larger token", "smaller token", "other token")
 ANCHORED = {"mirror across": (2, -1), "aligned past": (-1, 1), "twice past": (-2, 2)}
 """The place that is looked at, by how often the token's place and the query's own are added."""
 
+FOR = " for tokens "
+LISTED = r"(\d{1,9}(?:–\d{1,9})?(?:,\d{1,9}(?:–\d{1,9})?)*)"
+
 NUMBERED = (
     *(r"(\d{1,6}) back", r"every (\d{1,6}) back", r"position (\d{1,6})", r"token (\d{1,9})"),
-    *(r"token (below|above) (\d{1,9})", rf"({'|'.join(ANCHORED)}) token (\d{{1,9}})"),
+    *(f"token of {LISTED}", rf"({'|'.join(ANCHORED)}) token (\d{{1,9}})"),
 )
 """The forms of names with numbers."""
 
@@ -227,7 +225,7 @@ class Composed:
         marks, known = self.separators, self.inputs.unique().tolist()
         if not marks or len(known) <= FEW_TOKENS:
             return []
-        below, above = f"token below {min(marks)}", f"token above {max(marks)}"
+        below, above = f"token of 0–{min(marks) - 1}", f"token of {max(marks) + 1}–{known[-1]}"
         found = [below] if known[0] < min(marks) else []
         return found + ([above] if known[-1] > max(marks) else [])
 
@@ -258,6 +256,8 @@ class Composed:
             if name.endswith(words):
                 alike = self._tokens(name)[:, :, None] == self._tokens(name)[:, None]
                 return self._picked(name.removesuffix(words)) & (alike == same)
+        if known := re.fullmatch(f"(.*){FOR}{LISTED}", name):
+            return self._conditional(known[1]) & self._among(name, known[2])[..., None]
         return self._picked(name)
 
     def _picked(self, name: str) -> Mask:
@@ -282,7 +282,7 @@ class Composed:
     def _set(self, name: str) -> Mask:
         if (known := self._simple.get(name)) is not None:
             return known() & self.seen
-        back, every, place, token, side, anchored = (re.fullmatch(form, name) for form in NUMBERED)
+        back, every, place, token, among, anchored = (re.fullmatch(form, name) for form in NUMBERED)
         if back:
             return self.seen & (self._offset == int(back[1]))
         if every and int(every[1]):
@@ -292,15 +292,19 @@ class Composed:
             return self.seen & (at == int(place[1]))
         if token:
             return self.seen & (self._tokens(name) == int(token[1]))[:, None]
-        if side:
-            tokens, number = self._tokens(name), int(side[2])
-            return self.seen & (tokens < number if side[1] == "below" else tokens > number)[:, None]
+        if among:
+            return self.seen & self._among(name, among[1])[:, None]
         if anchored:
             return self._anchored(name, anchored[1], int(anchored[2]))
         raise HeadwayError(
             f"relation = {name!r} is not allowed: it must be one of the task's, or composed as"
             " smallest larger token, after latest same token, mirror position if the same token"
         )
+
+    def _among(self, name: str, listed: str) -> Bool[Tensor, "batch position"]:
+        """The positions of tokens that are listed, as in 0–3,7."""
+        tokens, ends = self._tokens(name), [part.split("–") for part in listed.split(",")]
+        return torch.stack([(tokens >= int(x[0])) & (tokens <= int(x[-1])) for x in ends]).any(0)
 
     def _anchored(self, name: str, way: str, marker: int) -> Mask:
         """The one key that stands to a query as its place past the latest of a token says."""
@@ -364,39 +368,29 @@ class Composed:
 
 
 def complexity(name: str) -> int:
-    """The parts of a relation: an `else`, an `and` and a place past a token add one each."""
-    more = [AND, *(f"{way} token" for way in ANCHORED)]
+    """The parts of a relation: `else`, `and`, `for` and a place past a token add one each."""
+    more = [AND, FOR, *(f"{way} token" for way in ANCHORED)]
     return 1 + name.count(ELSE) + sum(word in name for word in more)
 
 
 def general_relations(
-    inputs: Tensor,
-    of_tokens: bool = True,
-    ahead: bool = False,
-    classes: Mapping[str, Collection[int]] | None = None,
+    inputs: Tensor, of_tokens: bool = True, ahead: bool = False
 ) -> dict[str, Edges]:
     """Relations of any sequence, by where a position stands and by its token.
 
     `previous token`, `2 back`, … `4 back`; `first position`, which it does not read itself; of
     tokens `same token`, `after same token` (the induction head of Olsson et al. 2022) and `after
-    latest same token`; all earlier positions of a class of tokens; and `own position`. A row that
-    leads to several positions shares its attention evenly among them. A relation that applies
-    nowhere in these sequences has no rows.
+    latest same token`; and `own position`. A row that leads to several positions shares its
+    attention evenly among them. A relation that applies nowhere in these sequences has no rows.
 
     Args:
         inputs: [batch, position], tokens by number, or vectors [batch, position, number].
         of_tokens: whether inputs are tokens; vectors have places alone.
         ahead: whether positions may read later ones, too.
-        classes: sets of tokens, by the names that their relations shall have.
     """
-    composed = Composed(inputs, of_tokens, ahead)
-    others, farthest = composed.mask("all before"), min(GENERAL, inputs.shape[1] - 1)
-    masks = {f"{n} back": composed.mask(f"{n} back") for n in range(2, farthest + 1)}
-    masks["first position"] = others & composed.mask("first position")
-    if of_tokens:
-        masks |= {name: composed.mask(name) for name in INDUCTION}
-        for name, those in (classes or {}).items():
-            masks[name] = others & torch.isin(inputs, inputs.new_tensor(sorted(those)))[:, None]
-    found = {"previous token": previous_token(inputs)}
-    found |= {name: Edges.where(mask) for name, mask in masks.items()}
-    return {**found, "own position": own_position(inputs)}
+    composed, farthest = Composed(inputs, of_tokens, ahead), min(4, inputs.shape[1] - 1)
+    names = ["previous token", *(f"{n} back" for n in range(2, farthest + 1)), "first position"]
+    names += ["same token", "after same token", "after latest same token"] if of_tokens else []
+    found = {name: composed.mask(name) for name in names}
+    found["first position"] = found["first position"] & composed.mask("all before")
+    return {n: Edges.where(x) for n, x in found.items()} | {"own position": own_position(inputs)}

@@ -85,9 +85,8 @@ def previous_token(tokens: Tensor, use: Literal["path", "measured"] = "path") ->
 
 def own_position(tokens: Tensor) -> Edges:
     """Every position keeps some of what stands there."""
-    size, length = tokens.shape[:2]
-    places = torch.arange(length, device=tokens.device).expand(size, -1)
-    return Edges(places, places[..., None], "stay")
+    own = torch.eye(tokens.shape[1], dtype=torch.bool, device=tokens.device)
+    return Edges.where(own.expand(len(tokens), -1, -1), "stay")
 
 
 def between_roles(

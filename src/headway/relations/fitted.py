@@ -6,7 +6,7 @@ their places, and tokens and places that heads of the layers below bring there. 
 than that nothing else counts much.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 
 import torch
@@ -14,7 +14,8 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headway.relations.composed import BY_WEIGHT, FEW_TOKENS, Composed
+from headway.relations.composed import BY_WEIGHT, ELSE, FEW_TOKENS, FOR, WHICH, Composed
+from headway.relations.shares import RANGES, ranges
 
 SEQUENCES = 512
 """Sequences to fit tables on."""
@@ -35,6 +36,12 @@ EVEN = 0.01
 
 FITTED = 8
 """Rounds in which weights are fitted."""
+
+MANY = 64
+"""Of more tokens than these no classes are fitted."""
+
+LESS = 0.25
+"""Tokens outside a class get at most this share of the attention that one of the class may get."""
 
 
 class Tables:
@@ -164,3 +171,52 @@ def _counted(name: str, relations: Composed, own: Tensor, rows: Tensor) -> dict[
         count = count / count.max()
     each = zip(known.tolist(), count.clamp(min=1e-3).tolist(), strict=True)
     return {token: share for token, share in each if share < 1 - EVEN}
+
+
+def to_classes(
+    relations: Composed,
+    own: Float[Tensor, "sequence query key"],
+    rows: Float[Tensor, "sequence query"],
+    moves: Mapping[str, int],
+) -> list[str]:
+    """Relations to tokens, or to what is beside them, that get far more of a head's attention.
+
+    Args:
+        relations: of the sequences.
+        own: the head's attention.
+        rows: how much every row counts.
+        moves: positions beside a token that are tried, too.
+    """
+    if not relations.of_tokens or not 2 < len(known := relations.inputs.unique()) <= MANY:
+        return []
+    found, of = list[str](), (relations.inputs[..., None] == known).to(own.dtype)
+    went, could = ((x * rows[..., None]).sum(1)[..., None] for x in (own, relations.seen))
+    for move, by in {"": 0, **moves}.items():
+        beside = F.pad(of, (0, 0, by, -by))  # [sequence, key, token]
+        share = (went * beside).sum((0, 1)) / (could * beside).sum((0, 1)).clamp(min=1e-30)
+        chosen = 2 * share >= share.max()
+        parts = ranges(known[chosen].tolist())
+        is_some = len(parts) <= RANGES and not chosen.all()
+        if is_some and share[~chosen].max() <= LESS * share.max():
+            found += [f"{move}{which}token of {','.join(parts)}" for which in WHICH]
+    return found
+
+
+def for_classes(
+    tokens: Int[Tensor, "sequence query"], along: Mapping[str, Float[Tensor, "sequence query"]]
+) -> str | None:
+    """The two relations, one for queries of some tokens, that have most of a head's attention.
+
+    None if one of them is the better for all tokens or for too many ranges of them.
+
+    Args:
+        tokens: of the queries.
+        along: by relation, the attention along it in every row, weighed by how much that counts.
+    """
+    known, names = tokens.unique(), list(along)
+    by = torch.stack([rows.flatten() for rows in along.values()])
+    by = by @ (tokens.flatten()[:, None] == known).to(by.dtype)  # [relation, token]
+    one, other = divmod(int(torch.maximum(by[:, None], by).sum(2).argmax()), len(names))
+    parts = ranges(known[by[one] > by[other]].tolist())
+    is_short = one != other and 0 < len(parts) <= RANGES
+    return f"{names[one]}{FOR}{','.join(parts)}{ELSE}{names[other]}" if is_short else None

@@ -37,16 +37,6 @@ class Relation(str):
         query, arrow, key = self.partition("←")
         return (query, key) if arrow and not key.endswith(OTHERS) else None
 
-    @property
-    def query(self) -> str | None:
-        """The role that attends."""
-        return self.ends and self.ends[0]
-
-    @property
-    def key(self) -> str | None:
-        """The role attended to."""
-        return self.ends and self.ends[1]
-
 
 class AttentionPath(NamedTuple):
     """A head that attends along a relation: `L1.H0 s0←s2`.

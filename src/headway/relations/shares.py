@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -172,10 +173,8 @@ def split_of(tokens: Mapping[int, float]) -> tuple[str, float, float] | None:
 
 def ranges(numbers: Iterable[int]) -> list[str]:
     """Whole numbers in short: 1–4, 7."""
-    parts = list[list[int]]()
-    for number in sorted(numbers):
-        if parts and parts[-1][-1] == number - 1:
-            parts[-1].append(number)
-        else:
-            parts.append([number])
-    return [f"{part[0]}–{part[-1]}" if len(part) > 1 else str(part[0]) for part in parts]
+    found: list[str] = []
+    for _, group in groupby(enumerate(sorted(numbers)), lambda one: one[1] - one[0]):
+        first, *more = (number for _, number in group)
+        found.append(f"{first}–{more[-1]}" if more else str(first))
+    return found

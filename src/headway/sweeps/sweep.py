@@ -63,7 +63,7 @@ class Standing:
 
 
 class Board:
-    """The state of every run of a sweep.
+    """The state of every run of a sweep. (A step takes at least as long as 1e7 multiplications.)
 
     Args:
         configs: of every run by name.
@@ -78,7 +78,7 @@ class Board:
         self.runs = {name: runs.get(name, Standing()) for name in configs}
         self.before = Counter(run.state for run in self.runs.values() if run.has_ended)
         self.steps = {name: config.training.steps for name, config in configs.items()}
-        self._costs = {name: step_cost(one) * self.steps[name] for name, one in configs.items()}
+        self._costs = {n: (1e7 + step_cost(c)) * self.steps[n] for n, c in configs.items()}
         self._begun, self._share = time.monotonic(), self.share
 
     def named(self, state: State) -> list[str]:

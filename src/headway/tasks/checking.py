@@ -264,7 +264,7 @@ def _kept(task: Task) -> Doubts:
 def _untyped(task: Task) -> Doubts:
     """Tells numbers that look like fields and are none; constants have names in capitals."""
     cls = type(task)
-    for name, value in vars(cls).items():
+    for name, value in [*vars(cls).items()]:  # `__annotations__` may only now come to be
         known = name.isupper() or name.startswith("_") or hasattr(Task, name)
         if isinstance(value, int | float) and not known and name not in cls.__annotations__:
             typed = f"{name}: {type(value).__name__} = {value!r}"

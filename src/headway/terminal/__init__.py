@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from headway.terminal.base import columns as columns
     from headway.terminal.base import console as console
     from headway.terminal.base import require_file as require_file
-    from headway.terminal.base import say as say
     from headway.terminal.checking import print_task as print_task
     from headway.terminal.live import counting as counting
     from headway.terminal.live import display as display

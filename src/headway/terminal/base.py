@@ -4,23 +4,27 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TextIO, cast
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
+from rich.text import Text
 
 from headway.errors import require
 from headway.reading import is_folder
 from headway.terminal.output import Screen, plain
-from headway.text import width
+from headway.text import width, wrapped
 from headway.training.files import clear_io_errors
+
+INDENT = " " * 11
 
 
 def console() -> Console:
     """The terminal, at most 80 columns wide, so that output reads the same everywhere."""
-    file = sys.stdout.for_drawing() if isinstance(sys.stdout, Screen) else sys.stdout
-    out = cast(TextIO, file)
+    out: Any = sys.stdout
+    if isinstance(out, Screen):
+        out = Screen(out.stream, out.losses, drawing=True)
     return PlainConsole(file=out, width=width(), highlight=False, markup=False, emoji=False)
 
 
@@ -42,36 +46,33 @@ class PlainConsole(Console):
             yield one if one.control else Segment(plain(one.text), one.style)
 
 
-def say(line: str) -> None:
-    """One line about what happens next."""
-    print(line, flush=True)
+def print_part(title: str, *lines: str) -> None:
+    """Print lines beside their title, broken where they are full."""
+    broken = [part for line in lines for part in wrapped(line or "-", INDENT, INDENT)]
+    head = (title.ljust(len(INDENT)), "bold")
+    console().print(Text.assemble(head, "\n".join(broken).removeprefix(INDENT)))
 
 
-def print_table(
-    title: str, left: Sequence[str], right: Sequence[str], rows: Iterable[Sequence[object]]
-) -> None:
-    """A table with a title; its columns are as `columns` has them."""
-    table = columns(left, right)
-    for row in rows:
-        table.add_row(*map(str, row))
-    out = console()
-    out.print(title, style="bold")
-    out.print(table)
-
-
-def columns(left: Sequence[str], right: Sequence[str] = (), wrap: bool = True) -> Table:
+def columns(
+    left: Sequence[str],
+    right: Sequence[str] = (),
+    rows: Iterable[Sequence[object]] = (),
+    wrap: bool = False,
+) -> Table:
     """A table without lines.
 
     Args:
         left: names of its first columns.
         right: names of the others, which are set to the right.
-        wrap: whether cells may take several lines.
+        rows: a cell for every column.
+        wrap: whether all cells may take several lines; else those of the first column alone.
     """
     table = Table(box=None, pad_edge=False)
-    for name in left:
-        table.add_column(name, no_wrap=not wrap)
-    for name in right:
-        table.add_column(name, justify="right", no_wrap=not wrap)
+    for i, name in enumerate((*left, *right)):
+        side = "left" if i < len(left) else "right"
+        table.add_column(name, justify=side, no_wrap=i > 0 and not wrap, overflow="fold")
+    for row in rows:
+        table.add_row(*map(str, row))
     return table
 
 

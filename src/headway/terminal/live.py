@@ -4,13 +4,13 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from rich.live import Live
 from rich.text import Text
 
-from headway.sweeps import Board, Standing, SweepWatch
+from headway.sweeps import Board, SweepWatch
 from headway.terminal.base import console
 from headway.text import counted, duration, sparkline
 from headway.training import Run
@@ -18,7 +18,7 @@ from headway.training.loop import Watch
 from headway.training.losses import accuracy_text
 
 FLOOR = 0.005
-"""The loss at which its curve reaches the ground."""
+"""The loss at which its curve, on a logarithmic scale, reaches the ground; 1 is at the top."""
 
 
 class Display:
@@ -39,7 +39,7 @@ class Display:
             return
         self._last = now
         if self.live is None:
-            print(line, flush=True)
+            print(line)
         else:
             lines = Text("\n".join([line, *below]), no_wrap=True, overflow="ellipsis")
             self.live.update(lines, refresh=True)
@@ -48,33 +48,27 @@ class Display:
 @contextmanager
 def display(pause: float, transient: bool = True) -> Iterator[Display]:
     """A display; on a terminal it goes away at the end, unless it is not transient."""
-    if not sys.stdout.isatty():
-        yield Display(None, pause)
-        return
-    with Live(console=console(), auto_refresh=False, transient=transient) as live:
-        yield Display(live, pause)
+    live = Live(console=console(), auto_refresh=False, transient=transient)
+    with live if sys.stdout.isatty() else nullcontext() as place:
+        yield Display(place, pause)
 
 
 @contextmanager
-def counting(doing: str = "") -> Iterator[Callable[..., None]]:
-    """Follows what is done one by one: `watch(done, total)` tells how many, and the time left.
-
-    Args:
-        doing: what is done, in words. If several things are done in turn, it is passed each time:
-            `watch(done, total, doing)`.
-    """
-    begun: dict[str, tuple[float, int]] = {}
+def counting(doing: str) -> Iterator[Callable[[int, int], None]]:
+    """Follows what is done one by one: `watch(done, total)` tells how many, and the time left."""
+    begun: tuple[int, float] | None = None
     with display(30.0) as shown:
 
-        def watch(done: int, total: int, doing: str = doing) -> None:
-            now, new = time.perf_counter(), doing not in begun
+        def watch(done: int, total: int) -> None:
+            nonlocal begun
+            now = time.perf_counter()
             # loading came before the first, so that its own time is not known
-            start, first = begun.setdefault(doing, (now, done))
+            first, start = begun = begun or (done, now)
             line = f"{doing} {done} of {total}"
             if first < done < total:
                 pace = (now - start) / (done - first)
                 line += f"; about {duration(pace * (total - done))} left"
-            shown.show(line, at_once=new or done == total)
+            shown.show(line, at_once=done == total)
 
         yield watch
 
@@ -91,42 +85,34 @@ class Progress:
 
     def __init__(self, shown: Display):
         self.display, self.curves, self.evaluations = shown, dict[str, list[float]](), 0
-        self.first: tuple[int, float] | None = None
-        self.step, self.end, self.line = 0, 0, ""
+        self.step, self.end, self.line, self.rate = 0, 0, "", 0.0
 
     def __call__(self, run: Run, step: int, end: int, metrics: dict[str, Any] | None) -> None:
         """Takes note of a step (a `Watch`)."""
-        now = time.perf_counter()
-        if self.first is not None and step < self.step:
-            patience = run.config.training.patience
-            print(f"no hop was learnt in {patience} steps: a new attempt with other weights")
-            self.first, self.curves, self.end = None, {}, 0
+        training = run.config.training
+        if step < self.step:
+            print(f"no hop learnt in {training.patience} steps: a new attempt with other weights")
+            self.curves, self.end = {}, 0
         if 0 < step < end < self.end:
-            print(f"the loss is low enough: rates fall from here, to end at step {end}", flush=True)
-        self.step, self.end, self.first = step, end, self.first or (step, now)
+            print(f"the loss is low enough: rates fall from here, to end at step {end}")
+        self.step, self.end = step, end
         if metrics is not None:
-            self.evaluations += 1
+            self.evaluations, self.rate = self.evaluations + 1, metrics["examples_per_second"]
+            losses = f"loss {metrics['val_loss']:.3f}{accuracy_text(metrics)}  "
             for hop, loss in metrics["partial"].items():
                 self.curves.setdefault(hop, []).append(loss)
-            hops = "  ".join(f"{hop} {x:.3f}" for hop, x in metrics["partial"].items())
-            early = metrics["val_loss"] < run.config.training.stop_below
-            self.line = f"loss {metrics['val_loss']:.3f}{accuracy_text(metrics)}  {hops}"
-            self.line += f"  {metrics['examples_per_second']:.0f} ex/s"
-            self.line += "  stopped early" if early else ""
-        pace = (now - self.first[1]) / max(1, step - self.first[0])
-        left = f"at most {duration(pace * (end - step))} left"
+                losses += f"{hop} {loss:.3f}  "
+            early = "  stopped early" if metrics["val_loss"] < training.stop_below else ""
+            self.line = f"{losses}{self.rate:.0f} ex/s{early}"
         tenth = metrics is not None and (self.evaluations % 10 == 1 or step == end)
-        drawn = (
-            f"{hop:>4} {sparkline([height(x) for x in curve], 52)} {curve[-1]:.3f}"
-            for hop, curve in self.curves.items()
-        )
         if tenth or self.display.live is not None:
+            seconds = (end - step) * training.batch_size / (self.rate or math.inf)
+            left = f"at most {duration(seconds)} left" if self.rate else ""
+            drawn = list[str]()
+            for hop, curve in self.curves.items():
+                heights = [1 - math.log(max(loss, FLOOR)) / math.log(FLOOR) for loss in curve]
+                drawn.append(f"{hop:>4} {sparkline(heights, 52)} {curve[-1]:.3f}")
             self.display.show(f"step {step:6d}/{end}  {self.line}", left, *drawn, at_once=tenth)
-
-
-def height(loss: float) -> float:
-    """A loss on a logarithmic scale: 0 at `FLOOR` and below, 1 at a loss of 1."""
-    return 1 - math.log(max(loss, FLOOR)) / math.log(FLOOR)
 
 
 @contextmanager
@@ -140,10 +126,16 @@ def following() -> Iterator[SweepWatch]:
             if not begun:
                 begun = True
                 before = [f"{count} {state} before" for state, count in board.before.items()]
-                print(", ".join([counted(len(board.runs), "run"), *before]), flush=True)
-            if name is not None and board.runs[name].state != "running":
+                print(", ".join([counted(len(board.runs), "run"), *before]))
+            if name is not None and (run := board.runs[name]).state != "running":
+                loss = "" if run.loss is None else f"  loss {run.loss:.4f}"
+                ends = {
+                    "done": f"done  step {run.step}{loss}",
+                    "failed": f"failed  {run.message}",
+                    "waiting": f"lost, will be resumed: {run.message}",
+                }
                 at = f"{board.ended:{len(str(len(board.runs)))}d}/{len(board.runs)}"
-                print(f"{at}  {name}  {end_of(board.runs[name])}", flush=True)
+                print(f"{at}  {name}  {ends[run.state]}")
             elif running := board.named("running"):
                 left = board.seconds_left()
                 at = [f"{one} step {board.runs[one].step}/{board.steps[one]}" for one in running]
@@ -152,13 +144,3 @@ def following() -> Iterator[SweepWatch]:
                 shown.show(f"… {', '.join(at[:4])}{more}{rest}")
 
         yield watch
-
-
-def end_of(run: Standing) -> str:
-    """The end of a run, in words."""
-    loss = "" if run.loss is None else f"  loss {run.loss:.4f}"
-    return {
-        "done": f"done  step {run.step}{loss}",
-        "failed": f"failed  {run.message}",
-        "waiting": f"lost, will be resumed: {run.message}",
-    }[run.state]

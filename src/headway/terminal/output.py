@@ -2,9 +2,6 @@
 
 import os
 import re
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, TextIO
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -39,10 +36,6 @@ class Screen:
         """Hands over what was written."""
         self._tried(self.stream.flush)
 
-    def for_drawing(self) -> "Screen":
-        """This stream, for displays that are drawn."""
-        return Screen(self.stream, self.losses, drawing=True)
-
     def _tried(self, action: Any, *given: str) -> None:
         if self.losses:
             return
@@ -57,26 +50,13 @@ class Screen:
         return getattr(self.stream, name)
 
 
-@contextmanager
-def guarded() -> Iterator[Screen]:
-    """Puts screens in the place of both standard streams; letters that they lack are escaped.
+def screen_on(stream: TextIO | None) -> Any:
+    """A screen on a standard stream, which shows every line at once; letters that it lacks are
+    escaped.
 
     What is written to a stream that was closed before the program began goes nowhere.
     """
-    before = sys.stdout, sys.stderr
-    screens = []
-    for stream in before:
-        stream = stream or open(os.devnull, "w")  # noqa: SIM115 (displays may write at the end)
-        if reconfigure := getattr(stream, "reconfigure", None):
-            reconfigure(errors="backslashreplace")
-        screens.append(Screen(stream, []))
-    sys.stdout, sys.stderr = screens
-    try:
-        yield screens[0]
-    finally:
-        sys.stdout, sys.stderr = before
-
-
-def give_up_stdout() -> None:
-    """Lets go of what standard output did not take, so that the interpreter does not try again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    stream = stream or open(os.devnull, "w")  # noqa: SIM115 (displays may write at the end)
+    if reconfigure := getattr(stream, "reconfigure", None):
+        reconfigure(errors="backslashreplace", line_buffering=True)
+    return Screen(stream, [])

@@ -2,20 +2,17 @@
 
 from pathlib import Path
 
-from rich.console import Console
 from rich.text import Text
 
 from headway.circuits import THRESHOLD, Discovery, MinimalCircuits, Timeline, verdicts
 from headway.circuits.text import at_step, necessity_table
 from headway.report.findings import solved_at
-from headway.terminal.base import console
-from headway.text import counted, duration, wrapped
+from headway.terminal.base import console, print_part
+from headway.text import counted, duration
 from headway.theory import Flow, chain_depth, fewest_paths
 from headway.training import Run
 from headway.training.losses import accuracy_text
 from headway.training.run import said_of_attempts
-
-INDENT = " " * 11
 
 
 def print_summary(
@@ -37,18 +34,15 @@ def print_summary(
     accuracy = accuracy_text(run.metrics()[-1])
     since = f"; solved (below {THRESHOLD:g}) from step {solved['step']}" if solved else ""
 
-    out = console()
-    out.rule(Text.assemble(("headway", "bold"), f"  {task.title}"), align="left")
-    _part(
-        out,
+    console().rule(Text.assemble(("headway", "bold"), f"  {task.title}"), align="left")
+    print_part(
         "1 Trained",
         f"{model.n_layers} layers × {counted(model.n_heads, 'head')}, {model.size}, seed"
         f" {run.config.seed}: {outcome['step']} steps, {duration(outcome['seconds'])}",
         f"validation {measure} {outcome['val_loss']:.4f}  ({hops}){accuracy}{since}",
         f"curriculum {curriculum.kind}{said_of_attempts(outcome)}",
     )
-    _part(
-        out,
+    print_part(
         "2 Circuit",
         f"all {model.n_layers * model.n_heads} heads replaced: {measure}"
         f" {found.replaced_loss:.4f} (threshold {found.threshold:g})",
@@ -56,17 +50,10 @@ def print_summary(
         *found.circuit.idle_lines,
         said_of_verdicts(found, every),
     )
-    _part(out, "3 Emerged", f"partial losses below 0.5 at step: {learnt}")
-    _part(out, "4 Minimum", said_of_minimum(found, task.flow()), said_of_every(every))
+    print_part("3 Emerged", f"partial losses below 0.5 at step: {learnt}")
+    print_part("4 Minimum", said_of_minimum(found, task.flow()), said_of_every(every))
     used = f"{duration(seconds)} in all, at most {memory:.2f} GB of memory"
-    _part(out, "5 Report", str(page), used)
-
-
-def _part(out: Console, title: str, *lines: str) -> None:
-    """A part of the summary: its title, and its lines beside that, broken where they are full."""
-    title = title.ljust(len(INDENT))
-    broken = [part for line in lines for part in wrapped(line, INDENT, INDENT)]
-    out.print(Text.assemble((title, "bold"), "\n".join(broken).removeprefix(INDENT)))
+    print_part("5 Report", str(page), used)
 
 
 def said_of_verdicts(found: Discovery, every: MinimalCircuits | None = None) -> str:

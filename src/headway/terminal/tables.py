@@ -12,7 +12,6 @@ from headway.sweeps import Board, table
 from headway.terminal.base import columns, console
 from headway.text import duration
 
-NOTHING = "no runs here yet: headway train makes one"
 MOST = 100
 """The most runs that are listed at the end of a sweep; of more, those that have failed."""
 
@@ -25,21 +24,21 @@ def print_runs(rows: Sequence[dict[str, Any]], folder: Path, where: Sequence[str
         folder: that they lie in; runs deeper inside are named with the folders between.
         where: the conditions that they were to meet.
     """
-    nothing = f"no run here is {' and '.join(where)}" if where else NOTHING
-    shown = columns(("run", "status"), ("step", "val loss", "circuit", "time"), wrap=False)
-    shown.columns[0].no_wrap, shown.columns[0].overflow = False, "fold"
-    for row in (row for row in rows if row["status"] != "unreadable"):
-        loss, heads, seconds = row["val_loss"], row["useful_heads"], row["seconds"]
-        shown.add_row(
-            Text(_name(row, folder)),
-            row["status"],
-            str(row["step"]),
-            "-" if loss is None else f"{loss:.4f}",
-            "-" if heads is None else f"{heads} heads",
-            "-" if seconds is None else duration(seconds),
+    cells = [
+        (
+            *(_name(row, folder), row["status"], row["step"]),
+            "-" if row["val_loss"] is None else f"{row['val_loss']:.4f}",
+            "-" if row["useful_heads"] is None else f"{row['useful_heads']} heads",
+            "-" if row["seconds"] is None else duration(row["seconds"]),
         )
+        for row in rows
+        if row["status"] != "unreadable"
+    ]
+    heads = ("run", "status"), ("step", "val loss", "circuit", "time")
     out = console()
-    out.print(shown if rows else nothing)
+    nothing = "no runs here yet: headway train makes one"
+    nothing = f"no run here is {' and '.join(where)}" if where else nothing
+    out.print(columns(*heads, cells) if rows else nothing)
     for row in rows:
         if row["status"] == "failed" and row["message"]:
             place = Path(row["folder"])  # the message need not name it again
@@ -73,37 +72,36 @@ def print_sweep(board: Board, folder: Path) -> None:
 def print_comparison(comparison: Comparison, names: Sequence[str]) -> None:
     """Print likenesses of circuits: a row per relation, a column per run."""
     out = console()
-    shown = columns(("relation", *map(str, range(1, len(names) + 1))))
-    for relation, by in comparison.heads.items():
-        shown.add_row(relation, *(" ".join(map(name_of, heads)) or "-" for heads in by))
     title = "side by side: the heads that attend along each relation"
     out.rule(Text(title, style="bold"), align="left")
     for number, name in enumerate(names, start=1):
         out.print(f"{number}: {name}")
-    out.print(shown)
+    rows = [
+        (relation, *(" ".join(map(name_of, heads)) or "-" for heads in by))
+        for relation, by in comparison.heads.items()
+    ]
+    out.print(columns(("relation", *map(str, range(1, len(names) + 1))), (), rows, wrap=True))
     out.print("in all: " + (", ".join(comparison.shared) or "no relation"))
     out.print(f"mean Jaccard index of two runs' relations: {comparison.likeness:.2f}")
 
 
 def print_cells(cells: Sequence[Cell]) -> None:
     """Accuracies of a language model, a row per cell, beside those of guessing."""
-    out = console()
-    numbers = ("D", "n", "argmax", "expected", "chance", "majority")
-    shown = columns(("formulation",), numbers, wrap=False)
-    for cell in cells:
-        nearer = "" if cell.nearer == cell.chance else f" ({cell.nearer:.2f})"
-        shown.add_row(
-            cell.formulation,
-            str(cell.depth),
-            str(cell.count),
-            *(_share(cell, name) for name in ("argmax", "expectation")),
-            f"{cell.chance:.2f}{nearer}",
+
+    def share(cell: Cell, name: str) -> str:
+        low, high = cell.interval(name)
+        return f"{getattr(cell, name):.2f} " + f"{low:.2f}–{high:.2f}".replace("0.", ".")
+
+    rows = [
+        (
+            *(cell.formulation, cell.depth, cell.count),
+            *(share(cell, name) for name in ("argmax", "expectation")),
+            f"{cell.chance:.2f}" + f" ({cell.nearer:.2f})" * (cell.nearer != cell.chance),
             f"{cell.majority:.2f}",
         )
-    out.print(shown)
+        for cell in cells
+    ]
+    out = console()
+    numbers = ("D", "n", "argmax", "expected", "chance", "majority")
+    out.print(columns(("formulation",), numbers, rows))
     out.print("after each share its 95 % interval (Wilson)", style="dim")
-
-
-def _share(cell: Cell, name: str) -> str:
-    low, high = cell.interval(name)
-    return f"{getattr(cell, name):.2f} " + f"{low:.2f}–{high:.2f}".replace("0.", ".")

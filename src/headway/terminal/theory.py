@@ -1,22 +1,21 @@
 """The theory on the terminal: bounds as a table, and who holds what after every layer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 
 from headway import text
 from headway.circuits import saved_discovery
-from headway.errors import HeadwayError, require
-from headway.terminal.base import columns, console, print_table
+from headway.errors import HeadwayError
+from headway.terminal.base import columns, console
 from headway.theory import (
     Flow,
     Holdings,
     Order,
     PairOrder,
-    Witness,
     closed_form,
     count_circuits,
-    hop_flow,
     is_code,
     is_minimal_circuit,
     minimum_layers,
@@ -26,13 +25,10 @@ from headway.theory import (
 from headway.training import Run
 
 TOLD = 64
-"""The greatest depth whose positions are printed one by one, and the most hops simulated."""
+"""The greatest depth whose positions are printed one by one."""
 MASKS = {True: "causal mask", False: "no mask"}
 DEEP = 20_000
 """The greatest depth that is simulated for a table, which takes some seconds."""
-GAP = 4
-EXACT = 10**15
-"""The number of circuits from which on only the first digits are shown."""
 FORMULAS = {True: "⌊log₂ D⌋ + 2", False: "⌈log₃(4D + 1)⌉"}
 
 
@@ -50,39 +46,21 @@ def print_bounds(depths: Sequence[int], causal: bool, order: Order) -> None:
         HeadwayError: if a depth is below 1.
     """
 
-    def formulas(depth: int) -> tuple[int, int, int]:
+    def known(depth: int) -> tuple[int, int, int]:
         return closed_form(depth, causal), closed_form(depth, not causal), theorem_1_bound(depth)
 
-    def simulated(depth: int) -> str:
-        least = minimum_layers(depth, causal=causal, order=order) if depth <= DEEP else "–"
-        return str(least)
-
-    rows, ranked = [], sorted(set(depths))
-    for (_, known), group in groupby(enumerate(ranked), lambda d: (d[1] - d[0], formulas(d[1]))):
-        members = [depth for _, depth in group]
-        ends = dict.fromkeys((members[0], members[-1]))
-        found = dict.fromkeys(map(simulated, ends))
-        rows.append((" … ".join(map(str, ends)), " and ".join(found), *known))
-    title = f"Least layers for D retrieval steps, {MASKS[causal]}, {order}"
-    heads = ("D", "simulated", FORMULAS[causal], MASKS[not causal], "theorem 1")
-    print_table(title, (), heads, rows)
-    print("simulated: the first and the last depth of every line, unless too deep")
-    print("theorem 1: the paper's bound, ⌈log₃ 2D⌉; 2D attention paths always do")
-
-
-def print_hops(hops: Sequence[int], causal: bool) -> None:
-    """Print the least layers of k-hop by simulation, beside a chain of D = k pairs.
-
-    Raises:
-        HeadwayError: if a number of hops is below 1.
-    """
-    for k in hops:
-        require(1 <= k <= TOLD, "depth", k, f"from 1 to {TOLD} hops")
-    title = f"Least layers for k hops in a running text, {MASKS[causal]}"
-    heads = ("k", "simulated", f"retrieval, D = k: {FORMULAS[causal]}")
-    least = ((k, hop_flow(k, GAP).minimum_layers(causal), closed_form(k, causal)) for k in hops)
-    print_table(title, (), heads, least)
-    print(f"simulated with {GAP} other tokens between two links; closer links are easier")
+    simulated = partial(minimum_layers, causal=causal, order=order)
+    rows = []
+    for ends in spans(depths, known):
+        found = dict.fromkeys(str(simulated(depth)) if depth <= DEEP else "–" for depth in ends)
+        rows.append((" … ".join(map(str, ends)), " and ".join(found), *known(ends[0])))
+    print_table(
+        f"Least layers for D retrieval steps, {MASKS[causal]}, {order}",
+        ("D", "simulated", FORMULAS[causal], MASKS[not causal], "theorem 1"),
+        rows,
+        "simulated: the first and the last depth of every line, unless too deep",
+        "theorem 1: the paper's bound, ⌈log₃ 2D⌉; 2D attention paths always do",
+    )
 
 
 def print_counts(depths: Sequence[int], order: PairOrder) -> None:
@@ -97,13 +75,26 @@ def print_counts(depths: Sequence[int], order: PairOrder) -> None:
     """
     rows = []
     for c in [count_circuits(depth, order) for depth in depths]:
-        number = f"{c.circuits:,}" if c.circuits < EXACT else f"{c.circuits:.3e}"
+        number = f"{c.circuits:,}" if c.circuits < 10**15 else f"{c.circuits:.3e}"
         rows.append((c.depth, c.layers, c.paths, number))
     said = order if isinstance(order, str) else "pairs " + ", ".join(map(str, order))
-    title = f"Minimal circuits for D retrieval steps, causal mask, {said}"
-    print_table(title, (), ("D", "layers", "paths of each", "circuits"), rows)
-    print("layers: the fewest that are enough; a circuit is a set of paths")
-    print("minimal: no path can be left out; each has just 2D paths, so none is smaller")
+    print_table(
+        f"Minimal circuits for D retrieval steps, causal mask, {said}",
+        ("D", "layers", "paths of each", "circuits"),
+        rows,
+        "layers: the fewest that are enough; a circuit is a set of paths",
+        "minimal: no path can be left out; each has just 2D paths, so none is smaller",
+    )
+
+
+def print_table(
+    title: str, heads: Sequence[str], rows: Iterable[Sequence[object]], *remarks: str
+) -> None:
+    """Print numbers in columns, their title above and remarks below."""
+    out = console()
+    out.print(title, style="bold")
+    out.print(columns((), heads, rows, wrap=True))
+    out.print("\n".join(remarks))
 
 
 def print_flow(flow: Flow, causal: bool, title: str) -> None:
@@ -117,7 +108,10 @@ def print_flow(flow: Flow, causal: bool, title: str) -> None:
     Raises:
         HeadwayError: if no number of layers can answer.
     """
-    found, out = best_witness(flow, causal), console()
+    found, out = witness(flow, causal), console()
+    careful = replace(flow, codes_first=True)  # a transformer can be built from such a circuit
+    if careful.minimum_layers(causal) == found.layers:
+        found = replace(witness(careful, causal), least=found.least)
     stages = flow.holdings(found.layers, causal)
     print_account(flow, stages, f"{title}, {MASKS[causal]}: at least {found.layers} layers")
     if flow.singled:
@@ -135,15 +129,6 @@ def print_flow(flow: Flow, causal: bool, title: str) -> None:
         out.print("No circuit has fewer paths, in any number of layers.")
     elif found.least:
         out.print(f"Every circuit has at least {found.least} paths.")
-
-
-def best_witness(flow: Flow, causal: bool) -> Witness:
-    """A circuit with the fewest layers; one that a transformer can be built from if there is."""
-    plain = witness(flow, causal)
-    careful = replace(flow, codes_first=True)
-    if careful.minimum_layers(causal) != plain.layers:
-        return plain
-    return replace(witness(careful, causal), least=plain.least)
 
 
 def print_run(run: Run) -> None:
@@ -181,33 +166,33 @@ def print_run(run: Run) -> None:
 
 def print_account(flow: Flow, stages: Sequence[Holdings], title: str) -> None:
     """Print the symbols that roles hold before the first layer and after each."""
-    out = console()
+    out, heads = console(), ("layers", *flow.roles)
     out.print(title, style="bold")
-    roles = list(flow.roles)
-    cells = [[held_said(flow, stage[role]) for role in roles] for stage in stages]
-    widths = [max(map(len, column)) for column in zip(roles, *cells, strict=True)]
-    if 7 + sum(2 + one for one in widths) > text.width():
-        roles, cells = roles[-1:], [row[-1:] for row in cells]
-    table = columns((), ("layers", *roles), wrap=False)
-    for done, row in enumerate(cells):
-        table.add_row(str(done), *row)
-    out.print(table)
-    if len(roles) < len(flow.roles):
+    rows = [(str(n), *(held_said(one[r]) for r in flow.roles)) for n, one in enumerate(stages)]
+    is_cut = len(text.aligned([heads, *rows], "r" * len(heads), gap=2)[0]) > text.width()
+    if is_cut:
+        heads, rows = (heads[0], heads[-1]), [(row[0], row[-1]) for row in rows]
+    out.print(columns((), heads, rows))
+    if is_cut:
         out.print("the query alone, as the others would not fit here", style="dim")
-    if any("–" in cell for row in cells for cell in row):
+    if any("–" in cell for row in rows for cell in row):
         out.print("0–2: the symbols x_0 to x_2; position codes are left out", style="dim")
 
 
-def held_said(flow: Flow, pieces: frozenset[str]) -> str:
+def held_said(pieces: frozenset[str]) -> str:
     """The symbols among some pieces: `0–3` for x_0 to x_3, letters as they are."""
     symbols = sorted(piece for piece in pieces if not is_code(piece))
-    numbers = sorted(int(s[2:]) for s in symbols if s.startswith("x_"))
-    if len(numbers) < len(symbols):
-        return ("" if all(len(symbol) == 1 for symbol in symbols) else " ").join(symbols)
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and runs[-1][-1] == number - 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return ",".join(str(r[0]) if len(r) == 1 else f"{r[0]}–{r[-1]}" for r in runs)
+    if all(symbol.startswith("x_") for symbol in symbols):
+        numbers = [int(symbol[2:]) for symbol in symbols]
+        return ",".join("–".join(map(str, ends)) for ends in spans(numbers))
+    return ("" if all(len(symbol) == 1 for symbol in symbols) else " ").join(symbols)
+
+
+def spans(
+    numbers: Iterable[int], kind: Callable[[int], object] = lambda number: None
+) -> Iterator[tuple[int, ...]]:
+    """First and last of each stretch of neighbours that are of one kind; of a single one, it."""
+    ranked = enumerate(sorted(set(numbers)))
+    for _, group in groupby(ranked, lambda one: (one[1] - one[0], kind(one[1]))):
+        first, *more = (number for _, number in group)
+        yield (first, *more[-1:])

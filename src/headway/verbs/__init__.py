@@ -3,54 +3,22 @@
 Here is what verbs share: runs and configs that words name, and options that go together.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headway.errors import HeadwayError, note
-from headway.text import wrapped
 
 if TYPE_CHECKING:
     from headway.training import Run
 
 
-def print_fields(words: Sequence[str]) -> None:
-    """Prints what can be changed in the recipe or the task that is named among words, if one is:
-    its arguments, then all fields."""
-    from headway.fields import described, said
-    from headway.recipes import annotations, base_of, source_and_fields
-    from headway.training.config import SECTIONS, RunConfig, flat
-    from headway.training.curriculum import CURRICULA
-    from headway.verbs.listing import uses
-
-    source, _ = source_and_fields(words)
-    if source is None:
-        return
-    base = base_of(source)
-    config = base.make()
-    values, about = flat(config), uses(base.make) | uses(RunConfig)
-    for section in SECTIONS:
-        about |= uses(type(getattr(config, section)), f"{section}.")
-    for kind in CURRICULA.values():
-        about |= uses(kind, "training.curriculum.")
-    for title, hints in (
-        (f"arguments of {base.name}, to which other fields adapt", base.arguments),
-        ("\nfields", annotations(config)),
-    ):
-        print(title)
-        for name, hint in hints.items():
-            shown = f"{name}={said(values[name])}" if name in values else name
-            use = about.get(name) or about.get(f"task.{name}", "")
-            print(*wrapped(f"{shown}  ({described(hint)})", "  ", "      "), sep="\n")
-            print(*wrapped(use, "      ", "      "), sep="\n")
-
-
-def require_goes_with(asked: str, options: Mapping[str, Any], allowed: Sequence[str]) -> None:
+def require_goes_with(options: Mapping[str, Any], asked: str, *allowed: str) -> None:
     """Makes sure that no option is given that would change nothing.
 
     Args:
-        asked: what is asked for.
         options: every option by name; None or False if it is not given.
+        asked: what is asked for.
         allowed: the names of those that go with it.
 
     Raises:
@@ -78,10 +46,8 @@ def opened(folder: Path, changed_task: bool | None = None) -> "Run":
 
     run = Run.open(folder)
     if run.changed and changed_task is False:
-        raise HeadwayError(
-            f"{folder}: {run.changed}: put the file back as it was, or say --changed-task to take"
-            " the task as it is"
-        )
+        ways = "put the file back as it was, or say --changed-task to take the task as it is"
+        raise HeadwayError(f"{folder}: {run.changed}: {ways}")
     if run.changed:
         note(f"{folder}: {run.changed}")
     return run

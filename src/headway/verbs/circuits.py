@@ -1,17 +1,12 @@
 """Verbs that find a run's circuit, judge it, date its paths, and clamp them one by one."""
 
 import sys
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from headway.fields import AtLeastOne, Positive
 from headway.text import command
 from headway.verbs import opened, require_goes_with
-
-if TYPE_CHECKING:
-    from headway.terminal.live import Display
-    from headway.training import Run
 
 EXHAUST = ("sequences", "most")
 """The options of a search for every minimal circuit."""
@@ -21,6 +16,7 @@ HOW = {
     "--certify": ("circuit", "step", "sequences", "agreement", "confidence", "seed"),
 }
 """The options that say how to do what is asked."""
+JUDGED = "sets of {} paths: {} judged so far, {} minimal circuits"
 
 
 def circuit(
@@ -75,81 +71,40 @@ def circuit(
         changed_task: go on although the file of a run's task has changed.
     """
     given: dict[str, Any] = {k: v for k, v in locals().items() if v is not None}
+    from headway import circuits, terminal
+    from headway.circuits.text import of_discovery, verdict_lines
+
     those = [opened(folder, changed_task) for folder in given.pop("runs")]
     del given["changed_task"], given["certify" if certify else "all"]
     asked = "--certify" if certify else "--all" if all else "a search"
-    require_goes_with(asked, given, HOW[asked])
+    require_goes_with(given, asked, *HOW[asked])
     how = {k: given[k] for k in HOW[asked] if k in given}
-    if not certify:
-        exhaust = {k: how[k] for k in EXHAUST if k in how} if all else None
-        how.pop("most", None)
-        _find(those, how, exhaust)
-    elif not min([_certify(run, how) for run in those]):
-        sys.exit(1)
-
-
-def _find(runs: "list[Run]", how: dict[str, Any], exhaust: dict[str, Any] | None) -> None:
-    """Finds the circuit of every run, and compares them.
-
-    Args:
-        runs: that are studied.
-        how: the options of the search.
-        exhaust: those of a search for every minimal circuit; None without one.
-    """
-    from headway import terminal
-    from headway.circuits import circuit_file, compare, discover, every_circuit
-    from headway.circuits.text import of_discovery, verdict_lines
-    from headway.circuits.verdicts import verdicts
-
-    found, step, given = [], how.get("step"), how.get("circuit")
-    for run in runs:
-        terminal.say(f"{run.folder}: finding the circuit …" if given is None else f"{run.folder}:")
-        found.append(discover(run, **how))
-        shown = of_discovery(found[-1], run.folder)
-        terminal.say(f"{shown}\nwritten to {run.folder / circuit_file(run, step, given)}")
-        if exhaust is not None:
+    exhaust = {k: how[k] for k in EXHAUST if k in how}
+    how.pop("most", None)
+    doing = "measuring the circuit" if circuit else "finding the circuit"
+    found: list[Any] = []
+    for run in those:
+        print(f"{run.folder}: {'drawing fresh sequences' if certify else doing} …")
+        found.append(circuits.certify(run, **how) if certify else circuits.discover(run, **how))
+        print(found[-1] if certify else of_discovery(found[-1], run.folder))
+        file = found[-1].FILE if certify else circuits.circuit_file(run, step, given.get("circuit"))
+        if not (certify and circuit):
+            print(f"written to {run.folder / file}")
+        if all:
             with terminal.display(10.0) as display:
-                every = every_circuit(run, **exhaust, watch=partial(_show_search, display))
-            unique = [one for one in verdicts(found[-1], every) if one.name == "unique"]
-            lines = "\n".join(["", str(every), *verdict_lines(unique, run.folder)])
-            terminal.say(f"{lines}\nwritten to {run.folder / 'circuits.json'}")
-        if given is None and step is None:
-            _note_older_report(run)
-    if len(found) > 1:
-        comparison = compare([one.circuit for one in found])
-        terminal.print_comparison(comparison, [run.folder.name for run in runs])
-
-
-def _show_search(shown: "Display", paths: int, judged: int, found: int) -> None:
-    shown.show(f"sets of {paths} paths: {judged} judged so far, {found} minimal circuits")
-
-
-def _certify(run: "Run", how: dict[str, Any]) -> bool:
-    """Certifies a circuit of a run; whether it is."""
-    from headway import terminal
-    from headway.circuits.certificate import certify, require_sequences
-    from headway.intervals import draws_for, failures_allowed
-
-    agreement, confidence = how.get("agreement", 0.99), how.get("confidence", 0.95)
-    count = require_sequences(agreement, confidence, how.get("sequences"))
-    least = draws_for(agreement, confidence)
-    may = failures_allowed(agreement, confidence, count)
-    terminal.say(
-        f"agreement {agreement:g} with confidence {confidence:g} takes at least {least:,}"
-        f" sequences;\ndrawing {count:,}, of which {may:,} may disagree …"
-    )
-    found = certify(run, **{**how, "sequences": count})
-    terminal.say(str(found))
-    if "circuit" not in how:
-        terminal.say(f"written to {run.folder / found.FILE}")
-        _note_older_report(run)
-    return found.holds
-
-
-def _note_older_report(run: "Run") -> None:
-    """Tells that a run's report is older than what has just been found out about it, if it is."""
-    if (run.folder / "report.html").exists():
-        print(f"its report is older; draw it again: {command('report', run.folder)}")
+                every = circuits.every_circuit(
+                    run, **exhaust, watch=lambda *now: display.show(JUDGED.format(*now))
+                )
+            unique = [one for one in circuits.verdicts(found[-1], every) if one.name == "unique"]
+            print("", every, *verdict_lines(unique, run.folder), sep="\n")
+            print(f"written to {run.folder / 'circuits.json'}")
+        if circuit is None and step is None and (run.folder / "report.html").exists():
+            print(f"its report is older; draw it again: {command('report', run.folder)}")
+    if certify and not min(one.holds for one in found):
+        sys.exit(1)
+    if not certify and len(found) > 1:
+        comparison = circuits.compare([one.circuit for one in found])
+        terminal.print_comparison(comparison, [run.folder.name for run in those])
 
 
 def emergence(run: Path, /, sequences: int = 32, circuit: Path | None = None) -> None:
@@ -160,10 +115,9 @@ def emergence(run: Path, /, sequences: int = 32, circuit: Path | None = None) ->
         sequences: held-out sequences to average the attention over.
         circuit: a file with a circuit to date instead; it is kept if none has been found.
     """
-    from headway import terminal
     from headway.circuits import emergence
 
-    terminal.say(str(emergence(opened(run), circuit, sequences=sequences)))
+    print(emergence(opened(run), circuit, sequences=sequences))
 
 
 def depend(
@@ -174,7 +128,6 @@ def depend(
     until: int | None = None,
     workers: AtLeastOne | None = None,
     retry_failed: bool = False,
-    out: Path | None = None,
 ) -> None:
     """Train a run again with each path of its circuit clamped, and see which others still form.
 
@@ -188,24 +141,15 @@ def depend(
         until: the last step at which they are; by default to the end.
         workers: trainings side by side; by default as many as there are cores for.
         retry_failed: try failed trainings again.
-        out: a file for the findings of all runs, as JSON.
     """
     from headway import sweeps, terminal
-    from headway.training.files import write_json
 
-    if out is not None:
-        terminal.require_file(out, (".json",))
     those = [opened(run) for run in runs]
     for run in those:  # all are looked at before any is trained
         sweeps.clamped_plan(run, path, after, until)
-    engine, found = sweeps.Engine(workers), []
-    how: dict[str, Any] = {"after": after, "until": until, "retry_failed": retry_failed}
+    how = {"after": after, "until": until, "retry_failed": retry_failed}
     for run in those:
-        terminal.say(f"{run.folder}: training with each path clamped …")
+        print(f"{run.folder}: training with each path clamped …")
         with terminal.following() as watch:
-            found.append(sweeps.depend(run, path, **how, engine=engine, training=watch))
-        terminal.say(f"{found[-1]}\nwritten to {run.folder / 'dependence.json'}")
-    if out is not None:
-        findings = {str(run.folder): one.to_json() for run, one in zip(those, found, strict=True)}
-        write_json(out, findings)
-        terminal.say(f"written to {out}")
+            found = sweeps.depend(run, path, engine=sweeps.Engine(workers), training=watch, **how)
+        print(f"{found}\nwritten to {run.folder / 'dependence.json'}")

@@ -53,21 +53,19 @@ def ask(
     wanted = language.places(formulations, depths, chains)
     if questions is not None:
         given = {"model": model, "form": form, "folder": folder, "threads": threads}
-        require_goes_with("--questions", given, ("formulation", "depth", "chains", "n", "seed"))
+        require_goes_with(given, "--questions", "formulation", "depth", "chains", "n", "seed")
         terminal.require_file(questions, (".jsonl",))
         each = [one for place in wanted for one in language.questions(*place, chains, n, seed)]
-        lines = (json.dumps(asdict(one), ensure_ascii=False) for one in each)
-        write_whole(questions, "".join(f"{line}\n" for line in lines).encode())
-        terminal.say(f"{len(each)} questions written to {questions}")
+        lines = [json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in each]
+        write_whole(questions, "".join(lines).encode())
+        print(f"{len(lines)} questions written to {questions}")
         return
     language.compute_on(device, threads)
     model = model or "smollm2"
     place = language.place_of("ask", model, folder)
     asked = language.Asked(model, form, wanted, chains, n, seed)
     with terminal.counting("asked") as watch:
-        found = language.cells(
-            language.ask_local(asked, place, watch, device=device, say=terminal.say)
-        )
+        found = language.cells(language.ask_local(asked, place, watch, device=device, say=print))
     terminal.print_cells(found)
     write_json(place / "cells.json", language.summary(asked, place))
-    terminal.say(f"answers and cells.json are in {place}")
+    print(f"answers and cells.json are in {place}")

@@ -1,6 +1,5 @@
 """The verbs by their use, and the functions that do what they say."""
 
-import inspect
 import re
 import textwrap
 from collections.abc import Callable
@@ -33,13 +32,12 @@ GROUPS = {
 """Headway's own verbs by their use, and the files of their functions, imported when called."""
 VERBS = {verb: f"headway.verbs.{file}" for one in GROUPS.values() for verb, file in one.items()}
 
-GROUP = "headway.verbs"
-"""The entry points by which an installed package adds verbs: a function for each, by its name."""
-
 
 def added_verbs() -> dict[str, str]:
-    """The verbs that installed packages add, and the modules of their functions."""
-    return {name: point.module for name, point in installed(GROUP).items() if name not in VERBS}
+    """The verbs that installed packages add, and the modules of their functions, by the entry
+    points `headway.verbs`: a function for each, by its name."""
+    points = installed("headway.verbs")
+    return {name: point.module for name, point in points.items() if name not in VERBS}
 
 
 def function_of(verb: str) -> Callable[..., None]:
@@ -67,11 +65,3 @@ def usage() -> str:
     for package, names in packages.items():
         lines += textwrap.wrap(f"  {package}: {', '.join(names)}", 79, subsequent_indent="    ")
     return USAGE.format(verbs="\n".join([*lines, ""]))
-
-
-def uses(documented: Callable[..., object], prefix: str = "") -> dict[str, str]:
-    """The use of every argument of a function, or field of a class, as its docstring says."""
-    from docstring_parser import parse
-
-    params = parse(inspect.getdoc(documented) or "").params
-    return {prefix + one.arg_name: " ".join((one.description or "").split()) for one in params}

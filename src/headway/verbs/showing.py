@@ -23,38 +23,26 @@ def report(folders: tuple[Path, ...], /, out: Path | None = None) -> None:
     from headway import terminal
     from headway.report import figures_if_possible, write_report
     from headway.report.runs import write_runs
-    from headway.training.files import clear_io_errors, is_there
+    from headway.training.files import is_there
 
     if out is not None:
         terminal.require_file(out, (".html",))
-    several = len(folders) > 1
-    for folder in folders:
-        if is_there(folder / "config.json") or not is_there(folder):
-            continue
-        if not several:
-            print(f"report   {write_runs(folder, out)}")
-            return
-        with clear_io_errors(folder, "read"):
-            holds = any(is_there(inside / "config.json") for inside in folder.iterdir())
-        if holds:
-            raise HeadwayError(
-                f"{folder} is no run but holds some: report it by itself, or name its runs"
-            )
-    those = [opened(folder) for folder in folders]
-    if several:
-        print(f"report   {write_runs(those, out)}")
-        return
-    (run,) = those
-    if out is not None:
+    folder, *others = folders
+    if others:
+        print(f"report   {write_runs([opened(one) for one in folders], out)}")
+    elif is_there(folder) and not is_there(folder / "config.json"):
+        print(f"report   {write_runs(folder, out)}")
+    elif out is not None:
         raise HeadwayError(
             "--out is for several runs or a folder of runs: a run's page and its figures are kept"
-            f" in its folder, {run.folder}"
+            f" in its folder, {folder}"
         )
-    print(f"report   {write_report(run)}")
-    if (figures := figures_if_possible(run)) is None:
-        terminal.say("without figures for papers: they need pip install 'headway[plot]'")
     else:
-        print(f"figures  {figures}")
+        run = opened(folder)
+        print(f"report   {write_report(run)}")
+        figures = figures_if_possible(run)
+        lacking = "without figures for papers: they need pip install 'headway[plot]'"
+        print(f"figures  {figures}" if figures else lacking)
 
 
 def serve(folder: Path = Path("runs"), /, port: int = 8765, open: bool = False) -> None:
@@ -67,11 +55,10 @@ def serve(folder: Path = Path("runs"), /, port: int = 8765, open: bool = False) 
         port: where to listen; 0 takes a free one.
         open: open a browser.
     """
-    from headway import terminal
     from headway.report.server import Server
 
     with Server(folder, port) as server, contextlib.suppress(KeyboardInterrupt):
-        terminal.say(f"serving runs on {server.url}  (Ctrl-C stops)")
+        print(f"serving runs on {server.url}  (Ctrl-C stops)")
         if open:
             threading.Thread(target=webbrowser.open, args=[server.url], daemon=True).start()
         server.serve_forever()
@@ -100,4 +87,4 @@ def runs(
     terminal.print_runs(rows, folder, where)
     if table is not None:
         sweeps.write_table(table, rows)
-        terminal.say(f"written to {table}")
+        print(f"written to {table}")

@@ -3,7 +3,9 @@
 import resource
 import sys
 import time
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from headway.errors import HeadwayError
 from headway.reading import is_folder
@@ -30,13 +32,13 @@ def demo(words: tuple[str, ...] = (), /, folder: Path | None = None) -> None:
     config = config_asked_for(words)
     with terminal.watching() as watch:
         run = train(config, folder, watch)
-    terminal.say("finding the circuit …")
+    print("finding the circuit …")
     found = discover(run)
-    terminal.say("dating its paths …")
+    print("dating its paths …")
     timeline = emergence(run, found)
-    terminal.say("searching for other circuits …")
+    print("searching for other circuits …")
     every = every_circuit(run, most=MOST, workers=run.config.threads)
-    terminal.say("drawing the report …")
+    print("drawing the report …")
     page = write_report(run)
     figures_if_possible(run)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -68,22 +70,17 @@ def train(
     if resume is not None and (words or folder):
         given = " ".join([*words, *(["--folder"] if folder else [])])
         raise HeadwayError(f"--resume continues a run as it was begun: {given} cannot be changed")
-    from headway import terminal
+    from headway import terminal, training
+    from headway.recipes import config_asked_for
 
     if resume is None:
-        from headway.recipes import config_asked_for
-        from headway.training import train
-
-        config = config_asked_for(words)
-        with terminal.watching() as watch:
-            run = train(config, folder, watch)
+        begun = partial(training.train, config_asked_for(words), folder)
     else:
         opened(resume, changed_task)
-        from headway import training
-
-        with terminal.watching() as watch:
-            run = training.resume(resume, watch, changed_task)
-    terminal.say(str(run))
+        begun = partial(training.resume, resume, changed_task=changed_task)
+    with terminal.watching() as watch:
+        run = begun(watch=watch)
+    print(run)
 
 
 def check(words: tuple[str, ...] = (), /) -> None:
@@ -100,6 +97,7 @@ def check(words: tuple[str, ...] = (), /) -> None:
             a run.
     """
     from headway import terminal
+    from headway.circuits.whole import faults_of
     from headway.fields import hints_of, read, split, values_in
     from headway.recipes import config_asked_for, is_file, recipe_in, source_and_fields
     from headway.tasks import check_task, task_in
@@ -108,34 +106,20 @@ def check(words: tuple[str, ...] = (), /) -> None:
     source, fields = source_and_fields(words)
     if source is None:
         raise HeadwayError("Missing from headway check: FILE, that defines a task")
+    task: Any = None
     if is_folder(source):
-        _check_run(Path(source), fields)
-        return
-    if not is_file(source) or recipe_in(source):
+        if fields:
+            raise HeadwayError(f"a run has no fields to change: {' '.join(fields)}")
+    elif not is_file(source) or recipe_in(source):
         task = config_asked_for(words).task
-    else:
-        task = task_in(source)
-        if not undeclared(task):
-            hints = {f"task.{name}": hint for name, hint in hints_of(task).items()}
-            given = values_in(map(split, fields), hints, read)
-            task = task(**{name.removeprefix("task."): value for name, value in given.items()})
-    findings = check_task(task)
-    for finding in findings:
-        print(f"{'doubt' if finding.doubt else 'error'}  {finding}")
-    if not findings:
-        print(f"{source}: nothing is wrong")
-    if not all(finding.doubt for finding in findings):
+    elif not undeclared(task := task_in(source)):
+        hints = {f"task.{name}": hint for name, hint in hints_of(task).items()}
+        given = values_in(map(split, fields), hints, read)
+        task = task(**{name.removeprefix("task."): value for name, value in given.items()})
+    found = faults_of(Path(source)) if task is None else check_task(task)
+    lines = [f"{'doubt' if getattr(one, 'doubt', False) else 'error'}  {one}" for one in found]
+    print(*(lines or [f"{source}: nothing is wrong"]), sep="\n")
+    if any(line.startswith("error") for line in lines):
         sys.exit(1)
-    terminal.print_task(task if not isinstance(task, type) else task())
-
-
-def _check_run(folder: Path, words: list[str]) -> None:
-    """Says whether a run's folder is whole."""
-    from headway.circuits.whole import faults_of
-
-    if words:
-        raise HeadwayError(f"a run has no fields to change: {' '.join(words)}")
-    faults = faults_of(folder)
-    print(*([f"error  {fault}" for fault in faults] or [f"{folder}: whole"]), sep="\n")
-    if faults:
-        sys.exit(1)
+    if task is not None:
+        terminal.print_task(task)

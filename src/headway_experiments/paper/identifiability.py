@@ -8,7 +8,6 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from headway import terminal
 from headway.circuits import (
     AttentionPath,
     Bench,
@@ -83,7 +82,7 @@ class Models(Group):
             place = folder / "minimal" / f"{name}.json"
             found: Found = read_json(place) if is_there(place) else {}
             if left := [ablation for ablation in ABLATIONS if ablation not in found]:
-                terminal.say(f"{name}: looking for all minimal circuits")
+                print(f"{name}: looking for all minimal circuits")
                 made = cache(made)
                 for ablation in left:
                     found[ablation] = minimal(made, ablation)

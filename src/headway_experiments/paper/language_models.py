@@ -36,7 +36,7 @@ class Questions(Group):
         """Asks what is not answered, if there is an engine and the extra `llm`."""
         for name, asked in ASKED[scale].items() if engine and find_spec("transformers") else ():
             with terminal.counting("asked") as watch:
-                ask_local(asked, folder / self.name / name, watch, say=terminal.say)
+                ask_local(asked, folder / self.name / name, watch, say=print)
 
     def found(self, scale: str, folder: Path) -> Answers:
         """The answers so far."""

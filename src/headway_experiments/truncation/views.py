@@ -30,7 +30,7 @@ def print_effects(found: Effects, counts: Mapping[str, int]) -> None:
         out.print(Text.assemble((kind, "bold"), told))
         names, fractions, spans = Axes.of(rows)
         for weights in names:
-            shown = columns((f"{weights}, layers",), [f"rank {f:g}" for f in fractions], wrap=False)
+            shown = columns((f"{weights}, layers",), [f"rank {f:g}" for f in fractions])
             for layers in dict.fromkeys(layers for some in spans.values() for layers in some):
                 means = [rows[Cut(layers, weights, f)]["log_odds"] for f in fractions]
                 half = [(mean.change_high - mean.change_low) / 2 for mean in means]

@@ -33,7 +33,6 @@ def arena(
         workers: processes, each on one core.
         out: the folder.
     """
-    from headway import terminal
     from headway.fields import values_of
     from headway.files import clear_content_errors, write_whole
     from headway_experiments.arena.contest import FILE, contest
@@ -54,6 +53,6 @@ def arena(
         page = markdown(rows)
     for name, family in there.items():
         if name not in asked and not families:
-            terminal.say(f"without the family {name}: {family.missing}")
+            print(f"without the family {name}: {family.missing}")
     write_whole(out / "arena.md", page.encode())
-    terminal.say(f"written to {out / 'arena.md'} and {out / FILE}")
+    print(f"written to {out / 'arena.md'} and {out / FILE}")

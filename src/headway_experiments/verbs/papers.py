@@ -37,7 +37,6 @@ def reproduce(
         judge_only: train nothing; judge by the runs that are done.
         dry_run: only say what it would cost.
     """
-    from headway import terminal
     from headway.sweeps import Engine
     from headway_experiments import result_files
     from headway_experiments.experiment import groups_of
@@ -67,7 +66,7 @@ def reproduce(
             costs = [cost for group in groups for cost in group.costs(scale, place)]
             for name, total, done, left in costs:
                 cost = f"at most {left / 1e15:.3g} PFLOP left" if left else "nothing left to train"
-                terminal.say(f"{name}: {done} of {total} done, {cost}")
+                print(f"{name}: {done} of {total} done, {cost}")
         if dry_run:
             continue
         result_files.require_writable(kept)
@@ -79,13 +78,13 @@ def reproduce(
             found, missing = measured(one, scale, place)
             result_files.write(one.name, scale, found, missing, kept)
             for drawn in draw(one, scale, place) if can_draw() else ():
-                terminal.say(f"drawn in {drawn}")
+                print(f"drawn in {drawn}")
             judged += verdicts(one, scale, found, missing)
         print_verdicts([{scale: verdict} for verdict in judged])
         if scale == "smoke":
-            terminal.say("smoke shows that everything works; its models are too small to judge by")
+            print("smoke shows that everything works; its models are too small to judge by")
         whose = "" if document == "paper" else f" --document {document}"
-        terminal.say(f"to see this again: headway claims --scale {scale} --results {kept}{whose}")
+        print(f"to see this again: headway claims --scale {scale} --results {kept}{whose}")
 
 
 def claims(
@@ -126,4 +125,4 @@ def claims(
     print_verdicts(rows)
     if file is not None:
         write_whole(file, markdown(rows).encode())
-        terminal.say(f"written to {file}")
+        print(f"written to {file}")

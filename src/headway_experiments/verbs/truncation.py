@@ -55,18 +55,18 @@ def truncate(
     lines = asked.kept(place)
     if lines is None:
         with terminal.counting("cut") as watch:
-            load = partial(LocalModel, model, "completion", device, terminal.say)
+            load = partial(LocalModel, model, "completion", device, print)
             lines = truncate_model(asked, load, place, watch)
     found, counts = effects(asked.texts, lines), Counter(text.kind for text in asked.texts)
     print_effects(found, counts)
     about = asked.ledger(place).about()
     del about["texts"]
     write_json(place / "effects.json", to_json(found, counts, about))
-    terminal.say(f"truncation.jsonl and effects.json are in {place}")
+    print(f"truncation.jsonl and effects.json are in {place}")
     if can_draw():
         from headway.figures import save_both
 
         axes, title = Axes.of(lines), f"{Path(model).name} with weights cut to"
         for names, span in product(axes.weights, axes.spans):
             figure, stem = draw_effects(found, names, span), place / f"{names}-{span}"
-            terminal.say(f"drawn in {save_both(figure, stem, f'{title} low rank')}")
+            print(f"drawn in {save_both(figure, stem, f'{title} low rank')}")

@@ -6,9 +6,9 @@ import pytest
 from filelock import FileLock
 
 from commands import refused
-from headway import cli
 from headway.circuits import AttentionPath
 from headway.errors import HeadwayError
+from headway.terminal import cli
 from headway_experiments.arena import compiled
 from headway_experiments.arena import contest as module
 from headway_experiments.arena.case import Known, LeftOutError

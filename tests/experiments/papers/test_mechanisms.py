@@ -2,7 +2,7 @@
 
 import pytest
 
-from headway import cli
+from headway.terminal import cli
 from headway_experiments import result_files
 from headway_experiments.talk import MECHANISMS
 from in_process import swept_here

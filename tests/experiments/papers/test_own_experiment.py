@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from commands import refused
-from headway import cli
 from headway.errors import HeadwayError
+from headway.terminal import cli
 from headway_experiments.reproduce import experiments_of
 from in_process import swept_here
 

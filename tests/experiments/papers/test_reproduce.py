@@ -5,8 +5,8 @@ import pytest
 from known import GROUPS, written
 
 from commands import refused
-from headway import cli
 from headway.errors import HeadwayError
+from headway.terminal import cli
 from headway.training import Run, to_dict
 from headway.training.config import FORMAT
 from headway_experiments import figures, reproduce, result_files

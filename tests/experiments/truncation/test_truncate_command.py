@@ -8,7 +8,7 @@ import pytest
 from tiny_texts import TEXTS, write
 
 from commands import refused
-from headway import cli
+from headway.terminal import cli
 
 
 def test_the_command_truncates_draws_and_goes_on(folder, tmp_path, capsys, monkeypatch):
