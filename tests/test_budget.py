@@ -14,7 +14,7 @@ CAPS = {
     "src/headway/relations": 1098,
     "src/headway/models": 1992,
     "src/headway/training": 3200,
-    "src/headway/circuits": 5429,
+    "src/headway/circuits": 5422,
     "src/headway/sweeps": 997,
     "src/headway/language": 1598,
     "src/headway/report": 3194,

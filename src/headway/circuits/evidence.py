@@ -9,7 +9,7 @@ out, intervals are of as many sequences as all else, and heads are replaced alon
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, islice
 
 import torch
@@ -18,16 +18,7 @@ from torch import Tensor
 
 from headway import theory
 from headway.circuits.ablation import Bench, First
-from headway.circuits.mechanism import (
-    Circuit,
-    Corrupted,
-    Head,
-    KnockOut,
-    Mechanism,
-    Paths,
-    WrittenHead,
-    WrittenPath,
-)
+from headway.circuits.mechanism import Circuit, Corrupted, KnockOut, WrittenHead, WrittenPath
 from headway.circuits.patterns import ABLATIONS, Attention
 from headway.circuits.search import free_above
 from headway.circuits.subject import Subject
@@ -213,13 +204,8 @@ def variants(bench: Bench, circuit: Circuit) -> dict[str, float]:
     own, corrupted = bench.patterns.rows, bench.task.is_corrupted
     every = [rows for rows in ABLATIONS if rows != "corrupted" or corrupted]
     known = [own] if own == "corrupted" else every
-
-    def filled(rows: str) -> dict[Head, Mechanism]:
-        each = circuit.mechanisms.items()
-        return {h: replace(one, rows=rows) if isinstance(one, Paths) else one for h, one in each}
-
-    candidates = [circuit if rows == own else filled(rows) for rows in known]
-    return dict(zip(known, bench.losses(candidates), strict=True))
+    filled = [circuit if rows == own else circuit.filled(rows) for rows in known]
+    return dict(zip(known, bench.losses(filled), strict=True))
 
 
 def necessity(bench: Bench, circuit: Circuit, attention: Attention) -> list[Necessity]:

@@ -177,6 +177,13 @@ class Circuit(Shown):
         old = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
         return self.replacing(path.at, Paths(old | {path.relation}))
 
+    def filled(self, rows: str) -> "Circuit":
+        """This circuit with something else in rows without a path."""
+        each = self.mechanisms.items()
+        return Circuit(
+            {h: replace(one, rows=rows) if isinstance(one, Paths) else one for h, one in each}
+        )
+
     def to_json(self) -> dict[str, str | list[str]]:
         """The circuit as JSON data: `{"L0.H0": "uniform", "L1.H0": ["s0←s2"]}`."""
         return {
