@@ -337,6 +337,7 @@ def test_a_head_that_goes_by_a_table_is_put_to_one_and_said_to_be_unexplained():
     (look,) = found.looks
     assert look.explained > 0.95
     assert "in all: 0.85 other token, 0.12 own position" in " ".join(str(found).split())
+    assert found.program.splitlines()[1] == "L0.H0 = aggregate(table(x0), x0)"
     again = Discovery.from_json(found.to_json())
     assert again.circuit == found.circuit
     given = discover(Line(scores), Symbols(), sequences=64, threshold=9.0, circuit=again.circuit)
@@ -359,6 +360,19 @@ def test_what_was_discovered_is_among_the_candidates_of_every_circuit():
     assert found.circuit.paths
     every = every_circuit(Line(by_value), Symbols(), found, sequences=32)
     assert {*found.circuit.paths} <= {*every.candidates}
+
+
+def test_a_circuit_is_a_program():
+    two = ["after same token, else first position"]
+    circuit = Circuit.from_json({"L0.H0": ["previous token"], "L0.H1": "mean", "L1.H0": two})
+    assert circuit.program.splitlines() == [
+        "x0 = embed(sequence)",
+        'L0.H0 = aggregate(select("previous token"), x0)',
+        "x1 = mlp(x0, L0.H0)",
+        'L1.H0 = aggregate(select("after same token", otherwise="first position"), x1)',
+        "x2 = mlp(x1, L1.H0)",
+        "answer = unembed(x2)",
+    ]
 
 
 def test_others_checkpoints_are_dated_at_half_of_the_final_attention():

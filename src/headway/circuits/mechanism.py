@@ -12,6 +12,7 @@ from pydantic import PlainSerializer, PlainValidator
 
 from headway.errors import HeadwayError, require
 from headway.late import Shown
+from headway.relations.composed import ELSE
 from headway.relations.fitted import Tables
 from headway.relations.paths import AttentionPath, require_name
 from headway.text import wrapped
@@ -78,6 +79,12 @@ class Paths:
 
     def __str__(self):
         return "  ".join(sorted(self.relations)) or "nothing"
+
+    @property
+    def select(self) -> str:
+        """The call of `select` in a program that stands for it."""
+        named = (name.replace(ELSE, '", otherwise="') for name in sorted(self.relations))
+        return " or ".join(f'select("{name}")' for name in named)
 
 
 @dataclass(frozen=True)
@@ -183,6 +190,31 @@ class Circuit(Shown):
         return Circuit(
             {h: replace(one, rows=rows) if isinstance(one, Paths) else one for h, one in each}
         )
+
+    @property
+    def program(self) -> str:
+        """The circuit as a program in the manner of RASP (Weiss et al. 2021).
+
+            x0 = embed(sequence)
+            L0.H0 = aggregate(select("previous token"), x0)
+            x1 = mlp(x0, L0.H0)
+            L1.H0 = aggregate(select("after same token", otherwise="first position"), x1)
+            x2 = mlp(x1, L1.H0)
+            answer = unembed(x2)
+
+        `headway.relations.Composed` evaluates what `select` names. `mlp` and `unembed` stand for
+        what is not read, and for models without MLPs `mlp` is the sum.
+        """
+        lines, now = ["x0 = embed(sequence)"], "x0"
+        for layer in self.useful_layers:
+            heads = [head for head in self.useful_heads if head[0] == layer]
+            for head in heads:
+                one = self.mechanisms[head]
+                select = one.select if isinstance(one, Paths) else f"table({now})"
+                lines.append(f"{name_of(head)} = aggregate({select}, {now})")
+            lines.append(f"x{layer + 1} = mlp({', '.join([now, *map(name_of, heads)])})")
+            now = f"x{layer + 1}"
+        return "\n".join([*lines, f"answer = unembed({now})"])
 
     def to_json(self) -> dict[str, str | list[str]]:
         """The circuit as JSON data: `{"L0.H0": "uniform", "L1.H0": ["s0←s2"]}`."""
