@@ -20,8 +20,8 @@ from typing import Any
 
 from frame import options, spread, write
 from headway import HeadwayError, discover, emergence, every_circuit, fast
-from headway.circuits import AttentionPath, saved_discovery, saved_timeline
-from headway.circuits.exhaustive import MinimalCircuits
+from headway.circuits import AttentionPath, MinimalCircuits, saved_discovery
+from headway.circuits.emergence import learnt_in_order, saved_timeline
 from headway.recipes import changed
 from headway.sweeps import Engine, Plan, sweep
 from headway.training import Run, RunConfig
@@ -107,11 +107,12 @@ def circuit(run: Run) -> dict[str, Any]:
         for n in found.evidence.necessity
     }
     first = [path for path in found.circuit.paths if path.at == found.circuit.useful_heads[0]]
+    in_order = learnt_in_order(timeline.hops, run.task.hop_order)
     only = every.complete and every.circuits == (tuple(sorted(found.circuit.paths)),)
     holds = {
         "all heads replaced, MSE < 0.05": found.replaced_loss < 0.05,
         "first useful head only joins pairs": all(map(joins_a_pair, first)),
-        "hops learnt in chain order": timeline.in_chain_order is not False,
+        "hops learnt in chain order": in_order is not False,
         "every other path: loss rises by > 0.05": all(
             rises[str(path)][0] > 0.05 for path in found.circuit.paths if not joins_a_pair(path)
         ),

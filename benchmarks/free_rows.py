@@ -17,10 +17,9 @@ from headway.circuits import (
     Bench,
     Circuit,
     Uniform,
-    free_above,
     saved_discovery,
-    with_path,
 )
+from headway.circuits.search import free_above
 from headway.training import Run, held_out
 
 ROWS = [rows for rows in ABLATIONS if rows != "corrupted"]
@@ -40,7 +39,7 @@ def row(run: Run, circuit: Circuit, added: list[str], sequences: int) -> dict[st
     """One run in a few numbers."""
     model, task = run.model(), run.task
     batch = held_out(task, sequences, run.config.seed, "cpu", "certificate")
-    circuits = [circuit, *(with_path(circuit, AttentionPath.parse(path)) for path in added)]
+    circuits = [circuit, *map(circuit.adding, added)]
     losses: dict[str, dict[str, list[float]]] = {name: {} for name in ("as it is", *added)}
     for rows in ROWS:
         bench = Bench(model, task, batch, rows)

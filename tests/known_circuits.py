@@ -1,7 +1,6 @@
 """The circuit that a known model has by construction, and that model with nothing but its tap."""
 
 from headway.circuits import Circuit, Uniform
-from headway.circuits.evidence import with_path
 from headway.relations.paths import AttentionPath
 from headway_experiments.arena import Known
 
@@ -10,7 +9,7 @@ def true_circuit(known: Known, *more: AttentionPath) -> Circuit:
     layers, heads = known.model.n_layers, known.model.n_heads
     circuit = Circuit({(i, h): Uniform() for i in range(layers) for h in range(heads)})
     for path in (*known.required, *more):
-        circuit = with_path(circuit, path)
+        circuit = circuit.adding(path)
     return circuit
 
 

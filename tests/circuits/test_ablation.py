@@ -14,11 +14,11 @@ from headway.circuits import (
     Identity,
     KnockOut,
     Paths,
-    Patterns,
     Uniform,
     ablation,
     discover,
 )
+from headway.circuits.patterns import Patterns
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig, attention_patterns, tapped
 from headway.tasks import Conditional, Retrieval

@@ -9,11 +9,13 @@ from torch import nn
 
 from headway.circuits import Bench, Circuit, Discovery, KnockOut, Uniform, discover
 from headway.circuits.patterns import tap_of
-from headway.circuits.yardstick import ablated, likenesses
+from headway.circuits.yardstick import Yardstick, likenesses
 from headway.tasks import Tokens, Vectors
 from headway.training.data import held_out
 from headway_experiments.arena import Known, compiled, planted
 from known_circuits import true_circuit
+
+EVEN = Yardstick(0.05, "uniform", "r2")
 
 
 def bench_of(known: Known, count: int = 48, **how) -> Bench:
@@ -29,7 +31,7 @@ def found_in(seed: int) -> tuple[Known, Discovery]:
 
 def test_the_true_circuit_is_the_model_and_nothing_is_left_without_it():
     known = compiled(2)
-    found = likenesses(bench_of(known), true_circuit(known))
+    found = likenesses(bench_of(known), true_circuit(known), EVEN)
     whole = found.circuit
     assert (whole.agreement, whole.sequence_agreement) == (1.0, 1.0)
     assert whole.agreement_by_hop == {"x_1": 1.0, "x_2": 1.0}
@@ -45,7 +47,7 @@ def test_the_measures_are_what_their_definitions_say():
     known = compiled(2)
     path = sorted(known.required)[-1]
     circuit, bench = true_circuit(known).without(path), bench_of(known)
-    found, batch = likenesses(bench, circuit).circuit, bench.batch
+    found, batch = likenesses(bench, circuit, EVEN).circuit, bench.batch
     with torch.no_grad():
         both = ({}, circuit.mechanisms)
         taps = [tap_of(bench.patterns, [one], slice(None)) for one in both]
@@ -70,7 +72,7 @@ def test_the_measures_are_what_their_definitions_say():
     assert found.loss == pytest.approx(bench.loss(circuit), abs=1e-6)
     share = (blank - found.loss) / (blank - bench.loss())
     assert found.faithfulness == pytest.approx(share, abs=1e-5)
-    errors = bench.errors([{}, circuit, ablated(bench)]).mean(2).median(1).values.tolist()
+    errors = bench.errors([{}, circuit, EVEN.without(bench)]).mean(2).median(1).values.tolist()
     share = (errors[2] - errors[1]) / (errors[2] - errors[0])
     assert found.median_faithfulness == pytest.approx(share, abs=1e-5)
 
@@ -95,9 +97,8 @@ def test_a_circuit_that_solves_the_task_otherwise_than_the_model_is_told_apart(s
     other = found.evidence.likeness
     assert other.circuit.agreement == 1.0
     assert found.replaced_loss < 1e-6
-    own = likenesses(
-        bench_of(known), Circuit({**found.circuit.mechanisms, **Circuit.of(true).mechanisms})
-    )
+    circuit = Circuit({**found.circuit.mechanisms, **Circuit.of(true).mechanisms})
+    own = likenesses(bench_of(known), circuit, EVEN)
     assert set(own.layerwise) == {1.0}
     assert min(other.layerwise) < 0.8
 
@@ -122,7 +123,7 @@ def test_constant_outputs_have_no_r2_and_no_faithfulness():
     task = compiled(1).task
     batch = held_out(task, 16, 0, "cpu", "certificate")
     bench = Bench(Constant(torch.arange(task.d_target) / 3), task, batch)
-    found = likenesses(bench, Circuit({(0, 0): Uniform()})).circuit
+    found = likenesses(bench, Circuit({(0, 0): Uniform()}), EVEN).circuit
     assert found.r2 is None
     assert found.faithfulness is None
     assert found.agreement == 1.0

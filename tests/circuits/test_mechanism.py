@@ -48,6 +48,7 @@ def test_cutting_a_path_cuts_only_it(circuit):
     assert cut.paths == [AttentionPath.of(0, 0, "s2←s1"), AttentionPath.of(1, 0, "s0←s2")]
     assert circuit.paths[-1] == AttentionPath.of(1, 0, "s2←s4")
     assert cut.without(AttentionPath.of(0, 0, "s2←s1")).useful_heads == [(1, 0)]
+    assert cut.adding("L1.H0 s2←s4") == circuit
 
 
 @pytest.mark.parametrize("path", [AttentionPath.of(1, 0, "s0←s4"), AttentionPath.of(2, 0, "s0←s2")])
@@ -156,10 +157,5 @@ def test_a_timeline_says_when_paths_were_born_and_hops_learnt(found, columns):
     assert all("█" in line for line in lines[1:3])
     assert "has half of its final value, and passes 0.5; never, if it always stays below" in text
     assert "hop" not in text
-    alone = replace(timeline, hops={"x_1": 7.4})
-    assert str(alone).endswith("no order of hops to compare")
-    dated = replace(timeline, hops={"x_1": 7.4, "x_2": None}, in_chain_order=True)
+    dated = replace(timeline, hops={"x_1": 7.4, "x_2": None})
     assert "partial loss below 0.5 at step: x_1 7 x_2 never" in said(dated, columns)[1]
-    assert str(dated).endswith("some hops never learnt, the others in chain order")
-    learnt = replace(timeline, hops={"x_1": 7.4, "x_2": 9.0}, in_chain_order=True)
-    assert str(learnt).endswith("hops learnt in chain order")

@@ -25,7 +25,7 @@ from headway.sweeps import depend
 from headway.sweeps.depend import clamped_plan, require_comparable, schedule
 from headway.tasks import Retrieval
 from headway.terminal.cli import main
-from headway.training import Run, fast, held_out, train
+from headway.training import Run, fast, train
 
 
 @pytest.fixture(scope="module")
@@ -63,20 +63,17 @@ def test_every_path_is_clamped_and_every_other_measured(asked):
     assert Dependence.from_json(json.loads(json.dumps(found.to_json()))) == found
 
 
-def test_the_free_run_is_measured_as_emergence_does(asked):
+def test_the_free_run_is_measured_as_emergence_does(asked, monkeypatch):
     timeline = saved_timeline(asked)
+    monkeypatch.setattr("headway.circuits.dependence.SEQUENCES", timeline.sequences)
     circuit = saved_discovery(asked).circuit.paths
-    batch = held_out(asked.task, timeline.sequences, asked.config.seed, "cpu", "emergence")
     with asked.computing():
-        free = grown_in(asked, None, circuit, batch, lambda: None)
+        free = grown_in(asked, circuit)
         composed = [AttentionPath.of(0, 0, "mirror position")]
-        assert grown_in(asked, None, composed, batch, lambda: None).paths[0].path == composed[0]
-    assert [(h.path, h.emerged) for h in timeline.paths] == [
-        (g.path, g.emerged) for g in free.paths
-    ]
+        assert grown_in(asked, composed).paths[0].path == composed[0]
+    assert [history.path for history in timeline.paths] == [grown.path for grown in free.paths]
     ends = [history.attention[-1] for history in timeline.paths]
     assert [grown.attention for grown in free.paths] == pytest.approx(ends)
-    assert free.hops == timeline.hops
 
 
 def test_what_is_trained_is_not_trained_again(mine, engine):

@@ -258,7 +258,7 @@ def test_with_many_heads_the_maps_are_of_the_useful_ones(run, monkeypatch):
 def test_a_certificate_of_another_circuit_is_refused(run):
     found = saved_discovery(run)
     other = found.circuit.without(found.circuit.paths[0])
-    certificate = Certificate(other, found.ablation, 6, 0, 0.99, 0.95, 299, 299, 3, 1.0)
+    certificate = Certificate(other, found.ablation, 6, 0, 0.99, 0.95, 299, 299, 3)
     run.write("certificate.json", certificate.to_json())
     with pytest.raises(HeadwayError, match=r"certificate\.json is about another circuit"):
         Findings.of(run)

@@ -11,11 +11,11 @@ from headway.circuits import (
     Mechanism,
     Paths,
     Relation,
-    Trial,
     Uniform,
     discover,
     emergence,
 )
+from headway.circuits.evidence import Trial
 from headway.models import TransformerConfig
 from headway.report.findings import heads_of
 from headway.tasks import Conditional, Hops, Retrieval, Task, task_in

@@ -4,10 +4,8 @@ from typing import TYPE_CHECKING
 
 from headway.circuits.ablation import Bench as Bench
 from headway.circuits.discovery import Discovery as Discovery
-from headway.circuits.discovery import Refusal as Refusal
 from headway.circuits.discovery import saved_discovery as saved_discovery
 from headway.circuits.emergence import EMERGES_AT as EMERGES_AT
-from headway.circuits.emergence import PathHistory as PathHistory
 from headway.circuits.emergence import Timeline as Timeline
 from headway.circuits.emergence import crossing as crossing
 from headway.circuits.emergence import emergence as emergence
@@ -15,13 +13,8 @@ from headway.circuits.emergence import hop_steps as hop_steps
 from headway.circuits.emergence import learnt_in_order as learnt_in_order
 from headway.circuits.emergence import saved_timeline as saved_timeline
 from headway.circuits.evidence import Evidence as Evidence
-from headway.circuits.evidence import Necessity as Necessity
-from headway.circuits.evidence import Pair as Pair
-from headway.circuits.evidence import Trial as Trial
 from headway.circuits.evidence import necessity as necessity
-from headway.circuits.evidence import with_path as with_path
 from headway.circuits.mechanism import Circuit as Circuit
-from headway.circuits.mechanism import Comparison as Comparison
 from headway.circuits.mechanism import Corrupted as Corrupted
 from headway.circuits.mechanism import Head as Head
 from headway.circuits.mechanism import Identity as Identity
@@ -34,23 +27,18 @@ from headway.circuits.mechanism import Uniform as Uniform
 from headway.circuits.mechanism import compare as compare
 from headway.circuits.mechanism import jaccard as jaccard
 from headway.circuits.patterns import ABLATIONS as ABLATIONS
-from headway.circuits.patterns import Patterns as Patterns
 from headway.circuits.patterns import along_all as along_all
 from headway.circuits.patterns import attention_along as attention_along
 from headway.circuits.search import candidates_among as candidates_among
-from headway.circuits.search import free_above as free_above
 from headway.circuits.study import DRAFT as DRAFT
 from headway.circuits.study import Sample as Sample
 from headway.circuits.study import circuit_file as circuit_file
 from headway.circuits.study import discover as discover
-from headway.circuits.verdicts import Verdict as Verdict
 from headway.circuits.verdicts import verdicts as verdicts
 from headway.circuits.yardstick import THRESHOLD as THRESHOLD
 from headway.circuits.yardstick import Likeness as Likeness
-from headway.circuits.yardstick import Likenesses as Likenesses
 from headway.circuits.yardstick import NoCircuitError as NoCircuitError
 from headway.circuits.yardstick import Yardstick as Yardstick
-from headway.circuits.yardstick import ablated as ablated
 from headway.late import late
 from headway.relations.paths import AttentionPath as AttentionPath
 from headway.relations.paths import Relation as Relation
@@ -64,8 +52,6 @@ if TYPE_CHECKING:
     from headway.circuits.exhaustive import every_circuit as every_circuit
     from headway.circuits.flows import lost_without as lost_without
     from headway.circuits.flows import trace as trace
-    from headway.circuits.patching import Effects as Effects
-    from headway.circuits.patching import Site as Site
     from headway.circuits.patching import patch as patch
     from headway.circuits.patching import patch_all as patch_all
 

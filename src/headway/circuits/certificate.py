@@ -5,7 +5,6 @@ answers do. So the number that agree is binomial, and its exact bound holds for 
 """
 
 import math
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +17,13 @@ from torch import Tensor
 
 from headway.circuits.ablation import Bench
 from headway.circuits.discovery import Discovery, given_or_own
-from headway.circuits.mechanism import Circuit, WrittenCircuit
+from headway.circuits.mechanism import Circuit, Uniform, WrittenCircuit
 from headway.circuits.patterns import ABLATIONS
-from headway.circuits.subject import fresh, require_fits, studied
-from headway.circuits.yardstick import ablated, agreeing, r2
+from headway.circuits.subject import require_fits, studied
+from headway.circuits.yardstick import agreeing, r2
 from headway.errors import HeadwayError, require
 from headway.fields import Finding
-from headway.intervals import clopper_pearson_low, draws_for, failures_allowed
+from headway.intervals import clopper_pearson_low, draws_for
 from headway.tasks import Task
 from headway.text import wrapped
 from headway.training.run import Run
@@ -49,7 +48,6 @@ class Certificate(Finding):
         agreeing: in how many all answers of the circuit are the model's own, right or wrong.
         ablated_agreeing: the same of the model with every head uniform, which shows how much of
             the agreement comes about by chance.
-        seconds: wall time.
     """
 
     FILE: ClassVar[str] = "certificate.json"
@@ -63,7 +61,6 @@ class Certificate(Finding):
     sequences: Annotated[int, Ge(1), Le(MOST)]
     agreeing: int
     ablated_agreeing: int
-    seconds: float
 
     def is_of(self, found: Discovery) -> bool:
         """True if it is about the circuit that was discovered."""
@@ -86,21 +83,13 @@ class Certificate(Finding):
         return low >= self.agreement
 
     def __str__(self):
-        count, wanted = self.sequences, f"agreement {self.agreement:g}"
-        if self.holds:
-            verdict = f"certified: {wanted}"
-        elif self.trivial:
-            verdict = f"NOT certified: a model without attention has {wanted}, too"
-        else:
-            may = failures_allowed(self.agreement, self.confidence, count)
-            rest = f"{count - self.agreeing:,} disagree, and at most {may:,} may"
-            verdict = f"NOT certified: {wanted}; {rest}"
+        trivial = "; a model without attention agrees as often" if self.trivial else ""
         found = [
-            f"{self.agreeing:,} of {count:,} fresh sequences agree in all answers; of the model"
-            f" with every head uniform, {self.ablated_agreeing:,} do",
+            f"{self.agreeing:,} of {self.sequences:,} fresh sequences agree in all answers; of the"
+            f" model with every head uniform, {self.ablated_agreeing:,} do",
             f"with confidence {self.confidence:.4g}, circuit and model agree on at least"
             f" {math.floor(self.bound * 1e5) / 1e5:.5f} of all sequences (exact binomial bound)",
-            verdict,
+            f"{'' if self.holds else 'NOT '}certified: agreement {self.agreement:g}{trivial}",
         ]
         return "\n".join(line for one in found for line in wrapped(one))
 
@@ -126,7 +115,7 @@ def agreements(
             then everything would agree with it.
     """
     for i, bench in enumerate(benches):
-        intact, *both = bench.outputs([{}, circuit, ablated(bench)])
+        intact, *both = bench.outputs([{}, circuit, dict.fromkeys(bench.heads, Uniform())])
         if not i and bench.task.targets.choices(bench.batch.targets) < 2:
             raise HeadwayError(
                 f"task = {bench.task.kind!r}: a sequence has one query, so there is one answer to"
@@ -207,10 +196,10 @@ def certify(
         its, known = given_or_own(circuit, subject.run)
         rows = known or "zero"
         is_own = circuit is None and ablation in (None, rows)
-        rows, started = ablation or rows, time.perf_counter()
+        rows = ablation or rows
         require_fits(its, subject.model)
-        about = subject.model, subject.task, its, rows, subject.seed
-        alike = torch.cat([*agreements(its, fresh(*about, "certificate", count))], 1).sum(1)
+        benches = subject.fresh(its, rows, "certificate", count)
+        alike = torch.cat([*agreements(its, benches)], 1).sum(1)
         certificate = Certificate(
             its,
             rows,
@@ -221,7 +210,6 @@ def certify(
             sequences=count,
             agreeing=int(alike[0]),
             ablated_agreeing=int(alike[1]),
-            seconds=round(time.perf_counter() - started, 3),
         )
         if subject.run and is_own:
             subject.run.save(certificate)

@@ -5,47 +5,38 @@ the method of Singh et al. 2024, arXiv 2404.07129). Weights, batches and rates a
 run, step by step; nothing differs but the clamp. `sweeps.depend` trains; this module measures.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import ClassVar
 
 import torch
-from torch import Tensor
 
 from headway.circuits.discovery import Discovery
-from headway.circuits.emergence import EMERGES_AT, crossing, hop_steps
+from headway.circuits.emergence import EMERGES_AT
 from headway.circuits.mechanism import WrittenPath
 from headway.circuits.patterns import attention_along
 from headway.errors import HeadwayError, require
 from headway.fields import Finding
 from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
-from headway.tasks import Batch
 from headway.text import aligned, counted, wrapped
 from headway.training import Run, clamp, held_out
 
-Watch = Callable[[int, int], None]
-"""Called with how many checkpoints are measured, and of how many."""
+SEQUENCES = 32
+"""Held-out sequences that attention is averaged over, those of `emergence`."""
 
 
 @dataclass(frozen=True)
 class Grown:
-    """One path of the circuit in one training.
+    """One path of the circuit at the end of one training.
 
     Attributes:
         path: layer, head and relation.
         attention: mean attention along it at the last checkpoint.
-        emerged: the step at which the attention first passes 0.5, interpolated between checkpoints;
-            None if it never does.
-        elsewhere: the same relation in other heads that attend along it by more than 0.5 at the
-            last checkpoint.
     """
 
     path: WrittenPath
     attention: float
-    emerged: float | None
-    elsewhere: list[WrittenPath]
 
     @property
     def formed(self) -> bool:
@@ -62,8 +53,6 @@ class Training:
         steps: how many it took.
         loss: on the test sequences at the end, with the clamp if it is on then.
         partial: the loss of every hop at the last evaluation, likewise.
-        hops: the step at which each of them first passes below 0.5, interpolated between
-            evaluations; None if it never does.
         paths: all of the circuit but the one that is clamped.
     """
 
@@ -71,13 +60,7 @@ class Training:
     steps: int
     loss: float
     partial: dict[str, float]
-    hops: dict[str, float | None]
     paths: list[Grown]
-
-    @property
-    def learnt(self) -> list[str]:
-        """The hops whose loss is below 0.5 at the end."""
-        return [hop for hop, loss in self.partial.items() if loss < EMERGES_AT]
 
 
 @dataclass(frozen=True)
@@ -108,11 +91,6 @@ class Dependence(Finding):
         """True if it is about the circuit that was discovered."""
         return self.circuit == found.circuit.paths
 
-    def lacks(self, training: Training) -> list[AttentionPath]:
-        """The paths that form in the free training, but not in this one."""
-        formed = {grown.path for grown in self.free.paths if grown.formed}
-        return [one.path for one in training.paths if one.path in formed and not one.formed]
-
     def __str__(self):
         start = "all the way" if not self.after else f"after step {self.after}"
         end = "" if self.until is None else f" up to step {self.until}"
@@ -122,13 +100,15 @@ class Dependence(Finding):
             f" steps, clamped ones could take {self.most}."
         )
         numbers = {path: str(i) for i, path in enumerate(self.circuit, start=1)}
+        formed = {grown.path for grown in self.free.paths if grown.formed}
         rows = [["", "clamped", "loss", "learnt", "does not form"]]
         for training in (self.free, *self.clamped):
             path = training.clamped
-            lacks = [numbers[other] for other in self.lacks(training)]
+            gone = (one.path for one in training.paths if one.path in formed and not one.formed)
             name = ("", "nothing") if path is None else (numbers[path], str(path))
-            learnt = " ".join(training.learnt) or "–"
-            rows.append([*name, f"{training.loss:.3f}", learnt, " ".join(lacks) or "–"])
+            learnt = " ".join(hop for hop, loss in training.partial.items() if loss < EMERGES_AT)
+            lacks = " ".join(numbers[other] for other in gone)
+            rows.append([*name, f"{training.loss:.3f}", learnt or "–", lacks or "–"])
         table = aligned(rows, "><><<")
         lines += ["", *(part for line in table for part in wrapped(line, rest="    "))]
         clamped = {training.clamped for training in self.clamped}
@@ -145,36 +125,20 @@ class Dependence(Finding):
             require(there == known - {one.clamped}, "paths", there, "the others of the circuit")
 
 
-def dependence(
-    free: Run,
-    clamped: Mapping[AttentionPath, Run],
-    circuit: Sequence[AttentionPath],
-    *,
-    sequences: int = 32,
-    watch: Watch = lambda *_: None,
-) -> Dependence:
+def dependence(free: Run, clamped: Sequence[Run], circuit: Sequence[AttentionPath]) -> Dependence:
     """Measures what became of a circuit's paths in trainings that are done.
 
     Args:
         free: the run that the circuit was found in.
-        clamped: the run of each path that was clamped.
+        clamped: the runs of the same seed in which one of the paths was clamped each.
         circuit: its paths.
-        sequences: held-out sequences to average the attention over, as `emergence` takes them.
-        watch: called with the progress.
 
     Raises:
         HeadwayError: if a checkpoint cannot be read.
     """
-    batch = held_out(free.task, sequences, free.config.seed, free.device, "emergence")
-    runs = {None: free, **clamped}
-    done, total = count(1), sum(len(run.checkpoint_steps()) for run in runs.values())
-
-    def tell() -> None:
-        watch(next(done), total)
-
     with free.computing():
-        whole, *others = [grown_in(run, path, circuit, batch, tell) for path, run in runs.items()]
-    config = next(iter(clamped.values())).config.training
+        whole, *others = [grown_in(run, circuit) for run in (free, *clamped)]
+    config = clamped[0].config.training
     return Dependence(
         after=config.clamped_after,
         until=config.clamped_until,
@@ -182,43 +146,31 @@ def dependence(
         circuit=list(circuit),
         free=whole,
         clamped=others,
-        sequences=sequences,
+        sequences=SEQUENCES,
     )
 
 
 @torch.no_grad()
-def grown_in(
-    run: Run,
-    clamped: AttentionPath | None,
-    circuit: Sequence[AttentionPath],
-    batch: Batch,
-    tell: Callable[[], None],
-) -> Training:
-    """The fate of a circuit's paths in one training, as seen at its checkpoints."""
-    paths = [path for path in circuit if path != clamped]
-    edges, steps = run.task.edges(batch), run.checkpoint_steps()
-    seen = list[dict[AttentionPath, Tensor]]()
-    for step in steps:
-        tap = clamp.blocked(run.config.training, run.task, batch, step)
-        patterns = attention_patterns(run.transformer(step), batch.inputs, tap)
-        seen.append({path: attention_along(patterns, edges[path.relation]) for path in paths})
-        tell()
-
-    def grown(path: AttentionPath) -> Grown:
-        curve = [along[path][path.at].item() for along in seen]
-        heads = (seen[-1][path] > EMERGES_AT).nonzero().tolist()
-        others = [AttentionPath.of(layer, head, path.relation) for layer, head in heads]
-        elsewhere = [other for other in others if other != path]
-        return Grown(path, curve[-1], crossing(steps, curve, EMERGES_AT), elsewhere)
-
-    metrics, outcome = run.metrics(), run.outcome() or {}
+def grown_in(run: Run, circuit: Sequence[AttentionPath]) -> Training:
+    """The fate of a circuit's paths in one training, as seen at its last checkpoint."""
+    config, step = run.config.training, run.checkpoint_steps()[-1]
+    clamped = next(map(AttentionPath.parse, config.clamped), None)
+    batch = held_out(run.task, SEQUENCES, run.config.seed, run.device, "emergence")
+    edges = run.task.edges(batch)
+    tap = clamp.blocked(config, run.task, batch, step)
+    patterns = attention_patterns(run.transformer(step), batch.inputs, tap)
+    along = {
+        path: attention_along(patterns, edges[path.relation])[path.at].item()
+        for path in circuit
+        if path != clamped
+    }
+    last, outcome = run.metrics()[-1], run.outcome() or {}
     if outcome.get("test_loss") is None:
         raise HeadwayError(f"{run.folder}/outcome.json: test_loss is missing")
     return Training(
         clamped=clamped,
-        steps=metrics[-1]["step"],
+        steps=last["step"],
         loss=outcome["test_loss"],
-        partial=metrics[-1]["partial"],
-        hops=hop_steps(metrics, run.task.hops),
-        paths=list(map(grown, paths)),
+        partial=last["partial"],
+        paths=[Grown(path, attention) for path, attention in along.items()],
     )

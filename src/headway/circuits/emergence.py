@@ -8,7 +8,6 @@ depends on it. If another head does the same, the loss may never depend on it.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
@@ -25,9 +24,9 @@ from headway.circuits.text import of_timeline
 from headway.errors import HeadwayError, require
 from headway.fields import Finding
 from headway.late import Shown
-from headway.models import Tappable, attention_patterns
+from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
-from headway.tasks import Batch, Task
+from headway.tasks import Task
 from headway.training.data import held_out
 from headway.training.run import Run
 
@@ -71,8 +70,6 @@ class Timeline(Finding, Shown):
         paths: one history a path, in the order in which information flows.
         hops: the step at which each partial loss first passes below 0.5, interpolated between
             evaluations; None if it never does.
-        in_chain_order: whether no hop was learnt before one that the chain reaches earlier; None
-            if there was nothing to compare.
         sequences: how many held-out sequences attention and losses are averaged over.
     """
 
@@ -82,7 +79,6 @@ class Timeline(Finding, Shown):
     loss: list[float]
     paths: list[PathHistory]
     hops: dict[str, float | None]
-    in_chain_order: bool | None
     sequences: int
 
     def is_of(self, found: Discovery) -> bool:
@@ -145,21 +141,15 @@ def emergence(
     if not isinstance(run, Run):
         task = require_task(task)
         require(bool(run), "checkpoints", {}, "at least one model by its step")
-        given = {step: partial(with_tap, model, task) for step, model in sorted(run.items())}
-        device = device_of(next(iter(run.values())))
-        batch = held_out(task, sequences, seed or 0, device, "emergence")
-        return _dated(given, task, batch, circuit, watch)
+        return _dated(sorted(run), run.__getitem__, task, circuit, sequences, seed or 0, watch)
     require(task is None, "task", task, "None, as the run has its own")
     with run.writing(), run.computing():
-        steps, its, load = run.checkpoint_steps(), run.task, run.model
-        if not steps:
+        if not (steps := run.checkpoint_steps()):
             raise HeadwayError(f"{run.folder}: the run has no checkpoints yet")
         seed = run.config.seed if seed is None else seed
-        batch = held_out(its, sequences, seed, run.device, "emergence")
-        kept = {step: lambda at=step: with_tap(load(at), its) for step in steps}
-        hops = hop_steps(run.metrics(), its.hops)
+        about = run.task, circuit, sequences, seed, watch
+        timeline = _dated(steps, run.model, *about, hop_steps(run.metrics(), run.task.hops))
         found = run.load(Discovery)
-        timeline = _dated(kept, its, batch, circuit, watch, hops)
         if found is None or timeline.is_of(found):
             run.save(timeline)
     return timeline
@@ -167,41 +157,38 @@ def emergence(
 
 @torch.no_grad()
 def _dated(
-    models: Mapping[int, Callable[[], Tappable]],
+    steps: list[int],
+    load: Callable[[int], Any],
     task: Task,
-    batch: Batch,
     circuit: Circuit,
+    sequences: int,
+    seed: int,
     watch: Callable[[int, int], None],
     learnt: dict[str, float | None] | None = None,
 ) -> Timeline:
     """The timeline of a circuit's paths; `learnt` has the step of every hop, if it is known."""
-    paths, steps, learnt = circuit.paths, list(models), learnt or {}
+    last, paths = with_tap(load(steps[-1]), task), circuit.paths
+    batch = held_out(task, sequences, seed, device_of(last), "emergence")
     cut = [{path.at: KnockOut(frozenset({path.relation}))} for path in paths]
-    rows = row_weights(models[steps[-1]](), task, batch) if task.is_read_blind else None
+    rows = row_weights(last, task, batch) if task.is_read_blind else None
     losses, attention = list[list[float]](), list[list[float]]()
-    for done, load in enumerate(models.values(), start=1):
-        bench = Bench(load(), task, batch)
+    for done, step in enumerate(steps, start=1):
+        bench = Bench(with_tap(load(step), task), task, batch)
         losses.append(bench.losses([{}, *cut]))
         patterns = attention_patterns(bench.model, batch.inputs)
         edges = [bench.patterns.relation(path.relation) for path in paths]
         along = (attention_along(patterns, one, rows=rows) for one in edges)
         attention.append([one[path.at].item() for one, path in zip(along, paths, strict=True)])
-        watch(done, len(models))
+        watch(done, len(steps))
     whole, *without = map(list, zip(*losses, strict=True))
-    curves = map(list, zip(*attention, strict=True))
-    return Timeline(
-        steps=steps,
-        loss=whole,
-        paths=[
-            PathHistory(
-                path, curve, cut, crossing(steps, curve, EMERGES_AT), needed_from(steps, whole, cut)
-            )
-            for path, curve, cut in zip(paths, curves, without, strict=True)
-        ],
-        hops=learnt,
-        in_chain_order=learnt_in_order(learnt, task.hop_order) if learnt else None,
-        sequences=len(batch.inputs),
-    )
+
+    def history(path: AttentionPath, curve: tuple[float, ...], cut: list[float]) -> PathHistory:
+        rise = [high - low for high, low in zip(cut, whole, strict=True)]
+        needed = crossing(steps, rise, max(rise) / 2) if max(rise) > MATTERS else None
+        return PathHistory(path, [*curve], cut, crossing(steps, curve, EMERGES_AT), needed)
+
+    histories = [*map(history, paths, zip(*attention, strict=True), without)]
+    return Timeline(steps, whole, histories, learnt or {}, sequences)
 
 
 def saved_timeline(run: Run) -> Timeline:
@@ -212,14 +199,6 @@ def saved_timeline(run: Run) -> Timeline:
     """
     why = "its circuit has not been dated; do it with"
     return run.load(Timeline) or missing(run, why, "emergence")
-
-
-def needed_from(
-    steps: Sequence[int], whole: Sequence[float], without: Sequence[float]
-) -> float | None:
-    """The step at which the rise of the loss first passes half of its largest value."""
-    rise = [cut - loss for cut, loss in zip(without, whole, strict=True)]
-    return crossing(steps, rise, max(rise) / 2) if max(rise) > MATTERS else None
 
 
 def hop_steps(metrics: list[dict[str, Any]], hop_names: Sequence[str]) -> dict[str, float | None]:

@@ -18,10 +18,10 @@ from torch import Tensor
 
 from headway import theory
 from headway.circuits.ablation import Bench, First
-from headway.circuits.mechanism import Circuit, Corrupted, KnockOut, Paths, WrittenHead, WrittenPath
+from headway.circuits.mechanism import Circuit, Corrupted, KnockOut, WrittenHead, WrittenPath
 from headway.circuits.patterns import ABLATIONS, Attention
 from headway.circuits.search import free_above
-from headway.circuits.subject import fresh
+from headway.circuits.subject import Subject
 from headway.circuits.yardstick import Likenesses, Yardstick, likenesses
 from headway.relations.paths import AttentionPath
 
@@ -146,9 +146,9 @@ def evidence_for(
 
     Returns: the loss that the circuit is to stay below on these sequences, and the evidence.
     """
-    names = bench.hops
     intact, replaced = bench.errors([{}, circuit]).mean(1).tolist()
-    threshold = yardstick.met(bench, sum(replaced) / len(replaced))
+    loss = sum(replaced) / len(replaced)
+    threshold = yardstick.met(bench, loss)
     flow = bench.task.flow()
     causal = bench.patterns.causal
     rows = bench.patterns.rows
@@ -156,16 +156,17 @@ def evidence_for(
     heads = circuit.useful_heads if few else sorted(circuit.mechanisms)
     alone = bench.losses([{head: circuit.mechanisms[head]} for head in heads])
     drawn = bench.sequences if few else DRAWN
-    more = fresh(bench.model, bench.task, circuit, rows, seed, "interval", drawn, shared=True)
+    subject = Subject(bench.model, bench.task, seed)
+    more = subject.fresh(circuit, rows, "interval", drawn, shared=True)
     losses = torch.cat([one.errors([{}, circuit]).mean(2).cpu() for one in more], 1)
     own, its = map(bootstrap_t, losses)
     needed = necessity(bench, circuit, attention)
-    spared = few or not all(sum(replaced) / len(replaced) < threshold <= n.worst for n in needed)
+    spared = few or not all(loss < threshold <= n.worst for n in needed)
     pairs = [] if spared else combinations(circuit.paths, 2)
     without_both = {(a, b): circuit.without(a).without(b) for a, b in pairs}
     return threshold, Evidence(
-        intact=dict(zip(names, intact, strict=True)),
-        replaced=dict(zip(names, replaced, strict=True)),
+        intact=dict(zip(bench.hops, intact, strict=True)),
+        replaced=dict(zip(bench.hops, replaced, strict=True)),
         interval=its,
         intact_interval=own,
         drawn=drawn,
@@ -179,7 +180,7 @@ def evidence_for(
         minimum=None if flow is None else flow.minimum_layers(causal),
         sequences=bench.sequences,
         alone=dict(zip(heads, alone, strict=True)),
-        likeness=likenesses(bench, circuit, yardstick.without(bench), by_layer=not few),
+        likeness=likenesses(bench, circuit, yardstick),
     )
 
 
@@ -201,8 +202,8 @@ def bootstrap_t(losses: Float[Tensor, " sequence"]) -> tuple[float, float]:
 def variants(bench: Bench, circuit: Circuit) -> dict[str, float]:
     """The loss with every head replaced, for every way to fill rows that have no path."""
     own, corrupted = bench.patterns.rows, bench.task.is_corrupted
-    known = [rows for rows in ABLATIONS if rows != "corrupted" or corrupted]
-    known = [own] if own == "corrupted" else known
+    every = [rows for rows in ABLATIONS if rows != "corrupted" or corrupted]
+    known = [own] if own == "corrupted" else every
     filled = [circuit if rows == own else circuit.filled(rows) for rows in known]
     return dict(zip(known, bench.losses(filled), strict=True))
 
@@ -234,7 +235,7 @@ def backups(
     """
     own = set(circuit.paths)
     swapped = {
-        (path, by): with_path(circuit.without(path), by)
+        (path, by): circuit.without(path).adding(by)
         for path in circuit.paths
         for by in (AttentionPath(*head, path.relation) for head in bench.heads)
         if by not in own and attention[by.relation][by.layer][by.head] >= least
@@ -254,29 +255,18 @@ def serving(
     return [Pair(*pair, x) for pair, x in zip(changed, losses, strict=True) if x < math.inf]
 
 
-def with_path(circuit: Circuit, path: AttentionPath) -> Circuit:
-    """The circuit with one more path; a head that had none gets it alone."""
-    mechanism = circuit.mechanisms[path.at]
-    old = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
-    return circuit.replacing(path.at, Paths(old | {path.relation}))
-
-
 def infeasible(flow: "theory.Flow", circuit: Circuit, causal: bool) -> list[AttentionPath]:
     """The paths between roles that share no piece at their layer, whatever is below.
 
     Paths that are not between roles of the flow are left out.
     """
     deepest = max((path.layer for path in circuit.paths), default=0)
-    visible = flow.visible(causal)
-    found = [
-        flow.attends(held, layer) & visible
-        for layer, held in enumerate(islice(flow.layers(causal), deepest + 1))
-    ]
-    impossible = []
-    for path in circuit.paths:
-        if not {*(path.relation.ends or (None,))} <= {*flow.roles}:
-            continue
+    held = [*islice(flow.layers(causal), deepest + 1)]
+
+    def is_possible(path: AttentionPath) -> bool:
         query, key = (flow.roles.index(role) for role in flow.ends(path))
-        if not found[path.layer][query, key]:
-            impossible.append(path)
-    return impossible
+        found = flow.attends(held[path.layer], path.layer) & flow.visible(causal)
+        return bool(found[query, key])
+
+    joining = [p for p in circuit.paths if {*(p.relation.ends or (None,))} <= {*flow.roles}]
+    return [path for path in joining if not is_possible(path)]

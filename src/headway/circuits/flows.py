@@ -7,10 +7,11 @@ two positions what both have in common. Without a path, others may not find thei
 these bring nothing, so what they brought is missing above them, too.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from itertools import product
+from functools import lru_cache
+from itertools import groupby, product
 
 from headway.circuits.roles import Cast, joins_roles, places, symbol_order
 from headway.relations.paths import AttentionPath
@@ -48,27 +49,21 @@ def trace(task: Task | Cast, paths: Sequence[AttentionPath]) -> Routes | None:
     starts = tuple(frozenset({place.symbol, place.group}) for place in standing)
     stages = Flow(tuple(group), starts, order[0]).along(paths, causal=False).stages
 
-    @cache
-    def behind(role: str, piece: str, layer: int) -> frozenset[AttentionPath]:
-        """The paths in the layers below one that what a role holds of a piece depends on."""
-        found = set[AttentionPath]()
-        for path in paths:
+    brings = dict[AttentionPath, tuple[str, ...]]()
+    behind = defaultdict[tuple[str, str], frozenset[AttentionPath]](frozenset)
+    for _, those in groupby(sorted(paths), key=lambda path: path.layer):
+        below = behind.copy()
+        for path in those:
             query, key = ends = path.relation.ends or ("", "")
             here, there = _held(stages, path)
-            if path.layer < layer and query == role and piece in there - here:
-                shared = set() if group[query] == group[key] else here & there
-                by = shared & {*order} or shared
-                ways = [(key, piece), *product(ends, by)]
-                found |= {path}.union(*(behind(*way, path.layer) for way in ways))
-        return frozenset(found)
-
-    brings, needs = dict[AttentionPath, tuple[str, ...]](), dict[str, tuple[AttentionPath, ...]]()
-    for path in paths:
-        here, there = _held(stages, path)
-        brings[path] = tuple(symbol for symbol in order if symbol in there - here)
-    for symbol in order:
-        if those := behind(standing[-1].role, symbol, len(stages)):
-            needs[symbol] = tuple(sorted(those))
+            shared = set() if group[query] == group[key] else here & there
+            by = shared & {*order} or shared
+            found = frozenset({path}).union(*(below[way] for way in product(ends, by)))
+            for piece in there - here:
+                behind[query, piece] |= found | below[key, piece]
+            brings[path] = tuple(symbol for symbol in order if symbol in there - here)
+    asks = standing[-1].role
+    needs = {s: tuple(sorted(behind[asks, s])) for s in order if behind[asks, s]}
     return Routes(brings, needs)
 
 
@@ -134,13 +129,10 @@ def lost_without(
     return {path: without(path) for path in paths}
 
 
-_layers = lru_cache(maxsize=1024)(Flow.minimum_layers)
-
-
-def least_layers(task: Task, causal: bool) -> str:
-    """The flow minimum of a task, with the causal mask or without, as a table says it."""
-    flow = task.flow()
+@lru_cache(maxsize=1024)
+def least_layers(flow: Flow | None, causal: bool) -> str:
+    """The flow minimum, with the causal mask or without, as a table says it."""
     if flow is None:
         return "not known"
-    least = _layers(flow, causal)
+    least = flow.minimum_layers(causal)
     return "none is enough" if least is None else str(least)

@@ -4,7 +4,7 @@ Rows of attention count by what their ablation would move (`reading.row_weights`
 which nothing depends do not hide what a head does in the others.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -108,39 +108,28 @@ def of_looks(looks: list[Look], circuit: Circuit, faithful: bool) -> list[str]:
 
     Of a faithful circuit only those idle heads have a line of which one relation has half.
     """
-    found, told = list[str](), set(circuit.useful_heads)
+    lines, useful = list[str](), set(circuit.useful_heads)
     for look in looks:
-        if look.head in told or not faithful:
-            found += _lines(look, circuit.mechanisms[look.head], faithful)
-        elif max(look.rest.values(), default=0.0) >= UNEXPLAINED:
-            goes = ", ".join(f"{share:.2f} {name}" for name, share in look.rest.items())
-            found += wrapped(f"{name_of(look.head)} (idle): {goes}")
-    return found
-
-
-def _lines(look: Look, mechanism: Mechanism, faithful: bool) -> Iterator[str]:
-    name, rest = name_of(look.head), ", ".join(f"{x:.2f} {n}" for n, x in look.rest.items())
-    share = f"{look.explained:.2f} of its attention where it matters"
-    if isinstance(mechanism, Tabled):
-        table = f"a table of tokens and places tells {share}"
-        if max(look.rest.values(), default=0.0) >= UNEXPLAINED:
-            yield from wrapped(f"{name}: {rest}, but no relation alone keeps the answers; {table}")
-        else:
-            goes = f"it goes to: {rest or 'no relation'}"
-            yield from wrapped(f"no relation explains {name}: {table}; {goes}")
-    else:
-        is_told = look.explained >= UNEXPLAINED or faithful
+        name, mechanism = name_of(look.head), circuit.mechanisms[look.head]
+        rest = ", ".join(f"{share:.2f} {relation}" for relation, share in look.rest.items())
+        is_named = max(look.rest.values(), default=0.0) >= UNEXPLAINED
+        if faithful and look.head not in useful:
+            lines += wrapped(f"{name} (idle): {rest}") if is_named else []
+            continue
+        by_table = isinstance(mechanism, Tabled)
+        is_told = is_named if by_table else faithful or look.explained >= UNEXPLAINED
         start = "" if is_told else "no relation explains "
-        more = f"; the rest: {rest}" if rest else ""
-        yield from wrapped(f"{start}{name}: {mechanism}: {share}{more}")
-    if (split := split_of(look.tokens)) is not None:
-        tokens, one, other = split
-        yield from wrapped(f"for tokens {tokens} {one:.2f} of it, for others {other:.2f}", "  ")
-    for rival in look.rivals[:1]:
-        here = f"{rival.follows:.2f} against {rival.instead:.2f}"
-        which = f"{rival.rival}, not this" if rival.wins else "this"
-        yield from wrapped(
-            f"{rival.rival} is the same on {rival.same:.2f} of these rows; where they differ, it"
-            f" follows {which} ({here})",
-            "  ",
-        )
+        more = f"; {'in all' if by_table else 'the rest'}: {rest}" if rest else ""
+        share = f"{look.explained:.2f} of its attention where it matters"
+        lines += wrapped(f"{start}{name}: {mechanism}: {share}{more}")
+        if (split := split_of(look.tokens)) is not None:
+            tokens, one, other = split
+            lines += wrapped(f"for tokens {tokens} {one:.2f} of it, for others {other:.2f}", "  ")
+        for rival in look.rivals[:1]:
+            lines += wrapped(
+                f"{rival.rival} is the same on {rival.same:.2f} of these rows; where they differ,"
+                f" it follows {f'{rival.rival}, not this' if rival.wins else 'this'}"
+                f" ({rival.follows:.2f} against {rival.instead:.2f})",
+                "  ",
+            )
+    return lines

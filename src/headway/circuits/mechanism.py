@@ -1,10 +1,11 @@
 """Mechanisms of heads as data, circuits of them, and several circuits side by side."""
 
 import re
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import combinations
+from statistics import fmean
 from typing import Annotated, Any
 
 from pydantic import PlainSerializer, PlainValidator
@@ -14,6 +15,7 @@ from headway.late import Shown
 from headway.relations.composed import ELSE
 from headway.relations.fitted import Tables
 from headway.relations.paths import AttentionPath, require_name
+from headway.text import wrapped
 
 Head = tuple[int, int]
 """A head's layer and its number in the layer, both from 0."""
@@ -22,6 +24,7 @@ LISTED = 64
 """The most idle heads of a kind that are listed by name."""
 
 
+@dataclass(frozen=True)
 class WithoutPaths:
     """A head attends along no relation: the mechanism is written as its name."""
 
@@ -29,22 +32,18 @@ class WithoutPaths:
         return type(self).__name__.lower()
 
 
-@dataclass(frozen=True)
 class Uniform(WithoutPaths):
     """The head attends equally to every position it may see: it does nothing of use."""
 
 
-@dataclass(frozen=True)
 class Mean(WithoutPaths):
     """The head attends as it does on average over sequences, whatever stands in this one."""
 
 
-@dataclass(frozen=True)
 class Corrupted(WithoutPaths):
     """The head attends as it does in the corrupted sequence (`Batch.corrupted`)."""
 
 
-@dataclass(frozen=True)
 class Identity(WithoutPaths):
     """Every position attends to itself: the head moves nothing between positions."""
 
@@ -84,16 +83,8 @@ class Paths:
     @property
     def select(self) -> str:
         """The call of `select` in a program that stands for it."""
-        calls = list[str]()
-        for relation in sorted(self.relations):
-            first, *others = relation.split(ELSE)
-            rest = "".join(f', otherwise="{other}"' for other in others)
-            calls.append(f'select("{first}"{rest})')
-        return " or ".join(calls)
-
-    def without(self, relation: str) -> "Paths":
-        """This mechanism with one path cut."""
-        return replace(self, relations=self.relations - {relation})
+        named = (name.replace(ELSE, '", otherwise="') for name in sorted(self.relations))
+        return " or ".join(f'select("{name}")' for name in named)
 
 
 @dataclass(frozen=True)
@@ -102,14 +93,12 @@ class KnockOut:
 
     relations: frozenset[str]
 
-    def __str__(self):
-        return "without " + "  ".join(sorted(self.relations))
-
 
 Mechanism = Uniform | Mean | Corrupted | Identity | Tabled | Paths | KnockOut
 
 WITHOUT_PATHS: dict[str, Mechanism] = {
-    str(one): one for one in (Uniform(), Mean(), Corrupted(), Identity(), Tabled())
+    **{str(one): one for one in (Uniform(), Mean(), Corrupted(), Identity(), Tabled())},
+    "zero": Paths(frozenset()),
 }
 """The mechanisms of heads that attend along no relation, as it is written."""
 
@@ -153,12 +142,13 @@ class Circuit(Shown):
         return idle
 
     @property
-    def idle_names(self) -> dict[str, str]:
-        """The idle heads in words; many are counted."""
-        return {
-            kind: " ".join(map(name_of, heads)) if len(heads) <= LISTED else f"{len(heads)} heads"
-            for kind, heads in self.idle_heads.items()
-        }
+    def idle_lines(self) -> list[str]:
+        """The idle heads in words, a line a kind; many are counted."""
+        lines = list[str]()
+        for kind, heads in self.idle_heads.items():
+            names = " ".join(map(name_of, heads)) if len(heads) <= LISTED else f"{len(heads)} heads"
+            lines.append(f"{kind}: {names}")
+        return lines
 
     @property
     def useful_layers(self) -> list[int]:
@@ -174,10 +164,6 @@ class Circuit(Shown):
             if isinstance(mechanism, Paths) and mechanism.relations
         }
 
-    def below(self, layer: int) -> "dict[Head, Mechanism]":
-        """The mechanisms of the layers below one."""
-        return {head: one for head, one in self.mechanisms.items() if head[0] < layer}
-
     def replacing(self, head: Head, mechanism: Mechanism) -> "Circuit":
         """This circuit with another mechanism for one head."""
         return Circuit({**self.mechanisms, head: mechanism})
@@ -188,15 +174,21 @@ class Circuit(Shown):
         mechanism = self.mechanisms[path.at]
         if not isinstance(mechanism, Paths) or path.relation not in mechanism.relations:
             raise HeadwayError(f"the circuit has no path {path}")
-        return self.replacing(path.at, mechanism.without(path.relation))
+        left = replace(mechanism, relations=mechanism.relations - {path.relation})
+        return self.replacing(path.at, left)
+
+    def adding(self, path: AttentionPath | str) -> "Circuit":
+        """This circuit with one more path; a head that had none gets it alone."""
+        path = AttentionPath.parse(path) if isinstance(path, str) else path
+        mechanism = self.mechanisms.get(path.at)
+        old = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
+        return self.replacing(path.at, Paths(old | {path.relation}))
 
     def filled(self, rows: str) -> "Circuit":
         """This circuit with something else in rows without a path."""
+        each = self.mechanisms.items()
         return Circuit(
-            {
-                head: replace(one, rows=rows) if isinstance(one, Paths) else one
-                for head, one in self.mechanisms.items()
-            }
+            {h: replace(one, rows=rows) if isinstance(one, Paths) else one for h, one in each}
         )
 
     @property
@@ -207,35 +199,28 @@ class Circuit(Shown):
             L0.H0 = aggregate(select("previous token"), x0)
             x1 = mlp(x0, L0.H0)
             L1.H0 = aggregate(select("after same token", otherwise="first position"), x1)
-            answer = unembed(mlp(x1, L1.H0))
+            x2 = mlp(x1, L1.H0)
+            answer = unembed(x2)
 
         `headway.relations.Composed` evaluates what `select` names. `mlp` and `unembed` stand for
         what is not read, and for models without MLPs `mlp` is the sum.
         """
         lines, now = ["x0 = embed(sequence)"], "x0"
-        last = max(self.useful_layers, default=0)
         for layer in self.useful_layers:
-            heads = list[str]()
-            for head, one in sorted(self.mechanisms.items(), key=lambda item: item[0]):
-                if head[0] == layer and head in self.useful_heads:
-                    heads.append(name_of(head))
-                    select = one.select if isinstance(one, Paths) else f"table({now})"
-                    lines.append(f"{name_of(head)} = aggregate({select}, {now})")
-            after = f"mlp({', '.join([now, *heads])})"
-            if layer != last:
-                now = f"x{layer + 1}"
-                lines.append(f"{now} = {after}")
-            else:
-                now = after
+            heads = [head for head in self.useful_heads if head[0] == layer]
+            for head in heads:
+                one = self.mechanisms[head]
+                select = one.select if isinstance(one, Paths) else f"table({now})"
+                lines.append(f"{name_of(head)} = aggregate({select}, {now})")
+            lines.append(f"x{layer + 1} = mlp({', '.join([now, *map(name_of, heads)])})")
+            now = f"x{layer + 1}"
         return "\n".join([*lines, f"answer = unembed({now})"])
 
     def to_json(self) -> dict[str, str | list[str]]:
         """The circuit as JSON data: `{"L0.H0": "uniform", "L1.H0": ["s0←s2"]}`."""
         return {
-            name_of(head): sorted(mechanism.relations)
-            if isinstance(mechanism, Paths)
-            else str(mechanism)
-            for head, mechanism in sorted(self.mechanisms.items(), key=lambda item: item[0])
+            name_of(head): sorted(one.relations) if isinstance(one, Paths) else str(one)
+            for head, one in sorted(self.mechanisms.items(), key=lambda item: item[0])
         }
 
     @classmethod
@@ -243,11 +228,7 @@ class Circuit(Shown):
         cls, paths: Iterable[AttentionPath], others: "Mapping[Head, Mechanism] | None" = None
     ) -> "Circuit":
         """The circuit of these paths, with no heads but those that have one and some `others`."""
-        relations: dict[Head, set[str]] = {}
-        for path in paths:
-            relations.setdefault(path.at, set()).add(path.relation)
-        chosen = {head: Paths(frozenset(found)) for head, found in relations.items()}
-        return cls({**(others or {}), **chosen})
+        return reduce(Circuit.adding, paths, cls(dict(others or {})))
 
     @classmethod
     def from_json(cls, heads: Any) -> "Circuit":
@@ -261,8 +242,7 @@ class Circuit(Shown):
 
     def __str__(self):
         lines = [f"{name_of(head)}: {self.mechanisms[head]}" for head in self.useful_heads]
-        lines += [f"{kind}: {names}" for kind, names in self.idle_names.items()]
-        return "\n".join(textwrap.fill(line, 80, subsequent_indent="  ") for line in lines)
+        return "\n".join(part for line in [*lines, *self.idle_lines] for part in wrapped(line))
 
 
 @dataclass(frozen=True)
@@ -293,17 +273,18 @@ def compare(circuits: Sequence[Circuit]) -> Comparison:
         HeadwayError: if there are fewer.
     """
     require(len(circuits) >= 2, "circuits", len(circuits), "at least 2 to compare")
-    found: dict[str, list[list[Head]]] = {}
     heights: dict[str, list[int]] = {}
-    for number, circuit in enumerate(circuits):
+    for circuit in circuits:
         for path in circuit.paths:
-            found.setdefault(path.relation, [[] for _ in circuits])[number].append(path.at)
             height = circuit.useful_layers.index(path.layer)
             heights.setdefault(path.relation, []).append(height)
-    names = sorted(found, key=lambda name: (sum(heights[name]) / len(heights[name]), name))
-    used = [[name for name in names if found[name][i]] for i in range(len(circuits))]
-    pairs = [jaccard(*pair) for pair in combinations(used, 2)]
-    return Comparison({name: found[name] for name in names}, sum(pairs) / len(pairs))
+    names = sorted(heights, key=lambda name: (sum(heights[name]) / len(heights[name]), name))
+    heads = {
+        name: [[path.at for path in one.paths if path.relation == name] for one in circuits]
+        for name in names
+    }
+    pairs = combinations([[path.relation for path in one.paths] for one in circuits], 2)
+    return Comparison(heads, fmean(jaccard(*pair) for pair in pairs))
 
 
 def jaccard(first: Sequence[Any], second: Sequence[Any]) -> float:

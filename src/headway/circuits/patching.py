@@ -5,7 +5,6 @@ So the effect of patching a part tells what the part carries. (Residual streams 
 hooks of a `Transformer`.)
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
@@ -27,8 +26,6 @@ from headway.models.interception import Read
 from headway.relations.paths import AttentionPath
 from headway.tasks import Batch, Task
 from headway.text import aligned
-
-ALLOWED = "a path, L1.H0 s0←s2, or a head, L1.H0"
 
 Site = AttentionPath | Head
 """The part taken from the corrupted run: the values that a head reads along a relation, as it
@@ -58,17 +55,6 @@ class Effects:
         """0 where a patch changes nothing, 1 where it costs as much as corrupting all; nan or
         infinite for a hop that corrupting all does not change."""
         return (self.patched - self.clean) / (self.corrupted - self.clean)
-
-    def __getitem__(self, site: Site | str) -> dict[str, float]:
-        """The normalised effect of a site on every hop.
-
-        Raises:
-            HeadwayError: if the site was not patched.
-        """
-        known = ", ".join(map(written, self.sites))
-        require(site_of(site) in self.sites, "site", str(site), f"one of {known}")
-        effects = self.normalised[self.sites.index(site_of(site))]
-        return dict(zip(self.hops, effects.tolist(), strict=True))
 
     def __str__(self):
         rows = [["", *self.hops]]
@@ -141,7 +127,6 @@ def site_of(site: Site | str) -> Site:
     """
     if not isinstance(site, str):
         return site
-    require(bool(re.match(r"L[0-9]+\.H[0-9]+( |$)", site)), "site", site, ALLOWED)
     return AttentionPath.parse(site) if " " in site else head_of(site)
 
 
@@ -190,8 +175,13 @@ class _Patching:
 
     def outputs(self, *sites: Site) -> Float[Tensor, "batch query output"]:
         """The outputs on the clean sequences with the sites of the corrupted run."""
+        layers, heads = self.model.n_layers, self.model.n_heads
         for site in sites:
-            self._require_there(site)
+            fits = 0 <= site[0] < layers and 0 <= site[1] < heads
+            allowed = f"of {layers} layers and {heads} heads in each, both from 0"
+            require(fits, "site", written(site), allowed)
+            if isinstance(site, AttentionPath) and not self._leads_alike(site.relation):
+                raise HeadwayError(f"corrupted: {site.relation} must lead where it leads in clean")
         own: dict[int, Tensor] = {}
         count = Counter[int]()
 
@@ -228,12 +218,3 @@ class _Patching:
             f"what heads of layer {read.layer} read cannot be patched: their pattern is changed, or"
             " laid out anew, before it meets values"
         )
-
-    def _require_there(self, site: Site) -> None:
-        """Checks that model and task have a site, and a path leads where it leads in clean."""
-        layers, heads = self.model.n_layers, self.model.n_heads
-        fits = 0 <= site[0] < layers and 0 <= site[1] < heads
-        allowed = f"of {layers} layers and {heads} heads in each, both from 0"
-        require(fits, "site", written(site), allowed)
-        if isinstance(site, AttentionPath) and not self._leads_alike(site.relation):
-            raise HeadwayError(f"corrupted: {site.relation} must lead where it leads in clean")

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from headway.circuits.discovery import Discovery, standing_of
-from headway.circuits.emergence import Timeline
 from headway.circuits.mechanism import Circuit
 from headway.relations.paths import AttentionPath
 from headway.relations.roles import Cast, Place, cast_of_paths, places_of
@@ -15,19 +14,15 @@ def places(task: Task | Cast) -> list[Place]:
     return list(task.places) if isinstance(task, Cast) else places_of(standing_of(task))
 
 
-def cast_of(shown: Circuit | Discovery | Timeline) -> Cast:
-    """The roles of a finding or circuit, perhaps none, and the hops if they are known.
+def cast_of(shown: Circuit | Discovery) -> Cast:
+    """The roles of a discovery or a circuit, perhaps none, and the hops if they are known.
 
-    Findings about a circuit tell the roles and where they stand. A circuit by itself names only
-    roles that have paths, in no order; as heads look back, a role that is looked at stands before.
+    A discovery tells the roles and where they stand. A circuit by itself names only roles that have
+    paths, in no order; as heads look back, a role that is looked at stands before.
     """
-    match shown:
-        case Circuit():
-            return cast_of_paths(shown.paths, ())
-        case Timeline():
-            return cast_of_paths([history.path for history in shown.paths], tuple(shown.hops))
-        case Discovery():
-            return Cast(tuple(places_of(shown.standing)), tuple(shown.evidence.intact))
+    if isinstance(shown, Circuit):
+        return cast_of_paths(shown.paths, ())
+    return Cast(tuple(places_of(shown.standing)), tuple(shown.evidence.intact))
 
 
 def joins_roles(task: Task | Cast, paths: Sequence[AttentionPath]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, TypeGuard
 
 from torch import Tensor, nn
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 from headway.circuits.ablation import Bench, heads_of
 from headway.circuits.mechanism import Circuit, KnockOut, Tabled, name_of
 from headway.circuits.patterns import ABLATIONS
-from headway.errors import HeadwayError, require, shown
+from headway.errors import HeadwayError, require
 from headway.models import Tappable, Transformer, tapped
 from headway.tasks import Batch, Task
 from headway.tasks.checking import require_sound
@@ -51,6 +52,37 @@ class Subject:
         """So many held-out sequences that are drawn for this purpose alone."""
         return held_out(self.task, count, self.seed, device_of(self.model), purpose)
 
+    def fresh(
+        self, circuit: Circuit, rows: str, purpose: str, count: int, shared: bool = False
+    ) -> Iterator[Bench]:
+        """Sequences that only this purpose and this circuit draw, a bench for every few of them.
+
+        Args:
+            circuit: a mechanism for every head.
+            rows: what stands in rows without a path (`patterns.ABLATIONS`).
+            purpose: a word for what they are drawn for.
+            count: how many sequences in all.
+            shared: see `Bench`; by default everything is computed by whole forward passes.
+        """
+        about = json.dumps([circuit.to_json(), rows]).encode()
+        stream = f"{purpose} of {hashlib.blake2b(about, digest_size=8).hexdigest()}"
+
+        def drawn(size: int, part: str) -> Bench:
+            batch = self.sequences(CHUNK, f"{stream}, {part}")
+            return Bench(self.model, self.task, batch.part(slice(size)), rows, shared)
+
+        # Means and tables are of a sample of its own, so that sequences stay independent.
+        uses = rows == "mean" or Tabled() in circuit.mechanisms.values()
+        others = drawn(MEAN_OVER, "mean").patterns if uses else None
+        for start in range(0, count, CHUNK):
+            bench = drawn(min(CHUNK, count - start), f"{start // CHUNK}")
+            if others is not None:
+                bench.patterns.means, bench.patterns.tables = others.means, others.tables
+            if rows == "resample":
+                elsewhere = drawn(bench.sequences, f"others {start // CHUNK}")
+                bench.patterns.own = elsewhere.patterns.own
+            yield bench
+
 
 @contextmanager
 def studied(
@@ -81,53 +113,11 @@ def studied(
     require(task is None, "task", task, "None, as the run has its own")
     with run.writing() if writes else nullcontext(), run.computing():
         steps = run.checkpoint_steps()
-        allowed = f"one of the run's checkpoints: {listed(steps)}"
-        require(step is None or step in steps, "step", step, allowed)
+        known = shorten(", ".join(map(str, steps)), 60, placeholder=" …")
+        require(step in (None, *steps), "step", step, f"one of the run's checkpoints: {known}")
         at = steps[-1] if step is None and steps else step
         seed = run.config.seed if seed is None else seed
         yield Subject(with_tap(run.model(step), run.task), run.task, seed, at, run)
-
-
-def fresh(
-    model: Tappable,
-    task: Task,
-    circuit: Circuit,
-    rows: str,
-    seed: int,
-    purpose: str,
-    count: int,
-    shared: bool = False,
-) -> Iterator[Bench]:
-    """Sequences that only this purpose and this circuit draw, a bench for every few of them.
-
-    Args:
-        model: with a tap.
-        task: what it was trained on.
-        circuit: a mechanism for every head.
-        rows: what stands in rows without a path (`patterns.ABLATIONS`).
-        seed: of the sequences.
-        purpose: a word for what they are drawn for.
-        count: how many sequences in all.
-        shared: see `Bench`; by default everything is computed by whole forward passes.
-    """
-    about = json.dumps([circuit.to_json(), rows]).encode()
-    stream = f"{purpose} of {hashlib.blake2b(about, digest_size=8).hexdigest()}"
-
-    def drawn(size: int, part: str) -> Bench:
-        batch = held_out(task, CHUNK, seed, device_of(model), f"{stream}, {part}")
-        return Bench(model, task, batch.part(slice(size)), rows, shared)
-
-    # Means and tables are of a sample of its own, so that sequences stay independent.
-    uses = rows == "mean" or Tabled() in circuit.mechanisms.values()
-    others = drawn(MEAN_OVER, "mean").patterns if uses else None
-    for start in range(0, count, CHUNK):
-        bench = drawn(min(CHUNK, count - start), f"{start // CHUNK}")
-        if others is not None:
-            bench.patterns.means, bench.patterns.tables = others.means, others.tables
-        if rows == "resample":
-            elsewhere = drawn(bench.sequences, f"others {start // CHUNK}")
-            bench.patterns.own = elsewhere.patterns.own
-        yield bench
 
 
 def require_count(name: str, value: Any, least: int) -> None:
@@ -141,20 +131,10 @@ def opened(model: Run | str | Path | Any) -> Run | Any:
     return Run.open(model) if isinstance(model, str | Path) else model
 
 
-def listed(steps: list[int]) -> str:
-    """Steps in a line, the middle left out if there are many."""
-    shown = [str(step) for step in steps]
-    return ", ".join(shown if len(shown) < 8 else [*shown[:3], "…", *shown[-2:]])
-
-
-def require_task(task: Task | None) -> Task:
+def require_task(task: Any) -> Task:
     """The task that a model is studied with, which must be given, and be of use."""
-    if not isinstance(task, Task):
-        found = shown(task, 40) if task is None or isinstance(task, type) else type(task).__name__
-        raise HeadwayError(
-            f"task = {found} is not allowed: a model is studied together with its task, an object"
-            " of a class of tasks: discover(model, MyTask())"
-        )
+    allowed = "the task that the model is studied with, an object: discover(model, MyTask())"
+    require(isinstance(task, Task), "task", task, allowed)
     require_sound(task)
     return task
 
@@ -224,12 +204,12 @@ def read_given(path: Path | str) -> tuple[Circuit, str | None]:
     """
     data = read_json(Path(path))
     fields = data if isinstance(data, dict) else {}
-    rows = fields.get("ablation")
-    known = rows is None or (isinstance(rows, str) and rows in ABLATIONS)
-    require(known, f"{path}: ablation", rows, f"one of {', '.join(ABLATIONS)}")
-    require(fields.get("heads", data) != {}, f"{path}: heads", {}, "a mechanism for every head")
+    rows, heads = fields.get("ablation"), fields.get("heads", data)
+    allowed = f"one of {', '.join(ABLATIONS)}"
+    require(rows in (None, *ABLATIONS), f"{path}: ablation", rows, allowed)
+    require(heads != {}, f"{path}: heads", {}, "a mechanism for every head")
     try:
-        return Circuit.from_json(fields.get("heads", data)), rows
+        return Circuit.from_json(heads), rows
     except HeadwayError as error:
         raise HeadwayError(f"{path}: no circuit: {error}") from None
 
@@ -240,15 +220,12 @@ def require_fits(circuit: Circuit, model: Tappable) -> None:
     Raises:
         HeadwayError: if not.
     """
-    for head, mechanism in circuit.mechanisms.items():
-        stands = not isinstance(mechanism, KnockOut)
-        allowed = "uniform, identity or paths"
-        require(stands, f"circuit: {name_of(head)}", str(mechanism), allowed)
-    odd = sorted(set(circuit.mechanisms) ^ set(heads_of(model)))
+    cut = {head for head, one in circuit.mechanisms.items() if isinstance(one, KnockOut)}
+    odd = sorted(set(circuit.mechanisms) ^ set(heads_of(model)) | cut)
     require(
         not odd,
         "circuit: head",
         name_of(odd[0]) if odd else None,
-        f"given just once for every head of the model, which has {model.n_layers} layers of"
-        f" {model.n_heads}",
+        "given a mechanism, not a knock-out, for every head of the model, which has"
+        f" {model.n_layers} layers of {model.n_heads}",
     )

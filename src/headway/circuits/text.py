@@ -28,12 +28,10 @@ def of_discovery(found: "Discovery", run: object = None) -> str:
         found: what is shown.
         run: the folder for the lines to type next; they are Python without it.
     """
-    circuit, looked_at = found.circuit, {look.head for look in found.looks}
-    others = [head for head in circuit.useful_heads if head not in looked_at]
+    circuit, lines = found.circuit, of_looks(found.looks, found.circuit, found.faithful)
+    others = [] if found.looks else found.circuit.useful_heads
     heads = [f"{name_of(head)}: {circuit.mechanisms[head]}" for head in others]
-    idle = [f"{kind}: {names}" for kind, names in circuit.idle_names.items()]
-    lines = of_looks(found.looks, circuit, found.faithful)
-    lines += [line for one in (*heads, *idle) for line in wrapped(one)]
+    lines += [line for one in (*heads, *circuit.idle_lines) for line in wrapped(one)]
     lines += ["", *verdict_lines(verdicts(found), run), ""]
     lines += [*likeness_table(found), ""]
     if circuit.paths:
@@ -93,12 +91,9 @@ def likeness_table(found: "Discovery") -> list[str]:
 
 
 def necessity_table(
-    found: "Discovery", emerged: Mapping[AttentionPath, float | None] | None = None, indent: int = 0
+    found: "Discovery", emerged: Mapping[AttentionPath, float | None] | None = None
 ) -> list[str]:
-    """Every path of a circuit with its attention and the losses without it, and its emergence.
-
-    Where a narrow terminal has no room beside so much indentation, attention is left out.
-    """
+    """Every path of a circuit with its attention and the losses without it, and its emergence."""
     trials = found.evidence.trials
     rows = [["path", "attention", "cut", "upper heads free"]]
     rows[0] += ["emerged"] if emerged is not None else ["again"] if trials else []
@@ -110,9 +105,7 @@ def necessity_table(
             row.append(f"{sum(n.path in trial.paths for trial in trials)} of {len(trials)}")
         rows.append(row)
     lines = aligned(rows, "<" + ">" * (len(rows[0]) - 1))
-    if indent + len(lines[0]) <= width():
-        return lines
-    return aligned([[name, *rest] for name, _, *rest in rows], "<" + ">" * (len(rows[0]) - 2))
+    return [part for line in lines for part in wrapped(line, rest="    ")]
 
 
 def of_timeline(timeline: "Timeline") -> str:
@@ -145,20 +138,10 @@ def of_timeline(timeline: "Timeline") -> str:
     )
     if timeline.hops:
         learnt = "   ".join(f"{hop} {at_step(step)}" for hop, step in timeline.hops.items())
-        lines += [*wrapped(f"partial loss below 0.5 at step:  {learnt}"), said_of_order(timeline)]
+        lines += wrapped(f"partial loss below 0.5 at step:  {learnt}")
     return "\n".join(lines)
 
 
 def at_step(step: float | None) -> str:
     """A step, if there was one."""
     return "never" if step is None else f"{step:.0f}"
-
-
-def said_of_order(timeline: "Timeline") -> str:
-    """The order in which hops were learnt, in words."""
-    if timeline.in_chain_order is None:
-        return "no order of hops to compare"
-    if not timeline.in_chain_order:
-        return "hops NOT in chain order"
-    some = "some hops never learnt, the others" if None in timeline.hops.values() else "hops learnt"
-    return f"{some} in chain order"

@@ -4,12 +4,13 @@ Every view shows this list. `RUN` in a line to type stands for the run's folder;
 suppose a `model`, its `task`, and `found`, what `discover` found.
 """
 
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headway.circuits.looks import EXPLAINED
-from headway.circuits.mechanism import Head, Paths, name_of
+from headway.circuits.mechanism import Head, name_of
 from headway.circuits.yardstick import AGREES, percent
 from headway.relations.paths import AttentionPath
 from headway.text import counted, enumerated, rounded
@@ -58,8 +59,7 @@ def verdicts(found: "Discovery", every: "MinimalCircuits | None" = None) -> list
     return [
         _faithful(found),
         _own(found),
-        _necessary(found),
-        _minimal(found),
+        *_cut(found),
         _unique(found, every),
         _stable(found),
         _feasible(found),
@@ -67,54 +67,51 @@ def verdicts(found: "Discovery", every: "MinimalCircuits | None" = None) -> list
 
 
 def _faithful(found: "Discovery") -> Verdict:
-    like, yardstick, rows = found.evidence.likeness.circuit, found.yardstick, _rows(found)
-    low, high = map(rounded, found.evidence.interval)
-    own_low, own_high = map(rounded, found.evidence.intact_interval)
+    evidence, yardstick = found.evidence, found.yardstick
+    like, loss, limit = evidence.likeness.circuit, found.replaced_loss, found.threshold
+    ends = (evidence.interval, evidence.intact_interval)
+    its, own = (" to ".join(map(rounded, interval)) for interval in ends)
     because = (
-        f"{rows} the loss is {rounded(found.replaced_loss)}, the model's own"
-        f" {rounded(found.intact_loss)} (on {found.evidence.drawn} more sequences, 95 %: {low} to"
-        f" {high}, and {own_low} to {own_high}); "
+        f"{_rows(found)} the loss is {rounded(loss)}, the model's own {rounded(found.intact_loss)}"
+        f" (on {evidence.drawn} more sequences, 95 %: {its}, and {own}); "
     )
     if yardstick.loss is not None:
-        side = "below" if found.replaced_loss < found.threshold else "not below"
-        because += f"{side} {found.threshold:.3g}"
+        because += f"{'' if loss < limit else 'not '}below {limit:.3g}"
     else:
-        median = like.median_faithfulness
         because += (
-            f"{percent(like.faithfulness)} of the gap to {yardstick.ablated} ablation"
-            f" ({rounded(found.evidence.likeness.ablated.loss)}) is closed (at least"
-            f" {percent(yardstick.closes[-1])}; {percent(median)} in the median)"
+            f"{percent(like.faithfulness)} of the gap to {yardstick.ablated} ablation is closed (at"
+            f" least {percent(yardstick.closes[-1])}; {percent(like.median_faithfulness)} in the"
+            " median)"
         )
         if yardstick.ablated != "corrupted":
-            least, agree = AGREES[yardstick.measure], percent(like.agreement)
-            r2 = "-" if like.r2 is None else f"{like.r2:.3f}"
+            least, r2 = AGREES[yardstick.measure], "-" if like.r2 is None else f"{like.r2:.3f}"
             because += (
-                f", and {agree} of answers agree (at least {percent(least)})"
+                f", and {percent(like.agreement)} of answers agree (at least {percent(least)})"
                 if yardstick.measure == "agreement"
                 else f", and R² is {r2} (at least {least})"
             )
     if found.faithful:
-        close = found.evidence.interval[0] < found.threshold <= found.evidence.interval[1]
+        close = evidence.interval[0] < limit <= evidence.interval[1]
         return Verdict("faithful", True, because, _more(found) if close else None)
-    others = {k: x for k, x in found.evidence.variants.items() if k != found.ablation}
-    best = min(others, key=lambda name: others[name], default=None)
-    if best is not None and others[best] < min(found.threshold, found.replaced_loss):
-        because += f"; with rows {best} it is {rounded(others[best])}"
+    others = [(x, rows) for rows, x in evidence.variants.items() if rows != found.ablation]
+    least, best = min(others, default=(math.inf, ""))
+    if least < min(limit, loss):
+        because += f"; with rows {best} it is {rounded(least)}"
         return Verdict("faithful", False, because, f"headway circuit RUN --ablation {best}")
-    if not (alone := found.evidence.alone):
+    if not evidence.alone:
         return Verdict("faithful", False, because)
-    worst = max(alone, key=lambda head: alone[head])
-    because += f"; replacing {name_of(worst)} alone takes the loss to {rounded(alone[worst])}"
+    alone, worst = max((loss, head) for head, loss in evidence.alone.items())
+    because += f"; replacing {name_of(worst)} alone takes the loss to {rounded(alone)}"
     return Verdict("faithful", False, because, _map(worst))
 
 
 def _own(found: "Discovery") -> Verdict:
-    name, evidence = "the model's own", found.evidence
+    name = "the model's own"
     if not found.circuit.useful_heads:
         return Verdict(name, None, NO_PATH)
-    if found.ablation == "corrupted":
-        return Verdict(name, None, "neither heads nor layers were looked at again one by one")
     useful = [look for look in found.looks if look.head in found.circuit.useful_heads]
+    if not useful:
+        return Verdict(name, None, "neither heads nor layers were looked at again one by one")
     for head, rival in ((look.head, rival) for look in useful for rival in look.rivals):
         wins = rival.instead >= EXPLAINED and rival.instead > TIMES * rival.follows
         if wins and 1 - rival.same >= APART:
@@ -123,28 +120,24 @@ def _own(found: "Discovery") -> Verdict:
                 f" {percent(rival.instead)} to {percent(rival.follows)} of its attention in the"
                 f" {percent(1 - rival.same)} of rows where the two differ"
             )
-            path = AttentionPath.of(*head, rival.relation)
-            return Verdict(name, False, because, _given(found, path, rival.rival))
-    shares = {look.head: look.explained for look in useful}
-    least, explained = min(shares, key=lambda head: shares[head], default=None), ""
+            path, other = (AttentionPath.of(*head, x) for x in (rival.relation, rival.rival))
+            return Verdict(name, False, because, f"{_without(path)}.adding({str(other)!r}))")
+    least = min(useful, key=lambda look: look.explained)
     parts = "paths and tables" if found.circuit.tabled_heads else "paths"
-    if least is not None:
-        explained = (
-            f"; its {parts} have {percent(shares[least])} or more of heads' attention where it"
-            f" matters (least: {name_of(least)})"
-        )
-        if shares[least] < EXPLAINED:
-            because = f"its {parts} do not explain {name_of(least)}{explained}"
-            return Verdict(name, False, because, _map(least))
-    layers = evidence.likeness.layerwise
-    if not layers:
-        because = f"there is no layer above to go on{explained}"
+    explained = (
+        f"its {parts} have {percent(least.explained)} or more of heads' attention where it matters"
+        f" (least: {name_of(least.head)})"
+    )
+    if least.explained < EXPLAINED:
+        because = f"its {parts} do not explain {name_of(least.head)}; {explained}"
+        return Verdict(name, False, because, _map(least.head))
+    if not (layers := found.evidence.likeness.layerwise):
+        because = f"there is no layer above to go on; {explained}"
         return Verdict(name, found.faithful or None, because)
-    at = min(range(len(layers)), key=lambda layer: layers[layer])
+    at = layers.index(min(layers))
     because = (
-        f"{_rows(found)}, with the circuit in layers 0 to {at} alone,"
-        f" {percent(layers[at])} of the model's answers stay (at least {percent(LAYERWISE)})"
-        + explained
+        f"{_rows(found)}, with the circuit in layers 0 to {at} alone, {percent(layers[at])} of the"
+        f" model's answers stay (at least {percent(LAYERWISE)}); {explained}"
     )
     if layers[at] >= LAYERWISE:
         return Verdict(name, True, because)
@@ -152,44 +145,31 @@ def _own(found: "Discovery") -> Verdict:
     return Verdict(name, False, because, f"headway circuit RUN --ablation {other}")
 
 
-def _necessary(found: "Discovery") -> Verdict:
+def _cut(found: "Discovery") -> list[Verdict]:
+    """The verdicts *necessary* and *minimal*, on what happens without one path and without two."""
+    evidence, at, rows = found.evidence.necessity, found.threshold, _rows(found)
     if found.necessary is None:
-        return _untestable("necessary", found)
-    evidence, at = found.evidence.necessity, found.threshold
-    if spare := [n for n in evidence if n.worst < at]:
-        because = (
-            f"{_rows(found)} the loss stays below {at:.3g} without"
-            f" {enumerated((n.path for n in spare), 'or')} (each alone)"
-        )
-        return Verdict("necessary", False, because, _given(found, spare[0].path))
+        return [_untestable(name, found) for name in ("necessary", "minimal")]
+    if spared := [n.path for n in evidence if n.worst < at]:
+        alone = f"without {enumerated(spared, 'or')} (each alone)"
+        because = f"{rows} the loss stays below {at:.3g} {alone}"
+        necessary = Verdict("necessary", False, because, f"{_without(spared[0])})")
+        return [necessary, Verdict("minimal", False, "a path can be dropped by itself")]
     least = min(evidence, key=lambda n: n.worst)
     because = (
-        f"{_rows(found)} cutting any one of its {counted(len(evidence), 'path')} takes the loss to"
+        f"{rows} cutting any one of its {counted(len(evidence), 'path')} takes the loss to"
         f" {rounded(least.worst)} or more, other heads replaced or free (least: {least.path});"
         f" the threshold is {at:.3g}"
     )
-    if helpers := [n.path for n in evidence if n.loss < at]:
-        above = "the heads above, left free, need"
-        if found.ablation == "corrupted":
-            above = "the model as it is, with this path alone cut, needs"
-        because += f"; only {above} {enumerated(helpers)}"
-    return Verdict("necessary", True, because)
-
-
-def _minimal(found: "Discovery") -> Verdict:
     pairs, tried = found.evidence.droppable, counted(found.evidence.pairs, "pair")
+    both = "; ".join(f"{p.first} with {p.second} (loss {rounded(p.loss)})" for p in pairs)
+    minimal = Verdict("minimal", True, f"{rows} no two paths can go together ({tried} tried)")
     if found.minimal is None:
-        if found.necessary:
-            return Verdict("minimal", None, "pairs of paths were not tried")
-        return _untestable("minimal", found)
-    if not found.necessary:
-        return Verdict("minimal", False, "a path can be dropped by itself")
-    if pairs:
-        both = "; ".join(f"{p.first} with {p.second} (loss {rounded(p.loss)})" for p in pairs)
-        because = f"{_rows(found)}, of {tried} tried, droppable together: {both}"
-        return Verdict("minimal", False, because, "headway circuit RUN --all")
-    because = f"{_rows(found)} no two paths can be dropped together ({tried} tried)"
-    return Verdict("minimal", True, because)
+        minimal = Verdict("minimal", None, "pairs of paths were not tried")
+    elif pairs:
+        spare = f"{rows}, of {tried} tried, droppable together: {both}"
+        minimal = Verdict("minimal", False, spare, "headway circuit RUN --all")
+    return [Verdict("necessary", True, because), minimal]
 
 
 def _unique(found: "Discovery", every: "MinimalCircuits | None") -> Verdict:
@@ -269,16 +249,9 @@ def _untestable(name: str, found: "Discovery") -> Verdict:
     return Verdict(name, None, because, _map(heads[0]))
 
 
-def _given(found: "Discovery", path: AttentionPath, instead: str | None = None) -> str:
-    """A line that measures the circuit without a path, or with another in its place."""
-    other = f"found.circuit.without({str(path)!r})"
-    if instead is not None:
-        mechanism = found.circuit.mechanisms[path.at]
-        assert isinstance(mechanism, Paths)
-        names = sorted({*mechanism.relations, instead} - {path.relation})
-        paths = f"headway.circuits.Paths(frozenset({names}))"
-        other = f"found.circuit.replacing({tuple(path.at)}, {paths})"
-    return f"headway.discover(model, task, circuit={other})"
+def _without(path: AttentionPath) -> str:
+    """The beginning of a line that measures the circuit without a path."""
+    return f"headway.discover(model, task, circuit=found.circuit.without({str(path)!r})"
 
 
 def _more(found: "Discovery") -> str:

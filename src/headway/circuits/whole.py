@@ -42,21 +42,11 @@ def faults_of(folder: Path) -> list[str]:
         tried(lambda step=step: run.model(step))
     if metrics is not None and not isinstance(run.config.training, Elsewhere):
         tried(lambda: Trainer.restored(run))
-        tried(lambda: _require_checkpoints(run, metrics[-1]["step"] if metrics else 0))
+        done, last = tried(lambda: run.status) == "done", metrics[-1]["step"] if metrics else 0
+        states = (State(step, last if done else -1) for step in range(last + done))
+        due = {state.step for state in states if state.is_checkpoint(run.config.training)}
+        if missing := sorted(due - {*run.checkpoint_steps()}):
+            faults.append(f"{run.folder}: the checkpoints of steps {missing} are missing")
     for path in sorted(run.folder.rglob(".*.draft-*")):
         faults.append(f"{path} was left by a writer that was stopped; the next to write removes it")
     return list(dict.fromkeys(faults))
-
-
-def _require_checkpoints(run: Run, last: int) -> None:
-    """Makes sure that none is missing up to a step; of the last only if the run is done.
-
-    Raises:
-        HeadwayError: if one is.
-    """
-    config, kept = run.config.training, run.checkpoint_steps()
-    done = run.status == "done"
-    steps = (State(step, last if done else -1) for step in range(last + done))
-    due = [state.step for state in steps if state.is_checkpoint(config)]
-    if missing := sorted({*due} - {*kept}):
-        raise HeadwayError(f"{run.folder}: the checkpoints of steps {missing} are missing")

@@ -7,7 +7,6 @@ alone.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,8 +14,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headway.circuits.ablation import Bench, Replaced
-from headway.circuits.mechanism import WITHOUT_PATHS, Circuit, Head, Mechanism, Paths, Uniform
+from headway.circuits.ablation import Bench
+from headway.circuits.mechanism import WITHOUT_PATHS, Circuit, Head, Mechanism
 from headway.errors import HeadwayError
 from headway.tasks import Targets
 
@@ -33,9 +32,6 @@ CLOSES = (0.95, 0.9, 0.8)
 
 AGREES = {"agreement": 0.9, "r2": 0.8}
 """The least likeness of a circuit to the model: `agreement` of tokens, `r2` of vectors."""
-
-IDLE: dict[str, Mechanism] = {**WITHOUT_PATHS, "zero": Paths(frozenset())}
-"""Mechanisms in the place of every head of an ablated model, by name."""
 
 CONSTANT = 1e-10
 """Outputs count as constant if their variance is at most so much of their mean square."""
@@ -98,10 +94,9 @@ class Yardstick:
                 f" to all queries {guess:.3f}; is it the task that it was trained on?"
             )
         if not most > own:
-            how = "as in corrupted sequences" if corrupted else "to what stands in a sequence"
             raise NoCircuitError(
-                f"there is no circuit to find: the model's own loss is {own:.3f}, and"
-                f" {'with' if corrupted else 'without any'} attention {how} it is {most:.3f}"
+                f"there is no circuit to find: the model's own loss is {own:.3f}, and with"
+                f" {costlier.ablated} ablation of every head it is {most:.3f}"
             )
         return costlier
 
@@ -112,7 +107,7 @@ class Yardstick:
 
     def without(self, bench: Bench) -> dict[Head, Mechanism]:
         """Every head ablated."""
-        return dict.fromkeys(bench.heads, IDLE[self.ablated])
+        return dict.fromkeys(bench.heads, WITHOUT_PATHS[self.ablated])
 
     def limits(self, bench: Bench) -> list[float]:
         """Losses on some sequences that a circuit may be asked to stay below, the least first."""
@@ -182,65 +177,51 @@ class Likenesses:
     layerwise: tuple[float, ...]
 
 
-def ablated(bench: Bench) -> dict[Head, Mechanism]:
-    """The model without attention: every head uniform."""
-    return {head: Uniform() for head in bench.heads}
-
-
 @torch.no_grad()
-def likenesses(
-    bench: Bench, circuit: Circuit, without: Replaced | None = None, by_layer: bool = True
-) -> Likenesses:
+def likenesses(bench: Bench, circuit: Circuit, yardstick: Yardstick) -> Likenesses:
     """Compares the circuit, its complement and the ablated model with the intact model.
 
     Args:
         bench: with sequences that the search for the circuit did not see.
         circuit: a mechanism for every head.
-        without: what ablates every head; by default all are uniform.
-        by_layer: whether to compare layer-wise, too, at a pass a layer.
+        yardstick: by which every head is ablated.
     """
-    nothing = ablated(bench) if without is None else without
-    intact, alone, rest, most = bench.outputs([{}, circuit, circuit.complement, nothing])
-    ends = _losses(bench, intact), _losses(bench, most)
-    found = [likeness(bench, outputs, intact, ends) for outputs in (alone, rest, most)]
-    return Likenesses(*found, layerwise=layerwise(bench, circuit) if by_layer else ())
+    nothing, by_layer = yardstick.without(bench), yardstick.ablated != "corrupted"
+    intact, *altered = bench.outputs([{}, circuit, circuit.complement, nothing])
+    ends = _losses(bench, intact), _losses(bench, altered[-1])
+
+    def likeness(outputs: Outputs) -> Likeness:
+        same, asked = _answers(bench, outputs, intact)
+        by_hop = map(share, same.unbind(2), asked.unbind(2))
+        found = _losses(bench, outputs)
+        closed = [
+            (most - loss) / (most - own) if most > own else None
+            for loss, own, most in zip(found, *ends, strict=True)
+        ]
+        return Likeness(
+            loss=found[0],
+            agreement=share(same, asked),
+            agreement_by_hop=dict(zip(bench.hops, by_hop, strict=True)),
+            sequence_agreement=agreeing(bench, outputs, intact).double().mean().item(),
+            r2=r2(bench, outputs, intact),
+            faithfulness=closed[0],
+            median_faithfulness=closed[1],
+        )
+
+    alone, rest, most = map(likeness, altered)
+    return Likenesses(alone, rest, most, layerwise(bench, circuit) if by_layer else ())
 
 
 @torch.no_grad()
 def layerwise(bench: Bench, circuit: Circuit) -> tuple[float, ...]:
     """The agreement of models with the circuit in the layers below l = 1, 2, … alone."""
     intact = bench.outputs([{}])[0]
-    below = (bench.outputs([circuit.below(at)])[0] for at in range(1, bench.model.n_layers))
-    return tuple(share(*_answers(bench, one, intact)) for one in below)
 
+    def agreement(layer: int) -> float:
+        below = {head: one for head, one in circuit.mechanisms.items() if head[0] < layer}
+        return share(*_answers(bench, bench.outputs([below])[0], intact))
 
-def likeness(
-    bench: Bench, altered: Outputs, intact: Outputs, ends: Sequence[tuple[float, float]]
-) -> Likeness:
-    """The likeness of outputs to the intact ones.
-
-    Args:
-        bench: the sequences.
-        altered: what an altered model puts out.
-        intact: what the model itself does.
-        ends: mean and median loss of a sequence, of the intact and of the ablated model.
-    """
-    same, asked = _answers(bench, altered, intact)
-    by_hop = map(share, same.unbind(2), asked.unbind(2))
-    found = _losses(bench, altered)
-    closed = [
-        (most - loss) / (most - own) if most > own else None
-        for loss, own, most in zip(found, *ends, strict=True)
-    ]
-    return Likeness(
-        loss=found[0],
-        agreement=share(same, asked),
-        agreement_by_hop=dict(zip(bench.hops, by_hop, strict=True)),
-        sequence_agreement=agreeing(bench, altered, intact).double().mean().item(),
-        r2=r2(bench, altered, intact),
-        faithfulness=closed[0],
-        median_faithfulness=closed[1],
-    )
+    return tuple(map(agreement, range(1, bench.model.n_layers)))
 
 
 def agreeing(bench: Bench, one: Outputs, other: Outputs) -> Bool[Tensor, " sequence"]:

@@ -169,6 +169,6 @@ def _sentence(findings: Findings, flow: Flow) -> str:
     return (
         f"In closed form the minimum is {formula}: what the query can reach {times} with every"
         f" layer. For D = {depth} that is {closed_form(depth, causal)}; {other} it is"
-        f" {least_layers(findings.task, not causal)}. The lower bound of Musat (2024), theorem 1,"
+        f" {least_layers(flow, not causal)}. The lower bound of Musat (2024), theorem 1,"
         f" is {theorem_1_bound(depth)}; no circuit has fewer than {fewest_paths(depth)} paths."
     )

@@ -12,11 +12,10 @@ from headway.circuits import (
     Discovery,
     Head,
     MinimalCircuits,
-    Refusal,
     Timeline,
 )
 from headway.circuits.dependence import Dependence
-from headway.circuits.discovery import standing_of
+from headway.circuits.discovery import Refusal, standing_of
 from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.circuits.flows import least_layers
 from headway.errors import HeadwayError, require
@@ -223,7 +222,7 @@ class Findings:
     @functools.cached_property
     def least(self) -> str:
         """The flow minimum of the run's task under the model's mask, as a table says it."""
-        return least_layers(self.task, self.causal)
+        return least_layers(self.task.flow(), self.causal)
 
     @property
     def useful_heads(self) -> list[Head]:

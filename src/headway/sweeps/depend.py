@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from headway.circuits import saved_discovery
-from headway.circuits.dependence import Dependence, Watch, dependence
+from headway.circuits.dependence import Dependence, dependence
 from headway.errors import HeadwayError, require
 from headway.relations.paths import AttentionPath
 from headway.sweeps.engines import Engine
@@ -26,7 +26,6 @@ def depend(
     engine: Engine | None = None,
     retry_failed: bool = False,
     training: SweepWatch | None = None,
-    measuring: Watch = lambda *_: None,
 ) -> Dependence:
     """The dependences in a run's circuit: each path is clamped in a training of its own.
 
@@ -42,7 +41,6 @@ def depend(
         engine: that trains; by default worker processes on this machine.
         retry_failed: whether trainings that have failed are tried again.
         training: called with every change in the trainings.
-        measuring: called with how many checkpoints are measured, and of how many.
 
     Raises:
         HeadwayError: if the run cannot be compared with clamped ones, no circuit was discovered, a
@@ -54,9 +52,9 @@ def depend(
     board = sweep(plan, place, engine, retry_failed, training)
     for name in board.named("failed"):
         raise HeadwayError(f"{place / name}: training failed: {board.runs[name].message}")
-    clamped = {AttentionPath.parse(name): Run.open(place / name) for name in plan.runs}
+    clamped = [Run.open(place / name) for name in plan.runs]
     with run.writing():
-        found = dependence(run, clamped, saved_discovery(run).circuit.paths, watch=measuring)
+        found = dependence(run, clamped, saved_discovery(run).circuit.paths)
         run.save(found)
     return found
 

@@ -5,10 +5,9 @@ from pathlib import Path
 from rich.text import Text
 
 from headway.circuits import THRESHOLD, Discovery, MinimalCircuits, Timeline, verdicts
-from headway.circuits.mechanism import name_of
-from headway.circuits.text import at_step, necessity_table, said_of_order
+from headway.circuits.text import at_step, necessity_table
 from headway.report.findings import solved_at
-from headway.terminal.base import INDENT, console, print_part
+from headway.terminal.base import console, print_part
 from headway.text import counted, duration
 from headway.theory import Flow, chain_depth, fewest_paths
 from headway.training import Run
@@ -31,7 +30,7 @@ def print_summary(
     hops = "  ".join(f"{hop} {loss:.3f}" for hop, loss in outcome["partial"].items())
     emerged = {history.path: history.emerged for history in timeline.paths}
     learnt = "  ".join(f"{hop} {at_step(step)}" for hop, step in timeline.hops.items())
-    idle, solved = found.circuit.idle_heads, solved_at(task, run.metrics())
+    solved = solved_at(task, run.metrics())
     accuracy = accuracy_text(run.metrics()[-1])
     since = f"; solved (below {THRESHOLD:g}) from step {solved['step']}" if solved else ""
 
@@ -47,12 +46,11 @@ def print_summary(
         "2 Circuit",
         f"all {model.n_layers * model.n_heads} heads replaced: {measure}"
         f" {found.replaced_loss:.4f} (threshold {found.threshold:g})",
-        *necessity_table(found, emerged, len(INDENT)),
-        *(f"{kind}: {' '.join(map(name_of, heads))}" for kind, heads in idle.items()),
+        *necessity_table(found, emerged),
+        *found.circuit.idle_lines,
         said_of_verdicts(found, every),
     )
-    at = f"partial losses below 0.5 at step: {learnt}"
-    print_part("3 Emerged", at, said_of_order(timeline))
+    print_part("3 Emerged", f"partial losses below 0.5 at step: {learnt}")
     print_part("4 Minimum", said_of_minimum(found, task.flow()), said_of_every(every))
     used = f"{duration(seconds)} in all, at most {memory:.2f} GB of memory"
     print_part("5 Report", str(page), used)

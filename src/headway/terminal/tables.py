@@ -6,8 +6,7 @@ from typing import Any
 
 from rich.text import Text
 
-from headway.circuits import Comparison
-from headway.circuits.mechanism import name_of
+from headway.circuits.mechanism import Comparison, name_of
 from headway.language.accuracy import Cell
 from headway.sweeps import Board, table
 from headway.terminal.base import columns, console

@@ -150,7 +150,6 @@ def depend(
     how = {"after": after, "until": until, "retry_failed": retry_failed}
     for run in those:
         print(f"{run.folder}: training with each path clamped …")
-        with terminal.following() as watch, terminal.counting("checkpoints measured:") as count:
-            engine = sweeps.Engine(workers)
-            found = sweeps.depend(run, path, engine=engine, training=watch, measuring=count, **how)
+        with terminal.following() as watch:
+            found = sweeps.depend(run, path, engine=sweeps.Engine(workers), training=watch, **how)
         print(f"{found}\nwritten to {run.folder / 'dependence.json'}")

@@ -16,7 +16,7 @@ from torch import Tensor
 from headway.circuits import ABLATIONS, Circuit, Discovery, Head, Timeline
 from headway.circuits.emergence import EMERGES_AT
 from headway.circuits.mechanism import name_of
-from headway.circuits.roles import Cast, cast_of, joins_roles, places
+from headway.circuits.roles import Cast, joins_roles, places
 from headway.circuits.text import at_step
 from headway.relations.paths import AttentionPath
 from headway.report.curves import dated
@@ -178,7 +178,7 @@ def draw_emergence(
         task: of the run, if paths are to be coloured by what they carry; by default by their head.
         losses: of the hops.
     """
-    along, without = dated(timeline, task or cast_of(timeline))
+    along, without = dated(timeline, task or Cast(()))
     height = max(6.2, 0.34 * len(along) + 2.4)
     figure = Figure(figsize=(8.4, height), layout="constrained")
     above, middle, below = figure.subplots(3, 1, sharex=True)
