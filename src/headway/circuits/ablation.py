@@ -20,7 +20,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway.circuits.mechanism import Circuit, Head, Mechanism
-from headway.circuits.patterns import Patterns, attention_slopes, known_patterns, tap_of
+from headway.circuits.patterns import Patterns, attention_slopes, tap_of
 from headway.errors import require
 from headway.models import Tappable, Transformer
 from headway.models.hooks import is_watched
@@ -265,9 +265,9 @@ class Bench(Judging):
             x = model.embedded(inputs).repeat(len(units), 1, 1)
         else:
             x = torch.cat([self._known[below] for _, below in units.values()])
-        about = self.patterns, [one for one, _ in units.values()], part, length - count
-        own = known_patterns(*about, layer) if are_known else partial(tap_of(*about), layer)
-        new = self._layers[layer](x, mask, own, count)
+        candidates = [one for one, _ in units.values()]
+        own = partial(tap_of(self.patterns, candidates, part, length - count), layer)
+        new = self._layers[layer](x, mask, own(None) if are_known else own, count)
         self._computed += new.shape[:2].numel()
         self._held += new.shape[:2].numel()
         self._known |= zip(units, new.chunk(len(units)), strict=True)

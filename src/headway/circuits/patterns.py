@@ -64,8 +64,7 @@ class Patterns:
         self._given, self._names = relations, [*relations]
         self._used: dict[str, Edges] = {}
         self._alone: dict[str, Tensor] = {}
-        self._leaves: dict[str, Tensor] = {}
-        self._laid: dict[frozenset[str], tuple[Tensor, Tensor]] = {}
+        self._laid: dict[frozenset[str], Tensor] = {}
         self._told: dict[Tables, Tensor] = {}
 
     @property
@@ -93,16 +92,13 @@ class Patterns:
         """
         if name not in self._used:
             with contextlib.suppress(HeadwayError, KeyError):
-                made = self._given[name]
+                made, is_given = self._given[name], name in self._names
                 rows = torch.arange(len(made.keys), device=made.keys.device)[:, None, None]
                 seen = self.visible.any(0)[made.queries[..., None], made.keys]
-                if name not in self._names:
+                if not is_given:
                     seen = seen & ~self._padding[rows, made.keys]
                     made = replace(made, keys=made.keys.where(seen, NO_KEY))
-                    is_visible = bool(made.there.any())
-                else:
-                    is_visible = bool((seen | ~made.there).all())
-                if is_visible:
+                if (seen | ~made.there).all() if is_given else made.there.any():
                     self._used[name] = made
         return name in self._used
 
@@ -119,23 +115,15 @@ class Patterns:
             found.index_put_((batch, queries[..., None], keys), share, accumulate=True)
             total = found.sum(2, keepdim=True)
             self._alone[name] = found / total.where(total > 0, 1.0)
-            self._leaves[name] = (total > 0).to(self.dtype)
         return self._alone[name]
 
     def one_hot(self, relations: frozenset[str]) -> Float[Tensor, "sequence query key"]:
         """The rows of paths, shared evenly among those that leave from a query; others are zero."""
-        return self._rows(relations)[0]
-
-    def has_path(self, relations: frozenset[str]) -> Bool[Tensor, "sequence query one"]:
-        """The positions of every sequence that a path leaves from."""
-        return self._rows(relations)[1]
-
-    def _rows(self, relations: frozenset[str]) -> tuple[Tensor, Tensor]:
         if relations not in self._laid:
-            found = [self.alone(name) for name in sorted(relations)]
             none = torch.zeros(self._shape, dtype=self.dtype, device=self.batch.inputs.device)
-            leaving = sum((self._leaves[name] for name in relations), none[..., :1])
-            self._laid[relations] = sum(found, none) / leaving.clamp(min=1), leaving > 0
+            found = [self.alone(name) for name in sorted(relations)]
+            leaving = sum((rows.any(2, keepdim=True) for rows in found), none[..., :1])
+            self._laid[relations] = sum(found, none) / leaving.clamp(min=1)
         return self._laid[relations]
 
     def fill(self, mechanism: Paths) -> str:
@@ -167,7 +155,7 @@ class Patterns:
             others = self.own[:, *head].roll(1, 0)[part]
         else:
             others = self.dense(WITHOUT_PATHS[fill], head, part)
-        return torch.where(self.has_path(mechanism.relations)[part], rows, others)
+        return torch.where(rows.any(2, keepdim=True), rows, others)
 
     def _by_table(self, tables: Tables) -> Float[Tensor, "sequence layer head query key"]:
         if tables not in self._told:
@@ -218,8 +206,8 @@ class Patterns:
     def edit(
         self,
         head: Head,
-        mechanism: Mechanism,
-        own: Float[Tensor, "sequence query key"],
+        mechanism: Mechanism | None,
+        own: Float[Tensor, "sequence query key"] | None,
         start: int = 0,
         part: slice = slice(None),
     ) -> Float[Tensor, "sequence query key"]:
@@ -230,18 +218,21 @@ class Patterns:
 
         Args:
             head: layer and head.
-            mechanism: what replaces it.
-            own: what it does without.
+            mechanism: what replaces it, if anything.
+            own: what it does without; None if the mechanism does not depend on it (`are_known`).
             start: the first query of `own`.
             part: the sequences of `own`.
         """
-        of = part, slice(start, start + own.shape[1]), slice(own.shape[2])
-        if isinstance(mechanism, KnockOut):
-            return own.masked_fill(self.one_hot(mechanism.relations)[of] > 0, 0.0)
-        if isinstance(mechanism, Paths) and self.fill(mechanism) == "own":
-            leaves = self.has_path(mechanism.relations)[of[:2]]
-            return torch.where(leaves, self.one_hot(mechanism.relations)[of], own)
-        return self.dense(mechanism, head, part)[:, *of[1:]]
+        if own is not None:
+            if mechanism is None:
+                return own
+            if isinstance(mechanism, KnockOut):
+                return own.masked_fill(self.one_hot(mechanism.relations)[part, start:] > 0, 0.0)
+            if isinstance(mechanism, Paths) and self.fill(mechanism) == "own":
+                rows = self.one_hot(mechanism.relations)[part, start:]
+                return torch.where(rows.any(2, keepdim=True), rows, own)
+        assert mechanism is not None, "a head that is as it is has a pattern of its own"
+        return self.dense(mechanism, head, part)[:, start:]
 
 
 @torch.no_grad()
@@ -288,8 +279,10 @@ def tap_of(
     candidates: Sequence[Mapping[Head, Mechanism]],
     part: slice,
     start: int = 0,
-) -> Tap:
+) -> Callable[[int, Tensor | None], Tensor]:
     """The tap that puts mechanisms in the place of heads, for several candidates side by side.
+
+    Where all mechanisms of a layer are known (`Patterns.are_known`) it needs no pattern.
 
     Args:
         patterns: of the mechanisms.
@@ -298,34 +291,19 @@ def tap_of(
         start: the first position that attends.
     """
 
-    def tap(layer: int, pattern: Tensor) -> Tensor:
-        pattern = pattern.clone()
-        size = len(pattern) // len(candidates)
-        for i, candidate in enumerate(candidates):
-            own = pattern[i * size : (i + 1) * size]
-            for (at, head), mechanism in candidate.items():
-                if at == layer:
-                    own[:, head] = patterns.edit((at, head), mechanism, own[:, head], start, part)
-        return pattern
+    def tap(layer: int, pattern: Tensor | None) -> Tensor:
+        each = [None] * len(candidates) if pattern is None else pattern.chunk(len(candidates))
+        heads = [(layer, head) for head in range(patterns.model.n_heads)]
+
+        def edited(one: Mapping[Head, Mechanism], own: Tensor | None) -> Tensor:
+            owns = [None] * len(heads) if own is None else own.unbind(1)
+            found = zip(heads, owns, strict=True)
+            edits = [patterns.edit(at, one.get(at), x, start, part) for at, x in found]
+            return torch.stack(edits, 1)
+
+        return torch.cat([edited(*both) for both in zip(candidates, each, strict=True)])
 
     return tap
-
-
-def known_patterns(
-    patterns: Patterns,
-    candidates: Sequence[Mapping[Head, Mechanism]],
-    part: slice,
-    start: int,
-    layer: int,
-) -> Float[Tensor, "sequence head query key"]:
-    """The patterns of a layer's heads that mechanisms put in their place (see `tap_of`)."""
-    heads = [(layer, head) for head in range(patterns.model.n_heads)]
-    return torch.cat(
-        [
-            torch.stack([patterns.dense(one[head], head, part)[:, start:] for head in heads], 1)
-            for one in candidates
-        ]
-    )
 
 
 def along_all(patterns: Tensor, edges: Mapping[str, Edges], shared: bool = False) -> Attention:
