@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain, islice, pairwise
+from itertools import chain, count, islice, pairwise, takewhile
 from typing import TypeVar
 
 import torch
@@ -31,14 +31,12 @@ from headway.training.losses import require_answers
 Replaced = Circuit | Mapping[Head, Mechanism]
 """Mechanisms for all heads, or for some while the others are as they are."""
 
-LOOKS = (16, 8, 4, 2)
-"""After a part of the sequences, a 16th first, candidates that are already too bad are dropped."""
+LEAST = 8
+"""After the first so many sequences, and whenever these have doubled, candidates that are already
+too bad are dropped."""
 
 REMEMBERED = 20_000
 """Candidates whose losses are known at most; a bench then begins to remember anew."""
-
-LEAST = 8
-"""The fewest sequences that make a part of their own."""
 
 HOPELESS = 3
 """A candidate whose mean loss of the first sequences is so many standard errors above the limit is
@@ -113,7 +111,6 @@ class Bench(Judging):
         batch: Batch,
         rows: str = "zero",
         shared: bool = True,
-        ends: Sequence[int] = (),
     ):
         """Takes a model to the bench.
 
@@ -124,7 +121,6 @@ class Bench(Judging):
             rows: what stands in rows without a path (`patterns.ABLATIONS`).
             shared: whether a `Transformer` computes once what candidates have in common. The losses
                 are the same either way.
-            ends: where parts of the sequences end, beside `LOOKS`.
 
         Raises:
             HeadwayError: if the model does not read the task's sequences or answer its queries.
@@ -144,10 +140,8 @@ class Bench(Judging):
         self._held = self._computed = 0
         self._sums: dict[Named, list[tuple[float, float]]] = {}
         self.candidates, self.given_up = 0, False
-        looks = [math.ceil(self.sequences / part) for part in LOOKS]
-        looks = [*ends, *(end for end in looks if end >= LEAST)]
-        stops = sorted({end for end in (*looks, self.sequences) if end <= self.sequences})
-        self.parts = [slice(start, end) for start, end in pairwise([0, *stops])]
+        ends = takewhile(lambda end: end < self.sequences, (LEAST << i for i in count()))
+        self.parts = [slice(*both) for both in pairwise([0, *ends, self.sequences])]
 
     @property
     def heads(self) -> list[Head]:

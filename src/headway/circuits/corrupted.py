@@ -23,6 +23,7 @@ from headway.circuits.ablation import Bench, Measured, Replaced
 from headway.circuits.mechanism import Circuit, Corrupted, Head, KnockOut, Paths
 from headway.circuits.patterns import Attention, along_all, tap_of
 from headway.circuits.search import relations_for
+from headway.circuits.yardstick import Yardstick
 from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
 
@@ -40,16 +41,19 @@ Effects = Mapping[AttentionPath, float]
 
 
 @torch.no_grad()
-def found(bench: Bench, threshold: float, candidate_attention: Sequence[float]) -> Circuit:
-    """The fewest heads with a path each that take the loss below a threshold, and what they need.
+def found(bench: Bench, yardstick: Yardstick, candidate_attention: Sequence[float]) -> Circuit:
+    """The fewest heads with a path each that take the loss below a limit, and what they need.
 
     Args:
         bench: whose rows without a path are `corrupted`.
-        threshold: the loss to stay below with all other heads as in the corrupted sequences.
+        yardstick: has the loss to stay below with all other heads as in the corrupted sequences. Of
+            a gap, half of what may be left open is kept for other sequences.
         candidate_attention: the least attention along a path beyond that in the corrupted
             sequences, tried in order until the loss is below the threshold; else the circuit with
             the least loss is taken.
     """
+    limit = yardstick.limits(bench)[-1]
+    threshold = limit if yardstick.loss else (bench.loss() + limit) / 2
     patterns, idle = bench.patterns, dict.fromkeys(bench.heads, Corrupted())
     gains = _effects(bench, idle, Paths)
     more = along_all(patterns.own - patterns.corrupted, patterns.relations)
@@ -65,8 +69,7 @@ def found(bench: Bench, threshold: float, candidate_attention: Sequence[float]) 
         fewer = [other for other in chosen if other != path]
         if bench.loss(Circuit.of(fewer, idle)) < most:
             chosen = fewer
-    attention = along_all(patterns.own, patterns.relations)
-    for path in _needs(bench, chosen, attention, candidate_attention[0]):
+    for path in _needs(bench, chosen, patterns.attention, candidate_attention[0]):
         fits = len(chosen) < MOST and path.at not in {other.at for other in chosen}
         if fits and bench.loss(Circuit.of([*chosen, path], idle)) < most:
             chosen = [*chosen, path]

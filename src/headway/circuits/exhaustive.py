@@ -181,8 +181,8 @@ def every_circuit(
         batch, started = subject.sequences(sequences, "circuit"), time.perf_counter()
         about, count = (subject.model, subject.task, batch, found.ablation), os.cpu_count()
         own, *benches = (Bench(*about) for _ in range(1 + (workers or count or 1)))
-        idle = reduce(Circuit.without, found.circuit.paths, found.circuit).mechanisms
-        candidates = candidates_among(own, found.attention, found.circuit)
+        idle = idle_of(found.circuit)
+        candidates = candidates_among(own, found.circuit)
         with threads(workers, benches) as work:
 
             def losses(sets: list[dict[Head, Mechanism]], limit: float) -> list[float]:
@@ -209,6 +209,11 @@ def every_circuit(
         if subject.run is not None:
             subject.run.save(every)
     return every
+
+
+def idle_of(circuit: Circuit) -> dict[Head, Mechanism]:
+    """The mechanisms of all heads in a circuit whose paths are all cut."""
+    return reduce(Circuit.without, circuit.paths, circuit).mechanisms
 
 
 def named(paths: Sequence[AttentionPath]) -> str:

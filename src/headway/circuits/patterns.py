@@ -176,6 +176,38 @@ class Patterns:
         )
 
     @cached_property
+    def attention(self) -> Attention:
+        """The heads' mean attention along the relations given."""
+        return along_all(self.own, self.relations)
+
+    @cached_property
+    def likeness(self) -> Attention:
+        """The same, as like as it is to them (see `attention_along`)."""
+        return along_all(self.own, self.relations, shared=True)
+
+    @cached_property
+    def read(self) -> set[str]:
+        """The relations given by which the last layer may change an answer.
+
+        They end, in some sequence, at or behind the first position that is read. In a model that
+        mixes positions after its attention, which is tried but of a `Transformer`, that is all.
+        """
+        asked, last = self.batch.targets.shape[1], self.model.n_layers - 1
+        first = self._shape[1] - asked
+
+        def cut(layer: int, pattern: Tensor) -> Tensor:
+            read = torch.arange(pattern.shape[-2], device=pattern.device) >= first
+            return pattern * read[:, None] if layer == last else pattern
+
+        if not isinstance(self.model, Transformer):
+            with torch.no_grad():
+                taps = as_it_is, cut
+                whole, part = (self.model(self.batch.inputs, tap)[:, -asked:] for tap in taps)
+            if not torch.allclose(whole, part, rtol=1e-4, atol=1e-5):
+                return set(self.relations)
+        return {name for name, one in self.relations.items() if (one.queries >= first).any()}
+
+    @cached_property
     def means(self) -> Float[Tensor, "layer head query key"]:
         """The heads' own attention, averaged over these sequences unless others are put here."""
         return self.own.mean(0)

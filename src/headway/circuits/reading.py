@@ -21,10 +21,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.circuits.ablation import Bench
+from headway.circuits.ablation import Bench, First
 from headway.circuits.mechanism import Circuit, Head, Mean, Mechanism, Paths, Tabled
 from headway.circuits.patterns import as_it_is, attention_slopes
-from headway.circuits.search import longest
+from headway.circuits.search import longest, simplify
+from headway.circuits.yardstick import THRESHOLD, Yardstick
 from headway.models import Tap, Tappable, attention_patterns
 from headway.relations.composed import AND, BY_WEIGHT, ELSE, complexity
 from headway.relations.fitted import SEQUENCES, Tables, weighed
@@ -65,6 +66,10 @@ the place of the head that moves most, to first order."""
 HARDLY = 0.05
 """A head's mean moves next to nothing if it moves less than this share of what zeros move."""
 
+MISSED = 0.4
+"""The part of the way from the model's own loss to the threshold that a path which is hardly missed
+may cost, with all others that went; at most `THRESHOLD`."""
+
 UNLIKE = 0.1
 """A relation that has less of a head's attention is not what it looks at, whatever it does."""
 
@@ -88,6 +93,25 @@ def read(bench: Bench) -> Circuit:
     """A mechanism for every head of the model on a bench."""
     reader = Reader(bench)
     return Circuit({head: reader.mechanism(what) for head, what in reader.read().items()})
+
+
+def read_missed(bench: Bench, yardstick: Yardstick) -> Circuit:
+    """The relations that heads are read to follow, without all that is hardly missed.
+
+    The least limit decides of that alone. Paths go as long as the loss stays as low as it is, or
+    near the model's own, with zeros in the place of all idle heads, since one whose mean pattern
+    does can do the work of another.
+    """
+    circuit, nothing, every = read(bench), Paths(frozenset()), First(bench, bench.sequences)
+    own, threshold = bench.loss(), yardstick.limits(bench)[0]
+    bare = Circuit({h: nothing if m == Mean() else m for h, m in circuit.mechanisms.items()})
+    near = max(own + min(MISSED * (threshold - own), THRESHOLD), bench.loss(bare))
+    if near >= threshold:
+        return circuit
+    limit = math.nextafter(near, math.inf)
+    bare = simplify(every, bare, limit, plain=())
+    idle = Circuit({h: Mean() if m == nothing else m for h, m in bare.mechanisms.items()})
+    return idle if every.losses([idle], limit)[0] < math.inf else bare
 
 
 class Reader:

@@ -9,7 +9,6 @@ from headway.circuits import (
     Bench,
     Exhaustive,
     Uniform,
-    along_all,
     candidates_among,
 )
 from headway.files import is_there
@@ -57,8 +56,7 @@ def only_circuit(model: Tappable, task: Task, seed: int) -> frozenset[AttentionP
     bench = Bench(model, task, batch)
     if not (loss := bench.loss()) < THRESHOLD:
         raise LeftOutError(f"it did not learn the task: its loss is {loss:.3f}")
-    attention = along_all(bench.patterns.own, task.edges(batch))
-    candidates = candidates_among(bench, attention)
+    candidates = candidates_among(bench)
     idle = {head: Uniform() for head in bench.heads}
     search = Exhaustive(bench.losses, candidates, idle, THRESHOLD, MOST)
     found = search.search()
