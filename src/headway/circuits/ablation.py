@@ -12,7 +12,6 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain, count, islice, pairwise, takewhile
-from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -65,8 +64,6 @@ Candidate = Mapping[Head, Mechanism]
 Named = frozenset[tuple[Head, Mechanism]]
 Stream = tuple[int, int, int, Named]
 """Residual streams: the sequences' first and last, after how many layers, and what is in these."""
-
-T = TypeVar("T")
 
 
 class Judging:
@@ -200,18 +197,24 @@ class Bench(Judging):
         if part is None:
             return torch.cat([self.outputs(candidates, part) for part in self.parts], 1)
         chosen = [self._checked(candidate) for candidate in candidates]
-        return torch.cat([self._outputs(group, part) for group in self._groups(chosen, part)])
+        return torch.cat([*self._outputs(chosen, part)])
 
-    def _outputs(self, chosen: Sequence[Candidate], part: slice) -> Tensor:
-        if self.given_up:
-            raise CancelledError
-        if self._shared:
-            return self._resumed(chosen, part)
-        inputs, count, n_read = self.batch.inputs[part], len(chosen), self.batch.targets.shape[1]
-        together = inputs.repeat(count, *[1] * (inputs.ndim - 1))
-        found = self.model(together, tap_of(self.patterns, chosen, part))
-        self._computed += count * self._vectors(len(inputs))
-        return found[:, -n_read:].unflatten(0, (count, len(inputs)))
+    def _outputs(self, chosen: Sequence[Candidate], part: slice) -> Iterator[Tensor]:
+        """Outputs in some sequences, of as many candidates at a time as may be computed at once."""
+        inputs, n_read = self.batch.inputs[part], self.batch.targets.shape[1]
+        vectors, numbers = self._vectors(len(inputs)), len(inputs) * self.task.length
+        most = TOGETHER, MOST_VECTORS // vectors, MOST_NUMBERS // (numbers * self.task.d_target)
+        for start in range(0, len(chosen), size := max(1, min(most))):
+            some = chosen[start : start + size]
+            if self.given_up:
+                raise CancelledError
+            if self._shared:
+                yield self._resumed(some, part)
+                continue
+            together = inputs.repeat(len(some), *[1] * (inputs.ndim - 1))
+            found = self.model(together, tap_of(self.patterns, some, part))
+            self._computed += len(some) * vectors
+            yield found[:, -n_read:].unflatten(0, (len(some), len(inputs)))
 
     def _resumed(self, chosen: Sequence[Candidate], part: slice) -> Tensor:
         """Outputs of a `Transformer`, going on from what is known of other candidates."""
@@ -272,7 +275,6 @@ class Bench(Judging):
         groups: Sequence[Sequence[Replaced]],
         limit: float = math.inf,
         sequences: int | None = None,
-        surely: bool = True,
     ) -> list[float]:
         """The largest loss of every group of candidates (see `Judging`).
 
@@ -283,13 +285,12 @@ class Bench(Judging):
         Args:
             groups: of candidates, mechanisms for all heads or for some.
             limit: the loss to stay below.
-            sequences: how many to judge, from the first (one of the `parts` ends there); by default
-                all.
-            surely: whether it must be known; else a group may be given up as `HOPELESS`.
+            sequences: how many to judge, from the first (one of the `parts` ends there); then a
+                group may be given up as `HOPELESS`. By default all, and surely.
         """
         if len(self._sums) > REMEMBERED:
             self._sums.clear()
-        count = self.sequences if sequences is None else sequences
+        count, surely = sequences or self.sequences, sequences is None
         parts = [part for part in self.parts if part.stop <= count]
         chosen = [[self._checked(one) for one in group] for group in groups]
         named = [[frozenset(one.items()) for one in group] for group in chosen]
@@ -313,11 +314,11 @@ class Bench(Judging):
     def _add_up(self, i: int, part: slice, candidates: Mapping[Named, Candidate]) -> None:
         """Adds the errors of the i-th part to what is known of candidates, where they are not."""
         asked = [name for name in candidates if len(self._sums.setdefault(name, [])) <= i]
-        for some in self._groups(asked, part):
-            outputs = self._outputs([candidates[name] for name in some], part)
+        names = iter(asked)
+        for outputs in self._outputs([candidates[name] for name in asked], part):
             errors = torch.stack([self.judged(one, part).mean(-1) for one in outputs])
             sums, squares = errors.sum(1).tolist(), errors.square().sum(1).tolist()
-            for name, *found in zip(some, sums, squares, strict=True):
+            for *found, name in zip(sums, squares, names, strict=False):
                 before = self._sums[name][-1] if i else (0.0, 0.0)
                 self._sums[name].append((before[0] + found[0], before[1] + found[1]))
 
@@ -356,13 +357,6 @@ class Bench(Judging):
         self._computed += 3 * self._vectors(count)
         return found
 
-    def _groups(self, things: Sequence[T], part: slice) -> list[Sequence[T]]:
-        """Splits things into groups that may be computed at once."""
-        count, task = part.stop - part.start, self.task
-        numbers = count * task.length * task.d_target
-        size = max(1, min(TOGETHER, MOST_VECTORS // self._vectors(count), MOST_NUMBERS // numbers))
-        return [things[i : i + size] for i in range(0, len(things), size)]
-
     def _checked(self, candidate: Replaced) -> Candidate:
         chosen = candidate.mechanisms if isinstance(candidate, Circuit) else candidate
         layers, heads = self.model.n_layers, self.model.n_heads
@@ -392,7 +386,7 @@ class First(Judging):
 
     def worst(self, groups: Sequence[Sequence[Replaced]], limit: float = math.inf) -> list[float]:
         """The largest loss of every group of candidates; hopeless ones are given up."""
-        return self.bench.worst(groups, limit, self.sequences, surely=False)
+        return self.bench.worst(groups, limit, self.sequences)
 
 
 def _may_be_below(

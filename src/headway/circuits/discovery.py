@@ -3,9 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NoReturn
-
-from pydantic import Field
+from typing import Any, ClassVar, NoReturn
 
 from headway.circuits.evidence import Evidence
 from headway.circuits.looks import Look, astray
@@ -55,7 +53,7 @@ class Discovery(Finding, Shown):
 
     FILE: ClassVar[str] = "circuit.json"
 
-    circuit: Annotated[WrittenCircuit, Field(validation_alias="heads")]
+    circuit: WrittenCircuit
     yardstick: Yardstick
     threshold: float
     ablation: str
@@ -122,14 +120,12 @@ class Discovery(Finding, Shown):
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data, with the verdicts."""
-        saved = super().to_json()
         return {
-            **saved,
+            **super().to_json(),
             "loss": {"intact": self.intact_loss, "replaced": self.replaced_loss},
             "verdicts": [asdict(verdict) for verdict in verdicts(self)],
             "useful_heads": len(self.circuit.useful_heads),
             "useful_layers": len(self.circuit.useful_layers),
-            "heads": saved.pop("circuit"),
         }
 
     def conditions(self) -> Iterator[Condition]:
@@ -138,7 +134,7 @@ class Discovery(Finding, Shown):
         intact, replaced = set(evidence.intact), set(evidence.replaced)
         cut = {n.path for n in evidence.necessity}
         shapes = {tuple(map(len, heads)) for heads in self.attention.values()}
-        yield "heads", {}, bool(self.circuit.mechanisms), "at least one"
+        yield "circuit", {}, bool(self.circuit.mechanisms), "at least one"
         yield "evidence.intact", {}, bool(intact), "at least one loss"
         yield "evidence.replaced", replaced, intact == replaced, "of the hops of evidence.intact"
         for name in ("circuit", "complement", "ablated"):

@@ -227,9 +227,9 @@ def read_given(path: Path | str) -> tuple[Circuit, str | None]:
     rows = fields.get("ablation")
     known = rows is None or (isinstance(rows, str) and rows in ABLATIONS)
     require(known, f"{path}: ablation", rows, f"one of {', '.join(ABLATIONS)}")
-    require(fields.get("heads", data) != {}, f"{path}: heads", {}, "a mechanism for every head")
+    require(fields.get("circuit", data) != {}, f"{path}: circuit", {}, "a mechanism for every head")
     try:
-        return Circuit.from_json(fields.get("heads", data)), rows
+        return Circuit.from_json(fields.get("circuit", data)), rows
     except HeadwayError as error:
         raise HeadwayError(f"{path}: no circuit: {error}") from None
 
