@@ -319,12 +319,11 @@ def exhausted(bench: Bench, circuit: Circuit, threshold: float) -> Circuit:
 
     If none is below the threshold, it is the one given.
     """
-    from headway.circuits.exhaustive import Exhaustive, idle_of
+    from headway.circuits.exhaustive import Exhaustive
 
     candidates = candidates_among(bench, circuit)
     if len(candidates) > FEW_CANDIDATES:
         return circuit
-    sets = Exhaustive(bench.losses, candidates, idle_of(circuit), threshold)
-    sets.allow(circuit)
+    sets = Exhaustive(bench.losses, candidates, circuit, threshold)
     whole = [Circuit.of(paths, sets.idle) for paths in sets.search(first=True)]
     return min(whole, key=bench.loss, default=circuit)

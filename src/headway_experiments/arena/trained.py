@@ -7,6 +7,7 @@ from headway.circuits import (
     THRESHOLD,
     AttentionPath,
     Bench,
+    Circuit,
     Exhaustive,
     Uniform,
     candidates_among,
@@ -57,7 +58,7 @@ def only_circuit(model: Tappable, task: Task, seed: int) -> frozenset[AttentionP
     if not (loss := bench.loss()) < THRESHOLD:
         raise LeftOutError(f"it did not learn the task: its loss is {loss:.3f}")
     candidates = candidates_among(bench)
-    idle = {head: Uniform() for head in bench.heads}
+    idle = Circuit(dict.fromkeys(bench.heads, Uniform()))
     search = Exhaustive(bench.losses, candidates, idle, THRESHOLD, MOST)
     found = search.search()
     if search.searched < len(candidates):
