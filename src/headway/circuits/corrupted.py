@@ -57,21 +57,23 @@ def found(bench: Bench, yardstick: Yardstick, candidate_attention: Sequence[floa
     patterns, idle = bench.patterns, dict.fromkeys(bench.heads, Corrupted())
     gains = _effects(bench, idle, Paths)
     more = along_all(patterns.own - patterns.corrupted, patterns.relations)
-    tried: list[tuple[float, int, list[AttentionPath]]] = []
+
+    def loss(paths: Sequence[AttentionPath]) -> float:
+        return bench.loss(Circuit.of(paths, idle))
+
+    tried: list[list[AttentionPath]] = []
     for least, count in product(candidate_attention, COUNTS):
-        chosen = _best(gains, more, least)[:count]
-        tried.append((bench.loss(Circuit.of(chosen, idle)), len(tried), chosen))
-        if tried[-1][0] < threshold:
+        tried.append(_best(gains, more, least)[:count])
+        if loss(tried[-1]) < threshold:
             break
-    loss, _, chosen = min(tried)
-    most = threshold if loss < threshold else math.nextafter(loss, math.inf)
+    chosen = min(tried, key=loss)
+    most = max(threshold, math.nextafter(loss(chosen), math.inf))
     for path in reversed(chosen):
         fewer = [other for other in chosen if other != path]
-        if bench.loss(Circuit.of(fewer, idle)) < most:
-            chosen = fewer
-    for path in _needs(bench, chosen, patterns.attention, candidate_attention[0]):
+        chosen = fewer if loss(fewer) < most else chosen
+    for path in _needs(bench, chosen, candidate_attention[0]):
         fits = len(chosen) < MOST and path.at not in {other.at for other in chosen}
-        if fits and bench.loss(Circuit.of([*chosen, path], idle)) < most:
+        if fits and loss([*chosen, path]) < most:
             chosen = [*chosen, path]
     return Circuit.of(chosen, idle)
 
@@ -99,16 +101,14 @@ def _effects(
     return dict(zip(paths, found, strict=True))
 
 
-def _needs(
-    bench: Bench, paths: Sequence[AttentionPath], attention: Attention, least: float
-) -> list[AttentionPath]:
+def _needs(bench: Bench, paths: Sequence[AttentionPath], least: float) -> list[AttentionPath]:
     """The paths below others without which much of the attention along these is lost.
 
     The first `MOST` by their effect on the log-odds of that attention, to first order, are cut in
     the model as it is, one by one. Relations that lead all queries to one place are left out: what
     is brought from there is the same everywhere, so it tells no key from others.
     """
-    patterns = bench.patterns
+    patterns, attention = bench.patterns, bench.patterns.attention
 
     def along(seen: Tensor, path: AttentionPath, part: slice) -> Tensor:
         there = patterns.one_hot(frozenset({path.relation}))[part] > 0

@@ -140,8 +140,9 @@ class Reader:
 
     def mechanism(self, what: str, head: Head | None = None) -> Mechanism:
         """The mechanism of a choice; of a head, with what fills rows without a path."""
-        if what in (IDLE, ZERO, TABLE):
-            return {IDLE: Mean(), ZERO: Paths(frozenset()), TABLE: Tabled(self.tables)}[what]
+        plain = {IDLE: Mean(), ZERO: Paths(frozenset()), TABLE: Tabled(self.tables)}
+        if what in plain:
+            return plain[what]
         rows = None if head is None else "uniform" if self.by_place[head] else "mean"
         return Paths(frozenset({what}), rows)
 

@@ -15,7 +15,9 @@ the useful heads of the layers above it attending freely.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import reduce
 from itertools import combinations, product
 
 from headway.circuits.ablation import Bench, First
@@ -186,29 +188,18 @@ def propose(bench: Judge, candidates: Mapping[Head, Sequence[str]], threshold: f
                 chosen = more
     for head in (h for h in bench.heads if h not in chosen):
         names = candidates[head]
-        options = [Paths(frozenset(names[: n + 1])) for n in range(len(names))]
-        if not options:
-            chosen[head] = Uniform()
-            continue
-        trials = [{**chosen, head: paths} for paths in options]
-        within = bench.losses(trials, share(len(chosen) + 1))
-        if min(within) == math.inf:
-            losses = bench.losses(trials)
-            chosen[head] = options[losses.index(min(losses))]
-        else:
-            chosen[head] = next(p for p, x in zip(options, within, strict=True) if x < math.inf)
+        options = [Paths(frozenset(names[: n + 1])) for n in range(len(names))] or [Uniform()]
+        trials = [{**chosen, head: one} for one in options]
+        within = [x < math.inf for x in bench.losses(trials, share(len(chosen) + 1))]
+        losses = [] if any(within) else bench.losses(trials)
+        chosen[head] = options[within.index(True) if any(within) else losses.index(min(losses))]
     return Circuit(chosen)
 
 
 def longest(most: int, holds: Callable[[int], bool]) -> int:
     """The largest n up to `most` for which something holds, if it holds for all below that."""
-    if most == 0 or holds(most):
-        return most
-    low, high = 0, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
+    fewer = range(1, most)
+    return most if holds(most) else bisect_left(fewer, True, key=lambda n: not holds(n))
 
 
 def simplify(
@@ -251,11 +242,8 @@ def taken(circuit: Circuit, step: Step) -> Circuit:
     paths, to = step
     if not set(paths) <= set(circuit.paths):
         return circuit
-    if to is not None:
-        return circuit.replacing(paths[0].at, to)
-    for path in paths:
-        circuit = circuit.without(path)
-    return circuit
+    circuit = reduce(Circuit.without, paths, circuit)
+    return circuit if to is None else circuit.replacing(paths[0].at, to)
 
 
 def possible_steps(

@@ -158,10 +158,6 @@ class Attempt:
         """True if the loss is as low as it must be."""
         return self.bench.loss(self.circuit) < self.yardstick.limits(self.bench)[-1]
 
-    def gives_way_to(self, other: "Attempt") -> bool:
-        """True if heads follow another circuit, and the model goes on from it no less."""
-        return other.serves and not other.astray and other.layerwise >= self.layerwise
-
 
 def _study(
     subject: Subject,
@@ -211,7 +207,8 @@ def _study(
                 if not best.serves or not best.astray or best.layerwise >= LAYERWISE:
                     break
                 other = tried(way, instead)
-                best = other if best.gives_way_to(other) else best
+                if other.serves and not other.astray and other.layerwise >= best.layerwise:
+                    best = other
         again = OTHER_SAMPLES if trials and circuit is None else ()
         way, rows = best.way, best.bench.patterns.rows
         if isinstance(way, Search):
