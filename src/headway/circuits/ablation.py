@@ -14,7 +14,6 @@ from functools import partial
 from itertools import chain, count, islice, pairwise, takewhile
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
@@ -22,8 +21,6 @@ from headway.circuits.mechanism import Circuit, Head, Mechanism
 from headway.circuits.patterns import Patterns, attention_slopes, tap_of
 from headway.errors import require
 from headway.models import Tappable, Transformer
-from headway.models.hooks import is_watched
-from headway.models.transformer import Attention, Block
 from headway.tasks import Batch, Task
 from headway.training.losses import require_answers
 
@@ -132,7 +129,6 @@ class Bench(Judging):
             del edges[name]
         self.patterns = Patterns(model, batch, edges, rows)
         self._shared = shared and isinstance(model, Transformer)
-        self._layers = layers_of(model) if isinstance(model, Transformer) else []
         self._known: dict[Stream, Tensor] = {}
         self._held = self._computed = 0
         self._sums: dict[Named, list[tuple[float, float]]] = {}
@@ -235,39 +231,24 @@ class Bench(Judging):
                 kind = layer, self.patterns.are_known(one, layer)
                 missing.setdefault(kind, {})[above] = one, below
                 above = below
-        size, length = self.batch.inputs[part].shape[:2]
-        together = max(1, AT_ONCE // (size * length))
+        inputs, length = self.batch.inputs[part], self.batch.inputs.shape[1]
+        mask = None if model.mask is None else model.mask[:length, :length]
+        together = max(1, AT_ONCE // inputs.shape[:2].numel())
         for layer, are_known in sorted(missing):
+            n_read = self.batch.targets.shape[1] if layer == depth - 1 else length
             left = iter(missing[layer, are_known].items())
             while some := dict(islice(left, together)):
-                self._compute(layer, some, part, are_known)
+                alike = [one for one, _ in some.values()]
+                if layer == 0:
+                    x = model.embedded(inputs).repeat(len(some), 1, 1)
+                else:
+                    x = torch.cat([known[below] for _, below in some.values()])
+                own = partial(tap_of(self.patterns, alike, part, length - n_read), layer)
+                new = model.layers[layer](x, mask, own(None) if are_known else own, n_read)
+                self._computed += new.shape[:2].numel()
+                self._held += new.shape[:2].numel()
+                known |= zip(some, new.chunk(len(some)), strict=True)
         return model.read(torch.cat([known[name] for name in last])).unflatten(0, (len(last), -1))
-
-    def _compute(
-        self,
-        layer: int,
-        units: Mapping[Stream, tuple[Candidate, Stream]],
-        part: slice,
-        are_known: bool,
-    ) -> None:
-        """Computes streams after a layer from those before it; after the last, where it is read.
-
-        With `are_known`, the patterns of its heads do not depend on what stands in the stream.
-        """
-        model, inputs, length = self.model, self.batch.inputs[part], self.batch.inputs.shape[1]
-        assert isinstance(model, Transformer)
-        mask = None if model.mask is None else model.mask[:length, :length]
-        count = self.batch.targets.shape[1] if layer == model.n_layers - 1 else length
-        if layer == 0:
-            x = model.embedded(inputs).repeat(len(units), 1, 1)
-        else:
-            x = torch.cat([self._known[below] for _, below in units.values()])
-        candidates = [one for one, _ in units.values()]
-        own = partial(tap_of(self.patterns, candidates, part, length - count), layer)
-        new = self._layers[layer](x, mask, own(None) if are_known else own, count)
-        self._computed += new.shape[:2].numel()
-        self._held += new.shape[:2].numel()
-        self._known |= zip(units, new.chunk(len(units)), strict=True)
 
     @torch.no_grad()
     def worst(
@@ -398,48 +379,6 @@ def _may_be_below(
     mean = total / seen
     error = math.sqrt(max(squares / seen - mean**2, 0.0) / (seen - 1))
     return mean - HOPELESS * error < limit
-
-
-def layers_of(model: Transformer) -> "list[Block | Merged]":
-    """The layers of a model, those with one wide head as `Merged`, unless a hook looks."""
-    config = model.config
-    one = config.n_heads == 1 and config.attention == "softmax" and not is_watched(model)
-    pays = one and 2 * config.head_width >= config.d_model
-
-    def is_plain(block: Block) -> bool:
-        return type(block) is Block and type(block.attn) is Attention
-
-    return [Merged(block) if pays and is_plain(block) else block for block in model.layers]
-
-
-class Merged:
-    """A layer with one head, as it computes by half as many maps.
-
-    Queries and keys meet in one map, as do values and output.
-    """
-
-    @torch.no_grad()
-    def __init__(self, block: Block):
-        self.block, attn = block, block.attn
-        query, key, value = attn.qkv.weight.chunk(3)
-        towards, _, more = attn.qkv.bias.chunk(3)  # a key's bias is the same for all keys
-        scaled, out = key.T * attn.d_head**-0.5, attn.out.weight
-        self.looks, self.brings = (scaled @ query, scaled @ towards), (out @ value, out @ more)
-
-    def __call__(
-        self,
-        stream: Float[Tensor, "batch key d_model"],
-        mask: Tensor | None,
-        own: Tensor | Callable[[Tensor], Tensor],
-        n_read: int,
-    ) -> Float[Tensor, "batch query d_model"]:
-        """The stream after the layer (see `Block.forward`)."""
-        x, attn = self.block.ln1(stream), self.block.attn
-        if not isinstance(own, Tensor):
-            scores = F.linear(x[:, -n_read:], *self.looks) @ x.mT
-            own = own(attn.weigh(scores, None if mask is None else mask[-n_read:])[:, None])
-        attended = torch.baddbmm(attn.out.bias, own[:, 0], F.linear(x, *self.brings))
-        return self.block.finish(stream[:, -n_read:] + attended)
 
 
 def heads_of(model: Tappable) -> list[Head]:

@@ -16,6 +16,7 @@ relations whose effects are alike.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import torch
 from jaxtyping import Float
@@ -264,7 +265,8 @@ class Reader:
             return moved(sorted({*least(moved(names, few=True), KEPT), *likely}))
 
         names = self.names[head]
-        looked = [name for name in names if self.explained(head, name) >= UNLIKE]
+        explained = partial(self.likeness, head, rows="zero")
+        looked = [name for name in names if explained(name) >= UNLIKE]
         simple = tried(looked, likest(looked, BEFORE_ELSE))
         plain = [name for name in looked if complexity(name) == 1]
         best = least({name: simple[name] for name in plain if name in simple}, BEFORE_ELSE)
@@ -273,9 +275,9 @@ class Reader:
         pairs = [f"{first}{ELSE}{other}" for first in firsts for other in others]
         pairs = [pair for pair in pairs if self._adds(*pair.split(ELSE))]
         even = [name for name in plain if BY_WEIGHT not in name]
-        even = sorted(even, key=lambda name: -self.explained(head, name))[:KEPT]
+        even = sorted(even, key=explained, reverse=True)[:KEPT]
         both = [f"{one}{AND}{also}" for one in even for also in ALSO]
-        pairs += [name for name in both if self.explained(head, name) >= READ]
+        pairs += [name for name in both if explained(name) >= READ]
         likely = likest(pairs, 4 * KEPT)
         found = simple | tried(likely, likely[:KEPT])
         without = {**chosen, head: IDLE}
@@ -310,16 +312,13 @@ class Reader:
 
         return [one for one in among if complexity(one) <= complexity(name) and follows(one)]
 
-    def likeness(self, head: Head, name: str) -> float:
-        """The share of a head's attention that lies where its replacement would have it."""
-        return self._common(head, self.patterns.dense(self.mechanism(name, head), head))
+    def likeness(self, head: Head, name: str, rows: str | None = None) -> float:
+        """The share of a head's attention that lies where its replacement would have it.
 
-    def explained(self, head: Head, name: str) -> float:
-        """That share without queries that a relation gives no key."""
-        return self._common(head, self.patterns.one_hot(frozenset({name})))
-
-    def _common(self, head: Head, pattern: Tensor) -> float:
-        common = self.own[:, *head].minimum(pattern).sum(2)
+        With `rows`, with these where a relation gives no key.
+        """
+        mechanism = Paths(frozenset({name}), rows) if rows else self.mechanism(name, head)
+        common = self.own[:, *head].minimum(self.patterns.dense(mechanism, head)).sum(2)
         return (common * self.weights[:, *head]).sum().item()
 
     def _adds(self, first: str, other: str) -> bool:

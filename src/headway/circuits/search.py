@@ -156,10 +156,9 @@ def propose(bench: Judge, candidates: Mapping[Head, Sequence[str]], threshold: f
     """A mechanism for every head, each the simplest that serves.
 
     First the heads without use: as many as possible become uniform at once, those whose loss does
-    the least damage first, then any of the others alone, uniform or identity; the others attend
-    freely. Then the useful heads, from the first layer up, each with the fewest paths, in order
-    of their attention, that keep the loss within the head's share while the heads above attend
-    freely.
+    the least damage first; the others attend freely. Then the useful heads, from the first layer
+    up, each with the fewest paths, in order of their attention, that keep the loss within the
+    head's share while the heads above attend freely.
 
     When n of N heads have a mechanism, a part b + (1 - b) n/N of the way from the model's own loss
     to the threshold may have been spent, where b is the `IDLE_BUDGET`. Where no number of paths is
@@ -178,14 +177,6 @@ def propose(bench: Judge, candidates: Mapping[Head, Sequence[str]], threshold: f
         lambda n: bench.losses([dict.fromkeys(order[:n], Uniform())], share(n))[0] < math.inf,
     )
     chosen: dict[Head, Mechanism] = dict.fromkeys(order[:idle], Uniform())
-    plain: list[tuple[Head, Mechanism]] = [(head, Uniform()) for head in order[idle:]]
-    plain += [(head, Identity()) for head in bench.heads if head not in chosen]
-    alone = bench.losses([{**chosen, head: m} for head, m in plain], share(len(chosen) + 1))
-    for loss, (head, mechanism) in sorted(zip(alone, plain, strict=True), key=lambda x: x[0]):
-        if loss < math.inf and head not in chosen:
-            more = {**chosen, head: mechanism}
-            if bench.losses([more], share(len(more)))[0] < math.inf:
-                chosen = more
     for head in (h for h in bench.heads if h not in chosen):
         names = candidates[head]
         options = [Paths(frozenset(names[: n + 1])) for n in range(len(names))] or [Uniform()]
@@ -221,7 +212,8 @@ def simplify(
     while True:
         paths, heads = circuit.paths, circuit.useful_heads
         of_heads = [tuple(path for path in paths if path.at == at) for at in heads]
-        singles = [*(((path,), None) for path in paths), *product(of_heads, plain)]
+        fewer = [path for some in of_heads if len(some) > 1 or not plain for path in some]
+        singles = [*(((path,), None) for path in fewer), *product(of_heads, plain)]
         possible = possible_steps(bench, circuit, singles, threshold)
         if pairs and not possible:
             pairs_of = [(pair, None) for pair in combinations(paths, 2)]
