@@ -64,7 +64,10 @@ Stream = tuple[int, int, int, Named]
 
 
 class Judging:
-    """Losses of candidates one by one, by those of groups."""
+    """Losses of candidates one by one, by those of groups, and what changes would gain."""
+
+    heads: list[Head]
+    gains: Callable[..., list[float]]
 
     def worst(self, groups: Sequence[Sequence[Replaced]], limit: float = math.inf) -> list[float]:
         """The largest loss of every group of candidates; infinity if it is not below the limit."""
@@ -87,6 +90,7 @@ class Bench(Judging):
 
     Attributes:
         model: the model under study.
+        heads: every head of it.
         task: what it was trained on.
         hops: those of the task that count.
         columns: which of the task's hops they are.
@@ -122,7 +126,7 @@ class Bench(Judging):
         require_answers(model, task, batch)
         self.hops = task.judged
         self.columns = [task.hops.index(hop) for hop in self.hops]
-        self.model, self.task, self.batch = model, task, batch
+        self.model, self.task, self.batch, self.heads = model, task, batch, heads_of(model)
         self._asked = task.targets.how_often(batch.targets)
         edges = task.edges(batch)
         for name in [name for name, one in edges.items() if one.use == "measured"]:
@@ -135,11 +139,6 @@ class Bench(Judging):
         self.candidates, self.given_up = 0, False
         ends = takewhile(lambda end: end < self.sequences, (LEAST << i for i in count()))
         self.parts = [slice(*both) for both in pairwise([0, *ends, self.sequences])]
-
-    @property
-    def heads(self) -> list[Head]:
-        """Every head of the model."""
-        return heads_of(self.model)
 
     @property
     def sequences(self) -> int:
@@ -354,7 +353,7 @@ class Bench(Judging):
 
 
 class First(Judging):
-    """The first sequences of a bench, as a bench of their own for a search (`search.Judge`).
+    """The first sequences of a bench, as a bench of their own for a search.
 
     Args:
         bench: with all sequences.

@@ -273,7 +273,9 @@ def what_is_seen(
 ) -> tuple[Bool[Tensor, "layer query key"], Bool[Tensor, "sequence position"], torch.dtype]:
     """The keys that every query may see in every layer, those of padding, the type of patterns.
 
-    The config of a `Transformer` tells; of other models, where any head attends at all.
+    The config of a `Transformer` tells; of other models, where any head attends at all. Padding is
+    runs of one token at an end of sequences, which is read nowhere. (Places that no query reads are
+    not enough: sharp attention leaves out places of all tokens.)
     """
     n = inputs.shape[1]
     if isinstance(model, Transformer):
@@ -290,20 +292,11 @@ def what_is_seen(
         return pattern
 
     model(inputs, look)
-    return torch.stack(seen), padding(inputs, torch.stack(read).any(0)), types[0]
-
-
-def padding(inputs: Tensor, read: Bool[Tensor, "any key"]) -> Bool[Tensor, "sequence position"]:
-    """The places of padding: runs of one token at an end of sequences, which is read nowhere.
-
-    Places that no query reads are not enough: sharp attention leaves out places of all tokens.
-    """
-    unread = ~read.expand(len(inputs), -1)[:, : inputs.shape[1]]
-    if inputs.ndim == 2 and bool(unread.any()):
-        ends = unread.long().cumprod(1) + unread.long().flip(1).cumprod(1).flip(1) > 0
-        if torch.equal(unread, ends) and torch.equal(unread, inputs == inputs[unread][0]):
-            return unread
-    return torch.zeros_like(unread)
+    unread = ~torch.stack(read).any(0).expand(len(inputs), -1)[:, :n]
+    ends = unread.long().cumprod(1) + unread.long().flip(1).cumprod(1).flip(1) > 0
+    is_padding = inputs.ndim == 2 and bool(unread.any()) and torch.equal(unread, ends)
+    is_padding = is_padding and torch.equal(unread, inputs == inputs[unread][0])
+    return torch.stack(seen), unread & is_padding, types[0]
 
 
 def tap_of(

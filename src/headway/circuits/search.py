@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
 from itertools import combinations, product
 
-from headway.circuits.ablation import Bench, First
+from headway.circuits.ablation import Bench, First, Judging
 from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Paths, Tabled, Uniform
 from headway.circuits.patterns import Patterns
 from headway.relations.paths import AttentionPath
@@ -50,10 +50,6 @@ DRAFT = 16
 Plain = Uniform | Identity
 PLAIN: tuple[Plain, ...] = (Uniform(), Identity())
 """Mechanisms that move nothing of use."""
-
-
-Judge = Bench | First
-"""A bench that judges candidates, on all of its sequences or the first few."""
 
 
 def search(
@@ -101,7 +97,7 @@ def search(
 
 
 def mended(
-    bench: Judge,
+    bench: Judging,
     circuit: Circuit,
     candidates: Mapping[Head, Sequence[str]],
     threshold: float,
@@ -152,7 +148,7 @@ def free_above(circuit: Circuit, layer: int) -> dict[Head, Mechanism]:
     }
 
 
-def propose(bench: Judge, candidates: Mapping[Head, Sequence[str]], threshold: float) -> Circuit:
+def propose(bench: Judging, candidates: Mapping[Head, Sequence[str]], threshold: float) -> Circuit:
     """A mechanism for every head, each the simplest that serves.
 
     First the heads without use: as many as possible become uniform at once, those whose loss does
@@ -194,7 +190,7 @@ def longest(most: int, holds: Callable[[int], bool]) -> int:
 
 
 def simplify(
-    bench: Judge,
+    bench: Judging,
     circuit: Circuit,
     threshold: float,
     pairs: bool = True,
@@ -239,7 +235,7 @@ def taken(circuit: Circuit, step: Step) -> Circuit:
 
 
 def possible_steps(
-    bench: Judge, circuit: Circuit, steps: Sequence[Step], threshold: float
+    bench: Judging, circuit: Circuit, steps: Sequence[Step], threshold: float
 ) -> list[Step]:
     """The steps after which both losses stay below the threshold, those with the least first."""
     after = {step: one for step in steps if (one := taken(circuit, step)) != circuit}
