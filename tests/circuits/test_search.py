@@ -17,7 +17,7 @@ from headway.circuits import (
     discover,
     every_circuit,
 )
-from headway.circuits.search import candidate_paths, relations_for, simplify
+from headway.circuits.search import candidate_paths, simplify
 from headway.relations.paths import AttentionPath
 from headway.tasks import Batch, Edges, Task, Tokens
 from headway.training import held_out
@@ -30,7 +30,7 @@ def test_a_path_that_changes_no_answer_is_never_taken(solved):
     read = bench.patterns.read
     assert "s0←s2" in read
     assert not {"s2←s1", "s2←s2"} & read
-    paths = relations_for(bench.patterns, "path")
+    paths = bench.patterns.used_as("path")
     bench.patterns.attention = {name: [[1.0]] * solved.model().n_layers for name in paths}
     taken = candidate_paths(bench, paths, 0.3)
     assert set(taken[2, 0]) == read & set(paths) < set(taken[1, 0]) == set(paths)

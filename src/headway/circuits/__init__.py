@@ -39,10 +39,10 @@ from headway.circuits.patterns import along_all as along_all
 from headway.circuits.patterns import attention_along as attention_along
 from headway.circuits.search import candidates_among as candidates_among
 from headway.circuits.search import free_above as free_above
-from headway.circuits.study import Search as Search
 from headway.circuits.study import circuit_file as circuit_file
 from headway.circuits.study import discover as discover
 from headway.circuits.study import require_learnt as require_learnt
+from headway.circuits.study import searched as searched
 from headway.circuits.verdicts import Verdict as Verdict
 from headway.circuits.verdicts import verdicts as verdicts
 from headway.circuits.yardstick import THRESHOLD as THRESHOLD

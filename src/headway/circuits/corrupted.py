@@ -22,7 +22,6 @@ from torch import Tensor
 from headway.circuits.ablation import Bench, Measured, Replaced
 from headway.circuits.mechanism import Circuit, Corrupted, Head, KnockOut, Paths
 from headway.circuits.patterns import Attention, along_all, tap_of
-from headway.circuits.search import relations_for
 from headway.circuits.yardstick import Yardstick
 from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
@@ -94,7 +93,7 @@ def _effects(
     measured: Measured | None = None,
 ) -> Effects:
     """By how much every path, put in or knocked out, lowers the loss or what is measured."""
-    names = relations_for(bench.patterns, "path")
+    names = bench.patterns.used_as("path")
     paths = [AttentionPath.of(*head, name) for head in bench.heads for name in names]
     changes = [(path.at, kind(frozenset({path.relation}))) for path in paths]
     found = bench.gains(replaced, changes, measured, bench.sequences)

@@ -77,6 +77,10 @@ class Patterns:
         """The relations given whose keys some layer's mask never hides, by name."""
         return {name: self._given[name] for name in self._names if self.has(name)}
 
+    def used_as(self, use: str) -> list[str]:
+        """The names of the relations given of one use (see `Edges`)."""
+        return [name for name, edges in self.relations.items() if edges.use == use]
+
     def relation(self, name: str) -> Edges:
         """A relation by its name; a composed one is made when it is first asked for."""
         if not self.has(name):

@@ -16,7 +16,7 @@ the useful heads of the layers above it attending freely.
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from itertools import combinations, product
 
@@ -57,7 +57,6 @@ def search(
     threshold: float,
     among: Sequence[Sequence[str]],
     candidate_attention: Sequence[float] = CANDIDATE_ATTENTION,
-    without: Collection[AttentionPath] = (),
 ) -> Circuit:
     """A mechanism for every head, each as simple as the threshold allows.
 
@@ -70,7 +69,6 @@ def search(
         among: the relations that heads may follow, tried in order until a draft serves.
         candidate_attention: a head may use the paths along which it sends at least this much of its
             attention on average; tried in order until what is proposed serves.
-        without: paths that are left out.
     """
     few, every = First(bench, min(DRAFT, bench.sequences)), First(bench, bench.sequences)
     limit = max(MARGIN * threshold, (every.loss() + threshold) / 2)
@@ -79,16 +77,16 @@ def search(
     for names in among:
         proposed: list[Circuit] = []
         for least in candidate_attention:
-            candidates = candidate_paths(bench, names, least, without)
+            candidates = candidate_paths(bench, names, least)
             proposed.append(propose(few, candidates, draft_limit))
             if few.loss(proposed[-1]) < draft_limit:
                 break
-        candidates = candidate_paths(bench, names, min(candidate_attention), without)
+        candidates = candidate_paths(bench, names, min(candidate_attention))
         drafts.append(mended(few, min(proposed, key=few.loss), candidates, draft_limit))
         if few.loss(drafts[-1]) < draft_limit:
             break
     circuit = min(drafts, key=few.loss)
-    candidates = candidate_paths(bench, among[-1], min(candidate_attention), without)
+    candidates = candidate_paths(bench, among[-1], min(candidate_attention))
     for judge, most in ((few, draft_limit), (every, limit)):
         circuit = mended(judge, circuit, candidates, most)
         most = max(most, math.nextafter(judge.loss(circuit), math.inf))
@@ -246,23 +244,16 @@ def possible_steps(
     return [step for _, step in sorted(both, key=lambda x: x[0])]
 
 
-def relations_for(patterns: Patterns, use: str) -> list[str]:
-    """The relations of one use (see `Edges`) that the model's mask lets it see."""
-    return [name for name, edges in patterns.relations.items() if edges.use == use]
-
-
 def uses_stays(patterns: Patterns, circuit: Circuit) -> bool:
     """True if a circuit has paths from roles to themselves."""
-    return any(path.relation in relations_for(patterns, "stay") for path in circuit.paths)
+    return any(path.relation in patterns.used_as("stay") for path in circuit.paths)
 
 
-def candidate_paths(
-    bench: Bench, names: Sequence[str], least: float, without: Collection[AttentionPath] = ()
-) -> dict[Head, list[str]]:
+def candidate_paths(bench: Bench, names: Sequence[str], least: float) -> dict[Head, list[str]]:
     """For every head, the relations along which it attends at least so much, the likeliest first.
 
     In the last layer a relation must be one of those that `Patterns.read` has: what ends elsewhere
-    changes no answer. Paths in `without` are left out.
+    changes no answer.
 
     A wider relation that contains the one a head attends along has all of its attention, too;
     likeness (see `attention_along`) tells the two apart.
@@ -274,7 +265,6 @@ def candidate_paths(
             for name in names
             if patterns.attention[name][layer][head] >= least
             and (layer < last or name in patterns.read)
-            and AttentionPath.of(layer, head, name) not in without
         ]
         for layer, head in bench.heads
     }
@@ -289,9 +279,9 @@ def candidates_among(bench: Bench, circuit: Circuit | None = None) -> list[Atten
     must end at a position that is read. Roles may keep what stands there (`s2←s2`) only if they do
     in the circuit that is given, whose own paths are among them.
     """
-    relations = relations_for(bench.patterns, "path")
+    relations = bench.patterns.used_as("path")
     if circuit and uses_stays(bench.patterns, circuit):
-        relations += relations_for(bench.patterns, "stay")
+        relations += bench.patterns.used_as("stay")
     by_head = candidate_paths(bench, relations, min(CANDIDATE_ATTENTION))
     found = [AttentionPath.of(*head, name) for head, names in by_head.items() for name in names]
     return [*dict.fromkeys([*found, *(circuit.paths if circuit else ())])]

@@ -1,13 +1,12 @@
 """A study: from a trained model to its circuit, and the evidence for it.
 
-A circuit is searched for on a sample of sequences, one way after the other until its heads follow
-it; `evidence` measures it on sequences that the search did not see; and the same way is gone again
-on other samples.
+A circuit is searched for on a sample of sequences, or heads are read; `evidence` measures it on
+sequences that the search did not see; and the same way is gone again on other samples.
 """
 
 import math
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
@@ -24,13 +23,7 @@ from headway.circuits.looks import SEQUENCES as LOOKED_AT
 from headway.circuits.mechanism import Circuit, jaccard
 from headway.circuits.patterns import Attention, along_all
 from headway.circuits.reading import read_missed
-from headway.circuits.search import (
-    CANDIDATE_ATTENTION,
-    candidates_among,
-    relations_for,
-    search,
-    uses_stays,
-)
+from headway.circuits.search import CANDIDATE_ATTENTION, candidates_among, search, uses_stays
 from headway.circuits.subject import Subject, require_count, require_fits, studied
 from headway.circuits.verdicts import LAYERWISE
 from headway.circuits.yardstick import NoCircuitError, Yardstick, layerwise
@@ -63,9 +56,9 @@ def discover(
     """Finds a mechanism for every head of a trained model, and measures the evidence for them.
 
     Where a task says what heads may look at, paths are searched for among that. If a head hardly
-    follows those that it got, and the model does not go on from the circuit layer by layer, the
-    search is made again without them; and if that finds none, heads are read as of any other task.
-    What serves is taken if heads follow it, and the model goes on from it no less.
+    follows those that it got, and the model does not go on from the circuit layer by layer, heads
+    are read as of any other task. What serves is taken if heads follow it, and the model goes on
+    from it no less.
 
     Given a run, takes its last checkpoint and leaves the findings in its `circuit.json`, or why
     there is no circuit to find in its `refused.json`; of another checkpoint, in
@@ -200,21 +193,19 @@ def _study(
         elif task.is_read_blind:
             best = tried(read_missed, rows)
         else:
-            told = Search(candidate_attention)
+            told = partial(searched, candidate_attention=candidate_attention)
             best = tried(told, rows)
-            others = [(replace(told, without=best.astray), rows), (read_missed, "mean")]
-            for way, instead in others if ablation is None else others[:1]:
-                if not best.serves or not best.astray or best.layerwise >= LAYERWISE:
-                    break
-                other = tried(way, instead)
+            if ablation is None and best.serves and best.astray and best.layerwise < LAYERWISE:
+                other = tried(read_missed, "mean")
                 if other.serves and not other.astray and other.layerwise >= best.layerwise:
                     best = other
+            if best.way is told:
+                stays = uses_stays(best.bench.patterns, best.circuit)
+                best = replace(best, way=partial(told, stays=stays))
         again = OTHER_SAMPLES if trials and circuit is None else ()
-        way, rows = best.way, best.bench.patterns.rows
-        if isinstance(way, Search):
-            way = replace(way, stays=uses_stays(best.bench.patterns, best.circuit))
+        rows = best.bench.patterns.rows
         elsewhere = [bench(rows, name, math.ceil(sequences / 2)) for name in again]
-        found = [work.submit(way, one, best.yardstick) for one in elsewhere]
+        found = [work.submit(best.way, one, best.yardstick) for one in elsewhere]
         attention = attention_with(best.bench, best.circuit)
         about = best.circuit, attention, best.yardstick, subject.seed
         measuring = work.submit(evidence_for, bench(rows, "certificate"), *about)
@@ -281,46 +272,36 @@ def require_learnt(bench: Bench, threshold: float) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Search:
-    """The way to a circuit where a task says what heads may look at.
+def searched(
+    bench: Bench,
+    yardstick: Yardstick,
+    candidate_attention: Sequence[float] = CANDIDATE_ATTENTION,
+    stays: bool = False,
+) -> Circuit:
+    """A circuit among what a task says that heads may look at.
 
-    Attributes:
+    It is below the least limit that one is found below. If paths do not serve, heads may keep some
+    of what stands at a position beside what they bring there: paths from roles to themselves. The
+    last resort is to judge all sets of paths, if there are few, for the smallest that serves.
+
+    Args:
+        bench: with the sequences to search on.
+        yardstick: has the limits.
         candidate_attention: see `search.search`.
-        without: paths that are no candidates; with any, not all sets of paths are judged.
         stays: whether to search among paths from roles to themselves at once.
     """
-
-    candidate_attention: Sequence[float] = CANDIDATE_ATTENTION
-    without: Collection[AttentionPath] = ()
-    stays: bool = False
-
-    def __call__(self, bench: Bench, yardstick: Yardstick) -> Circuit:
-        """The circuit below the least limit that one is found below, or else the last found.
-
-        If paths do not serve, heads may keep some of what stands at a position beside what they
-        bring there: paths from roles to themselves. The last resort is to judge all sets of paths.
-        """
-        paths, stays = (relations_for(bench.patterns, use) for use in ("path", "stay"))
-        among = [paths, [*paths, *stays]][self.stays : 1 + bool(stays)]
-        tried = list[Circuit]()
-        for limit in (limits := yardstick.limits(bench)):
-            tried.append(search(bench, limit, among, self.candidate_attention, self.without))
-            if bench.loss(tried[-1]) < limit:
-                return tried[-1]
-        return tried[-1] if self.without else exhausted(bench, tried[-1], limits[-1])
-
-
-def exhausted(bench: Bench, circuit: Circuit, threshold: float) -> Circuit:
-    """The smallest circuit among all sets of candidate paths, if there are few.
-
-    If none is below the threshold, it is the one given.
-    """
+    paths, own = map(bench.patterns.used_as, ("path", "stay"))
+    among = [paths, [*paths, *own]][stays : 1 + bool(own)]
+    tried = list[Circuit]()
+    for limit in (limits := yardstick.limits(bench)):
+        tried.append(search(bench, limit, among, candidate_attention))
+        if bench.loss(tried[-1]) < limit:
+            return tried[-1]
     from headway.circuits.exhaustive import Exhaustive
 
-    candidates = candidates_among(bench, circuit)
+    candidates = candidates_among(bench, tried[-1])
     if len(candidates) > FEW_CANDIDATES:
-        return circuit
-    sets = Exhaustive(bench.losses, candidates, circuit, threshold)
+        return tried[-1]
+    sets = Exhaustive(bench.losses, candidates, tried[-1], limits[-1])
     whole = [Circuit.of(paths, sets.idle) for paths in sets.search(first=True)]
-    return min(whole, key=bench.loss, default=circuit)
+    return min(whole, key=bench.loss, default=tried[-1])

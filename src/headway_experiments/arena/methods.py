@@ -17,12 +17,12 @@ from headway.circuits import (
     Head,
     NoCircuitError,
     Paths,
-    Search,
     Yardstick,
     along_all,
     discover,
     necessity,
     require_learnt,
+    searched,
 )
 from headway.models import attention_patterns
 from headway.tasks import Task
@@ -53,7 +53,7 @@ def headway(subject: Subject) -> Answer:
     paths = dict.fromkeys(subject.paths, 0.0)
     try:
         require_learnt(bench, THRESHOLD)
-        circuit = Search()(bench, Yardstick.of(bench, THRESHOLD))
+        circuit = searched(bench, Yardstick.of(bench, THRESHOLD))
     except NoCircuitError:
         return Answer(paths, frozenset(), bench.forwards)
     fresh = Bench(model, task, held_out(task, count, 0, "cpu", "certificate"))
