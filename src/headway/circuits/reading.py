@@ -17,6 +17,7 @@ relations whose effects are alike.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from heapq import nlargest, nsmallest
 
 import torch
 from jaxtyping import Float
@@ -255,30 +256,25 @@ class Reader:
             found = self.moved([{**chosen, head: name} for name in names], few, above)
             return dict(zip(names, found, strict=True))
 
-        def least(found: Mapping[str, float], count: int) -> list[str]:
-            return sorted(found, key=lambda name: found[name])[:count]
-
-        def likest(names: Sequence[str], count: int) -> list[str]:
-            return sorted(names, key=lambda name: -self.likeness(head, name))[:count]
-
         def tried(names: Sequence[str], likely: Sequence[str]) -> dict[str, float]:
-            return moved(sorted({*least(moved(names, few=True), KEPT), *likely}))
+            few = moved(names, few=True)
+            return moved(sorted({*nsmallest(KEPT, few, key=few.__getitem__), *likely}))
 
-        names = self.names[head]
-        explained = partial(self.likeness, head, rows="zero")
+        names, like = self.names[head], partial(self.likeness, head)
+        explained = partial(like, rows="zero")
         looked = [name for name in names if explained(name) >= UNLIKE]
-        simple = tried(looked, likest(looked, BEFORE_ELSE))
+        simple = tried(looked, nlargest(BEFORE_ELSE, looked, key=like))
         plain = [name for name in looked if complexity(name) == 1]
-        best = least({name: simple[name] for name in plain if name in simple}, BEFORE_ELSE)
-        firsts = {*best, *likest(plain, BEFORE_ELSE)}
+        measured = [name for name in plain if name in simple]
+        best = nsmallest(BEFORE_ELSE, measured, key=simple.__getitem__)
+        firsts = {*best, *nlargest(BEFORE_ELSE, plain, key=like)}
         others = [name for name in names if complexity(name) == 1]
         pairs = [f"{first}{ELSE}{other}" for first in firsts for other in others]
         pairs = [pair for pair in pairs if self._adds(*pair.split(ELSE))]
-        even = [name for name in plain if BY_WEIGHT not in name]
-        even = sorted(even, key=explained, reverse=True)[:KEPT]
+        even = nlargest(KEPT, [name for name in plain if BY_WEIGHT not in name], key=explained)
         both = [f"{one}{AND}{also}" for one in even for also in ALSO]
         pairs += [name for name in both if explained(name) >= READ]
-        likely = likest(pairs, 4 * KEPT)
+        likely = nlargest(4 * KEPT, pairs, key=like)
         found = simple | tried(likely, likely[:KEPT])
         without = {**chosen, head: IDLE}
         zero = {at: ZERO if what == IDLE else what for at, what in without.items()}
@@ -288,7 +284,7 @@ class Reader:
         serve = [name for name, moved in found.items() if moved <= limit]
         if max(idle) <= limit or not serve:
             return IDLE
-        worth = {n: self.likeness(head, n) - PRICE * (complexity(n) - 1) for n in serve}
+        worth = {n: like(n) - PRICE * (complexity(n) - 1) for n in serve}
         alike = [name for name in serve if worth[name] >= max(worth.values()) - ALIKE]
         name = min(alike, key=_order(names))
         return min(self._wider(head, name, serve) or [name], key=_order(names))
