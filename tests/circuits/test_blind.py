@@ -307,7 +307,7 @@ def test_a_head_that_goes_by_a_table_is_put_to_one_and_said_to_be_unexplained():
     (look,) = found.looks
     assert look.explained > 0.95
     assert "L0.H0: 0.85 other token, 0.12 own position, but no relation alone keeps" in str(found)
-    assert found.program.splitlines()[1] == "L0.H0 = aggregate(table(x0), x0)"
+    assert found.circuit.program.splitlines()[1] == "L0.H0 = aggregate(table(x0), x0)"
     again = Discovery.from_json(found.to_json())
     assert again.circuit == found.circuit
     given = discover(Line(scores), Symbols(), sequences=64, threshold=9.0, circuit=again.circuit)
@@ -383,9 +383,13 @@ def test_a_condition_is_no_part_of_what_a_head_follows_without_it(alike, name, m
     def moved(chosen, *_, **__):
         return [float(not {"idle", "zero"}.isdisjoint(one.values())) for one in chosen]
 
+    def likeness(head, name, rows=None):
+        return own(head, name, rows) if rows else float(name == CONDITION)
+
     reader = Reader(Bench(Line(scores), Rarely(), Rarely().sample(64, torch.Generator())))
+    own = reader.likeness
     monkeypatch.setattr(reader, "moved", moved)
-    monkeypatch.setattr(reader, "likeness", lambda head, name: float(name == CONDITION))
+    monkeypatch.setattr(reader, "likeness", likeness)
     assert reader.choice((0, 0), {}) == name
 
 

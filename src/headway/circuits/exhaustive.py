@@ -15,6 +15,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain, combinations, repeat
@@ -262,15 +263,13 @@ class Exhaustive:
         With `first`, the smallest size at which a set serves is the last.
         """
         layers = sorted({path.layer for path in self.paths})
-        for size in range(len(self.paths) + 1):
-            try:
+        with suppress(_TooManyError):
+            for size in range(len(self.paths) + 1):
                 self.minimal += self._serving(self._sets(layers, size), None, size)
-            except _TooManyError:
-                break
-            self.searched = size
-            self.watch(size, self.judged, len(self.minimal))
-            if first and self.minimal:
-                break
+                self.searched = size
+                self.watch(size, self.judged, len(self.minimal))
+                if first and self.minimal:
+                    break
         return self.minimal
 
     def _sets(self, layers: Sequence[int], size: int) -> list[Chosen]:

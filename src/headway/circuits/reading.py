@@ -234,8 +234,7 @@ class Reader:
     def idle(self) -> list[Head]:
         """As many heads as can be idle together, those first that alone move answers least."""
         ways = (IDLE, ZERO)
-        alone = {head: max(self.moved([{head: x} for x in ways])) for head in self.heads}
-        order = sorted(self.heads, key=lambda head: alone[head])
+        order = sorted(self.heads, key=lambda head: max(self.moved([{head: x} for x in ways])))
 
         def possible(count: int) -> bool:
             together = self.moved([dict.fromkeys(order[:count], x) for x in ways])

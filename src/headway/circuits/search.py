@@ -164,8 +164,7 @@ def propose(bench: Judging, candidates: Mapping[Head, Sequence[str]], threshold:
         return own + (threshold - own) * (IDLE_BUDGET + (1 - IDLE_BUDGET) * count / total)
 
     each = bench.losses([{h: Uniform()} for h in bench.heads], threshold)
-    damage = dict(zip(bench.heads, each, strict=True))
-    order = sorted((h for h in bench.heads if damage[h] < math.inf), key=lambda h: damage[h])
+    order = [h for loss, h in sorted(zip(each, bench.heads, strict=True)) if loss < math.inf]
     idle = longest(
         len(order),
         lambda n: bench.losses([dict.fromkeys(order[:n], Uniform())], share(n))[0] < math.inf,

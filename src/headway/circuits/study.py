@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,6 @@ from headway.circuits.subject import Subject, require_count, require_fits, studi
 from headway.circuits.verdicts import LAYERWISE
 from headway.circuits.yardstick import NoCircuitError, Yardstick, layerwise
 from headway.errors import HeadwayError, require
-from headway.relations.paths import AttentionPath
 from headway.tasks import Task
 from headway.training.run import Run
 
@@ -136,20 +135,20 @@ class Attempt:
     circuit: Circuit
     looks: list[Look]
 
-    @cached_property
-    def astray(self) -> frozenset[AttentionPath]:
-        """Paths that their heads hardly follow."""
-        return astray(self.looks, self.circuit)
-
-    @cached_property
-    def layerwise(self) -> float:
-        """The least agreement of the model with itself as it goes on from the circuit."""
-        return min(layerwise(self.bench, self.circuit), default=0.0)
-
     @property
     def serves(self) -> bool:
         """True if the loss is as low as it must be."""
         return self.bench.loss(self.circuit) < self.yardstick.limits(self.bench)[-1]
+
+    @property
+    def strays(self) -> bool:
+        """True if heads hardly follow some of its paths."""
+        return bool(astray(self.looks, self.circuit))
+
+    @property
+    def layerwise(self) -> float:
+        """The least agreement of the model with itself as it goes on from the circuit."""
+        return min(layerwise(self.bench, self.circuit), default=0.0)
 
 
 def _study(
@@ -195,10 +194,10 @@ def _study(
         else:
             told = partial(searched, candidate_attention=candidate_attention)
             best = tried(told, rows)
-            if ablation is None and best.serves and best.astray and best.layerwise < LAYERWISE:
-                other = tried(read_missed, "mean")
-                if other.serves and not other.astray and other.layerwise >= best.layerwise:
-                    best = other
+            if ablation is None and best.serves and best.strays and best.layerwise < LAYERWISE:
+                read = tried(read_missed, "mean")
+                goes_on = read.serves and not read.strays and read.layerwise >= best.layerwise
+                best = read if goes_on else best
             if best.way is told:
                 stays = uses_stays(best.bench.patterns, best.circuit)
                 best = replace(best, way=partial(told, stays=stays))
