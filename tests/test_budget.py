@@ -14,7 +14,7 @@ CAPS = {
     "src/headway/relations": 1060,
     "src/headway/models": 1992,
     "src/headway/training": 3200,
-    "src/headway/circuits": 5483,
+    "src/headway/circuits": 5470,
     "src/headway/sweeps": 999,
     "src/headway/language": 1598,
     "src/headway/report": 3195,
