@@ -75,7 +75,7 @@ def compared(name: str, model: Any, task: Task, seed: int) -> dict[str, Any]:
     """The search and exhaustion on a model."""
     found = discover(model, task, seed=seed, trials=False, workers=1, ablation="zero")
     bench = Bench(model, task, held_out(task, 128, seed, "cpu", "circuit"), found.ablation)
-    if (count := len(candidates_among(bench, found.attention))) > MOST:
+    if (count := len(candidates_among(bench))) > MOST:
         return {"model": name, "candidates": count}
     every = every_circuit(model, task, found, most=2 ** (MOST + 1), workers=1, seed=seed)
     loss, size = bench.loss(found.circuit), len(found.circuit.paths)

@@ -209,20 +209,6 @@ def test_a_group_with_a_member_that_is_known_to_be_too_bad_costs_nothing(bench):
     assert bench.forwards > spent
 
 
-def test_a_hook_sees_what_a_layer_with_one_head_computes():
-    shape = {"n_layers": 2, "n_heads": 1, "d_head": None, "d_mlp": 24, "causal": True}
-    plain, other = (made("deep-first", 2, 2, "zero", 0, **shape) for _ in range(2))
-    several, seen = [{}, {(1, 0): Uniform()}], []
-    values = other.model.get_submodule("blocks.1.attn.hook_v")
-    values.register_forward_hook(lambda *_: seen.append(True))
-    watched = Bench(other.model, other.task, other.batch)
-    assert watched.losses(several) == pytest.approx(plain.losses(several), rel=1e-4)
-    assert seen
-    upper = plain.model.layers[1]
-    upper.__class__ = type("Own", (type(upper),), {})  # which may compute otherwise
-    assert [one is upper for one in ablation.layers_of(plain.model)] == [False, True]
-
-
 @pytest.mark.parametrize(
     ("mechanisms", "complaint"),
     [

@@ -414,9 +414,13 @@ def test_a_condition_is_no_part_of_what_a_head_follows_without_it(alike, name, m
     def moved(chosen, *_, **__):
         return [float(not {"idle", "zero"}.isdisjoint(one.values())) for one in chosen]
 
+    def likeness(head, name, rows=None):
+        return own(head, name, rows) if rows else float(name == CONDITION)
+
     reader = Reader(Bench(Line(scores), Rarely(), Rarely().sample(64, torch.Generator())))
+    own = reader.likeness
     monkeypatch.setattr(reader, "moved", moved)
-    monkeypatch.setattr(reader, "likeness", lambda head, name: float(name == CONDITION))
+    monkeypatch.setattr(reader, "likeness", likeness)
     assert reader.choice((0, 0), {}) == name
 
 

@@ -199,7 +199,7 @@ def test_another_circuit_takes_the_certificate_away(run, written):
 def test_a_circuit_in_a_file_is_checked_and_nothing_is_written(run, tmp_path, capsys):
     data = run.read("circuit.json")
     file = tmp_path / "circuit.json"
-    file.write_text(json.dumps({"heads": data["heads"], "ablation": data["ablation"]}))
+    file.write_text(json.dumps({"circuit": data["circuit"], "ablation": data["ablation"]}))
     before = {path: path.stat().st_mtime_ns for path in run.folder.rglob("*")}
     certified(str(run.folder), "--circuit", str(file), "--seed", "9")
     told = capsys.readouterr().out
@@ -207,9 +207,9 @@ def test_a_circuit_in_a_file_is_checked_and_nothing_is_written(run, tmp_path, ca
     assert max(map(len, told.splitlines())) <= 80
     assert {path: path.stat().st_mtime_ns for path in run.folder.rglob("*")} == before
     words = ("circuit", run.folder, "--certify", "--circuit", file)
-    file.write_text('{"heads": {"L0.H0": "uniform"}}')
+    file.write_text('{"circuit": {"L0.H0": "uniform"}}')
     refused(*words)
-    file.write_text('{"heads": {}, "ablation": []}')
+    file.write_text('{"circuit": {}, "ablation": []}')
     assert "ablation = [] is not allowed" in refused(*words)
     refused(*words, "--trials", "false")
     refused("circuit", run.folder, "--seed", "9")

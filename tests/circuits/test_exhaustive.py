@@ -116,7 +116,7 @@ class Drawn:
         return {frozenset(s) for s in serving if not any(other < s for other in serving)}
 
     def searched(self, first=False, **more):
-        about = self.candidates, self.idle, self.threshold
+        about = self.candidates, Circuit(self.idle), self.threshold
         exhaustive = Exhaustive(self.bench.losses, *about, **more)
         exhaustive.free = self.free
         return exhaustive.search(first), exhaustive

@@ -1,13 +1,12 @@
 """How like the model a circuit is: measured as defined, and told apart from other circuits."""
 
-from functools import cache
 from itertools import product
 
 import pytest
 import torch
 from torch import nn
 
-from headway.circuits import Bench, Circuit, Discovery, KnockOut, Uniform, discover
+from headway.circuits import AttentionPath, Bench, Circuit, Identity, KnockOut, Uniform
 from headway.circuits.patterns import tap_of
 from headway.circuits.yardstick import Yardstick, likenesses
 from headway.tasks import Tokens, Vectors
@@ -21,12 +20,6 @@ EVEN = Yardstick(0.05, "uniform", "r2")
 def bench_of(known: Known, count: int = 48, **how) -> Bench:
     batch = held_out(known.task, count, 0, "cpu", "certificate")
     return Bench(known.model, known.task, batch, **how)
-
-
-@cache
-def found_in(seed: int) -> tuple[Known, Discovery]:
-    known = planted(seed)
-    return known, discover(known.model, known.task, trials=False, sequences=32)
 
 
 def test_the_true_circuit_is_the_model_and_nothing_is_left_without_it():
@@ -88,17 +81,16 @@ def test_the_complement_cuts_the_circuits_paths_and_nothing_else():
     }
 
 
-@pytest.mark.parametrize("seed", [1087, pytest.param(1016, marks=pytest.mark.slow)])
-def test_a_circuit_that_solves_the_task_otherwise_than_the_model_is_told_apart(seed):
+def test_a_circuit_that_solves_the_task_otherwise_than_the_model_is_told_apart():
     """Other paths carry the symbol; loss and answers of the circuit cannot show it."""
-    known, found = found_in(seed)
-    true = known.nearest(frozenset(found.circuit.paths))
-    assert true != set(found.circuit.paths)
-    other = found.evidence.likeness
-    assert other.circuit.agreement == 1.0
-    assert found.replaced_loss < 1e-6
-    circuit = Circuit({**found.circuit.mechanisms, **Circuit.of(true).mechanisms})
-    own = likenesses(bench_of(known), circuit, EVEN)
+    known = planted(1087)
+    bench = bench_of(known)
+    idle, paths = dict.fromkeys(bench.heads, Identity()), ("L0.H0 s1←s4", "L1.H0 s0←s3")
+    paths = map(AttentionPath.parse, (*paths, "L1.H1 s2←s1", "L2.H1 s0←s2"))
+    circuits = Circuit.of(paths, idle), Circuit.of(known.required, idle)
+    other, own = (likenesses(bench, one, EVEN) for one in circuits)
+    assert other.circuit.agreement == own.circuit.agreement == 1.0
+    assert bench.loss(circuits[0]) < 1e-6
     assert set(own.layerwise) == {1.0}
     assert min(other.layerwise) < 0.8
 

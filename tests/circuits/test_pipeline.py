@@ -112,7 +112,7 @@ def test_a_checkpoint_has_a_circuit_of_its_own(solved, found):
 def test_a_circuit_from_a_file_is_certified_as_it_is(solved, found, tmp_path):
     path = tmp_path / "mine.json"
     wrong = found.circuit.replacing(found.circuit.useful_heads[1], Uniform())
-    write_json(path, {"heads": wrong.to_json()})
+    write_json(path, {"circuit": wrong.to_json()})
     given = discover(solved, circuit=path, sequences=64)
     assert given.circuit == wrong
     kept = solved.read("emergence.json")
@@ -134,7 +134,7 @@ def test_a_circuit_of_another_shape_is_refused(solved, found, tmp_path):
     with pytest.raises(HeadwayError, match=r"^circuit = \{.*\} is not allowed: it must be a Circ"):
         discover(solved, circuit=found.circuit.to_json())
     path = tmp_path / "no.json"
-    for heads, why in (({"head": 1}, "no circuit"), ({}, "heads = {}"), (TABLES, "by table")):
+    for heads, why in (({"head": 1}, "no circuit"), ({}, "circuit = {}"), (TABLES, "by table")):
         write_json(path, heads)
         with pytest.raises(HeadwayError, match=why):
             discover(solved, circuit=path)

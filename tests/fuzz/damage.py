@@ -27,7 +27,7 @@ MOST = 2**28
 """The most bytes of a JSON file."""
 PASSED_OVER = {
     "certificate.json": {"bound", "holds"},
-    "circuit.json": {"circuit", "loss", "useful_heads", "useful_layers", "verdicts"},
+    "circuit.json": {"loss", "useful_heads", "useful_layers", "verdicts"},
     "environment.json": {"torch", "platform", "device", "cores", "started"},
 }
 """Fields that are written for people, or follow from others; `unknown` in other files, too."""

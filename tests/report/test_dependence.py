@@ -94,7 +94,7 @@ def test_what_stays_in_place_is_not_clamped(mine, capsys):
     path = circuit.paths[0]
     both = Paths(frozenset({path.relation, "s1←s1"}))
     data = found.to_json()
-    data["heads"] = circuit.replacing(path.at, both).to_json()
+    data["circuit"] = circuit.replacing(path.at, both).to_json()
     mine.write("circuit.json", data)
     main(["depend", str(mine.folder), "--workers", "1"])
     stay = AttentionPath.of(*path.at, "s1←s1")

@@ -118,7 +118,7 @@ def test_names_of_relations_are_checked_when_they_are_read(run, name):
         HeadPath.parse(f"L0.H0 {name}")
     circuit = run.read("circuit.json")
     assert circuit is not None
-    circuit["heads"]["L0.H0"] = [name]
+    circuit["circuit"]["L0.H0"] = [name]
     run.write("circuit.json", circuit)
     with pytest.raises(HeadwayError, match=r"circuit\.json"):
         Findings.of(run)

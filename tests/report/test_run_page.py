@@ -241,7 +241,7 @@ def test_the_headline_says_what_came_out(run):
 def test_with_many_heads_the_maps_are_of_the_useful_ones(run, monkeypatch):
     monkeypatch.setattr("headway.report.findings.MOST_HEADS", 1)
     circuit = run.read("circuit.json")
-    circuit["heads"]["L0.H0"] = "uniform"
+    circuit["circuit"]["L0.H0"] = "uniform"
     necessity = circuit["evidence"]["necessity"]
     circuit["evidence"]["necessity"] = [n for n in necessity if not n["path"].startswith("L0.")]
     run.write("circuit.json", circuit)

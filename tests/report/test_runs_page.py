@@ -70,7 +70,7 @@ def pair(finished, tmp_path) -> list[Run]:
     """Two runs with circuits that differ by one relation, and their own emergence."""
     runs = [Run.open(shutil.copytree(finished.folder, tmp_path / name)) for name in ("a", "b")]
     circuit = runs[1].read("circuit.json")
-    gone = AttentionPath.of(1, 0, circuit["heads"]["L1.H0"].pop())
+    gone = AttentionPath.of(1, 0, circuit["circuit"]["L1.H0"].pop())
     necessity = circuit["evidence"]["necessity"]
     circuit["evidence"]["replaced"] = {"x_1": 0.0123}
     circuit["threshold"] = 0.01

@@ -99,11 +99,11 @@ def test_what_a_learnt_circuit_brings(shown, solved, tmp_path):
     assert any(line.startswith("Every path finds its key") for line in lines)
 
     found = run.read("circuit.json")
-    heads = {**found["heads"], "L0.H0": ["s0←s2"]}
+    heads = {**found["circuit"], "L0.H0": ["s0←s2"]}
     one, *_ = each = found["evidence"]["necessity"]
     each = [n for n in each if not n["path"].startswith("L0.H0")]
     evidence = {**found["evidence"], "necessity": [{**one, "path": "L0.H0 s0←s2"}, *each]}
-    write_json(folder / "circuit.json", {**found, "heads": heads, "evidence": evidence})
+    write_json(folder / "circuit.json", {**found, "circuit": heads, "evidence": evidence})
     lines = shown("theory", str(folder))
     assert any(line.startswith("The circuit breaks the flow") for line in lines)
     assert any(line.split() == ["L0.H0", "s0←s2"] for line in lines)

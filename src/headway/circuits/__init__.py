@@ -30,10 +30,10 @@ from headway.circuits.patterns import ABLATIONS as ABLATIONS
 from headway.circuits.patterns import along_all as along_all
 from headway.circuits.patterns import attention_along as attention_along
 from headway.circuits.search import candidates_among as candidates_among
-from headway.circuits.study import DRAFT as DRAFT
-from headway.circuits.study import Sample as Sample
 from headway.circuits.study import circuit_file as circuit_file
 from headway.circuits.study import discover as discover
+from headway.circuits.study import require_learnt as require_learnt
+from headway.circuits.study import searched as searched
 from headway.circuits.verdicts import verdicts as verdicts
 from headway.circuits.yardstick import THRESHOLD as THRESHOLD
 from headway.circuits.yardstick import Likeness as Likeness

@@ -11,34 +11,28 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain, islice, pairwise
-from typing import TypeVar
+from itertools import chain, count, islice, pairwise, takewhile
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
 from headway.circuits.mechanism import Circuit, Head, Mechanism
-from headway.circuits.patterns import Patterns, attention_slopes, known_patterns, tap_of
+from headway.circuits.patterns import Patterns, attention_slopes, tap_of
 from headway.errors import require
 from headway.models import Tappable, Transformer
-from headway.models.hooks import is_watched
-from headway.models.transformer import Attention, Block
 from headway.tasks import Batch, Task
 from headway.training.losses import require_answers
 
 Replaced = Circuit | Mapping[Head, Mechanism]
 """Mechanisms for all heads, or for some while the others are as they are."""
 
-LOOKS = (16, 8, 4, 2)
-"""After a part of the sequences, a 16th first, candidates that are already too bad are dropped."""
+LEAST = 8
+"""After the first so many sequences, and whenever these have doubled, candidates that are already
+too bad are dropped."""
 
 REMEMBERED = 20_000
 """Candidates whose losses are known at most; a bench then begins to remember anew."""
-
-LEAST = 8
-"""The fewest sequences that make a part of their own."""
 
 HOPELESS = 3
 """A candidate whose mean loss of the first sequences is so many standard errors above the limit is
@@ -68,11 +62,12 @@ Named = frozenset[tuple[Head, Mechanism]]
 Stream = tuple[int, int, int, Named]
 """Residual streams: the sequences' first and last, after how many layers, and what is in these."""
 
-T = TypeVar("T")
-
 
 class Judging:
-    """Losses of candidates one by one, by those of groups."""
+    """Losses of candidates one by one, by those of groups, and what changes would gain."""
+
+    heads: list[Head]
+    gains: Callable[..., list[float]]
 
     def worst(self, groups: Sequence[Sequence[Replaced]], limit: float = math.inf) -> list[float]:
         """The largest loss of every group of candidates; infinity if it is not below the limit."""
@@ -95,6 +90,7 @@ class Bench(Judging):
 
     Attributes:
         model: the model under study.
+        heads: every head of it.
         task: what it was trained on.
         hops: those of the task that count.
         columns: which of the task's hops they are.
@@ -113,7 +109,6 @@ class Bench(Judging):
         batch: Batch,
         rows: str = "zero",
         shared: bool = True,
-        ends: Sequence[int] = (),
     ):
         """Takes a model to the bench.
 
@@ -124,7 +119,6 @@ class Bench(Judging):
             rows: what stands in rows without a path (`patterns.ABLATIONS`).
             shared: whether a `Transformer` computes once what candidates have in common. The losses
                 are the same either way.
-            ends: where parts of the sequences end, beside `LOOKS`.
 
         Raises:
             HeadwayError: if the model does not read the task's sequences or answer its queries.
@@ -132,27 +126,19 @@ class Bench(Judging):
         require_answers(model, task, batch)
         self.hops = task.judged
         self.columns = [task.hops.index(hop) for hop in self.hops]
-        self.model, self.task, self.batch = model, task, batch
+        self.model, self.task, self.batch, self.heads = model, task, batch, heads_of(model)
         self._asked = task.targets.how_often(batch.targets)
         edges = task.edges(batch)
         for name in [name for name, one in edges.items() if one.use == "measured"]:
             del edges[name]
         self.patterns = Patterns(model, batch, edges, rows)
         self._shared = shared and isinstance(model, Transformer)
-        self._layers = layers_of(model) if isinstance(model, Transformer) else []
         self._known: dict[Stream, Tensor] = {}
         self._held = self._computed = 0
         self._sums: dict[Named, list[tuple[float, float]]] = {}
         self.candidates, self.given_up = 0, False
-        looks = [math.ceil(self.sequences / part) for part in LOOKS]
-        looks = [*ends, *(end for end in looks if end >= LEAST)]
-        stops = sorted({end for end in (*looks, self.sequences) if end <= self.sequences})
-        self.parts = [slice(start, end) for start, end in pairwise([0, *stops])]
-
-    @property
-    def heads(self) -> list[Head]:
-        """Every head of the model."""
-        return heads_of(self.model)
+        ends = takewhile(lambda end: end < self.sequences, (LEAST << i for i in count()))
+        self.parts = [slice(*both) for both in pairwise([0, *ends, self.sequences])]
 
     @property
     def sequences(self) -> int:
@@ -206,18 +192,24 @@ class Bench(Judging):
         if part is None:
             return torch.cat([self.outputs(candidates, part) for part in self.parts], 1)
         chosen = [self._checked(candidate) for candidate in candidates]
-        return torch.cat([self._outputs(group, part) for group in self._groups(chosen, part)])
+        return torch.cat([*self._outputs(chosen, part)])
 
-    def _outputs(self, chosen: Sequence[Candidate], part: slice) -> Tensor:
-        if self.given_up:
-            raise CancelledError
-        if self._shared:
-            return self._resumed(chosen, part)
-        inputs, count, n_read = self.batch.inputs[part], len(chosen), self.batch.targets.shape[1]
-        together = inputs.repeat(count, *[1] * (inputs.ndim - 1))
-        found = self.model(together, tap_of(self.patterns, chosen, part))
-        self._computed += count * self._vectors(len(inputs))
-        return found[:, -n_read:].unflatten(0, (count, len(inputs)))
+    def _outputs(self, chosen: Sequence[Candidate], part: slice) -> Iterator[Tensor]:
+        """Outputs in some sequences, of as many candidates at a time as may be computed at once."""
+        inputs, n_read = self.batch.inputs[part], self.batch.targets.shape[1]
+        vectors, numbers = self._vectors(len(inputs)), len(inputs) * self.task.length
+        most = TOGETHER, MOST_VECTORS // vectors, MOST_NUMBERS // (numbers * self.task.d_target)
+        for start in range(0, len(chosen), size := max(1, min(most))):
+            some = chosen[start : start + size]
+            if self.given_up:
+                raise CancelledError
+            if self._shared:
+                yield self._resumed(some, part)
+                continue
+            together = inputs.repeat(len(some), *[1] * (inputs.ndim - 1))
+            found = self.model(together, tap_of(self.patterns, some, part))
+            self._computed += len(some) * vectors
+            yield found[:, -n_read:].unflatten(0, (len(some), len(inputs)))
 
     def _resumed(self, chosen: Sequence[Candidate], part: slice) -> Tensor:
         """Outputs of a `Transformer`, going on from what is known of other candidates."""
@@ -238,39 +230,24 @@ class Bench(Judging):
                 kind = layer, self.patterns.are_known(one, layer)
                 missing.setdefault(kind, {})[above] = one, below
                 above = below
-        size, length = self.batch.inputs[part].shape[:2]
-        together = max(1, AT_ONCE // (size * length))
+        inputs, length = self.batch.inputs[part], self.batch.inputs.shape[1]
+        mask = None if model.mask is None else model.mask[:length, :length]
+        together = max(1, AT_ONCE // inputs.shape[:2].numel())
         for layer, are_known in sorted(missing):
+            n_read = self.batch.targets.shape[1] if layer == depth - 1 else length
             left = iter(missing[layer, are_known].items())
             while some := dict(islice(left, together)):
-                self._compute(layer, some, part, are_known)
+                alike = [one for one, _ in some.values()]
+                if layer == 0:
+                    x = model.embedded(inputs).repeat(len(some), 1, 1)
+                else:
+                    x = torch.cat([known[below] for _, below in some.values()])
+                own = partial(tap_of(self.patterns, alike, part, length - n_read), layer)
+                new = model.layers[layer](x, mask, own(None) if are_known else own, n_read)
+                self._computed += new.shape[:2].numel()
+                self._held += new.shape[:2].numel()
+                known |= zip(some, new.chunk(len(some)), strict=True)
         return model.read(torch.cat([known[name] for name in last])).unflatten(0, (len(last), -1))
-
-    def _compute(
-        self,
-        layer: int,
-        units: Mapping[Stream, tuple[Candidate, Stream]],
-        part: slice,
-        are_known: bool,
-    ) -> None:
-        """Computes streams after a layer from those before it; after the last, where it is read.
-
-        With `are_known`, the patterns of its heads do not depend on what stands in the stream.
-        """
-        model, inputs, length = self.model, self.batch.inputs[part], self.batch.inputs.shape[1]
-        assert isinstance(model, Transformer)
-        mask = None if model.mask is None else model.mask[:length, :length]
-        count = self.batch.targets.shape[1] if layer == model.n_layers - 1 else length
-        if layer == 0:
-            x = model.embedded(inputs).repeat(len(units), 1, 1)
-        else:
-            x = torch.cat([self._known[below] for _, below in units.values()])
-        about = self.patterns, [one for one, _ in units.values()], part, length - count
-        own = known_patterns(*about, layer) if are_known else partial(tap_of(*about), layer)
-        new = self._layers[layer](x, mask, own, count)
-        self._computed += new.shape[:2].numel()
-        self._held += new.shape[:2].numel()
-        self._known |= zip(units, new.chunk(len(units)), strict=True)
 
     @torch.no_grad()
     def worst(
@@ -278,7 +255,6 @@ class Bench(Judging):
         groups: Sequence[Sequence[Replaced]],
         limit: float = math.inf,
         sequences: int | None = None,
-        surely: bool = True,
     ) -> list[float]:
         """The largest loss of every group of candidates (see `Judging`).
 
@@ -289,13 +265,12 @@ class Bench(Judging):
         Args:
             groups: of candidates, mechanisms for all heads or for some.
             limit: the loss to stay below.
-            sequences: how many to judge, from the first (one of the `parts` ends there); by default
-                all.
-            surely: whether it must be known; else a group may be given up as `HOPELESS`.
+            sequences: how many to judge, from the first (one of the `parts` ends there); then a
+                group may be given up as `HOPELESS`. By default all, and surely.
         """
         if len(self._sums) > REMEMBERED:
             self._sums.clear()
-        count = self.sequences if sequences is None else sequences
+        count, surely = sequences or self.sequences, sequences is None
         parts = [part for part in self.parts if part.stop <= count]
         chosen = [[self._checked(one) for one in group] for group in groups]
         named = [[frozenset(one.items()) for one in group] for group in chosen]
@@ -319,11 +294,11 @@ class Bench(Judging):
     def _add_up(self, i: int, part: slice, candidates: Mapping[Named, Candidate]) -> None:
         """Adds the errors of the i-th part to what is known of candidates, where they are not."""
         asked = [name for name in candidates if len(self._sums.setdefault(name, [])) <= i]
-        for some in self._groups(asked, part):
-            outputs = self._outputs([candidates[name] for name in some], part)
+        names = iter(asked)
+        for outputs in self._outputs([candidates[name] for name in asked], part):
             errors = torch.stack([self.judged(one, part).mean(-1) for one in outputs])
             sums, squares = errors.sum(1).tolist(), errors.square().sum(1).tolist()
-            for name, *found in zip(some, sums, squares, strict=True):
+            for *found, name in zip(sums, squares, names, strict=False):
                 before = self._sums[name][-1] if i else (0.0, 0.0)
                 self._sums[name].append((before[0] + found[0], before[1] + found[1]))
 
@@ -362,13 +337,6 @@ class Bench(Judging):
         self._computed += 3 * self._vectors(count)
         return found
 
-    def _groups(self, things: Sequence[T], part: slice) -> list[Sequence[T]]:
-        """Splits things into groups that may be computed at once."""
-        count, task = part.stop - part.start, self.task
-        numbers = count * task.length * task.d_target
-        size = max(1, min(TOGETHER, MOST_VECTORS // self._vectors(count), MOST_NUMBERS // numbers))
-        return [things[i : i + size] for i in range(0, len(things), size)]
-
     def _checked(self, candidate: Replaced) -> Candidate:
         chosen = candidate.mechanisms if isinstance(candidate, Circuit) else candidate
         layers, heads = self.model.n_layers, self.model.n_heads
@@ -385,7 +353,7 @@ class Bench(Judging):
 
 
 class First(Judging):
-    """The first sequences of a bench, as a bench of their own for a search (`search.Judge`).
+    """The first sequences of a bench, as a bench of their own for a search.
 
     Args:
         bench: with all sequences.
@@ -398,7 +366,7 @@ class First(Judging):
 
     def worst(self, groups: Sequence[Sequence[Replaced]], limit: float = math.inf) -> list[float]:
         """The largest loss of every group of candidates; hopeless ones are given up."""
-        return self.bench.worst(groups, limit, self.sequences, surely=False)
+        return self.bench.worst(groups, limit, self.sequences)
 
 
 def _may_be_below(
@@ -410,48 +378,6 @@ def _may_be_below(
     mean = total / seen
     error = math.sqrt(max(squares / seen - mean**2, 0.0) / (seen - 1))
     return mean - HOPELESS * error < limit
-
-
-def layers_of(model: Transformer) -> "list[Block | Merged]":
-    """The layers of a model, those with one wide head as `Merged`, unless a hook looks."""
-    config = model.config
-    one = config.n_heads == 1 and config.attention == "softmax" and not is_watched(model)
-    pays = one and 2 * config.head_width >= config.d_model
-
-    def is_plain(block: Block) -> bool:
-        return type(block) is Block and type(block.attn) is Attention
-
-    return [Merged(block) if pays and is_plain(block) else block for block in model.layers]
-
-
-class Merged:
-    """A layer with one head, as it computes by half as many maps.
-
-    Queries and keys meet in one map, as do values and output.
-    """
-
-    @torch.no_grad()
-    def __init__(self, block: Block):
-        self.block, attn = block, block.attn
-        query, key, value = attn.qkv.weight.chunk(3)
-        towards, _, more = attn.qkv.bias.chunk(3)  # a key's bias is the same for all keys
-        scaled, out = key.T * attn.d_head**-0.5, attn.out.weight
-        self.looks, self.brings = (scaled @ query, scaled @ towards), (out @ value, out @ more)
-
-    def __call__(
-        self,
-        stream: Float[Tensor, "batch key d_model"],
-        mask: Tensor | None,
-        own: Tensor | Callable[[Tensor], Tensor],
-        n_read: int,
-    ) -> Float[Tensor, "batch query d_model"]:
-        """The stream after the layer (see `Block.forward`)."""
-        x, attn = self.block.ln1(stream), self.block.attn
-        if not isinstance(own, Tensor):
-            scores = F.linear(x[:, -n_read:], *self.looks) @ x.mT
-            own = own(attn.weigh(scores, None if mask is None else mask[-n_read:])[:, None])
-        attended = torch.baddbmm(attn.out.bias, own[:, 0], F.linear(x, *self.brings))
-        return self.block.finish(stream[:, -n_read:] + attended)
 
 
 def heads_of(model: Tappable) -> list[Head]:

@@ -22,7 +22,7 @@ from torch import Tensor
 from headway.circuits.ablation import Bench, Measured, Replaced
 from headway.circuits.mechanism import Circuit, Corrupted, Head, KnockOut, Paths
 from headway.circuits.patterns import Attention, along_all, tap_of
-from headway.circuits.search import relations_for
+from headway.circuits.yardstick import Yardstick
 from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
 
@@ -40,35 +40,39 @@ Effects = Mapping[AttentionPath, float]
 
 
 @torch.no_grad()
-def found(bench: Bench, threshold: float, candidate_attention: Sequence[float]) -> Circuit:
-    """The fewest heads with a path each that take the loss below a threshold, and what they need.
+def found(bench: Bench, yardstick: Yardstick, candidate_attention: Sequence[float]) -> Circuit:
+    """The fewest heads with a path each that take the loss below a limit, and what they need.
 
     Args:
         bench: whose rows without a path are `corrupted`.
-        threshold: the loss to stay below with all other heads as in the corrupted sequences.
+        yardstick: has the loss to stay below with all other heads as in the corrupted sequences. Of
+            a gap, half of what may be left open is kept for other sequences.
         candidate_attention: the least attention along a path beyond that in the corrupted
             sequences, tried in order until the loss is below the threshold; else the circuit with
             the least loss is taken.
     """
+    limit = yardstick.limits(bench)[-1]
+    threshold = limit if yardstick.loss else (bench.loss() + limit) / 2
     patterns, idle = bench.patterns, dict.fromkeys(bench.heads, Corrupted())
     gains = _effects(bench, idle, Paths)
     more = along_all(patterns.own - patterns.corrupted, patterns.relations)
-    tried: list[tuple[float, int, list[AttentionPath]]] = []
+
+    def loss(paths: Sequence[AttentionPath]) -> float:
+        return bench.loss(Circuit.of(paths, idle))
+
+    tried: list[list[AttentionPath]] = []
     for least, count in product(candidate_attention, COUNTS):
-        chosen = _best(gains, more, least)[:count]
-        tried.append((bench.loss(Circuit.of(chosen, idle)), len(tried), chosen))
-        if tried[-1][0] < threshold:
+        tried.append(_best(gains, more, least)[:count])
+        if loss(tried[-1]) < threshold:
             break
-    loss, _, chosen = min(tried)
-    most = threshold if loss < threshold else math.nextafter(loss, math.inf)
+    chosen = min(tried, key=loss)
+    most = max(threshold, math.nextafter(loss(chosen), math.inf))
     for path in reversed(chosen):
         fewer = [other for other in chosen if other != path]
-        if bench.loss(Circuit.of(fewer, idle)) < most:
-            chosen = fewer
-    attention = along_all(patterns.own, patterns.relations)
-    for path in _needs(bench, chosen, attention, candidate_attention[0]):
+        chosen = fewer if loss(fewer) < most else chosen
+    for path in _needs(bench, chosen, candidate_attention[0]):
         fits = len(chosen) < MOST and path.at not in {other.at for other in chosen}
-        if fits and bench.loss(Circuit.of([*chosen, path], idle)) < most:
+        if fits and loss([*chosen, path]) < most:
             chosen = [*chosen, path]
     return Circuit.of(chosen, idle)
 
@@ -89,23 +93,21 @@ def _effects(
     measured: Measured | None = None,
 ) -> Effects:
     """By how much every path, put in or knocked out, lowers the loss or what is measured."""
-    names = relations_for(bench.patterns, "path")
+    names = bench.patterns.used_as("path")
     paths = [AttentionPath.of(*head, name) for head in bench.heads for name in names]
     changes = [(path.at, kind(frozenset({path.relation}))) for path in paths]
     found = bench.gains(replaced, changes, measured, bench.sequences)
     return dict(zip(paths, found, strict=True))
 
 
-def _needs(
-    bench: Bench, paths: Sequence[AttentionPath], attention: Attention, least: float
-) -> list[AttentionPath]:
+def _needs(bench: Bench, paths: Sequence[AttentionPath], least: float) -> list[AttentionPath]:
     """The paths below others without which much of the attention along these is lost.
 
     The first `MOST` by their effect on the log-odds of that attention, to first order, are cut in
     the model as it is, one by one. Relations that lead all queries to one place are left out: what
     is brought from there is the same everywhere, so it tells no key from others.
     """
-    patterns = bench.patterns
+    patterns, attention = bench.patterns, bench.patterns.attention
 
     def along(seen: Tensor, path: AttentionPath, part: slice) -> Tensor:
         there = patterns.one_hot(frozenset({path.relation}))[part] > 0

@@ -2,9 +2,7 @@
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NoReturn
-
-from pydantic import Field
+from typing import Any, ClassVar, NoReturn
 
 from headway.circuits.evidence import Evidence
 from headway.circuits.looks import Look, astray
@@ -54,7 +52,7 @@ class Discovery(Finding, Shown):
 
     FILE: ClassVar[str] = "circuit.json"
 
-    circuit: Annotated[WrittenCircuit, Field(validation_alias="heads")]
+    circuit: WrittenCircuit
     yardstick: Yardstick
     threshold: float
     ablation: str
@@ -121,14 +119,12 @@ class Discovery(Finding, Shown):
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data, with the verdicts."""
-        saved = super().to_json()
         return {
-            **saved,
+            **super().to_json(),
             "loss": {"intact": self.intact_loss, "replaced": self.replaced_loss},
             "verdicts": [asdict(verdict) for verdict in verdicts(self)],
             "useful_heads": len(self.circuit.useful_heads),
             "useful_layers": len(self.circuit.useful_layers),
-            "heads": saved.pop("circuit"),
         }
 
     def __post_init__(self):
@@ -136,7 +132,7 @@ class Discovery(Finding, Shown):
         intact, replaced = set(evidence.intact), set(evidence.replaced)
         cut = {n.path for n in evidence.necessity}
         shapes = {tuple(map(len, heads)) for heads in self.attention.values()}
-        require(bool(self.circuit.mechanisms), "heads", {}, "at least one")
+        require(bool(self.circuit.mechanisms), "circuit", {}, "at least one")
         require(bool(intact), "evidence.intact", {}, "at least one loss")
         require(intact == replaced, "evidence.replaced", replaced, "of the hops of evidence.intact")
         for name in ("circuit", "complement", "ablated"):

@@ -14,7 +14,8 @@ judged.
 import math
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain, combinations, repeat
@@ -24,13 +25,7 @@ from typing import Any, ClassVar
 from headway.circuits.ablation import Bench
 from headway.circuits.ablation import workers as threads
 from headway.circuits.discovery import Discovery, saved_discovery
-from headway.circuits.mechanism import (
-    Circuit,
-    Head,
-    Mechanism,
-    WrittenCircuit,
-    WrittenPath,
-)
+from headway.circuits.mechanism import Circuit, Head, Mechanism, WrittenCircuit, WrittenPath
 from headway.circuits.search import candidates_among
 from headway.circuits.subject import opened, require_count, require_fits, studied
 from headway.errors import HeadwayError, require
@@ -179,9 +174,8 @@ def every_circuit(
         require_fits(found.circuit, subject.model)
         batch, started = subject.sequences(sequences, "circuit"), time.perf_counter()
         about, count = (subject.model, subject.task, batch, found.ablation), os.cpu_count()
-        own, *benches = (Bench(*about) for _ in range(1 + (workers or count or 1)))
-        idle = reduce(Circuit.without, found.circuit.paths, found.circuit).mechanisms
-        candidates = candidates_among(own, found.attention, found.circuit)
+        benches = [Bench(*about) for _ in range(workers or count or 1)]
+        candidates = candidates_among(benches[0], found.circuit)
         with threads(workers, benches) as work:
 
             def losses(sets: list[dict[Head, Mechanism]], limit: float) -> list[float]:
@@ -189,17 +183,17 @@ def every_circuit(
                 parts = (sets[i : i + share] for i in range(0, len(sets), share))
                 return [*chain(*work.map(Bench.losses, benches, parts, repeat(limit)))]
 
-            search = Exhaustive(losses, candidates, idle, found.threshold, most, watch)
-            search.allow(found.circuit)
+            search = Exhaustive(losses, candidates, found.circuit, found.threshold, most, watch)
             sets = search.search()
         circuits = sorted((tuple(sorted(s)) for s in sets), key=lambda c: (len(c), c))
+        whole = [Circuit.of(paths, search.idle) for paths in circuits]
         every = MinimalCircuits(
             threshold=found.threshold,
-            sequences=own.sequences,
-            candidates=tuple(sorted(candidates)),
-            idle=Circuit(idle),
+            sequences=len(batch.inputs),
+            candidates=tuple(search.paths),
+            idle=Circuit(search.idle),
             circuits=tuple(circuits),
-            losses=tuple(own.losses([Circuit.of(c, idle) for c in circuits])),
+            losses=tuple(benches[0].losses(whole)),
             judged=search.judged,
             searched=search.searched,
             discovered=tuple(found.circuit.paths),
@@ -223,7 +217,9 @@ class Exhaustive:
     """All minimal sets of paths that serve.
 
     Attributes:
-        free: by layer, the loss to stay below with the layers above it free.
+        idle: what every head does that has none of its paths chosen.
+        free: by layer, the loss to stay below with the layers above it free: the threshold, or as
+            much as the circuit loses that is known.
         minimal: those found so far.
         judged: how many sets were judged so far, those of the lower layers alone included.
         searched: all minimal sets of up to so many paths are known: -1 if not even the empty set
@@ -232,7 +228,7 @@ class Exhaustive:
     Args:
         losses: of candidates; infinity for those that are not below a limit.
         candidates: the paths to choose from.
-        idle: what every head does that has none of its paths chosen.
+        known: a circuit; heads do what they do in it, but for its paths.
         threshold: the loss to stay below with every head replaced.
         most: the search ends before more sets than this are judged; by default never.
         watch: told after every size, and now and then within.
@@ -242,26 +238,23 @@ class Exhaustive:
         self,
         losses: Callable[[list[dict[Head, Mechanism]], float], list[float]],
         candidates: Sequence[AttentionPath],
-        idle: Mapping[Head, Mechanism],
+        known: Circuit,
         threshold: float,
         most: float = math.inf,
         watch: Callable[[int, int, int], None] = lambda *_: None,
     ):
-        self.losses, self.idle, self.threshold = losses, dict(idle), threshold
-        self.most, self.watch = most, watch
+        self.losses, self.threshold, self.most, self.watch = losses, threshold, most, watch
+        self.idle = reduce(Circuit.without, known.paths, known).mechanisms
         self.paths = sorted(set(candidates))
         self.choosing = {path.at for path in self.paths}
         self.free = dict.fromkeys(sorted({layer for layer, _ in self.idle}), threshold)
         self.minimal: list[Chosen] = []
         self.judged, self.searched = 0, -1
         self._lower: dict[tuple[int, int], list[Chosen]] = {}
-
-    def allow(self, circuit: Circuit) -> None:
-        """Lets sets lose as much with the layers above one free as a circuit does that is known."""
-        chosen = frozenset(self.paths) & {*circuit.paths}
-        known = self.losses([self.mechanisms(chosen, layer) for layer in self.free], math.inf)
-        for layer, loss in zip(self.free, known, strict=True):
-            self.free[layer] = max(self.threshold, math.nextafter(loss, math.inf))
+        if known.paths:
+            below = [self.mechanisms(frozenset(known.paths), layer) for layer in self.free]
+            for layer, loss in zip(self.free, losses(below, math.inf), strict=True):
+                self.free[layer] = max(threshold, math.nextafter(loss, math.inf))
 
     def search(self, first: bool = False) -> list[Chosen]:
         """The minimal sets, the smallest first; ends early if there would be too much to judge.
@@ -269,15 +262,13 @@ class Exhaustive:
         With `first`, the smallest size at which a set serves is the last.
         """
         layers = sorted({path.layer for path in self.paths})
-        for size in range(len(self.paths) + 1):
-            try:
+        with suppress(_TooManyError):
+            for size in range(len(self.paths) + 1):
                 self.minimal += self._serving(self._sets(layers, size), None, size)
-            except _TooManyError:
-                break
-            self.searched = size
-            self.watch(size, self.judged, len(self.minimal))
-            if first and self.minimal:
-                break
+                self.searched = size
+                self.watch(size, self.judged, len(self.minimal))
+                if first and self.minimal:
+                    break
         return self.minimal
 
     def _sets(self, layers: Sequence[int], size: int) -> list[Chosen]:

@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from headway.circuits.ablation import heads_of
 from headway.circuits.mechanism import Head, head_of, name_of
 from headway.circuits.patterns import Patterns, as_it_is
-from headway.circuits.search import relations_for
 from headway.errors import HeadwayError, require
 from headway.models import Tapped, Transformer, tapped
 from headway.models.interception import Read
@@ -163,7 +162,7 @@ class _Patching:
         every = heads_of(self.model)
         if kind == "heads":
             return tuple(every)
-        names = [n for n in relations_for(self.patterns, "path") if self._leads_alike(n)]
+        names = [n for n in self.patterns.used_as("path") if self._leads_alike(n)]
         return tuple(AttentionPath.of(*head, name) for head in every for name in names)
 
     def _leads_alike(self, relation: str) -> bool:

@@ -64,8 +64,7 @@ class Patterns:
         self._given, self._names = relations, [*relations]
         self._used: dict[str, Edges] = {}
         self._alone: dict[str, Tensor] = {}
-        self._leaves: dict[str, Tensor] = {}
-        self._laid: dict[frozenset[str], tuple[Tensor, Tensor]] = {}
+        self._laid: dict[frozenset[str], Tensor] = {}
         self._told: dict[Tables, Tensor] = {}
 
     @property
@@ -77,6 +76,10 @@ class Patterns:
     def relations(self) -> dict[str, Edges]:
         """The relations given whose keys some layer's mask never hides, by name."""
         return {name: self._given[name] for name in self._names if self.has(name)}
+
+    def used_as(self, use: str) -> list[str]:
+        """The names of the relations given of one use (see `Edges`)."""
+        return [name for name, edges in self.relations.items() if edges.use == use]
 
     def relation(self, name: str) -> Edges:
         """A relation by its name; a composed one is made when it is first asked for."""
@@ -93,16 +96,13 @@ class Patterns:
         """
         if name not in self._used:
             with contextlib.suppress(HeadwayError, KeyError):
-                made = self._given[name]
+                made, is_given = self._given[name], name in self._names
                 rows = torch.arange(len(made.keys), device=made.keys.device)[:, None, None]
                 seen = self.visible.any(0)[made.queries[..., None], made.keys]
-                if name not in self._names:
+                if not is_given:
                     seen = seen & ~self._padding[rows, made.keys]
                     made = replace(made, keys=made.keys.where(seen, NO_KEY))
-                    is_visible = bool(made.there.any())
-                else:
-                    is_visible = bool((seen | ~made.there).all())
-                if is_visible:
+                if (seen | ~made.there).all() if is_given else made.there.any():
                     self._used[name] = made
         return name in self._used
 
@@ -119,23 +119,15 @@ class Patterns:
             found.index_put_((batch, queries[..., None], keys), share, accumulate=True)
             total = found.sum(2, keepdim=True)
             self._alone[name] = found / total.where(total > 0, 1.0)
-            self._leaves[name] = (total > 0).to(self.dtype)
         return self._alone[name]
 
     def one_hot(self, relations: frozenset[str]) -> Float[Tensor, "sequence query key"]:
         """The rows of paths, shared evenly among those that leave from a query; others are zero."""
-        return self._rows(relations)[0]
-
-    def has_path(self, relations: frozenset[str]) -> Bool[Tensor, "sequence query one"]:
-        """The positions of every sequence that a path leaves from."""
-        return self._rows(relations)[1]
-
-    def _rows(self, relations: frozenset[str]) -> tuple[Tensor, Tensor]:
         if relations not in self._laid:
-            found = [self.alone(name) for name in sorted(relations)]
             none = torch.zeros(self._shape, dtype=self.dtype, device=self.batch.inputs.device)
-            leaving = sum((self._leaves[name] for name in relations), none[..., :1])
-            self._laid[relations] = sum(found, none) / leaving.clamp(min=1), leaving > 0
+            found = [self.alone(name) for name in sorted(relations)]
+            leaving = sum((rows.any(2, keepdim=True) for rows in found), none[..., :1])
+            self._laid[relations] = sum(found, none) / leaving.clamp(min=1)
         return self._laid[relations]
 
     def fill(self, mechanism: Paths) -> str:
@@ -167,7 +159,7 @@ class Patterns:
             others = self.own[:, *head].roll(1, 0)[part]
         else:
             others = self.dense(WITHOUT_PATHS[fill], head, part)
-        return torch.where(self.has_path(mechanism.relations)[part], rows, others)
+        return torch.where(rows.any(2, keepdim=True), rows, others)
 
     def _by_table(self, tables: Tables) -> Float[Tensor, "sequence layer head query key"]:
         if tables not in self._told:
@@ -186,6 +178,38 @@ class Patterns:
             or (isinstance(one, Paths) and self.fill(one) == "own")
             for one in heads
         )
+
+    @cached_property
+    def attention(self) -> Attention:
+        """The heads' mean attention along the relations given."""
+        return along_all(self.own, self.relations)
+
+    @cached_property
+    def likeness(self) -> Attention:
+        """The same, as like as it is to them (see `attention_along`)."""
+        return along_all(self.own, self.relations, shared=True)
+
+    @cached_property
+    def read(self) -> set[str]:
+        """The relations given by which the last layer may change an answer.
+
+        They end, in some sequence, at or behind the first position that is read. In a model that
+        mixes positions after its attention, which is tried but of a `Transformer`, that is all.
+        """
+        asked, last = self.batch.targets.shape[1], self.model.n_layers - 1
+        first = self._shape[1] - asked
+
+        def cut(layer: int, pattern: Tensor) -> Tensor:
+            read = torch.arange(pattern.shape[-2], device=pattern.device) >= first
+            return pattern * read[:, None] if layer == last else pattern
+
+        if not isinstance(self.model, Transformer):
+            with torch.no_grad():
+                taps = as_it_is, cut
+                whole, part = (self.model(self.batch.inputs, tap)[:, -asked:] for tap in taps)
+            if not torch.allclose(whole, part, rtol=1e-4, atol=1e-5):
+                return set(self.relations)
+        return {name for name, one in self.relations.items() if (one.queries >= first).any()}
 
     @cached_property
     def means(self) -> Float[Tensor, "layer head query key"]:
@@ -218,8 +242,8 @@ class Patterns:
     def edit(
         self,
         head: Head,
-        mechanism: Mechanism,
-        own: Float[Tensor, "sequence query key"],
+        mechanism: Mechanism | None,
+        own: Float[Tensor, "sequence query key"] | None,
         start: int = 0,
         part: slice = slice(None),
     ) -> Float[Tensor, "sequence query key"]:
@@ -230,18 +254,21 @@ class Patterns:
 
         Args:
             head: layer and head.
-            mechanism: what replaces it.
-            own: what it does without.
+            mechanism: what replaces it, if anything.
+            own: what it does without; None if the mechanism does not depend on it (`are_known`).
             start: the first query of `own`.
             part: the sequences of `own`.
         """
-        of = part, slice(start, start + own.shape[1]), slice(own.shape[2])
-        if isinstance(mechanism, KnockOut):
-            return own.masked_fill(self.one_hot(mechanism.relations)[of] > 0, 0.0)
-        if isinstance(mechanism, Paths) and self.fill(mechanism) == "own":
-            leaves = self.has_path(mechanism.relations)[of[:2]]
-            return torch.where(leaves, self.one_hot(mechanism.relations)[of], own)
-        return self.dense(mechanism, head, part)[:, *of[1:]]
+        if own is not None:
+            if mechanism is None:
+                return own
+            if isinstance(mechanism, KnockOut):
+                return own.masked_fill(self.one_hot(mechanism.relations)[part, start:] > 0, 0.0)
+            if isinstance(mechanism, Paths) and self.fill(mechanism) == "own":
+                rows = self.one_hot(mechanism.relations)[part, start:]
+                return torch.where(rows.any(2, keepdim=True), rows, own)
+        assert mechanism is not None, "a head that is as it is has a pattern of its own"
+        return self.dense(mechanism, head, part)[:, start:]
 
 
 @torch.no_grad()
@@ -250,7 +277,9 @@ def what_is_seen(
 ) -> tuple[Bool[Tensor, "layer query key"], Bool[Tensor, "sequence position"], torch.dtype]:
     """The keys that every query may see in every layer, those of padding, the type of patterns.
 
-    The config of a `Transformer` tells; of other models, where any head attends at all.
+    The config of a `Transformer` tells; of other models, where any head attends at all. Padding is
+    runs of one token at an end of sequences, which is read nowhere. (Places that no query reads are
+    not enough: sharp attention leaves out places of all tokens.)
     """
     n = inputs.shape[1]
     if isinstance(model, Transformer):
@@ -267,20 +296,11 @@ def what_is_seen(
         return pattern
 
     model(inputs, look)
-    return torch.stack(seen), padding(inputs, torch.stack(read).any(0)), types[0]
-
-
-def padding(inputs: Tensor, read: Bool[Tensor, "any key"]) -> Bool[Tensor, "sequence position"]:
-    """The places of padding: runs of one token at an end of sequences, which is read nowhere.
-
-    Places that no query reads are not enough: sharp attention leaves out places of all tokens.
-    """
-    unread = ~read.expand(len(inputs), -1)[:, : inputs.shape[1]]
-    if inputs.ndim == 2 and bool(unread.any()):
-        ends = unread.long().cumprod(1) + unread.long().flip(1).cumprod(1).flip(1) > 0
-        if torch.equal(unread, ends) and torch.equal(unread, inputs == inputs[unread][0]):
-            return unread
-    return torch.zeros_like(unread)
+    unread = ~torch.stack(read).any(0).expand(len(inputs), -1)[:, :n]
+    ends = unread.long().cumprod(1) + unread.long().flip(1).cumprod(1).flip(1) > 0
+    is_padding = inputs.ndim == 2 and bool(unread.any()) and torch.equal(unread, ends)
+    is_padding = is_padding and torch.equal(unread, inputs == inputs[unread][0])
+    return torch.stack(seen), unread & is_padding, types[0]
 
 
 def tap_of(
@@ -288,8 +308,10 @@ def tap_of(
     candidates: Sequence[Mapping[Head, Mechanism]],
     part: slice,
     start: int = 0,
-) -> Tap:
+) -> Callable[[int, Tensor | None], Tensor]:
     """The tap that puts mechanisms in the place of heads, for several candidates side by side.
+
+    Where all mechanisms of a layer are known (`Patterns.are_known`) it needs no pattern.
 
     Args:
         patterns: of the mechanisms.
@@ -298,34 +320,19 @@ def tap_of(
         start: the first position that attends.
     """
 
-    def tap(layer: int, pattern: Tensor) -> Tensor:
-        pattern = pattern.clone()
-        size = len(pattern) // len(candidates)
-        for i, candidate in enumerate(candidates):
-            own = pattern[i * size : (i + 1) * size]
-            for (at, head), mechanism in candidate.items():
-                if at == layer:
-                    own[:, head] = patterns.edit((at, head), mechanism, own[:, head], start, part)
-        return pattern
+    def tap(layer: int, pattern: Tensor | None) -> Tensor:
+        each = [None] * len(candidates) if pattern is None else pattern.chunk(len(candidates))
+        heads = [(layer, head) for head in range(patterns.model.n_heads)]
+
+        def edited(one: Mapping[Head, Mechanism], own: Tensor | None) -> Tensor:
+            owns = [None] * len(heads) if own is None else own.unbind(1)
+            found = zip(heads, owns, strict=True)
+            edits = [patterns.edit(at, one.get(at), x, start, part) for at, x in found]
+            return torch.stack(edits, 1)
+
+        return torch.cat([edited(*both) for both in zip(candidates, each, strict=True)])
 
     return tap
-
-
-def known_patterns(
-    patterns: Patterns,
-    candidates: Sequence[Mapping[Head, Mechanism]],
-    part: slice,
-    start: int,
-    layer: int,
-) -> Float[Tensor, "sequence head query key"]:
-    """The patterns of a layer's heads that mechanisms put in their place (see `tap_of`)."""
-    heads = [(layer, head) for head in range(patterns.model.n_heads)]
-    return torch.cat(
-        [
-            torch.stack([patterns.dense(one[head], head, part)[:, start:] for head in heads], 1)
-            for one in candidates
-        ]
-    )
 
 
 def along_all(patterns: Tensor, edges: Mapping[str, Edges], shared: bool = False) -> Attention:

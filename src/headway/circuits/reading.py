@@ -16,15 +16,18 @@ relations whose effects are alike.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from heapq import nlargest, nsmallest
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.circuits.ablation import Bench
+from headway.circuits.ablation import Bench, First
 from headway.circuits.mechanism import Circuit, Head, Mean, Mechanism, Paths, Tabled
 from headway.circuits.patterns import as_it_is, attention_slopes
-from headway.circuits.search import longest
+from headway.circuits.search import longest, simplify
+from headway.circuits.yardstick import THRESHOLD, Yardstick
 from headway.models import Tap, Tappable, attention_patterns
 from headway.relations.composed import AND, BY_WEIGHT, ELSE, MOVES, complexity
 from headway.relations.fitted import MANY, SEQUENCES, Tables, for_classes, to_classes, weighed
@@ -65,6 +68,10 @@ the place of the head that moves most, to first order."""
 HARDLY = 0.05
 """A head's mean moves next to nothing if it moves less than this share of what zeros move."""
 
+MISSED = 0.4
+"""The part of the way from the model's own loss to the threshold that a path which is hardly missed
+may cost, with all others that went; at most `THRESHOLD`."""
+
 UNLIKE = 0.1
 """A relation that has less of a head's attention is not what it looks at, whatever it does."""
 
@@ -88,6 +95,26 @@ def read(bench: Bench) -> Circuit:
     """A mechanism for every head of the model on a bench."""
     reader = Reader(bench)
     return Circuit({head: reader.mechanism(what) for head, what in reader.read().items()})
+
+
+def read_missed(bench: Bench, yardstick: Yardstick) -> Circuit:
+    """The relations that heads are read to follow, without all that is hardly missed.
+
+    The least limit decides of that alone. Paths go as long as the loss stays as low as it is, or
+    near the model's own, with zeros in the place of all idle heads, since one whose mean pattern
+    does can do the work of another.
+    """
+    circuit, nothing, every = read(bench), Paths(frozenset()), First(bench, bench.sequences)
+    own, threshold = bench.loss(), yardstick.limits(bench)[0]
+    bare = Circuit({h: nothing if m == Mean() else m for h, m in circuit.mechanisms.items()})
+    near = max(own + min(MISSED * (threshold - own), THRESHOLD), bench.loss(bare))
+    if near >= threshold:
+        return circuit
+    limit = math.nextafter(near, math.inf)
+    bare = simplify(every, bare, limit, plain=())
+    idle = Circuit({h: Mean() if m == nothing else m for h, m in bare.mechanisms.items()})
+    serves = every.losses([idle], limit)[0] < math.inf
+    return idle if serves and simplify(every, idle, limit, plain=()) == idle else bare
 
 
 class Reader:
@@ -120,8 +147,9 @@ class Reader:
 
     def mechanism(self, what: str, head: Head | None = None) -> Mechanism:
         """The mechanism of a choice; of a head, with what fills rows without a path."""
-        if what in (IDLE, ZERO, TABLE):
-            return {IDLE: Mean(), ZERO: Paths(frozenset()), TABLE: Tabled(self.tables)}[what]
+        plain = {IDLE: Mean(), ZERO: Paths(frozenset()), TABLE: Tabled(self.tables)}
+        if what in plain:
+            return plain[what]
         rows = None if head is None else "uniform" if self.by_place[head] else "mean"
         return Paths(frozenset({what}), rows)
 
@@ -211,8 +239,7 @@ class Reader:
     def idle(self) -> list[Head]:
         """As many heads as can be idle together, those first that alone move answers least."""
         ways = (IDLE, ZERO)
-        alone = {head: max(self.moved([{head: x} for x in ways])) for head in self.heads}
-        order = sorted(self.heads, key=lambda head: alone[head])
+        order = sorted(self.heads, key=lambda head: max(self.moved([{head: x} for x in ways])))
 
         def possible(count: int) -> bool:
             together = self.moved([dict.fromkeys(order[:count], x) for x in ways])
@@ -233,30 +260,26 @@ class Reader:
             found = self.moved([{**chosen, head: name} for name in names], few, above)
             return dict(zip(names, found, strict=True))
 
-        def least(found: Mapping[str, float], count: int) -> list[str]:
-            return sorted(found, key=lambda name: found[name])[:count]
-
-        def likest(names: Sequence[str], count: int) -> list[str]:
-            return sorted(names, key=lambda name: -self.likeness(head, name))[:count]
-
         def tried(names: Sequence[str], likely: Sequence[str]) -> dict[str, float]:
-            return moved(sorted({*least(moved(names, few=True), KEPT), *likely}))
+            few = moved(names, few=True)
+            return moved(sorted({*nsmallest(KEPT, few, key=few.__getitem__), *likely}))
 
-        names = self.names[head]
-        looked = [name for name in names if self.explained(head, name) >= UNLIKE]
-        simple = tried(looked, likest(looked, BEFORE_ELSE))
+        names, like = self.names[head], partial(self.likeness, head)
+        explained = partial(like, rows="zero")
+        looked = [name for name in names if explained(name) >= UNLIKE]
+        simple = tried(looked, nlargest(BEFORE_ELSE, looked, key=like))
         plain = [name for name in looked if complexity(name) == 1]
-        best = least({name: simple[name] for name in plain if name in simple}, BEFORE_ELSE)
-        firsts = {*best, *likest(plain, BEFORE_ELSE)}
+        measured = [name for name in plain if name in simple]
+        best = nsmallest(BEFORE_ELSE, measured, key=simple.__getitem__)
+        firsts = {*best, *nlargest(BEFORE_ELSE, plain, key=like)}
         others = [name for name in names if complexity(name) == 1]
         pairs = [f"{first}{ELSE}{other}" for first in firsts for other in others]
         pairs = [pair for pair in pairs if self._adds(*pair.split(ELSE))]
-        even = [name for name in plain if BY_WEIGHT not in name]
-        even = sorted(even, key=lambda name: -self.explained(head, name))[:KEPT]
+        even = nlargest(KEPT, [name for name in plain if BY_WEIGHT not in name], key=explained)
         both = [f"{one}{AND}{also}" for one in even for also in ALSO]
-        pairs += [name for name in both if self.explained(head, name) >= READ]
+        pairs += [name for name in both if explained(name) >= READ]
         pairs += self._split(head, [name for name in looked if BY_WEIGHT not in name])
-        likely = likest(pairs, 4 * KEPT)
+        likely = nlargest(4 * KEPT, pairs, key=like)
         found = simple | tried(likely, likely[:KEPT])
         without = {**chosen, head: IDLE}
         zero = {at: ZERO if what == IDLE else what for at, what in without.items()}
@@ -266,7 +289,7 @@ class Reader:
         serve = [name for name, moved in found.items() if moved <= limit]
         if max(idle) <= limit or not serve:
             return IDLE
-        worth = {n: self.likeness(head, n) - PRICE * (complexity(n) - 1) for n in serve}
+        worth = {n: like(n) - PRICE * (complexity(n) - 1) for n in serve}
         alike = [name for name in serve if worth[name] >= max(worth.values()) - ALIKE]
         name = min(alike, key=_order(names))
         return min(self._wider(head, name, serve) or [name], key=_order(names))
@@ -290,26 +313,25 @@ class Reader:
 
         return [one for one in among if complexity(one) <= complexity(name) and follows(one)]
 
-    def likeness(self, head: Head, name: str) -> float:
-        """The share of a head's attention that lies where its replacement would have it."""
-        return self._common(head, self.patterns.dense(self.mechanism(name, head), head))
+    def likeness(self, head: Head, name: str, rows: str | None = None) -> float:
+        """The share of a head's attention that lies where its replacement would have it.
 
-    def explained(self, head: Head, name: str) -> float:
-        """That share without queries that a relation gives no key."""
-        return self._common(head, self.patterns.one_hot(frozenset({name})))
+        With `rows`, with these where a relation gives no key.
+        """
+        mechanism = Paths(frozenset({name}), rows) if rows else self.mechanism(name, head)
+        return self._along(head, mechanism).sum().item()
+
+    def _along(self, head: Head, mechanism: Mechanism) -> Float[Tensor, "sequence query"]:
+        common = self.own[:, *head].minimum(self.patterns.dense(mechanism, head)).sum(2)
+        return common * self.weights[:, *head]
 
     def _split(self, head: Head, names: Sequence[str]) -> list[str]:
         """Two relations that explain a head together, one for some tokens of the query."""
         if not names or not self.relations.of_tokens or len(self.relations.inputs.unique()) > MANY:
             return []
-        n, own, rows = self.relations.length, self.own[:, *head], self.weights[:, *head]
-        along = {x: own.minimum(self.patterns.one_hot(frozenset({x}))).sum(2) * rows for x in names}
-        both = for_classes(self.relations.inputs, {x: y[:, :n] for x, y in along.items()})
-        return [both] if both and self.explained(head, both) >= READ else []
-
-    def _common(self, head: Head, pattern: Tensor) -> float:
-        common = self.own[:, *head].minimum(pattern).sum(2)
-        return (common * self.weights[:, *head]).sum().item()
+        along = {name: self._along(head, Paths(frozenset({name}), "zero")) for name in names}
+        both = for_classes(self.relations.inputs, along)
+        return [both] if both and self.likeness(head, both, "zero") >= READ else []
 
     def _adds(self, first: str, other: str) -> bool:
         first_rows, other_rows = (self.relations.part(x)[self.few].any(2) for x in (first, other))

@@ -15,18 +15,15 @@ the useful heads of the layers above it attending freely.
 """
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from itertools import combinations, product
 
-import torch
-from torch import Tensor
-
-from headway.circuits.ablation import Bench, First
+from headway.circuits.ablation import Bench, First, Judging
 from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Paths, Tabled, Uniform
-from headway.circuits.patterns import Attention, Patterns, as_it_is
-from headway.models import Tappable, Transformer
+from headway.circuits.patterns import Patterns
 from headway.relations.paths import AttentionPath
-from headway.tasks import Batch
 
 CANDIDATE_ATTENTION = (0.3, 0.1)
 """A head may use the paths along which it attends so much; tried in turn."""
@@ -44,103 +41,70 @@ LIKELIEST = 16
 WORTHWHILE = 0.02
 """A change must close this share of what is left between the loss and the threshold."""
 
-HOPEFUL = 0.5
-"""The share that a step must close while there are other relations to search among."""
+IDLE_BUDGET = 0.8
+"""The share of the allowed loss that heads without use may spend together."""
 
-IDLE_BUDGETS = (0.8, 0.0)
-"""The share of the allowed loss that heads without use may spend together; tried in order."""
-
+DRAFT = 16
+"""Sequences on which a first circuit is drafted."""
 
 Plain = Uniform | Identity
 PLAIN: tuple[Plain, ...] = (Uniform(), Identity())
 """Mechanisms that move nothing of use."""
 
 
-Judge = Bench | First
-"""A bench that judges candidates, on all of its sequences or the first few."""
-
-
-Candidates = Callable[[float], Mapping[Head, Sequence[str]]]
-"""The relations that every head may follow, the likeliest first, by the least attention."""
-
-
 def search(
-    few: Judge,
-    every: Judge,
-    candidates: Candidates,
+    bench: Bench,
     threshold: float,
+    among: Sequence[Sequence[str]],
     candidate_attention: Sequence[float] = CANDIDATE_ATTENTION,
-    hopeful: bool = False,
-) -> Circuit | None:
+) -> Circuit:
     """A mechanism for every head, each as simple as the threshold allows.
 
     Drafted on a few sequences, mended and settled on all of them. If no circuit is found below the
     threshold, the one with the least loss.
 
     Args:
-        few: judges candidates by the first few sequences.
-        every: judges them by all.
-        candidates: the relations that heads may follow.
+        bench: judges candidates, first by a few sequences.
         threshold: the loss to stay below with every head replaced.
+        among: the relations that heads may follow, tried in order until a draft serves.
         candidate_attention: a head may use the paths along which it sends at least this much of its
-            attention on average; tried in order until a draft serves.
-        hopeful: whether to give up, and find None, if no draft stays below the threshold.
+            attention on average; tried in order until what is proposed serves.
     """
+    few, every = First(bench, min(DRAFT, bench.sequences)), First(bench, bench.sequences)
     limit = max(MARGIN * threshold, (every.loss() + threshold) / 2)
     draft_limit = max(DRAFT_MARGIN * threshold, (few.loss() + threshold) / 2)
-    tried: list[tuple[float, int, Circuit]] = []
-    for draft in drafts(few, candidates, draft_limit, candidate_attention, hopeful):
-        loss = few.loss(draft)
-        if hopeful and loss >= draft_limit:
-            continue
-        draft = simplify(few, draft, max(draft_limit, math.nextafter(loss, math.inf)), pairs=False)
-        circuit = mended(every, draft, candidates(min(candidate_attention)), limit)
-        tried.append((every.loss(circuit), len(tried), circuit))
-        if tried[-1][0] < limit:
+    drafts: list[Circuit] = []
+    for names in among:
+        proposed: list[Circuit] = []
+        for least in candidate_attention:
+            candidates = candidate_paths(bench, names, least)
+            proposed.append(propose(few, candidates, draft_limit))
+            if few.loss(proposed[-1]) < draft_limit:
+                break
+        candidates = candidate_paths(bench, names, min(candidate_attention))
+        drafts.append(mended(few, min(proposed, key=few.loss), candidates, draft_limit))
+        if few.loss(drafts[-1]) < draft_limit:
             break
-    if not tried:
-        return None
-    loss, _, circuit = min(tried)
-    return simplify(every, circuit, max(limit, math.nextafter(loss, math.inf)))
-
-
-def drafts(
-    bench: Judge,
-    candidates: Candidates,
-    threshold: float,
-    candidate_attention: Sequence[float],
-    hopeful: bool,
-) -> Iterator[Circuit]:
-    """First circuits: what `propose` finds if that serves.
-
-    Else what becomes of the best that it finds if that is mended; and then of the last, unless
-    `hopeful`.
-    """
-    tried: list[tuple[float, int, Circuit]] = []
-    for least, budget in product(candidate_attention, IDLE_BUDGETS):
-        circuit = propose(bench, candidates(least), threshold, budget)
-        tried.append((bench.loss(circuit), len(tried), circuit))
-        if tried[-1][0] < threshold:
-            break
-    starts, share = [min(tried)[1], len(tried) - 1], WORTHWHILE
-    if hopeful:
-        starts, share = starts[:1], HOPEFUL
-    for at in dict.fromkeys(starts):
-        yield mended(bench, tried[at][2], candidates(min(candidate_attention)), threshold, share)
+    circuit = min(drafts, key=few.loss)
+    candidates = candidate_paths(bench, among[-1], min(candidate_attention))
+    for judge, most in ((few, draft_limit), (every, limit)):
+        circuit = mended(judge, circuit, candidates, most)
+        most = max(most, math.nextafter(judge.loss(circuit), math.inf))
+        circuit = simplify(judge, circuit, most, pairs=judge is every)
+    return circuit
 
 
 def mended(
-    bench: Judge,
+    bench: Judging,
     circuit: Circuit,
     candidates: Mapping[Head, Sequence[str]],
     threshold: float,
-    worthwhile: float = WORTHWHILE,
 ) -> Circuit:
     """A circuit with one head after the other changed as helps most, until it serves.
 
     A head may get one path more, one alone in the place of what it does, or a plain mechanism, so
     that one that was made idle can come back. Changes that help to first order are judged, the best
-    first; it ends where none is `worthwhile`: closes this share of what is left.
+    first; it ends where none is `WORTHWHILE`.
     """
     loss = bench.loss(circuit)
     while loss >= threshold:
@@ -151,7 +115,7 @@ def mended(
         ]
         gains = dict(zip(found, bench.gains(circuit, found), strict=True))
         found = sorted((one for one in found if gains[one] > 0), key=lambda one: -gains[one])
-        limit = math.nextafter(loss - worthwhile * (loss - threshold), -math.inf)
+        limit = math.nextafter(loss - WORTHWHILE * (loss - threshold), -math.inf)
         for start in range(0, len(found), LIKELIEST):
             changed = [circuit.replacing(*one) for one in found[start : start + LIKELIEST]]
             losses = bench.losses(changed, limit)
@@ -182,77 +146,48 @@ def free_above(circuit: Circuit, layer: int) -> dict[Head, Mechanism]:
     }
 
 
-def propose(
-    bench: Judge,
-    candidates: Mapping[Head, Sequence[str]],
-    threshold: float,
-    idle_budget: float = 0.0,
-) -> Circuit:
+def propose(bench: Judging, candidates: Mapping[Head, Sequence[str]], threshold: float) -> Circuit:
     """A mechanism for every head, each the simplest that serves.
 
     First the heads without use: as many as possible become uniform at once, those whose loss does
-    the least damage first, then any of the others alone, uniform or identity; the others attend
-    freely. Then the useful heads, from the first layer up, each with the fewest paths, in order
-    of their attention, that keep the loss within the head's share while the heads above attend
-    freely.
+    the least damage first; the others attend freely. Then the useful heads, from the first layer
+    up, each with the fewest paths, in order of their attention, that keep the loss within the
+    head's share while the heads above attend freely.
 
     When n of N heads have a mechanism, a part b + (1 - b) n/N of the way from the model's own loss
-    to the threshold may have been spent, where b is the `idle_budget`. Where no number of paths is
+    to the threshold may have been spent, where b is the `IDLE_BUDGET`. Where no number of paths is
     within that, the one with the least loss is taken.
     """
     own, total = bench.loss(), len(bench.heads)
 
     def share(count: int) -> float:
-        return own + (threshold - own) * (idle_budget + (1 - idle_budget) * count / total)
+        return own + (threshold - own) * (IDLE_BUDGET + (1 - IDLE_BUDGET) * count / total)
 
-    damage = dict(
-        zip(
-            bench.heads, bench.losses([{h: Uniform()} for h in bench.heads], threshold), strict=True
-        )
-    )
-    order = sorted((h for h in bench.heads if damage[h] < math.inf), key=lambda h: damage[h])
+    each = bench.losses([{h: Uniform()} for h in bench.heads], threshold)
+    order = [h for loss, h in sorted(zip(each, bench.heads, strict=True)) if loss < math.inf]
     idle = longest(
         len(order),
         lambda n: bench.losses([dict.fromkeys(order[:n], Uniform())], share(n))[0] < math.inf,
     )
     chosen: dict[Head, Mechanism] = dict.fromkeys(order[:idle], Uniform())
-    plain: list[tuple[Head, Mechanism]] = [(head, Uniform()) for head in order[idle:]]
-    plain += [(head, Identity()) for head in bench.heads if head not in chosen]
-    alone = bench.losses([{**chosen, head: m} for head, m in plain], share(len(chosen) + 1))
-    for loss, (head, mechanism) in sorted(zip(alone, plain, strict=True), key=lambda x: x[0]):
-        if loss < math.inf and head not in chosen:
-            more = {**chosen, head: mechanism}
-            if bench.losses([more], share(len(more)))[0] < math.inf:
-                chosen = more
     for head in (h for h in bench.heads if h not in chosen):
         names = candidates[head]
-        options = [Paths(frozenset(names[: n + 1])) for n in range(len(names))]
-        if not options:
-            chosen[head] = Uniform()
-            continue
-        trials = [{**chosen, head: paths} for paths in options]
-        within = bench.losses(trials, share(len(chosen) + 1))
-        if min(within) == math.inf:
-            losses = bench.losses(trials)
-            chosen[head] = options[losses.index(min(losses))]
-        else:
-            chosen[head] = next(p for p, x in zip(options, within, strict=True) if x < math.inf)
+        options = [Paths(frozenset(names[: n + 1])) for n in range(len(names))] or [Uniform()]
+        trials = [{**chosen, head: one} for one in options]
+        within = [x < math.inf for x in bench.losses(trials, share(len(chosen) + 1))]
+        losses = [] if any(within) else bench.losses(trials)
+        chosen[head] = options[within.index(True) if any(within) else losses.index(min(losses))]
     return Circuit(chosen)
 
 
 def longest(most: int, holds: Callable[[int], bool]) -> int:
     """The largest n up to `most` for which something holds, if it holds for all below that."""
-    if most == 0 or holds(most):
-        return most
-    low, high = 0, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
+    fewer = range(1, most)
+    return most if holds(most) else bisect_left(fewer, True, key=lambda n: not holds(n))
 
 
 def simplify(
-    bench: Judge,
+    bench: Judging,
     circuit: Circuit,
     threshold: float,
     pairs: bool = True,
@@ -270,7 +205,8 @@ def simplify(
     while True:
         paths, heads = circuit.paths, circuit.useful_heads
         of_heads = [tuple(path for path in paths if path.at == at) for at in heads]
-        singles = [*(((path,), None) for path in paths), *product(of_heads, plain)]
+        fewer = [path for some in of_heads if len(some) > 1 or not plain for path in some]
+        singles = [*(((path,), None) for path in fewer), *product(of_heads, plain)]
         possible = possible_steps(bench, circuit, singles, threshold)
         if pairs and not possible:
             pairs_of = [(pair, None) for pair in combinations(paths, 2)]
@@ -291,15 +227,12 @@ def taken(circuit: Circuit, step: Step) -> Circuit:
     paths, to = step
     if not set(paths) <= set(circuit.paths):
         return circuit
-    if to is not None:
-        return circuit.replacing(paths[0].at, to)
-    for path in paths:
-        circuit = circuit.without(path)
-    return circuit
+    circuit = reduce(Circuit.without, paths, circuit)
+    return circuit if to is None else circuit.replacing(paths[0].at, to)
 
 
 def possible_steps(
-    bench: Judge, circuit: Circuit, steps: Sequence[Step], threshold: float
+    bench: Judging, circuit: Circuit, steps: Sequence[Step], threshold: float
 ) -> list[Step]:
     """The steps after which both losses stay below the threshold, those with the least first."""
     after = {step: one for step in steps if (one := taken(circuit, step)) != circuit}
@@ -310,85 +243,44 @@ def possible_steps(
     return [step for _, step in sorted(both, key=lambda x: x[0])]
 
 
-def relations_for(patterns: Patterns, use: str) -> list[str]:
-    """The relations of one use (see `Edges`) that the model's mask lets it see."""
-    return [name for name, edges in patterns.relations.items() if edges.use == use]
-
-
 def uses_stays(patterns: Patterns, circuit: Circuit) -> bool:
     """True if a circuit has paths from roles to themselves."""
-    return any(path.relation in relations_for(patterns, "stay") for path in circuit.paths)
+    return any(path.relation in patterns.used_as("stay") for path in circuit.paths)
 
 
-@torch.no_grad()
-def ends_read(model: Tappable, patterns: Patterns, batch: Batch) -> set[str]:
-    """The relations by which the last layer may change an answer.
+def candidate_paths(bench: Bench, names: Sequence[str], least: float) -> dict[Head, list[str]]:
+    """For every head, the relations along which it attends at least so much, the likeliest first.
 
-    They end, in some sequence, at or behind the first position that is read. In a model that mixes
-    positions after its attention, which is tried but of a `Transformer`, they are all relations.
-    """
-    asked, last = batch.targets.shape[1], model.n_layers - 1
-    first = batch.inputs.shape[1] - asked
-
-    def cut(layer: int, pattern: Tensor) -> Tensor:
-        read = torch.arange(pattern.shape[-2], device=pattern.device) >= first
-        return pattern * read[:, None] if layer == last else pattern
-
-    if not isinstance(model, Transformer):
-        whole, part = (model(batch.inputs, tap)[:, -asked:] for tap in (as_it_is, cut))
-        if not torch.allclose(whole, part, rtol=1e-4, atol=1e-5):
-            return set(patterns.relations)
-    return {name for name in patterns.relations if (patterns.relation(name).queries >= first).any()}
-
-
-def candidate_paths(
-    heads: Sequence[Head],
-    attention: Attention,
-    paths: Sequence[str],
-    least: float,
-    likeness: Attention | None = None,
-    read: Collection[str] | None = None,
-    without: Collection[AttentionPath] = (),
-) -> dict[Head, list[str]]:
-    """For every head, the paths along which it attends at least so much, the likeliest first.
-
-    In the last layer a path must be one of `read`, those that end at a query: what ends elsewhere
-    changes no answer. Those in `without` are left out.
+    In the last layer a relation must be one of those that `Patterns.read` has: what ends elsewhere
+    changes no answer.
 
     A wider relation that contains the one a head attends along has all of its attention, too;
-    likeness (see `attention_along`) tells the two apart. Without it, attention decides the order.
+    likeness (see `attention_along`) tells the two apart.
     """
-    by, last = likeness or attention, max(layer for layer, _ in heads)
-
-    return {
-        (layer, head): sorted(
-            (
-                name
-                for name in paths
-                if attention[name][layer][head] >= least
-                and (layer < last or read is None or name in read)
-                and AttentionPath.of(layer, head, name) not in without
-            ),
-            key=lambda name: -by[name][layer][head],
-        )
-        for layer, head in heads
+    patterns, last = bench.patterns, bench.model.n_layers - 1
+    found = {
+        (layer, head): [
+            name
+            for name in names
+            if patterns.attention[name][layer][head] >= least
+            and (layer < last or name in patterns.read)
+        ]
+        for layer, head in bench.heads
     }
+    like = patterns.likeness
+    return {at: sorted(x, key=lambda name: -like[name][at[0]][at[1]]) for at, x in found.items()}
 
 
-def candidates_among(
-    bench: Bench, attention: Attention, circuit: Circuit | None = None
-) -> list[AttentionPath]:
+def candidates_among(bench: Bench, circuit: Circuit | None = None) -> list[AttentionPath]:
     """The paths that a circuit may use.
 
     A path needs an attention of at least the least of `CANDIDATE_ATTENTION`; in the last layer it
     must end at a position that is read. Roles may keep what stands there (`s2←s2`) only if they do
     in the circuit that is given, whose own paths are among them.
     """
-    relations = relations_for(bench.patterns, "path")
+    relations = bench.patterns.used_as("path")
     if circuit and uses_stays(bench.patterns, circuit):
-        relations += relations_for(bench.patterns, "stay")
-    read = ends_read(bench.model, bench.patterns, bench.batch)
-    least = min(CANDIDATE_ATTENTION)
-    by_head = candidate_paths(bench.heads, attention, relations, least, read=read)
+        relations += bench.patterns.used_as("stay")
+    by_head = candidate_paths(bench, relations, min(CANDIDATE_ATTENTION))
     found = [AttentionPath.of(*head, name) for head, names in by_head.items() for name in names]
     return [*dict.fromkeys([*found, *(circuit.paths if circuit else ())])]

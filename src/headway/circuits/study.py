@@ -1,51 +1,35 @@
 """A study: from a trained model to its circuit, and the evidence for it.
 
-A circuit is searched for on a sample of sequences, by what is known of the task; `evidence`
-measures it on sequences that the search did not see; and searches are made again elsewhere.
+A circuit is searched for on a sample of sequences, or heads are read; `evidence` measures it on
+sequences that the search did not see; and the same way is gone again on other samples.
 """
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from functools import partial, reduce
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from headway.circuits.ablation import Bench, First
+from headway.circuits import corrupted
+from headway.circuits.ablation import Bench
 from headway.circuits.ablation import workers as threads
 from headway.circuits.discovery import Discovery, Refusal, given_or_own, standing_of
 from headway.circuits.evidence import Trial, evidence_for
 from headway.circuits.looks import MOST_IDLE, Look, astray, looks
 from headway.circuits.looks import SEQUENCES as LOOKED_AT
-from headway.circuits.mechanism import Circuit, Mean, Paths, jaccard
+from headway.circuits.mechanism import Circuit, jaccard
 from headway.circuits.patterns import Attention, along_all
-from headway.circuits.reading import read
-from headway.circuits.search import (
-    CANDIDATE_ATTENTION,
-    candidate_paths,
-    candidates_among,
-    ends_read,
-    relations_for,
-    search,
-    simplify,
-    uses_stays,
-)
+from headway.circuits.reading import read_missed
+from headway.circuits.search import CANDIDATE_ATTENTION, candidates_among, search, uses_stays
 from headway.circuits.subject import Subject, require_count, require_fits, studied
 from headway.circuits.verdicts import LAYERWISE
-from headway.circuits.yardstick import THRESHOLD, NoCircuitError, Yardstick, layerwise
+from headway.circuits.yardstick import NoCircuitError, Yardstick, layerwise
 from headway.errors import HeadwayError, require
-from headway.relations.paths import AttentionPath
 from headway.tasks import Task
 from headway.training.run import Run
-
-HARDLY = 0.4
-"""The part of the way from the model's own loss to the threshold that a path which is hardly missed
-may cost, with all others that went; at most `THRESHOLD`."""
-
-DRAFT = 16
-"""Sequences on which a first circuit is drafted."""
 
 FEW_CANDIDATES = 16
 """Among so many candidate paths all sets are judged if the search finds no circuit."""
@@ -71,9 +55,9 @@ def discover(
     """Finds a mechanism for every head of a trained model, and measures the evidence for them.
 
     Where a task says what heads may look at, paths are searched for among that. If a head hardly
-    follows those that it got, and the model does not go on from the circuit layer by layer, the
-    search is made again without them; and if that finds none, heads are read as of any other task.
-    What serves is taken if heads follow it, and the model goes on from it no less.
+    follows those that it got, and the model does not go on from the circuit layer by layer, heads
+    are read as of any other task. What serves is taken if heads follow it, and the model goes on
+    from it no less.
 
     Given a run, takes its last checkpoint and leaves the findings in its `circuit.json`, or why
     there is no circuit to find in its `refused.json`; of another checkpoint, in
@@ -117,15 +101,9 @@ def discover(
         ablation = ablation or known
     with studied(model, task, step, seed) as subject:
         name = None if subject.run is None else circuit_file(subject.run, step, circuit)
+        about = threshold, sequences, candidate_attention, trials, workers
         try:
-            how = candidate_attention, trials, workers
-            found = _study(subject, circuit, threshold, sequences, ablation, *how)
-            least = min(found.evidence.likeness.layerwise, default=0.0)
-            is_own = least >= LAYERWISE or not found.astray
-            if ablation is None and circuit is None and found.faithful and not is_own:
-                read = _study(subject, None, threshold, sequences, "mean", *how, blind=True)
-                is_liker = min(read.evidence.likeness.layerwise, default=0.0) >= least
-                found = read if read.faithful and not read.astray and is_liker else found
+            found = _study(subject, circuit, ablation, *about)
         except NoCircuitError as error:
             if subject.run is not None and name == "circuit.json":
                 subject.run.save(Refusal(str(error)))
@@ -135,81 +113,116 @@ def discover(
     return found
 
 
+Way = Callable[[Bench, Yardstick], Circuit]
+"""A way to a circuit, on some sequences."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A circuit that one way has led to.
+
+    Attributes:
+        way: to go again on other sequences.
+        bench: with the sequences that it was gone on.
+        yardstick: when circuits are faithful, as it is on these.
+        circuit: a mechanism for every head.
+        looks: at its heads.
+    """
+
+    way: Way
+    bench: Bench
+    yardstick: Yardstick
+    circuit: Circuit
+    looks: list[Look]
+
+    @property
+    def serves(self) -> bool:
+        """True if the loss is as low as it must be."""
+        return self.bench.loss(self.circuit) < self.yardstick.limits(self.bench)[-1]
+
+    @property
+    def strays(self) -> bool:
+        """True if heads hardly follow some of its paths."""
+        return bool(astray(self.looks, self.circuit))
+
+    @property
+    def layerwise(self) -> float:
+        """The least agreement of the model with itself as it goes on from the circuit."""
+        return min(layerwise(self.bench, self.circuit), default=0.0)
+
+
 def _study(
     subject: Subject,
     circuit: Circuit | None,
-    threshold: float | None,
-    whole: int,
     ablation: str | None,
+    threshold: float | None,
+    sequences: int,
     candidate_attention: Sequence[float],
     trials: bool,
     workers: int | None,
-    blind: bool = False,
 ) -> Discovery:
-    """Finds a model's circuit, or takes the one given, and measures it on other sequences.
-
-    With `blind`, heads are read as if nobody had said what they may look at; what is said may be.
-    """
+    """Finds a model's circuit, or takes the one given, and measures it on other sequences."""
     model, task, started = subject.model, subject.task, time.perf_counter()
-    half, can, blind = math.ceil(0.5 * whole), task.is_corrupted, blind or task.is_read_blind
-    ablation = ablation or ("corrupted" if can else "mean" if blind else "zero")
-    kind = CorruptedSample if ablation == "corrupted" else BlindSample if blind else Sample
+    default = "corrupted" if task.is_corrupted else "mean" if task.is_read_blind else "zero"
+    rows, benches = ablation or default, list[Bench]()
 
-    def sample(name: str, count: int) -> Sample:
-        batch = subject.sequences(count, name)
-        return kind(Bench(model, task, batch, ablation, ends=(DRAFT,)), candidate_attention)
+    @cache
+    def bench(rows: str, purpose: str, count: int = sequences) -> Bench:
+        benches.append(Bench(model, task, subject.sequences(count, purpose), rows))
+        return benches[-1]
 
-    here = sample("circuit", whole)
-    yardstick = Yardstick.of(here.bench, threshold)
-    here.require_learnt(yardstick.limits(here.bench)[-1])
-    again = trials and circuit is None
-    others = {name: sample(name, half) for name in OTHER_SAMPLES} if again else {}
-    fresh = Bench(model, task, subject.sequences(whole, "certificate"), ablation)
+    def tried(way: Way, rows: str) -> Attempt:
+        yardstick = Yardstick.of(bench(rows, "circuit"), threshold)
+        found = work.submit(way, bench(rows, "circuit"), yardstick).result()
+        idle = sorted(set(found.mechanisms) - set(found.useful_heads))[:MOST_IDLE]
+        heads = [] if rows == "corrupted" else [*found.useful_heads, *idle]
+        seen = looks(model, task, subject.sequences(LOOKED_AT, "looks"), found, heads)
+        return Attempt(way, bench(rows, "circuit"), yardstick, found, seen)
+
+    first = bench(rows, "circuit")
+    require_learnt(first, Yardstick.of(first, threshold).limits(first)[-1])
     if circuit is not None:
         require_fits(circuit, model)
-        fresh.loss(circuit)  # a path that there is not is refused here
-
-    benches = list({fresh, *(one.bench for one in (here, *others.values()))})
-
-    def seen(circuit: Circuit) -> list[Look]:
-        idle = sorted(set(circuit.mechanisms) - set(circuit.useful_heads))[:MOST_IDLE]
-        heads = [] if ablation == "corrupted" else [*circuit.useful_heads, *idle]
-        return looks(model, task, subject.sequences(LOOKED_AT, "looks"), circuit, heads)
-
+        first.loss(circuit)  # a path that there is not is refused here
     with threads(workers, benches) as work:
-        chosen = circuit or work.submit(here.circuit, yardstick).result()
-        looked = seen(chosen)
-        given = circuit is not None or blind or ablation == "corrupted"
-        lost = frozenset() if given else astray(looked, chosen)
-        least = min(layerwise(here.bench, chosen), default=0.0) if lost else 1.0
-        if least < LAYERWISE:
-            here.without = lost
-            other = work.submit(here.circuit, yardstick).result()
-            serves = here.all.loss(other) < yardstick.limits(here.bench)[-1]
-            serves = serves and min(layerwise(here.bench, other), default=0.0) >= least
-            if serves and not astray(others_looked := seen(other), other):
-                chosen, looked = other, others_looked
-                for one in others.values():
-                    one.without = here.without
-        for one in others.values():
-            one.stays = uses_stays(here.bench.patterns, chosen)
-        elsewhere = {name: work.submit(s.circuit, yardstick) for name, s in others.items()}
-        attention = here.attention_with(chosen)
-        measuring = work.submit(evidence_for, fresh, chosen, attention, yardstick, subject.seed)
-        found = {name: there.result().paths for name, there in elsewhere.items()}
+        if circuit is not None:
+            best = tried(lambda *_: circuit, rows)
+        elif rows == "corrupted":
+            best = tried(partial(corrupted.found, candidate_attention=candidate_attention), rows)
+        elif task.is_read_blind:
+            best = tried(read_missed, rows)
+        else:
+            told = partial(searched, candidate_attention=candidate_attention)
+            best = tried(told, rows)
+            if ablation is None and best.serves and best.strays and best.layerwise < LAYERWISE:
+                read = tried(read_missed, "mean")
+                goes_on = read.serves and not read.strays and read.layerwise >= best.layerwise
+                best = read if goes_on else best
+            if best.way is told:
+                stays = uses_stays(best.bench.patterns, best.circuit)
+                best = replace(best, way=partial(told, stays=stays))
+        again = OTHER_SAMPLES if trials and circuit is None else ()
+        rows = best.bench.patterns.rows
+        elsewhere = [bench(rows, name, math.ceil(sequences / 2)) for name in again]
+        found = [work.submit(best.way, one, best.yardstick) for one in elsewhere]
+        attention = attention_with(best.bench, best.circuit)
+        about = best.circuit, attention, best.yardstick, subject.seed
+        measuring = work.submit(evidence_for, bench(rows, "certificate"), *about)
+        paths = [one.result().paths for one in found]
         threshold, evidence = measuring.result()
-    again_found = [Trial(n, paths, jaccard(paths, chosen.paths)) for n, paths in found.items()]
+    more = zip(again, paths, strict=True)
+    again_found = [Trial(name, one, jaccard(one, best.circuit.paths)) for name, one in more]
     return Discovery(
-        circuit=chosen,
-        yardstick=yardstick,
+        circuit=best.circuit,
+        yardstick=best.yardstick,
         threshold=threshold,
-        ablation=ablation,
+        ablation=rows,
         evidence=replace(evidence, trials=again_found),
         attention=attention,
         standing=standing_of(task),
         candidates=sum(b.candidates for b in benches),
-        forwards=round(sum(b.forwards * b.sequences for b in benches) / whole, 6),
-        looks=looked,
+        forwards=round(sum(b.forwards * b.sequences for b in benches) / sequences, 6),
+        looks=best.looks,
         seconds=round(time.perf_counter() - started, 3),
     )
 
@@ -240,132 +253,54 @@ def _keep(run: Run, name: str, about: dict[str, Any], found: Discovery) -> None:
     run.write(name, data)
 
 
-class Sample:
-    """Sequences on a bench to search on, a first draft on the first few.
+def attention_with(bench: Bench, circuit: Circuit) -> Attention:
+    """Attention along the task's relations, and along those that a circuit composes."""
+    edges = dict(bench.task.edges(bench.batch))
+    names = [name for path in circuit.paths if (name := str(path.relation)) not in edges]
+    return along_all(bench.patterns.own, edges | {n: bench.patterns.relation(n) for n in names})
 
-    Attributes:
-        without: paths that are no candidates; with any, not all sets of paths are judged.
+
+def require_learnt(bench: Bench, threshold: float) -> None:
+    """Makes sure that the model's own loss is below the threshold."""
+    losses = bench.errors([{}])[0].mean(0)
+    if not losses.mean() < threshold:
+        each = zip(bench.hops, losses.tolist(), strict=True)
+        raise NoCircuitError(
+            f"there is no circuit to find at threshold {threshold:g}: the model's own loss is"
+            f" {losses.mean():.3f} ({', '.join(f'{hop} {loss:.3f}' for hop, loss in each)})"
+        )
+
+
+def searched(
+    bench: Bench,
+    yardstick: Yardstick,
+    candidate_attention: Sequence[float] = CANDIDATE_ATTENTION,
+    stays: bool = False,
+) -> Circuit:
+    """A circuit among what a task says that heads may look at.
+
+    It is below the least limit that one is found below. If paths do not serve, heads may keep some
+    of what stands at a position beside what they bring there: paths from roles to themselves. The
+    last resort is to judge all sets of paths, if there are few, for the smallest that serves.
+
+    Args:
+        bench: with the sequences to search on.
+        yardstick: has the limits.
+        candidate_attention: see `search.search`.
         stays: whether to search among paths from roles to themselves at once.
     """
+    paths, own = map(bench.patterns.used_as, ("path", "stay"))
+    among = [paths, [*paths, *own]][stays : 1 + bool(own)]
+    tried = list[Circuit]()
+    for limit in (limits := yardstick.limits(bench)):
+        tried.append(search(bench, limit, among, candidate_attention))
+        if bench.loss(tried[-1]) < limit:
+            return tried[-1]
+    from headway.circuits.exhaustive import Exhaustive
 
-    def __init__(self, bench: Bench, candidate_attention: Sequence[float] = CANDIDATE_ATTENTION):
-        self.bench, self.candidate_attention = bench, candidate_attention
-        self.without: frozenset[AttentionPath] = frozenset()
-        self.stays = False
-        self.all = First(bench, bench.sequences)
-        self.few = First(bench, min(DRAFT, bench.sequences))
-        own, edges = bench.patterns.own, bench.task.edges(bench.batch)
-        self.attention, self.likeness = (along_all(own, edges, shared) for shared in (False, True))
-        self.read = ends_read(bench.model, bench.patterns, bench.batch)
-
-    def attention_with(self, circuit: Circuit) -> Attention:
-        """Attention along the task's relations, and along those that a circuit composes."""
-        patterns, known = self.bench.patterns, self.attention
-        names = [str(path.relation) for path in circuit.paths if path.relation not in known]
-        more = {name: patterns.relation(name) for name in names}
-        return known | (along_all(patterns.own, more) if more else {})
-
-    def require_learnt(self, threshold: float) -> None:
-        """Makes sure that the model's own loss is below the threshold."""
-        losses, names = self.bench.errors([{}])[0].mean(0), self.bench.hops
-        if not losses.mean() < threshold:
-            hops = ", ".join(f"{h} {x:.3f}" for h, x in zip(names, losses.tolist(), strict=True))
-            raise NoCircuitError(
-                f"there is no circuit to find at threshold {threshold:g}: the model's own loss is"
-                f" {losses.mean():.3f} ({hops})"
-            )
-
-    def circuit(self, yardstick: Yardstick) -> Circuit:
-        """The circuit below the least limit that one is found below, or else the last found."""
-        *stricter, last = yardstick.limits(self.bench)
-        for limit in stricter:
-            found = self.search(limit, exhaust=False)
-            if self.all.loss(found) < limit:
-                return found
-        return self.search(last)
-
-    def search(self, threshold: float, exhaust: bool = True) -> Circuit:
-        """A circuit, as `search.search` finds it.
-
-        If none is below the threshold, heads may keep some of what stands at a position beside what
-        they bring there: paths from roles to themselves. The last resort is to judge all sets of
-        paths, unless `exhaust` is off.
-        """
-        paths, stays = (relations_for(self.bench.patterns, use) for use in ("path", "stay"))
-        tried: list[tuple[float, int, Circuit]] = []
-        first = [(paths, True), ([*paths, *stays], False)] if stays else []
-        for relations, hopeful in [*first, (paths, False)][self.stays :]:
-            about = self.bench.heads, self.attention, relations
-            known = {"likeness": self.likeness, "read": self.read, "without": self.without}
-            candidates = partial(candidate_paths, *about, **known)
-            about = self.few, self.all, candidates, threshold, self.candidate_attention
-            circuit = search(*about, hopeful)
-            if circuit is None:
-                continue
-            tried.append((self.all.loss(circuit), -len(tried), circuit))
-            if tried[-1][0] < threshold:
-                return circuit
-        circuit = min(tried)[2]
-        return self.exhausted(circuit, threshold) if exhaust and not self.without else circuit
-
-    def exhausted(self, circuit: Circuit, threshold: float) -> Circuit:
-        """The smallest circuit among all sets of candidate paths, if there are few.
-
-        If none is below the threshold, it is the one given.
-        """
-        from headway.circuits.exhaustive import Exhaustive
-
-        candidates = candidates_among(self.bench, self.attention, circuit)
-        if len(candidates) > FEW_CANDIDATES:
-            return circuit
-
-        idle = reduce(Circuit.without, circuit.paths, circuit).mechanisms
-        sets = Exhaustive(self.bench.losses, candidates, idle, threshold)
-        sets.allow(circuit)
-        found = sets.search(first=True)
-        whole = [Circuit.of(paths, idle) for paths in found]
-        return min(whole, key=self.all.loss, default=circuit)
-
-
-class BlindSample(Sample):
-    """A sample of a task of which nobody says what heads may look at, or not all of it."""
-
-    def circuit(self, yardstick: Yardstick) -> Circuit:
-        """The relations that heads are read to follow, without all that is hardly missed.
-
-        The least limit decides of that alone. Paths go as long as the loss stays as low as it is,
-        or near the model's own, with zeros in the place of all idle heads, since one whose mean
-        pattern does can do the work of another.
-        """
-        bench, own, threshold = self.bench, self.all.loss(), yardstick.limits(self.bench)[0]
-        circuit = read(bench)
-        nothing = Paths(frozenset())
-        bare = Circuit({h: nothing if m == Mean() else m for h, m in circuit.mechanisms.items()})
-        near = max(own + min(HARDLY * (threshold - own), THRESHOLD), self.all.loss(bare))
-        if near >= threshold:
-            return circuit
-        limit = math.nextafter(near, math.inf)
-        bare = simplify(self.all, bare, limit, plain=())
-        idle = Circuit({h: Mean() if m == nothing else m for h, m in bare.mechanisms.items()})
-        serves = self.all.losses([idle], limit)[0] < math.inf
-        return idle if serves and simplify(self.all, idle, limit, plain=()) == idle else bare
-
-
-class CorruptedSample(Sample):
-    """A sample of a task that lays out corrupted sequences (`circuits.corrupted`)."""
-
-    def __init__(self, bench: Bench, candidate_attention: Sequence[float]):
-        self.bench, self.all = bench, First(bench, bench.sequences)
-        self.candidate_attention = candidate_attention
-        self.attention = along_all(bench.patterns.own, bench.patterns.relations)
-
-    def circuit(self, yardstick: Yardstick) -> Circuit:
-        """The fewest heads that take the loss below a limit, and what brings their keys.
-
-        Of the gap, half of what may be left open is kept for other sequences.
-        """
-        from headway.circuits.corrupted import found
-
-        limit = yardstick.limits(self.bench)[-1]
-        limit = limit if yardstick.loss else (self.all.loss() + limit) / 2
-        return found(self.bench, limit, self.candidate_attention)
+    candidates = candidates_among(bench, tried[-1])
+    if len(candidates) > FEW_CANDIDATES:
+        return tried[-1]
+    sets = Exhaustive(bench.losses, candidates, tried[-1], limits[-1])
+    whole = [Circuit.of(paths, sets.idle) for paths in sets.search(first=True)]
+    return min(whole, key=bench.loss, default=tried[-1])

@@ -204,10 +204,10 @@ def read_given(path: Path | str) -> tuple[Circuit, str | None]:
     """
     data = read_json(Path(path))
     fields = data if isinstance(data, dict) else {}
-    rows, heads = fields.get("ablation"), fields.get("heads", data)
+    rows, heads = fields.get("ablation"), fields.get("circuit", data)
     allowed = f"one of {', '.join(ABLATIONS)}"
     require(rows in (None, *ABLATIONS), f"{path}: ablation", rows, allowed)
-    require(heads != {}, f"{path}: heads", {}, "a mechanism for every head")
+    require(heads != {}, f"{path}: circuit", {}, "a mechanism for every head")
     try:
         return Circuit.from_json(heads), rows
     except HeadwayError as error:

@@ -169,7 +169,7 @@ def print_account(flow: Flow, stages: Sequence[Holdings], title: str) -> None:
     out, heads = console(), ("layers", *flow.roles)
     out.print(title, style="bold")
     rows = [(str(n), *(held_said(one[r]) for r in flow.roles)) for n, one in enumerate(stages)]
-    is_cut = len(text.aligned([heads, *rows], "r" * len(heads), gap=2)[0]) > text.width()
+    is_cut = len(text.aligned([heads, *rows], ">" * len(heads))[0]) > text.width()
     if is_cut:
         heads, rows = (heads[0], heads[-1]), [(row[0], row[-1]) for row in rows]
     out.print(columns((), heads, rows))

@@ -11,17 +11,18 @@ from functools import partial
 import torch
 
 from headway.circuits import (
-    DRAFT,
     THRESHOLD,
     AttentionPath,
     Bench,
     Head,
     NoCircuitError,
     Paths,
-    Sample,
+    Yardstick,
     along_all,
     discover,
     necessity,
+    require_learnt,
+    searched,
 )
 from headway.models import attention_patterns
 from headway.tasks import Task
@@ -48,16 +49,15 @@ def headway(subject: Subject) -> Answer:
     """
     model, task, batch = subject.model, subject.task, subject.batch
     count = len(batch.inputs)
-    bench = Bench(model, task, batch, ends=(DRAFT,))
-    sample = Sample(bench)
+    bench = Bench(model, task, batch)
     paths = dict.fromkeys(subject.paths, 0.0)
     try:
-        sample.require_learnt(THRESHOLD)
-        circuit = sample.search(THRESHOLD)
+        require_learnt(bench, THRESHOLD)
+        circuit = searched(bench, Yardstick.of(bench, THRESHOLD))
     except NoCircuitError:
         return Answer(paths, frozenset(), bench.forwards)
     fresh = Bench(model, task, held_out(task, count, 0, "cpu", "certificate"))
-    for one in necessity(fresh, circuit, sample.attention):
+    for one in necessity(fresh, circuit, bench.patterns.attention):
         if one.path in paths:
             paths[one.path] = 1 + one.worst / (1 + one.worst)
     return Answer(paths, frozenset(circuit.paths), bench.forwards + fresh.forwards)

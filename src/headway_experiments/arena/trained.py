@@ -7,9 +7,9 @@ from headway.circuits import (
     THRESHOLD,
     AttentionPath,
     Bench,
+    Circuit,
     Exhaustive,
     Uniform,
-    along_all,
     candidates_among,
 )
 from headway.models import Tappable
@@ -57,9 +57,8 @@ def only_circuit(model: Tappable, task: Task, seed: int) -> frozenset[AttentionP
     bench = Bench(model, task, batch)
     if not (loss := bench.loss()) < THRESHOLD:
         raise LeftOutError(f"it did not learn the task: its loss is {loss:.3f}")
-    attention = along_all(bench.patterns.own, task.edges(batch))
-    candidates = candidates_among(bench, attention)
-    idle = {head: Uniform() for head in bench.heads}
+    candidates = candidates_among(bench)
+    idle = Circuit(dict.fromkeys(bench.heads, Uniform()))
     search = Exhaustive(bench.losses, candidates, idle, THRESHOLD, MOST)
     found = search.search()
     if search.searched < len(candidates):
