@@ -14,7 +14,7 @@ CAPS = {
     "src/headway/relations": 1098,
     "src/headway/models": 1992,
     "src/headway/training": 3200,
-    "src/headway/circuits": 5422,
+    "src/headway/circuits": 5200,
     "src/headway/sweeps": 997,
     "src/headway/language": 1598,
     "src/headway/report": 3194,
@@ -22,7 +22,7 @@ CAPS = {
     "src/headway/verbs": 806,
     "src/headway_experiments": 10984,
     "benchmarks": 1500,
-    "tests": 23986,
+    "tests": 23977,
     "web/src": 1988,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""

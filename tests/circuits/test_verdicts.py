@@ -65,7 +65,7 @@ def without(loss, free):
         (without(0.04, 0.045), SPARE, "discover(model, task, circuit=found.circuit.without("),
         (without(0.04, 0.9), {}, None),
         (lambda paths: {"droppable": [Pair(*paths, 0.0412)]}, {"minimal": False}, "--all"),
-        (lambda paths: {"trials": [Trial("s", paths, 0.9)]}, {"stable": False}, "--seq"),
+        (lambda paths: {"trials": [Trial(paths, 0.9)]}, {"stable": False}, "--seq"),
         (lambda _: {"trials": []}, {"stable": None}, "--trials"),
         (lambda paths: {"infeasible": paths[-1:]}, {"feasible": False}, "headway theory RUN"),
         (lambda _: {"infeasible": None, "minimum": None}, {"feasible": None}, None),

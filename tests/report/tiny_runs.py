@@ -73,7 +73,7 @@ def taken_apart(folder: Path, config: RunConfig) -> Run:
         given |= {(0, 0): Paths(frozenset(names[-1:])), (1, 0): Paths(frozenset(names[:2]))}
         found = discover(run, circuit=Circuit(given), threshold=ANY_LOSS, sequences=8)
         paths = found.circuit.paths
-        trials = [Trial("one", paths[1:], 2 / 3), Trial("two", paths, 1.0)]
+        trials = [Trial(paths[1:], 2 / 3), Trial(paths, 1.0)]
         found = replace(found, evidence=replace(found.evidence, trials=trials))
         run.write("circuit.json", found.to_json())
         emergence(run, found, sequences=8)

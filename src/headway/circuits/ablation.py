@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway.circuits.mechanism import Circuit, Head, Mechanism
-from headway.circuits.patterns import Patterns, attention_slopes, tap_of
+from headway.circuits.patterns import Patterns, attention_slopes, edges_of, tap_of
 from headway.errors import require
 from headway.models import Tappable, Transformer
 from headway.tasks import Batch, Task
@@ -128,7 +128,7 @@ class Bench(Judging):
         self.columns = [task.hops.index(hop) for hop in self.hops]
         self.model, self.task, self.batch, self.heads = model, task, batch, heads_of(model)
         self._asked = task.targets.how_often(batch.targets)
-        edges = task.edges(batch)
+        edges = edges_of(task, model, batch)
         for name in [name for name, one in edges.items() if one.use == "measured"]:
             del edges[name]
         self.patterns = Patterns(model, batch, edges, rows)

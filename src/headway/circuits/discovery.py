@@ -5,19 +5,18 @@ from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
 from headway.circuits.evidence import Evidence
-from headway.circuits.looks import Look, astray
+from headway.circuits.looks import Look
 from headway.circuits.mechanism import Circuit, WrittenCircuit
 from headway.circuits.patterns import ABLATIONS, Attention
-from headway.circuits.subject import read_given
 from headway.circuits.text import of_discovery
 from headway.circuits.verdicts import verdicts
 from headway.circuits.yardstick import Yardstick
 from headway.errors import HeadwayError, require, shown
 from headway.fields import Finding
 from headway.late import Shown
-from headway.relations.paths import AttentionPath
 from headway.tasks import Task
 from headway.text import command
+from headway.training.files import read_json
 from headway.training.run import Run
 
 
@@ -109,11 +108,6 @@ class Discovery(Finding, Shown):
             return None
         return self.necessary and not self.evidence.droppable
 
-    @property
-    def astray(self) -> frozenset[AttentionPath]:
-        """Paths that their heads hardly follow."""
-        return astray(self.looks, self.circuit)
-
     def __str__(self):
         return of_discovery(self)
 
@@ -174,7 +168,7 @@ def given_or_own(circuit: Any, run: Run | None = None) -> tuple[Circuit, str | N
         run: that is studied; None if it is a model.
 
     Raises:
-        HeadwayError: if it is none of these, or the run has none.
+        HeadwayError: if it is none of these, the file holds no circuit, or the run has none.
     """
     match circuit:
         case Circuit():
@@ -182,7 +176,16 @@ def given_or_own(circuit: Any, run: Run | None = None) -> tuple[Circuit, str | N
         case Discovery():
             return circuit.circuit, circuit.ablation
         case str() | Path():
-            return read_given(circuit)
+            data = read_json(Path(circuit))
+            fields = data if isinstance(data, dict) else {}
+            rows, heads = fields.get("ablation"), fields.get("circuit", data)
+            allowed = f"one of {', '.join(ABLATIONS)}"
+            require(rows in (None, *ABLATIONS), f"{circuit}: ablation", rows, allowed)
+            require(heads != {}, f"{circuit}: circuit", {}, "a mechanism for every head")
+            try:
+                return Circuit.from_json(heads), rows
+            except HeadwayError as error:
+                raise HeadwayError(f"{circuit}: no circuit: {error}") from None
         case None if run is not None:
             return given_or_own(saved_discovery(run))
     allowed = "a Circuit, what discover returned, or a file that holds one"

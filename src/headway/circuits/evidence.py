@@ -75,12 +75,10 @@ class Trial:
     """One more search, on another sample.
 
     Attributes:
-        sample: the name of the held-out sample that was searched on.
         paths: of the circuit that was found.
         jaccard: paths in both circuits / paths in either.
     """
 
-    sample: str
     paths: list[WrittenPath]
     jaccard: float
 

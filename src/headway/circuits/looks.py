@@ -11,7 +11,7 @@ from itertools import chain
 import torch
 
 from headway.circuits.mechanism import Circuit, Head, Mechanism, Paths, Tabled, WrittenHead, name_of
-from headway.circuits.patterns import Patterns
+from headway.circuits.patterns import Patterns, edges_of
 from headway.circuits.reading import row_weights
 from headway.models import Tappable, attention_patterns
 from headway.relations.paths import AttentionPath
@@ -69,7 +69,7 @@ def looks(
         return []
     batch = batch.part(slice(SEQUENCES))
     every, rows = attention_patterns(model, batch.inputs), row_weights(model, task, batch)
-    edges, tokens = task.edges(batch), batch.inputs
+    edges, tokens = edges_of(task, model, batch), batch.inputs
     patterns, known = Patterns(model, batch, edges), edges.composed
     masks = {name: known.part(name) for name in known.vocabulary(1)}
 

@@ -24,10 +24,11 @@ from headway.circuits.mechanism import (
 )
 from headway.errors import HeadwayError, require
 from headway.models import Tap, Tappable, Transformer, attention_patterns
+from headway.relations.composed import Related
 from headway.relations.edges import NO_KEY
 from headway.relations.fitted import Tables
 from headway.relations.shares import attention_along
-from headway.tasks import Batch, Edges
+from headway.tasks import Batch, Edges, Task
 
 Attention = dict[str, list[list[float]]]
 """Mean attention along relations, [layer, head], by relation."""
@@ -301,6 +302,12 @@ def what_is_seen(
     is_padding = inputs.ndim == 2 and bool(unread.any()) and torch.equal(unread, ends)
     is_padding = is_padding and torch.equal(unread, inputs == inputs[unread][0])
     return torch.stack(seen), unread & is_padding, types[0]
+
+
+def edges_of(task: Task, model: Tappable, batch: Batch) -> Related:
+    """The relations of a task; those that nobody named lead ahead if the model looks there."""
+    seen = what_is_seen(model, batch.inputs[:16])[0][..., : batch.inputs.shape[1]]
+    return task.edges(batch, bool(seen.triu(1).any()))
 
 
 def tap_of(

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from headway.circuits.ablation import Bench, First
 from headway.circuits.mechanism import Circuit, Head, Mean, Mechanism, Paths, Tabled
-from headway.circuits.patterns import as_it_is, attention_slopes
+from headway.circuits.patterns import as_it_is, attention_slopes, edges_of
 from headway.circuits.search import longest, simplify
 from headway.circuits.yardstick import THRESHOLD, Yardstick
 from headway.models import Tap, Tappable, attention_patterns
@@ -131,7 +131,7 @@ class Reader:
         self.by_place = (by_mean * self.weights).sum((0, 3)) >= READ
         self.slack = SHARE * max(self.moved([dict.fromkeys(self.heads, x) for x in (IDLE, ZERO)]))
         matters = (self.weights.sum((1, 2)) > 0)[..., None]
-        self.relations = task.edges(batch).composed
+        self.relations = edges_of(task, model, batch).composed
         tried = [self.relations.vocabulary(at, matters) for at in range(model.n_layers)]
         every, n = "all so far", self.relations.length
         own, rows = self.own[..., :n, :n], self.weights[..., :n]

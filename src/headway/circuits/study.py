@@ -21,7 +21,7 @@ from headway.circuits.evidence import Trial, evidence_for
 from headway.circuits.looks import MOST_IDLE, Look, astray, looks
 from headway.circuits.looks import SEQUENCES as LOOKED_AT
 from headway.circuits.mechanism import Circuit, jaccard
-from headway.circuits.patterns import Attention, along_all
+from headway.circuits.patterns import along_all, edges_of
 from headway.circuits.reading import read_missed
 from headway.circuits.search import CANDIDATE_ATTENTION, candidates_among, search, uses_stays
 from headway.circuits.subject import Subject, require_count, require_fits, studied
@@ -141,11 +141,6 @@ class Attempt:
         return self.bench.loss(self.circuit) < self.yardstick.limits(self.bench)[-1]
 
     @property
-    def strays(self) -> bool:
-        """True if heads hardly follow some of its paths."""
-        return bool(astray(self.looks, self.circuit))
-
-    @property
     def layerwise(self) -> float:
         """The least agreement of the model with itself as it goes on from the circuit."""
         return min(layerwise(self.bench, self.circuit), default=0.0)
@@ -194,30 +189,31 @@ def _study(
         else:
             told = partial(searched, candidate_attention=candidate_attention)
             best = tried(told, rows)
-            if ablation is None and best.serves and best.strays and best.layerwise < LAYERWISE:
+            strays = best.serves and astray(best.looks, best.circuit)
+            if ablation is None and strays and best.layerwise < LAYERWISE:
                 read = tried(read_missed, "mean")
-                goes_on = read.serves and not read.strays and read.layerwise >= best.layerwise
-                best = read if goes_on else best
+                follows = read.serves and not astray(read.looks, read.circuit)
+                best = read if follows and read.layerwise >= best.layerwise else best
             if best.way is told:
                 stays = uses_stays(best.bench.patterns, best.circuit)
                 best = replace(best, way=partial(told, stays=stays))
-        again = OTHER_SAMPLES if trials and circuit is None else ()
-        rows = best.bench.patterns.rows
+        again, rows = OTHER_SAMPLES if trials and not circuit else (), best.bench.patterns.rows
         elsewhere = [bench(rows, name, math.ceil(sequences / 2)) for name in again]
         found = [work.submit(best.way, one, best.yardstick) for one in elsewhere]
-        attention = attention_with(best.bench, best.circuit)
+        edges = dict(edges_of(task, model, best.bench.batch))
+        edges |= {n: best.bench.patterns.relation(n) for _, _, n in best.circuit.paths}
+        attention = along_all(best.bench.patterns.own, edges)
         about = best.circuit, attention, best.yardstick, subject.seed
         measuring = work.submit(evidence_for, bench(rows, "certificate"), *about)
-        paths = [one.result().paths for one in found]
+        others = (one.result().paths for one in found)
+        more = [Trial(paths, jaccard(paths, best.circuit.paths)) for paths in others]
         threshold, evidence = measuring.result()
-    more = zip(again, paths, strict=True)
-    again_found = [Trial(name, one, jaccard(one, best.circuit.paths)) for name, one in more]
     return Discovery(
         circuit=best.circuit,
         yardstick=best.yardstick,
         threshold=threshold,
         ablation=rows,
-        evidence=replace(evidence, trials=again_found),
+        evidence=replace(evidence, trials=more),
         attention=attention,
         standing=standing_of(task),
         candidates=sum(b.candidates for b in benches),
@@ -251,13 +247,6 @@ def _keep(run: Run, name: str, about: dict[str, Any], found: Discovery) -> None:
                     continue
             run.remove(kind.FILE)
     run.write(name, data)
-
-
-def attention_with(bench: Bench, circuit: Circuit) -> Attention:
-    """Attention along the task's relations, and along those that a circuit composes."""
-    edges = dict(bench.task.edges(bench.batch))
-    names = [name for path in circuit.paths if (name := str(path.relation)) not in edges]
-    return along_all(bench.patterns.own, edges | {n: bench.patterns.relation(n) for n in names})
 
 
 def require_learnt(bench: Bench, threshold: float) -> None:

@@ -14,13 +14,11 @@ from torch import Tensor, nn
 
 from headway.circuits.ablation import Bench, heads_of
 from headway.circuits.mechanism import Circuit, KnockOut, Tabled, name_of
-from headway.circuits.patterns import ABLATIONS
 from headway.errors import HeadwayError, require
 from headway.models import Tappable, Transformer, tapped
 from headway.tasks import Batch, Task
 from headway.tasks.checking import require_sound
 from headway.training.data import generator_for, held_out
-from headway.training.files import read_json
 from headway.training.run import Run
 
 CHUNK = 512
@@ -194,24 +192,6 @@ def device_of(model: Any) -> str:
     parameters = getattr(model, "parameters", None)
     first = None if parameters is None else next(iter(parameters()), None)
     return "cpu" if first is None else str(first.device)
-
-
-def read_given(path: Path | str) -> tuple[Circuit, str | None]:
-    """The circuit in a file, a `circuit.json` or its heads alone, and the ablation that it names.
-
-    Raises:
-        HeadwayError: if the file cannot be read or holds no circuit.
-    """
-    data = read_json(Path(path))
-    fields = data if isinstance(data, dict) else {}
-    rows, heads = fields.get("ablation"), fields.get("circuit", data)
-    allowed = f"one of {', '.join(ABLATIONS)}"
-    require(rows in (None, *ABLATIONS), f"{path}: ablation", rows, allowed)
-    require(heads != {}, f"{path}: circuit", {}, "a mechanism for every head")
-    try:
-        return Circuit.from_json(heads), rows
-    except HeadwayError as error:
-        raise HeadwayError(f"{path}: no circuit: {error}") from None
 
 
 def require_fits(circuit: Circuit, model: Tappable) -> None:

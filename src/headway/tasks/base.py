@@ -109,23 +109,23 @@ class Task(ABC):
         there is `previous token`. A task without roles has those of `general_relations`.
         """
         if not self.roles:
-            tokens = self.vocabulary is not None
-            return general_relations(batch.inputs, tokens, self.looks_ahead)
+            return general_relations(batch.inputs, self.vocabulary is not None, self.looks_ahead)
         previous = {"previous token": previous_token(batch.inputs, "measured")}
         return between_roles(batch.roles, self.roles) | previous
 
-    def edges(self, batch: Batch) -> Related:
+    def edges(self, batch: Batch, ahead: bool = False) -> Related:
         """Every relation; `own position` is added if no other lets a position keep what it has.
 
-        Composed relations (`headway.relations`) are made when they are asked for by name, of the
-        task's own paths, too.
+        Composed ones (`headway.relations`) are made when they are asked for by name, of the task's
+        own paths, too. With `ahead`, those that nobody named lead to later positions, too.
         """
-        edges = self.relations(batch)
-        own = {} if self.is_read_blind else {n: x for n, x in edges.items() if x.use == "path"}
+        ahead, blind = ahead or self.looks_ahead, self.is_read_blind
+        tokens = self.vocabulary is not None
+        edges = general_relations(batch.inputs, tokens, ahead) if blind else self.relations(batch)
+        own = {} if blind else {n: x for n, x in edges.items() if x.use == "path"}
         if edges and not any(one.use == "stay" for one in edges.values()):
             edges = {**edges, "own position": own_position(batch.inputs)}
-        tokens = self.vocabulary is not None
-        return Related(edges, Composed(batch.inputs, tokens, self.looks_ahead, own))
+        return Related(edges, Composed(batch.inputs, tokens, ahead, own))
 
     @property
     def is_read_blind(self) -> bool:
