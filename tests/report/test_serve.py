@@ -127,7 +127,7 @@ def test_every_file_that_is_shown_is_part_of_the_version(site, name):
         ("metrics.jsonl", '{"step": 1}\n', "line 1: train_loss is missing"),
         ("outcome.json", "null", "outcome.json = None is not allowed"),
         ("outcome.json", '{"status": "odd"}', "it must be done or failed"),
-        ("circuit.json", "{}", "circuit.json: heads is missing"),
+        ("circuit.json", "{}", "circuit.json: circuit is missing"),
         ("circuit.json", '{"useful_heads": 3', "circuit.json is not valid JSON"),
         ("emergence.json", "{}", "emergence.json: steps is missing"),
         ("checkpoints/step_0000006.safetensors", "cut off", "truncated or corrupted"),
