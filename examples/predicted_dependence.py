@@ -1,6 +1,6 @@
 """Does the flow of information in a trained circuit predict what training needs? (It does not.)
 
-Reads what `headway depend RUNS --out FILE` kept, and counts how often the prediction came true.
+Reads what `headway depend` found of several runs, and counts how often the prediction came true.
 Without path P, Q *finds* no key, or *carries* a symbol less: then Q should not form in a training
 with P clamped. It *serves* no answer any more, or is *apart*: then it should.
 """
@@ -34,7 +34,7 @@ def predicted(task: Task, paths: list[AttentionPath]) -> dict[tuple[AttentionPat
 
 def came_true(found: Dependence, task: Task) -> list[tuple[str, bool]]:
     """The kind of every pair of which Q forms in the free training, and whether it came true."""
-    moving = [path for path in found.circuit if path.relation.query != path.relation.key]
+    moving = [path for path in found.circuit if len({*(path.relation.ends or ())}) == 2]
     kinds, formed = predicted(task, moving), {g.path for g in found.free.paths if g.formed}
     return [
         (kind, (kind in ("finds", "carries")) != other.formed)
