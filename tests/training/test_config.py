@@ -97,12 +97,8 @@ def test_layers_above_those_of_one_hop_start_silent(depth, silent_above):
     assert fast(depth, n_layers=6).transformer.silent_above is None
 
 
-def test_sequences_have_the_full_depth_unless_a_mixture_is_asked_for():
+def test_sequences_have_the_full_depth_unless_it_deepens():
     deepens = [isinstance(fast(depth).training.curriculum, Deepening) for depth in (1, 2, 3)]
     assert deepens == [False, True, True]
     assert fast(3, deepening=False).training.curriculum == Implicit()
     assert fast(3, n_layers=6).training.curriculum == Implicit()
-    mixed = fast(3, mixture=True)
-    assert mixed.training.curriculum == Mixture()
-    assert mixed.transformer.n_layers == 5
-    assert fast(1, mixture=True) == fast(1)
