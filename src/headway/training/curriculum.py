@@ -164,13 +164,11 @@ class Stage(NamedTuple):
     """A part of training.
 
     Attributes:
-        name: of it.
         depths: of its sequences; one is drawn for every step.
         hops: how many are asked for, from the first on, as far as sequences have them.
         reach: a depth; its sequences stand anywhere among the positions that one of this depth has.
     """
 
-    name: str
     depths: Sequence[int]
     hops: int
     reach: int
@@ -214,11 +212,11 @@ class Deepening(Curriculum):
         found: list[Stage] = []
         for known, more in pairwise([*tight, depth]):
             if known > 1:
-                found.append(Stage("anywhere", (known,), known, more))
+                found.append(Stage((known,), known, more))
             if more - known > LEAP:
-                found.append(Stage("longer", range(known, more + 1), known, more))
-            found.append(Stage("mixed", (known, more), more, more))
-        return [*found, Stage("whole", (depth,), depth, depth)]
+                found.append(Stage(range(known, more + 1), known, more))
+            found.append(Stage((known, more), more, more))
+        return [*found, Stage((depth,), depth, depth)]
 
     def require(self, task: Task, model: TransformerConfig, training: "TrainingConfig") -> None:
         """Checks that the task is a chain of several hops, and layers the fewest that it takes."""
