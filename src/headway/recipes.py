@@ -23,7 +23,6 @@ from headway.training.config import flat as flat
 from headway.training.curriculum import CURRICULA, CURRICULUM
 from headway.training.recipes import RECIPES, own
 from headway.training.recipes import hops as hops
-from headway.training.size import require_size
 
 T = TypeVar("T")
 COOLDOWN = "training.cooldown_steps"
@@ -162,14 +161,11 @@ def config_asked_for(words: Sequence[str]) -> RunConfig:
     """The config that words ask for: a recipe or a file, and changes to it.
 
     Raises:
-        HeadwayError: if there is no such recipe, the changes do not fit, or the machine cannot hold
-            the run.
+        HeadwayError: if there is no such recipe, or the changes do not fit.
     """
     source, fields = source_and_fields(words)
     base = base_of(source or "fast")
-    config = configured(base, values_in(map(split, fields), hints_in(base), read))
-    require_size(config)
-    return config
+    return configured(base, values_in(map(split, fields), hints_in(base), read))
 
 
 def source_and_fields(words: Iterable[str]) -> tuple[str | None, list[str]]:

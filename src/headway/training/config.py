@@ -6,6 +6,7 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le, Lt
+from pydantic import PlainSerializer
 
 from headway.errors import HeadwayError, require
 from headway.fields import (
@@ -143,9 +144,12 @@ class RunConfig:
             slower than one. The last bits of the result depend on it.
     """
 
-    task: Task
+    task: Annotated[Task, PlainSerializer(task_to_json)]
     model: TransformerConfig | Module = field(default_factory=TransformerConfig)
-    training: TrainingConfig = field(default_factory=TrainingConfig)
+    training: Annotated[
+        TrainingConfig,
+        PlainSerializer(lambda one: None if isinstance(one, Elsewhere) else to_json(one)),
+    ] = field(default_factory=TrainingConfig)
     seed: Annotated[int, Ge(0), Lt(2**31)] = 0
     device: str = "cpu"
     threads: Annotated[int, Ge(1), Le(256)] = 1
@@ -172,18 +176,8 @@ class RunConfig:
         return self.model
 
 
-def to_dict(config: RunConfig) -> dict[str, Any]:
-    """The config as plain JSON data; the task's kind is written beside its fields."""
-    return {
-        **vars(config),
-        "task": task_to_json(config.task),
-        "model": to_json(config.model),
-        "training": None if isinstance(config.training, Elsewhere) else to_json(config.training),
-    }
-
-
 def from_dict(data: Any) -> RunConfig:
-    """The config that `to_dict` wrote.
+    """The config that `to_json` wrote.
 
     Raises:
         HeadwayError: if the task cannot be found, a field is unknown or missing, or a value is

@@ -12,7 +12,6 @@ group `headway.curricula`. Evaluations are always of sequences of the full depth
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, NoReturn
 
@@ -27,7 +26,6 @@ from headway.models import Tap, Transformer, TransformerConfig
 from headway.tasks import Batch, Targets, Task
 from headway.tasks.registry import Offered
 from headway.training.environment import seed_of
-from headway.training.losses import Reader
 
 if TYPE_CHECKING:
     from headway.training.config import TrainingConfig
@@ -55,10 +53,6 @@ class Ask(NamedTuple):
     hops: Sequence[int] | None = None
     shift: int = 0
     layers: int | None = None
-
-    def reader(self, model: Transformer) -> Reader:
-        """The part of a model that sequences pass through."""
-        return model if self.layers is None else partial(model, layers=self.layers)
 
 
 @dataclass(frozen=True)
@@ -125,7 +119,7 @@ class Curriculum:
         self, model: Transformer, targets: Targets, batch: Batch, ask: Ask, tap: Tap | None = None
     ) -> Float[Tensor, ""]:
         """The number that a step lowers: the mean loss of all that its batch asks."""
-        predicted = ask.reader(model)(batch.inputs, tap)
+        predicted = model(batch.inputs, tap, ask.layers)
         return targets.loss(targets.at_queries(predicted, batch.targets), batch.targets)
 
     def learning(self, model: Transformer) -> Callable[[int], AbstractContextManager[float]]:
@@ -260,8 +254,7 @@ def curriculum_from_json(data: Any) -> Curriculum:
     require(isinstance(data, dict), CURRICULUM, data, f"{kinds}, with all its fields")
     fields = dict(data)
     kind = fields.pop("kind", None)
-    is_known = isinstance(kind, str) and kind in CURRICULA
-    require(is_known, f"{CURRICULUM}.kind", kind, kinds)
+    require(isinstance(kind, str) and kind in CURRICULA, f"{CURRICULUM}.kind", kind, kinds)
     return from_json(CURRICULA[kind], fields, f"{CURRICULUM}.")
 
 

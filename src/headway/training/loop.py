@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -296,7 +297,8 @@ class Trainer:
             return False
         ask, below = judged
         draws = task.draw(STAGE_EXAMPLES, generator_for(config.device, config.seed, "stage"))
-        losses = self.scores(ask.reader(self.model), task, batch_of(task, draws, ask))["partial"]
+        reader = partial(self.model, layers=ask.layers)
+        losses = self.scores(reader, task, batch_of(task, draws, ask))["partial"]
         return max(losses.values()) < below
 
     def scores(self, model: Reader, task: Task, batch: Batch) -> dict[str, Any]:
