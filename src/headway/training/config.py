@@ -24,7 +24,7 @@ from headway.models import TransformerConfig
 from headway.relations.paths import AttentionPath
 from headway.tasks import Task, task_from_json, task_to_json
 from headway.training.clamp import require_clampable
-from headway.training.curriculum import CURRICULUM, Chosen, Implicit, curriculum_from_json
+from headway.training.curriculum import CURRICULUM, Chosen, Implicit
 from headway.training.modules import Module
 
 FORMAT = 1
@@ -106,7 +106,6 @@ class TrainingConfig:
     precision: Literal["float32", "bfloat16", "auto"] = "float32"
 
     def __post_init__(self):
-        object.__setattr__(self, "curriculum", curriculum_from_json(self.curriculum))
         check(self, "training.")
 
         def rule(name: str, holds: bool, allowed: str) -> None:

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
 CURRICULUM = "training.curriculum"
 
-LEAP = 2
-"""If the next depth has more than so many hops more, sequences get deeper before more is asked."""
-
 CURRICULA: "Offered[type[Curriculum]]" = Offered("headway.curricula", CURRICULUM, {})
 """Every curriculum by its kind."""
 
@@ -180,8 +177,8 @@ class Deepening(Curriculum):
     1. `mixed`: every batch is of one hop or of three. Sequences of one hop stand anywhere among the
        positions of the others, so that the first head serves every pair;
     2. `anywhere`: three hops, anywhere among the positions of the next depth;
-    3. `longer`, if the next depth is much greater: sequences get deeper, but only the hops that are
-       known are asked for, so that heads find them among ever more others;
+    3. `longer`, if the next depth has over two hops more: sequences get deeper, but only the hops
+       that are known are asked for, so that heads find them among ever more others;
     4. `mixed`: every batch is of the hops that are known, or of the next depth. The same again from
        2, with these for three;
     5. `whole`: the full depth alone.
@@ -207,7 +204,7 @@ class Deepening(Curriculum):
         for known, more in pairwise([*tight, depth]):
             if known > 1:
                 found.append(Stage((known,), known, more))
-            if more - known > LEAP:
+            if more - known > 2:
                 found.append(Stage(range(known, more + 1), known, more))
             found.append(Stage((known, more), more, more))
         return [*found, Stage((depth,), depth, depth)]

@@ -113,8 +113,6 @@ def _why_not(build: Any, like: nn.Module) -> str | None:
     try:
         with drawing_nothing(), torch.no_grad():
             made = build()
-        if not isinstance(made, nn.Module):
-            return f"{allowed} and builds a module, not a {type(made).__name__}"
         wanted, found = (
             {name: weight.shape for name, weight in weights_of(module).items()}
             for module in (like, plain(made))
