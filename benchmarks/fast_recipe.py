@@ -29,7 +29,7 @@ from training_step import run_operations
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "fast": {},
-    "mixture": {},
+    "mixture": {"training.curriculum": "mixture"},
     "non-ic": {"training.curriculum": "final_hop"},
     "full-depth": {},
     "float32": {"training.precision": "float32"},
@@ -52,7 +52,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "no-ic+mixture": {"training.curriculum": "final_mixture"},
     "no-ic+rising": {"training.curriculum": "growing", "training.curriculum.final": True},
 }
-ARGUMENTS = {"fast": {}, "mixture": {"mixture": True}, "non-ic": {}}
+ARGUMENTS = {"fast": {}, "mixture": {"n_layers": 5}, "non-ic": {}}
 """Arguments of `fast` for variants without D + 3 layers."""
 
 

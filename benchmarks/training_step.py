@@ -130,7 +130,7 @@ class Contenders:
     def __init__(self, config: RunConfig):
         self.config, self.device = config, config.device
         self.task: Task = config.task
-        self.batch: Batch = Stream(config).batch(1)
+        self.batch: Batch = Stream(config).asked(1)[1]
         task = self.task
         self.shape = (config.transformer, task.d_input, task.d_target, task.length, task.n_read)
 
@@ -182,7 +182,7 @@ class Contenders:
     def data(self) -> Step:
         """Making one batch."""
         stream, steps = Stream(self.config), count(1)
-        return lambda: stream.batch(next(steps))
+        return lambda: stream.asked(next(steps))[1]
 
     def product(self, precision: str) -> tuple[Step, int]:
         """A matrix product of the MLP's shape, and its floating-point operations."""

@@ -8,12 +8,12 @@ ROOT = Path(__file__).parent.parent
 SOURCES = {".py", ".ts", ".js", ".svelte", ".css", ".html", ".toml", ".jinja"}
 
 CAPS = {
-    "src/headway/*": 1182,
+    "src/headway/*": 1166,
     "src/headway/theory": 832,
     "src/headway/tasks": 2000,
     "src/headway/relations": 1098,
     "src/headway/models": 1992,
-    "src/headway/training": 3200,
+    "src/headway/training": 3140,
     "src/headway/circuits": 5200,
     "src/headway/sweeps": 997,
     "src/headway/language": 1598,

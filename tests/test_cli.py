@@ -121,7 +121,7 @@ BAD = {
     "sweep --workers": "argument --workers: expected one argument (see headway sweep",
     "trian": "(did you mean train?)",
     "dance": "verb = 'dance' is not allowed: it must be one of demo, train,",
-    "check slow": "recipe = 'slow' is not allowed: it must be one of fast,",
+    "check slow": "cannot read slow: No such file",
     "train slow": "recipe = 'slow' is not allowed: it must be one of fast,",
     "train task.dept=3": "task.dept is not a field: did you mean depth or task.depth",
     "train task.depth=0": "task.depth = 0 is not allowed: it must be a whole",
@@ -131,7 +131,7 @@ BAD = {
     "train device=tpu": "device = 'tpu' is not allowed: it must be cpu, cuda",
     "train --model.n-heads 2": "a field is written without dashes, model.n_heads=",
     "train --seed 3": "--seed is no option: a field is written without dashes, seed=",
-    "train fast depth 4": "fast and depth and 4 are 3 recipes or files: it must",
+    "train fast depth 4": "recipe = 'fast and depth and 4' is not allowed: it must be one",
     "train no.py": "no.py: No such file or directory",
     "train fast --folder --changed-task": "--folder: expected one argument",
     "train fast --resume nowhere": "--resume continues a run as it was begun",
@@ -175,7 +175,7 @@ BAD = {
     "train fast n_heads=3": "model.n_heads = 3 is not allowed: it must be a divisor",
     "train fast training.curriculum=up": "training.curriculum = 'up' is not allowed: it must",
     "train fast every=50": "not a field of Deepening, whose fields are learnt",
-    "train fast mixture=true task.order=shallow-first": "(task.n_depths = 1)",
+    "train fast curriculum=mixture deepening=false task.order=shallow-first": "(task.n_depths = 1)",
     "train fast optimizer=sgd": "it must be 0 with training.optimizer = sgd",
     "sweep fats": "recipe = 'fats' is not allowed: it must be one of fast, ",
     "sweep no/such.py": "no/such.py: No such file or directory",
@@ -246,7 +246,7 @@ def test_the_fields_of_a_recipe_are_listed(capsys, monkeypatch):
     for name in annotations(fast()):
         assert f"\n  {name}" in told
     assert "\n  training.cooldown_steps=1400  (a whole number of at least 0)\n" in told
-    assert "\n  mixture  (true or false)\n      whether batches are of all depths, drawn at" in told
+    assert "\n  deepening  (true or false)\n      whether a model in the fewest layers" in told
     for columns in (80, 60):
         monkeypatch.setenv("COLUMNS", str(columns))
         cli.main(["train", "fast", "--help"])

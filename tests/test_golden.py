@@ -20,11 +20,12 @@ from headway.circuits.certificate import Certificate
 from headway.circuits.dependence import Dependence
 from headway.circuits.whole import faults_of
 from headway.errors import HeadwayError
+from headway.fields import to_json
 from headway.relations.paths import Relation
 from headway.report import write_report
 from headway.report.figures.saving import save_figures
 from headway.training import Run, environment, train
-from headway.training.config import FORMAT, from_dict, to_dict
+from headway.training.config import FORMAT, from_dict
 from headway.training.files import read_json, read_tensors, write_json, write_tensors
 
 GOLDEN = Path(__file__).parent / "golden" / "run"
@@ -73,7 +74,7 @@ def test_a_folder_written_once_is_still_whole(copy):
 
 def test_what_is_read_from_a_folder_is_written_to_the_same_bytes(copy):
     before = files_in(copy)
-    write_json(copy / "config.json", {"format": FORMAT, **to_dict(from_dict(config_in(copy)))})
+    write_json(copy / "config.json", {"format": FORMAT, **to_json(from_dict(config_in(copy)))})
     for name, kind in (
         ("circuit.json", Discovery),
         ("emergence.json", Timeline),

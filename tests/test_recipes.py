@@ -51,7 +51,7 @@ def complaint_of(source, *words):
     [
         (["fast"], fast()),
         (["fast", "depth=4", "seed=3"], fast(4, 3)),
-        (["fast", "seed=2", "mixture=true"], fast(3, 2, mixture=True)),
+        (["fast", "seed=2", "deepening=false"], fast(3, 2, deepening=False)),
         (["paper", "depth=2"], paper(2)),
         (["composition", "asked=1,2,4,8", "seed=4"], composition((1, 2, 4, 8), seed=4)),
         (["hops", "asked=1..3"], hops((1, 2, 3))),

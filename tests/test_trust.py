@@ -80,7 +80,7 @@ def test_what_a_script_records_is_found_by_others_and_no_other_function_is_calle
     refused("--trust", "record.py", "circuit", "run")
     assert not Path("executed").exists()
     told = refused("--trust", "record.py:other", "circuit", "run")
-    assert "other returned NoneType: it must be a torch.nn.Module" in told
+    assert "build = None is not allowed: it must be a function that builds" in told
     assert Path("executed").exists()
 
 

@@ -18,12 +18,11 @@ from headway import userfile
 from headway.errors import HeadwayError, nearest, note_once, require
 from headway.fields import hints_of, read, split, values_in
 from headway.tasks import task_in
-from headway.training.config import SECTIONS, RunConfig
+from headway.training.config import SECTIONS, RunConfig, parts
 from headway.training.config import flat as flat
 from headway.training.curriculum import CURRICULA, CURRICULUM
 from headway.training.recipes import RECIPES, own
 from headway.training.recipes import hops as hops
-from headway.training.size import require_size
 
 T = TypeVar("T")
 COOLDOWN = "training.cooldown_steps"
@@ -64,12 +63,12 @@ def base_of(source: str) -> Base:
     Raises:
         HeadwayError: if there is no such recipe or file, or the file has neither.
     """
-    if not is_file(source):
-        allowed = f"one of {', '.join(RECIPES)}, NAME.py, a sweep's folder, or --resume RUN"
-        require(source in RECIPES, "recipe", source, allowed + nearest(source, RECIPES))
+    if source in RECIPES:
         return Base.of(RECIPES[source])
-    recipe, path = recipe_in(source), userfile.file_and_name(source)[0]
-    if recipe is None:
+    path, _ = userfile.file_and_name(source)
+    allowed = f"one of {', '.join(RECIPES)}, NAME.py, a sweep's folder, or --resume RUN"
+    require(path.suffix == ".py", "recipe", source, allowed + nearest(source, RECIPES))
+    if (recipe := recipe_in(source)) is None:
         task = task_in(source)
         hints = {**hints_of(task), "seed": hints_of(RunConfig)["seed"]}
         return Base(path.stem, lambda seed=0, **given: own(task(**given), seed), hints)
@@ -92,23 +91,14 @@ def recipe_in(source: str) -> Callable[..., Any] | None:
     return found if callable(found) else None
 
 
-def is_file(source: str) -> bool:
-    """Tell the path of a Python file from the name of a recipe."""
-    return userfile.file_and_name(source)[0].suffix == ".py"
-
-
 def annotations(config: RunConfig) -> dict[str, Any]:
     """The annotation of every name that `changed` takes: what values it may have.
 
     Fields of all curricula are among them.
     """
-    parts = [(name, type(getattr(config, name))) for name in SECTIONS]
-    parts += [(CURRICULUM, kind) for kind in CURRICULA.values()]
-    hints = {
-        f"{name}.{field}".lstrip("."): hint
-        for name, part in [*parts, ("", RunConfig)]
-        for field, hint in hints_of(part).items()
-    }
+    kinds = [(where, type(part)) for where, part in parts(config).items()]
+    kinds += [(f"{CURRICULUM}.", kind) for kind in CURRICULA.values()]
+    hints = {where + name: one for where, kind in kinds for name, one in hints_of(kind).items()}
     hints[CURRICULUM] = Literal[*CURRICULA]
     return {name: hint for name, hint in hints.items() if name not in SECTIONS}
 
@@ -171,14 +161,11 @@ def config_asked_for(words: Sequence[str]) -> RunConfig:
     """The config that words ask for: a recipe or a file, and changes to it.
 
     Raises:
-        HeadwayError: if there is no such recipe, the changes do not fit, or the machine cannot hold
-            the run.
+        HeadwayError: if there is no such recipe, or the changes do not fit.
     """
     source, fields = source_and_fields(words)
     base = base_of(source or "fast")
-    config = configured(base, values_in(map(split, fields), hints_in(base), read))
-    require_size(config)
-    return config
+    return configured(base, values_in(map(split, fields), hints_in(base), read))
 
 
 def source_and_fields(words: Iterable[str]) -> tuple[str | None, list[str]]:
@@ -189,9 +176,6 @@ def source_and_fields(words: Iterable[str]) -> tuple[str | None, list[str]]:
     """
     words = [word for word in words if not word.startswith("-")]
     sources = [word for word in words if not FIELD.match(word)]
-    if len(sources) > 1:
-        raise HeadwayError(
-            f"{' and '.join(sources)} are {len(sources)} recipes or files: it must be one, and all"
-            " else FIELD=VALUE"
-        )
+    told = "one recipe or file, and all else FIELD=VALUE"
+    require(len(sources) < 2, "recipe", " and ".join(sources), told)
     return next(iter(sources), None), [word for word in words if FIELD.match(word)]

@@ -26,13 +26,13 @@ from sampling import depth_of, stream_of
 
 def asked(stream: Stream, step: int) -> tuple[int, ...]:
     """The hops that count in the batch of a step, by index."""
-    counts = stream.task.targets.asked(stream.batch(step).targets).any(1).any(0)
+    counts = stream.task.targets.asked(stream.asked(step)[1].targets).any(1).any(0)
     return tuple(counts.nonzero().flatten().tolist())
 
 
 def test_depths_grow_by_one_every_so_many_steps():
     stream = stream_of(Growing(3))
-    depths = [depth_of(stream.batch(step)) for step in range(1, 16)]
+    depths = [depth_of(stream.asked(step)[1]) for step in range(1, 16)]
     assert depths == [1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 4, 4, 4]
     assert stream.curriculum.full_from(stream.task) == 9
 
@@ -42,7 +42,7 @@ def test_depths_grow_by_one_every_so_many_steps():
 def test_a_shallower_sequence_is_the_end_of_the_deeper_one(final, train_examples):
     full = stream_of(Implicit(), train_examples=train_examples)
     growing = stream_of(Growing(3, final), train_examples=train_examples)
-    deep, shallow = full.batch(4), growing.batch(4)  # of depth 2
+    deep, shallow = full.asked(4)[1], growing.asked(4)[1]  # of depth 2
     length = 4 * (2 * 2 + 1)
     assert torch.equal(shallow.inputs, deep.inputs[:, -length:])
     assert torch.equal(shallow.roles, deep.roles[:, :5] - (deep.inputs.shape[1] - length))
@@ -77,7 +77,7 @@ def test_sequences_of_a_few_k_grow_too():
 def test_hops_come_one_after_another(task, order, expected):
     stream, full = stream_of(Scheduled(order, 3), task), stream_of(Implicit(), task)
     for step, hops in enumerate(expected, start=1):
-        batch, whole = stream.batch(step), full.batch(step)
+        batch, whole = stream.asked(step)[1], full.asked(step)[1]
         assert asked(stream, step) == hops
         assert torch.equal(batch.targets[:, :, hops], whole.targets[:, :, hops])
         assert torch.equal(batch.inputs, whole.inputs)
@@ -142,7 +142,7 @@ def test_layers_learn_from_every_hop_and_answer_one(tiny, with_training, tmp_pat
     run = train(config, tmp_path / "run")
     assert run.task.hops == task.hops[-1:]
     stream = Stream(config)
-    batch = stream.batch(1)
+    batch = stream.asked(1)[1]
     assert torch.equal(batch.targets, task.assemble(stream.draws(1)).targets)
     read = read_by_layers(run.new_model("cpu"), batch.inputs, 2)
     if task.vocabulary is None:

@@ -101,7 +101,7 @@ def test_stages_resume_as_if_nothing_had_happened(tmp_path, momentum):
 def test_descent_is_that_of_torch(tmp_path):
     config = tokens(weights="W_U", steps=1, momentum=0.0)
     run = train(config, tmp_path / "run")
-    batch = Stream(config).batch(1)
+    batch = Stream(config).asked(1)[1]
     model = run.new_model()
     asked = batch.targets != IGNORE_INDEX
     logits = model(batch.inputs)[:, :, None].expand(*batch.targets.shape, -1)

@@ -97,7 +97,7 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
         "an outcome need not agree": ("if found != outcome[name]", "if False"),
     },
     ("altered --altered 300", TRAINER): {
-        "a lost evaluation is passed over": ("if missing:", "if False:"),
+        "a lost evaluation is passed over": (":= sorted(due - made):", ":= None:"),
     },
     ("altered --altered 300", FIELDS): {
         "numbers may be texts": ("to_json(data), strict=True", "to_json(data)"),

@@ -13,6 +13,7 @@ from commands import refused
 from headway.circuits import AttentionPath, Discovery, compare
 from headway.circuits.flows import least_layers
 from headway.errors import HeadwayError
+from headway.fields import to_json
 from headway.models import TransformerConfig
 from headway.report.circuit import path_key
 from headway.report.labels import typeset
@@ -20,7 +21,7 @@ from headway.report.runs import write_runs
 from headway.tasks import Retrieval
 from headway.terminal import cli
 from headway.text import rounded
-from headway.training import Run, RunConfig, to_dict
+from headway.training import Run, RunConfig
 
 LOSSES = {(1, 1): (0.9, 0.8), (1, 2): (0.01, 0.02), (2, 1): (0.7, 0.6), (2, 2): (0.5, 0.04)}
 """Of two seeds each, by depth and layers."""
@@ -60,7 +61,7 @@ def sweep(tmp_path) -> Path:
             partial = [dict.fromkeys(hops, 0.75), dict.fromkeys(hops, 0.25)]
             partial += [dict.fromkeys(hops, loss)]
             made(folder / name, config, partial, status="done", val_loss=loss)
-            plan[name] = to_dict(config)
+            plan[name] = to_json(config)
     (folder / "plan.json").write_text(json.dumps({"format": 1, "name": "both", "runs": plan}))
     return folder
 
@@ -192,7 +193,7 @@ def test_the_page_of_two_hundred_runs_is_small(tmp_path):
     )
     for i in range(1, 200):
         folder = shutil.copytree(one.folder, tmp_path / f"n{1 + i % 4},s{i // 4}")
-        config = to_dict(config_of(2, 1 + i % 4, i // 4))
+        config = to_json(config_of(2, 1 + i % 4, i // 4))
         (folder / "config.json").write_text(json.dumps({"format": 1, **config}))
     path = write_runs(tmp_path)
     text = path.read_text()

@@ -6,6 +6,7 @@ import pytest
 
 from commands import refusing
 from fuzz.damage import exchanged, left_out, ways_in
+from headway.fields import to_json
 from headway.models import TransformerConfig
 from headway.recipes import annotations
 from headway.tasks import Retrieval
@@ -18,7 +19,6 @@ from headway.training import (
     TrainingConfig,
     fast,
     from_dict,
-    to_dict,
 )
 from headway.training.config import flat
 
@@ -28,7 +28,7 @@ def test_a_curriculum_survives_json_and_is_flat(curriculum):
     config = RunConfig(
         Retrieval(depth=2), TransformerConfig(3), TrainingConfig(curriculum=curriculum)
     )
-    data = json.loads(json.dumps(to_dict(config)))
+    data = json.loads(json.dumps(to_json(config)))
     assert data["training"]["curriculum"]["kind"] == curriculum.kind
     assert from_dict(data) == config
     fields = flat(config)
@@ -38,7 +38,7 @@ def test_a_curriculum_survives_json_and_is_flat(curriculum):
     assert set(fields) - {"task.kind"} <= set(annotations(config))
 
 
-DATA = json.loads(json.dumps(to_dict(RunConfig(Retrieval()))))
+DATA = json.loads(json.dumps(to_json(RunConfig(Retrieval()))))
 FIELDS = [way for way in ways_in(DATA) if way and all(isinstance(name, str) for name in way)]
 CHECKED_HERE = [
     path for path in FIELDS if path[0] not in ("task", "model") or path[1:] in [(), ("kind",)]
@@ -78,7 +78,7 @@ def test_a_config_that_is_no_object(data):
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_can_be_written_and_read(name):
     config = RECIPES[name]()
-    assert from_dict(to_dict(config)) == config
+    assert from_dict(to_json(config)) == config
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4, 5, 6, 7, 8])
@@ -97,12 +97,8 @@ def test_layers_above_those_of_one_hop_start_silent(depth, silent_above):
     assert fast(depth, n_layers=6).transformer.silent_above is None
 
 
-def test_sequences_have_the_full_depth_unless_a_mixture_is_asked_for():
+def test_sequences_have_the_full_depth_unless_it_deepens():
     deepens = [isinstance(fast(depth).training.curriculum, Deepening) for depth in (1, 2, 3)]
     assert deepens == [False, True, True]
     assert fast(3, deepening=False).training.curriculum == Implicit()
     assert fast(3, n_layers=6).training.curriculum == Implicit()
-    mixed = fast(3, mixture=True)
-    assert mixed.training.curriculum == Mixture()
-    assert mixed.transformer.n_layers == 5
-    assert fast(1, mixture=True) == fast(1)

@@ -34,26 +34,21 @@ from sampling import depth_of, stream_of
 def test_it_goes_from_one_hop_to_the_whole_by_what_as_many_layers_can_do():
     def stages(depth):
         found = Deepening().stages(Retrieval(depth=depth))
-        return [(one.name, tuple(one.depths), one.hops, one.reach) for one in found]
+        return [(tuple(one.depths), one.hops, one.reach) for one in found]
 
-    mixed, whole = ("mixed", (1, 3), 3, 3), [("whole", (7,), 7, 7)]
-    assert stages(2) == [("mixed", (1, 2), 2, 2), ("whole", (2,), 2, 2)]
-    assert stages(3) == [mixed, ("whole", (3,), 3, 3)]
-    assert stages(5)[:3] == [mixed, ("anywhere", (3,), 3, 5), ("mixed", (3, 5), 5, 5)]
-    seven = [
-        *(mixed, ("anywhere", (3,), 3, 7)),
-        *(("longer", (3, 4, 5, 6, 7), 3, 7), ("mixed", (3, 7), 7, 7)),
-    ]
-    assert stages(7) == seven + whole
-    assert stages(8) == [
-        *(*seven, ("anywhere", (7,), 7, 8), ("mixed", (7, 8), 8, 8), ("whole", (8,), 8, 8))
-    ]
+    mixed = ((1, 3), 3, 3)
+    assert stages(2) == [((1, 2), 2, 2), ((2,), 2, 2)]
+    assert stages(3) == [mixed, ((3,), 3, 3)]
+    assert stages(5)[:3] == [mixed, ((3,), 3, 5), ((3, 5), 5, 5)]
+    seven = [mixed, ((3,), 3, 7), ((3, 4, 5, 6, 7), 3, 7), ((3, 7), 7, 7)]
+    assert stages(7) == [*seven, ((7,), 7, 7)]
+    assert stages(8) == [*seven, ((7,), 7, 8), ((7, 8), 8, 8), ((8,), 8, 8)]
 
 
 def test_batches_are_those_of_the_stage_anywhere_within_its_reach():
     task = Retrieval(depth=4, position_code="pair")
     stream = stream_of(Deepening(), task)
-    found = [[stream.batch(step, stage) for step in range(1, 61)] for stage in range(4)]
+    found = [[stream.asked(step, stage)[1] for step in range(1, 61)] for stage in range(4)]
     depths = [{1, 3}, {3}, {3, 4}, {4}]
     assert [set(map(depth_of, batches)) for batches in found] == depths
     assert [{batch.targets.shape[2] for batch in batches} for batches in found] == depths
@@ -74,7 +69,7 @@ def test_batches_are_those_of_the_stage_anywhere_within_its_reach():
 def test_longer_sequences_ask_for_the_hops_that_are_known():
     task = Retrieval(depth=7, position_code="pair")
     stream = stream_of(Deepening(), task)
-    batches = [stream.batch(step, 2) for step in range(1, 61)]
+    batches = [stream.asked(step, 2)[1] for step in range(1, 61)]
     assert {batch.targets.shape[2] for batch in batches} == {3}
     assert set(map(depth_of, batches)) == {3, 4, 5, 6, 7}
     judged = [Deepening(learnt=0.4).judged(stage, task) for stage in (0, 2, 3, 4)]
@@ -135,7 +130,7 @@ def test_a_curriculum_may_be_ones_own(late, tiny, with_training, tmp_path):
     run = train(config, tmp_path / "run")
     assert Run.open(run.folder).config == config
     stream = Stream(config)
-    counts = [stream.batch(step).targets.shape[2] for step in range(1, 8)]
+    counts = [stream.asked(step)[1].targets.shape[2] for step in range(1, 8)]
     assert counts == [1] * 5 + [2] * 2
     with pytest.raises(HeadwayError, match=r"^training.curriculum.after = 0 is not allowed"):
         late(0)
@@ -143,7 +138,7 @@ def test_a_curriculum_may_be_ones_own(late, tiny, with_training, tmp_path):
 
 def test_a_mixture_holds_every_depth_about_equally_often():
     stream = stream_of(Mixture(), Retrieval(depth=4))
-    depths = [depth_of(stream.batch(step)) for step in range(1, 401)]
+    depths = [depth_of(stream.asked(step)[1]) for step in range(1, 401)]
     assert all(70 <= depths.count(depth) <= 130 for depth in (1, 2, 3, 4))
 
 

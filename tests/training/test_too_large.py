@@ -11,7 +11,7 @@ from headway.errors import HeadwayError
 from headway.models import TransformerConfig
 from headway.report.findings import heads_of
 from headway.tasks import Conditional, Hops, Retrieval
-from headway.training import Run, RunConfig, fast, size, train
+from headway.training import Run, RunConfig, fast, train
 from headway.training.size import n_weights, require_size
 
 TOO_LARGE = [
@@ -53,7 +53,7 @@ def test_what_fits_the_machine_is_not_refused_and_nothing_is_made_of_what_does_n
     tiny, tmp_path, monkeypatch
 ):
     require_size(tiny)
-    monkeypatch.setattr(size, "_memory", lambda device: 2**12)
+    monkeypatch.setattr("os.sysconf", lambda name: 2**6)
     with pytest.raises(HeadwayError, match=r"\(model.*and cpu has 0 MiB: make it smaller"):
         train(tiny, tmp_path / "run")
     assert not list(tmp_path.iterdir())

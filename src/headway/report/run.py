@@ -9,6 +9,7 @@ from typing import Literal
 from headway.circuits.emergence import EMERGES_AT
 from headway.circuits.text import verdict_lines
 from headway.circuits.verdicts import Verdict, to_type, verdicts
+from headway.fields import to_json
 from headway.report import schema
 from headway.report.circuit import circuit_data, evidence, minimum, stream
 from headway.report.curves import dated, losses
@@ -18,7 +19,6 @@ from headway.report.heads import heads
 from headway.report.labels import setting_of, typeset
 from headway.report.looks import symbol_colours
 from headway.text import command, counted, enumerated, rounded
-from headway.training import to_dict
 from headway.training.config import Elsewhere
 from headway.training.losses import accuracy_text
 
@@ -90,7 +90,7 @@ def run_page(
         missing=findings.missing,
         again="\n".join(_again(findings, versions)),
         bibtex=BIBTEX.format(version=versions.get("headway", "")),
-        config=json.dumps(to_dict(run.config), indent=1, ensure_ascii=False),
+        config=json.dumps(to_json(run.config), indent=1, ensure_ascii=False),
         live=live,
     )
 

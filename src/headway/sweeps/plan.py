@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import PlainSerializer, PlainValidator
+from pydantic import BeforeValidator
 
 from headway import fields, userfile
 from headway.errors import HeadwayError, require
 from headway.reading import is_folder
 from headway.recipes import Base, base_of, configured, hints_in
-from headway.training import RECIPES, RunConfig, from_dict, to_dict
+from headway.training import RECIPES, RunConfig, from_dict
 from headway.training.files import is_there, read_json
 from headway.training.finding import PLAN
 
@@ -33,7 +33,7 @@ class Plan:
     """
 
     name: str
-    runs: dict[str, Annotated[RunConfig, PlainValidator(from_dict), PlainSerializer(to_dict)]]
+    runs: dict[str, Annotated[RunConfig, BeforeValidator(from_dict)]]
     format: Literal[1] = 1
 
     def __post_init__(self):

@@ -6,7 +6,6 @@ from headway.late import late
 from headway.training.config import RunConfig as RunConfig
 from headway.training.config import TrainingConfig as TrainingConfig
 from headway.training.config import from_dict as from_dict
-from headway.training.config import to_dict as to_dict
 from headway.training.curriculum import Ask as Ask
 from headway.training.curriculum import Curriculum as Curriculum
 from headway.training.curriculum import Deepening as Deepening

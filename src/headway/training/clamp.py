@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     from headway.training.config import TrainingConfig
 
 
-def clamped_paths(training: "TrainingConfig") -> list[AttentionPath]:
-    """The paths that are blocked (`TrainingConfig.clamped`)."""
-    return [AttentionPath.parse(path) for path in training.clamped]
-
-
 def require_clampable(training: "TrainingConfig", task: Task, model: TransformerConfig) -> None:
     """Checks that a model and its task have the paths that are blocked.
 
@@ -33,7 +28,7 @@ def require_clampable(training: "TrainingConfig", task: Task, model: Transformer
     """
     names = clampable(task) if training.clamped else []
     allowed = f"a path of {model.n_layers} layers of {model.n_heads} heads, along one of"
-    for path in clamped_paths(training):
+    for path in map(AttentionPath.parse, training.clamped):
         fits = path.layer < model.n_layers and path.head < model.n_heads and path.relation in names
         require(fits, "training.clamped", str(path), f"{allowed} {', '.join(names[:3])}, …")
 
@@ -53,7 +48,8 @@ def blocked(training: "TrainingConfig", task: Task, batch: Batch, step: int) -> 
     if not training.clamped or step <= training.clamped_after or over:
         return None
     relations = task.edges(batch)
-    paths = [path for path in clamped_paths(training) if path.relation in relations]
+    clamped = map(AttentionPath.parse, training.clamped)
+    paths = [path for path in clamped if path.relation in relations]
 
     def block(layer: int, pattern: Float[Tensor, "batch head query key"]) -> Tensor:
         off = torch.zeros_like(pattern, dtype=torch.bool)

@@ -1,11 +1,12 @@
 """Everything that decides a run, as data."""
 
-import dataclasses
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le, Lt
+from pydantic import PlainSerializer
 
 from headway.errors import HeadwayError, require
 from headway.fields import (
@@ -16,12 +17,14 @@ from headway.fields import (
     Share,
     check,
     from_json,
+    hints_of,
     to_json,
 )
 from headway.models import TransformerConfig
+from headway.relations.paths import AttentionPath
 from headway.tasks import Task, task_from_json, task_to_json
-from headway.training.clamp import clamped_paths, require_clampable
-from headway.training.curriculum import CURRICULUM, Chosen, Implicit, curriculum_from_json
+from headway.training.clamp import require_clampable
+from headway.training.curriculum import CURRICULUM, Chosen, Implicit
 from headway.training.modules import Module
 
 FORMAT = 1
@@ -103,7 +106,6 @@ class TrainingConfig:
     precision: Literal["float32", "bfloat16", "auto"] = "float32"
 
     def __post_init__(self):
-        object.__setattr__(self, "curriculum", curriculum_from_json(self.curriculum))
         check(self, "training.")
 
         def rule(name: str, holds: bool, allowed: str) -> None:
@@ -112,7 +114,8 @@ class TrainingConfig:
         sgd, steps = self.optimizer == "sgd", f"training.steps = {self.steps}"
         rule("cooldown_steps", self.cooldown_steps <= self.steps, f"at most {steps}")
         rule("weight_decay", not sgd or self.weight_decay == 0, "0 with training.optimizer = sgd")
-        object.__setattr__(self, "clamped", tuple(map(str, clamped_paths(self))))
+        paths = map(AttentionPath.parse, self.clamped)
+        object.__setattr__(self, "clamped", tuple(map(str, paths)))
         until = self.steps if self.clamped_until is None else self.clamped_until
         rule("clamped_until", until <= self.steps, f"at most {steps}")
         rule("clamped_after", self.clamped_after < until, f"below {until}, the last clamped step")
@@ -140,9 +143,12 @@ class RunConfig:
             slower than one. The last bits of the result depend on it.
     """
 
-    task: Task
+    task: Annotated[Task, PlainSerializer(task_to_json)]
     model: TransformerConfig | Module = field(default_factory=TransformerConfig)
-    training: TrainingConfig = field(default_factory=TrainingConfig)
+    training: Annotated[
+        TrainingConfig,
+        PlainSerializer(lambda one: None if isinstance(one, Elsewhere) else to_json(one)),
+    ] = field(default_factory=TrainingConfig)
     seed: Annotated[int, Ge(0), Lt(2**31)] = 0
     device: str = "cpu"
     threads: Annotated[int, Ge(1), Le(256)] = 1
@@ -169,32 +175,26 @@ class RunConfig:
         return self.model
 
 
-def to_dict(config: RunConfig) -> dict[str, Any]:
-    """The config as plain JSON data; the task's kind is written beside its fields."""
-    return {
-        **vars(config),
-        "task": task_to_json(config.task),
-        "model": to_json(config.model),
-        "training": None if isinstance(config.training, Elsewhere) else to_json(config.training),
-    }
-
-
 def from_dict(data: Any) -> RunConfig:
-    """The config that `to_dict` wrote.
+    """The config that `to_json` wrote.
 
     Raises:
         HeadwayError: if the task cannot be found, a field is unknown or missing, or a value is
             not allowed.
     """
+    is_own = isinstance(data, dict) and data.get("training", "") is None
+    model = partial(from_json, Module if is_own else TransformerConfig, section="model.")
+    training = partial(from_json, TrainingConfig, section="training.")
+    readers = {"model": model, "training": (lambda _: Elsewhere()) if is_own else training}
+    return from_json(RunConfig, data, task=task_from_json, **readers)
 
-    def model(its: Any) -> TransformerConfig | Module:
-        is_own = data["training"] is None
-        return from_json(Module if is_own else TransformerConfig, its, "model.")
 
-    def training(its: Any) -> TrainingConfig:
-        return Elsewhere() if its is None else from_json(TrainingConfig, its, "training.")
-
-    return from_json(RunConfig, data, task=task_from_json, model=model, training=training)
+def parts(config: RunConfig) -> dict[str, Any]:
+    """What holds the fields of a config, by what is put before their names, such as `task.`."""
+    training, found = config.training, {"task.": config.task, "model.": config.model}
+    if not isinstance(training, Elsewhere):
+        found |= {"training.": training, f"{CURRICULUM}.": training.curriculum}
+    return {**found, "": config}
 
 
 def flat(config: RunConfig) -> dict[str, Any]:
@@ -202,12 +202,9 @@ def flat(config: RunConfig) -> dict[str, Any]:
 
     The curriculum is its kind, `training.curriculum`, and its own fields behind that name.
     """
-    training, values = config.training, {"task.kind": config.task.kind}
-    parts: dict[str, Any] = {"task.": config.task, "model.": config.model}
-    if not isinstance(training, Elsewhere):
-        parts |= {"training.": training, f"{CURRICULUM}.": training.curriculum}
-    for where, part in {**parts, "": config}.items():
-        values |= {where + one.name: getattr(part, one.name) for one in dataclasses.fields(part)}
+    values = {"task.kind": config.task.kind}
+    for where, part in parts(config).items():
+        values |= {where + name: getattr(part, name) for name in hints_of(type(part))}
     if CURRICULUM in values:
-        values[CURRICULUM] = training.curriculum.kind
+        values[CURRICULUM] = config.training.curriculum.kind
     return {name: value for name, value in values.items() if name not in SECTIONS}

@@ -12,7 +12,6 @@ group `headway.curricula`. Evaluations are always of sequences of the full depth
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, NoReturn
 
@@ -27,15 +26,11 @@ from headway.models import Tap, Transformer, TransformerConfig
 from headway.tasks import Batch, Targets, Task
 from headway.tasks.registry import Offered
 from headway.training.environment import seed_of
-from headway.training.losses import Reader
 
 if TYPE_CHECKING:
     from headway.training.config import TrainingConfig
 
 CURRICULUM = "training.curriculum"
-
-LEAP = 2
-"""If the next depth has more than so many hops more, sequences get deeper before more is asked."""
 
 CURRICULA: "Offered[type[Curriculum]]" = Offered("headway.curricula", CURRICULUM, {})
 """Every curriculum by its kind."""
@@ -55,10 +50,6 @@ class Ask(NamedTuple):
     hops: Sequence[int] | None = None
     shift: int = 0
     layers: int | None = None
-
-    def reader(self, model: Transformer) -> Reader:
-        """The part of a model that sequences pass through."""
-        return model if self.layers is None else partial(model, layers=self.layers)
 
 
 @dataclass(frozen=True)
@@ -125,7 +116,7 @@ class Curriculum:
         self, model: Transformer, targets: Targets, batch: Batch, ask: Ask, tap: Tap | None = None
     ) -> Float[Tensor, ""]:
         """The number that a step lowers: the mean loss of all that its batch asks."""
-        predicted = ask.reader(model)(batch.inputs, tap)
+        predicted = model(batch.inputs, tap, ask.layers)
         return targets.loss(targets.at_queries(predicted, batch.targets), batch.targets)
 
     def learning(self, model: Transformer) -> Callable[[int], AbstractContextManager[float]]:
@@ -164,13 +155,11 @@ class Stage(NamedTuple):
     """A part of training.
 
     Attributes:
-        name: of it.
         depths: of its sequences; one is drawn for every step.
         hops: how many are asked for, from the first on, as far as sequences have them.
         reach: a depth; its sequences stand anywhere among the positions that one of this depth has.
     """
 
-    name: str
     depths: Sequence[int]
     hops: int
     reach: int
@@ -188,8 +177,8 @@ class Deepening(Curriculum):
     1. `mixed`: every batch is of one hop or of three. Sequences of one hop stand anywhere among the
        positions of the others, so that the first head serves every pair;
     2. `anywhere`: three hops, anywhere among the positions of the next depth;
-    3. `longer`, if the next depth is much greater: sequences get deeper, but only the hops that are
-       known are asked for, so that heads find them among ever more others;
+    3. `longer`, if the next depth has over two hops more: sequences get deeper, but only the hops
+       that are known are asked for, so that heads find them among ever more others;
     4. `mixed`: every batch is of the hops that are known, or of the next depth. The same again from
        2, with these for three;
     5. `whole`: the full depth alone.
@@ -214,11 +203,11 @@ class Deepening(Curriculum):
         found: list[Stage] = []
         for known, more in pairwise([*tight, depth]):
             if known > 1:
-                found.append(Stage("anywhere", (known,), known, more))
-            if more - known > LEAP:
-                found.append(Stage("longer", range(known, more + 1), known, more))
-            found.append(Stage("mixed", (known, more), more, more))
-        return [*found, Stage("whole", (depth,), depth, depth)]
+                found.append(Stage((known,), known, more))
+            if more - known > 2:
+                found.append(Stage(range(known, more + 1), known, more))
+            found.append(Stage((known, more), more, more))
+        return [*found, Stage((depth,), depth, depth)]
 
     def require(self, task: Task, model: TransformerConfig, training: "TrainingConfig") -> None:
         """Checks that the task is a chain of several hops, and layers the fewest that it takes."""
@@ -262,8 +251,7 @@ def curriculum_from_json(data: Any) -> Curriculum:
     require(isinstance(data, dict), CURRICULUM, data, f"{kinds}, with all its fields")
     fields = dict(data)
     kind = fields.pop("kind", None)
-    is_known = isinstance(kind, str) and kind in CURRICULA
-    require(is_known, f"{CURRICULUM}.kind", kind, kinds)
+    require(isinstance(kind, str) and kind in CURRICULA, f"{CURRICULUM}.kind", kind, kinds)
     return from_json(CURRICULA[kind], fields, f"{CURRICULUM}.")
 
 

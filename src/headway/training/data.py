@@ -71,10 +71,6 @@ class Stream:
         ask = self.curriculum.ask(step, stage, self.task, self.seed)
         return ask, batch_of(self.task, self.draws(step), ask)
 
-    def batch(self, step: int, stage: int = 0) -> Batch:
-        """The batch of a step."""
-        return self.asked(step, stage)[1]
-
     def draws(self, step: int) -> tuple[Tensor, ...]:
         """The random draws of the batch of a step."""
         if self._set is None:

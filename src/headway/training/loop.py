@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -188,7 +189,12 @@ class Trainer:
                 }
                 trainer.model.load_state_dict(model)
                 trainer.optimisers.load(tensors)
-        require_evaluations(run, trainer.state)
+        state, made = trainer.state, {line["step"] for line in run.evaluations(trainer.state.step)}
+        due = {*range(0, state.step + 1, config.eval_every)} - {0}
+        due |= {state.step} if state.step == state.end else set()
+        if missing := sorted(due - made):
+            told = f"lacks {len(missing)} of {len(due)} evaluations, of step {missing[0]} on"
+            raise HeadwayError(f"{run.folder}/metrics.jsonl {told}: cannot resume to a whole run")
         return trainer
 
     def fit(self, watch: Watch | None = None) -> None:
@@ -291,7 +297,8 @@ class Trainer:
             return False
         ask, below = judged
         draws = task.draw(STAGE_EXAMPLES, generator_for(config.device, config.seed, "stage"))
-        losses = self.scores(ask.reader(self.model), task, batch_of(task, draws, ask))["partial"]
+        reader = partial(self.model, layers=ask.layers)
+        losses = self.scores(reader, task, batch_of(task, draws, ask))["partial"]
         return max(losses.values()) < below
 
     def scores(self, model: Reader, task: Task, batch: Batch) -> dict[str, Any]:
@@ -341,17 +348,3 @@ class Trainer:
     def _end(self, message: str | None = None, **found: float) -> None:
         state, seconds = self.state, round(self.state.seconds, 3)
         self.run.end(message, step=state.step, seconds=seconds, given_up=state.given_up, **found)
-
-
-def require_evaluations(run: Run, state: State) -> None:
-    """Makes sure that no evaluation is missing of those made until a state was saved.
-
-    Raises:
-        HeadwayError: if one is.
-    """
-    due = {*range(0, state.step + 1, run.config.training.eval_every)} - {0}
-    due |= {state.step} if state.step == state.end else set()
-    missing = sorted(due - {line["step"] for line in run.evaluations(state.step)})
-    if missing:
-        told = f"lacks {len(missing)} of {len(due)} evaluations, of step {missing[0]} on"
-        raise HeadwayError(f"{run.folder}/metrics.jsonl {told}: cannot resume to a whole run")

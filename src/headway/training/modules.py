@@ -76,8 +76,8 @@ class Module:
         assert source is not None
         return cls(*size, maker.__name__, source.file, source.sha256)
 
-    def build(self) -> nn.Module:
-        """Builds the module, with any weights.
+    def build(self) -> Any:
+        """Builds what should be the module, with any weights.
 
         Raises:
             HeadwayError: if there is no builder, the user does not trust it (see `userfile`), or
@@ -89,11 +89,7 @@ class Module:
                 " Python, headway.Run.open(folder, build=…), or record it with build=…"
             )
         made = userfile.load_named("model.file", self.file, self.builder)
-        built = userfile.called(Path(self.file), made)
-        if not isinstance(built, nn.Module):
-            told = f"{self.builder} returned {type(built).__name__}"
-            raise HeadwayError(f"{self.file}: {told}: it must be a torch.nn.Module")
-        return built
+        return userfile.called(Path(self.file), made)
 
     def keep(self) -> None:
         """Puts what builds the module on the user's list (see `userfile.keep`)."""
@@ -117,8 +113,6 @@ def _why_not(build: Any, like: nn.Module) -> str | None:
     try:
         with drawing_nothing(), torch.no_grad():
             made = build()
-        if not isinstance(made, nn.Module):
-            return f"{allowed} and builds a module, not a {type(made).__name__}"
         wanted, found = (
             {name: weight.shape for name, weight in weights_of(module).items()}
             for module in (like, plain(made))

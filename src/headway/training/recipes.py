@@ -10,7 +10,7 @@ from headway.tasks import Conditional, Hops, Retrieval, Task
 from headway.tasks.checking import require_sound
 from headway.tasks.registry import Offered
 from headway.training.config import RunConfig, TrainingConfig
-from headway.training.curriculum import Deepening, Implicit, Mixture
+from headway.training.curriculum import Deepening, Implicit
 
 QUICK = TrainingConfig(
     train_examples=None,
@@ -28,11 +28,7 @@ QUICK = TrainingConfig(
 
 
 def fast(
-    depth: int = 3,
-    seed: int = 0,
-    n_layers: int | None = None,
-    mixture: bool = False,
-    deepening: bool = True,
+    depth: int = 3, seed: int = 0, n_layers: int | None = None, deepening: bool = True
 ) -> RunConfig:
     """The retrieval problem with one head a layer, at the flow minimum; three hops take a minute.
 
@@ -42,29 +38,34 @@ def fast(
     what attention moves is as large as what stands there; one position code for both tokens of a
     pair, its longest wave no longer than the sequence; Muon on the blocks' matrices, with some
     decay as long as the rates are high; MLPs no wider than the stream, as attention does the work;
-    and the rates start to fall as soon as hops are learnt, the more slowly the more hops there are.
+    and the rates start to fall as soon as hops are learnt, the more slowly the more hops there are:
+    the more hops, the longer it takes until attention is so sharp that what every head gets
+    slightly wrong does not add up. Decay and cool-down were chosen by measurements over seeds.
 
     Matrix products are in bfloat16 where the processor is quicker with it.
 
     Args:
         depth: D, attention hops to the answer.
         seed: of weights and data.
-        n_layers: by default the flow minimum, or D + 2 with a mixture.
-        mixture: whether batches are of all depths, drawn at random: a curriculum beside the
-            implicit one. It teaches models to pass symbols on by one fact a layer, which takes
-            more than the fewest layers.
+        n_layers: by default the flow minimum.
         deepening: whether a model in the fewest layers learns few hops first
             (`curriculum.Deepening`), another curriculum beside the implicit one. Otherwise it
             often stays on a plateau.
     """
-    mixture = mixture and depth > 1
     least = theory.closed_form(depth)
-    if n_layers is None:
-        n_layers = depth + 2 if mixture else least
-    deepens = deepening and depth > 1 and n_layers == least and not mixture
-    base = 12.0 if deepens and depth > 3 else None
+    n_layers = least if n_layers is None else n_layers
+    deepens = deepening and depth > 1 and n_layers == least
+    if deepens:
+        more = 500 * depth - 100 if depth < 6 else 700 * depth
+        decay, cooldown = 0.05, {2: 1_300, 3: 1_400}.get(depth, more)
+    else:
+        decay = 0.05 if depth <= 3 else {4: 0.1}.get(depth, 0.03)
+        known = {1: 1_600, 2: 1_700, 3: 1_700, 4: 1_900}
+        cooldown = known.get(depth, 100 + 600 * depth)
     return RunConfig(
-        task=Retrieval(depth=depth, position_code="pair", position_base=base),
+        task=Retrieval(
+            depth=depth, position_code="pair", position_base=12.0 if deepens and depth > 3 else None
+        ),
         model=TransformerConfig(
             n_layers=n_layers,
             d_model=64,
@@ -74,38 +75,18 @@ def fast(
             init="orthogonal",
             silent_above=theory.closed_form(1) if deepens else None,
         ),
-        training=_fast_training(depth, mixture, deepens),
+        training=replace(
+            QUICK,
+            steps=1_000 + 2_000 * depth if deepens else 400 + 1_200 * depth,
+            curriculum=Deepening() if deepens else Implicit(),
+            weight_decay=decay,
+            cooldown_steps=cooldown,
+            cooldown_below=0.4 if deepens else 0.62,
+            stop_below=0.008,
+            patience=600 if deepens else 150 * depth,
+            checkpoint_every=25,
+        ),
         seed=seed,
-    )
-
-
-def _fast_training(depth: int, mixture: bool, deepens: bool) -> TrainingConfig:
-    """The training of `fast` for so many hops.
-
-    Decay and cool-down were chosen by measurements over seeds
-    (docs/experiments/recipes.md). The more hops, the longer it takes until attention is so sharp
-    that what every head gets slightly wrong does not add up.
-    """
-    steps = 1_000 + 2_000 * depth if deepens else 400 + 1_200 * depth
-    if deepens:
-        more = 500 * depth - 100 if depth < 6 else 700 * depth
-        decay, cooldown = 0.05, {2: 1_300, 3: 1_400}.get(depth, more)
-    elif depth <= 3:
-        decay, cooldown = 0.05, min(1_700, steps)
-    elif depth == 4:
-        decay, cooldown = 0.1, 2_200 if mixture else 1_900
-    else:
-        decay, cooldown = 0.03, 100 + 600 * depth
-    return replace(
-        QUICK,
-        steps=steps,
-        curriculum=Deepening() if deepens else Mixture() if mixture else Implicit(),
-        weight_decay=decay,
-        cooldown_steps=cooldown,
-        cooldown_below=0.4 if deepens else 0.62,
-        stop_below=0.008,
-        patience=600 if deepens else 150 * depth,
-        checkpoint_every=25,
     )
 
 

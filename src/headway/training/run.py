@@ -13,12 +13,13 @@ import torch
 from torch import Tensor, nn
 
 from headway.errors import HeadwayError, require
+from headway.fields import to_json
 from headway.late import Shown
 from headway.models import Tapped, Transformer, tapped
 from headway.tasks.registry import change_of, keep
 from headway.text import command, duration, wrapped
 from headway.training import files
-from headway.training.config import FORMAT, Elsewhere, RunConfig, from_dict, to_dict
+from headway.training.config import FORMAT, Elsewhere, RunConfig, from_dict
 from headway.training.environment import describe_environment, seed_of
 from headway.training.folder import RunFolder
 from headway.training.losses import accuracy_text
@@ -78,7 +79,7 @@ class Run(RunFolder, Shown):
         with files.clear_io_errors(folder, "make"):
             try:
                 (draft / "checkpoints").mkdir(parents=True, exist_ok=True)
-                files.write_json(draft / "config.json", {"format": FORMAT, **to_dict(config)})
+                files.write_json(draft / "config.json", {"format": FORMAT, **to_json(config)})
                 environment = describe_environment(config.device, config.threads)
                 files.write_json(draft / "environment.json", [environment])
                 draft.rename(folder)

@@ -41,7 +41,11 @@ def require_room(numbers: int, what: str, device: str) -> None:
     Raises:
         HeadwayError: what is too large, and by which fields.
     """
-    needed, has = 4 * numbers, _memory(device)
+    needed, has = 4 * numbers, None
+    if device.startswith("cuda") and torch.cuda.is_available():
+        has = torch.cuda.mem_get_info(device)[1]
+    elif device == "cpu" and "SC_PHYS_PAGES" in os.sysconf_names:
+        has = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if has is not None and needed > has:
         raise HeadwayError(
             f"{what} would take about {needed >> 20:,} MiB, and {device} has {has >> 20:,} MiB:"
@@ -63,12 +67,3 @@ def n_weights(model: TransformerConfig, task: Task) -> int:
     placed = task.vocabulary is not None and model.positions == "learned"
     ends = (task.vocabulary or task.d_input) + placed * task.length + task.d_target
     return model.d_model * (ends + model.n_layers * block)
-
-
-def _memory(device: str) -> int | None:
-    """The bytes that a device has in all."""
-    if device.startswith("cuda") and torch.cuda.is_available():
-        return torch.cuda.mem_get_info(device)[1]
-    if device == "cpu" and "SC_PHYS_PAGES" in os.sysconf_names:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return None

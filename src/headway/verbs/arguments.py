@@ -106,7 +106,7 @@ def print_fields(words: Sequence[str]) -> None:
     its arguments, then all fields."""
     from headway.fields import described, said
     from headway.recipes import annotations, base_of, source_and_fields
-    from headway.training.config import SECTIONS, RunConfig, flat
+    from headway.training.config import flat, parts
     from headway.training.curriculum import CURRICULA
 
     source, _ = source_and_fields(words)
@@ -114,9 +114,9 @@ def print_fields(words: Sequence[str]) -> None:
         return
     base = base_of(source)
     config = base.make()
-    values, about = flat(config), uses(base.make) | uses(RunConfig)
-    for section in SECTIONS:
-        about |= uses(type(getattr(config, section)), f"{section}.")
+    values, about = flat(config), uses(base.make)
+    for where, part in parts(config).items():
+        about |= uses(type(part), where)
     for kind in CURRICULA.values():
         about |= uses(kind, "training.curriculum.")
     for title, hints in (

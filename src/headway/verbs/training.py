@@ -99,7 +99,7 @@ def check(words: tuple[str, ...] = (), /) -> None:
     from headway import terminal
     from headway.circuits.whole import faults_of
     from headway.fields import hints_of, read, split, values_in
-    from headway.recipes import config_asked_for, is_file, recipe_in, source_and_fields
+    from headway.recipes import RECIPES, config_asked_for, recipe_in, source_and_fields
     from headway.tasks import check_task, task_in
     from headway.tasks.checking import undeclared
 
@@ -110,7 +110,7 @@ def check(words: tuple[str, ...] = (), /) -> None:
     if is_folder(source):
         if fields:
             raise HeadwayError(f"a run has no fields to change: {' '.join(fields)}")
-    elif not is_file(source) or recipe_in(source):
+    elif source in RECIPES or recipe_in(source):
         task = config_asked_for(words).task
     elif not undeclared(task := task_in(source)):
         hints = {f"task.{name}": hint for name, hint in hints_of(task).items()}

@@ -114,9 +114,9 @@ class Cell(NamedTuple):
 
     def config(self, seed: int, setting: dict[str, Any]) -> RunConfig:
         """A run of it, in the setting of a scale."""
-        # In the fewest layers `fast` would deepen, so the setting is that of a layer more.
-        base = fast(self.depth, seed, closed_form(self.depth) + 1, self.mixture)
+        base = fast(self.depth, seed, deepening=False)
         own = {"model.n_layers": self.layers, "training.weight_decay": DECAY[self.depth]}
+        own |= {"training.curriculum": "mixture"} if self.mixture else {}
         return changed(base, setting | own | (CHANGES | LEAPS).get(self.change, {}))
 
 

@@ -6,8 +6,9 @@ from known import GROUPS, written
 
 from commands import refused
 from headway.errors import HeadwayError
+from headway.fields import to_json
 from headway.terminal import cli
-from headway.training import Run, to_dict
+from headway.training import Run
 from headway.training.config import FORMAT
 from headway_experiments import figures, reproduce, result_files
 from headway_experiments.curricula import FinalHop
@@ -176,7 +177,7 @@ def test_what_is_not_done_or_failed_is_said(smoke, tmp_path):
     folder = tmp_path / "d" / "seed=1"
     folder.mkdir(parents=True)
     config = Run.open(smoke / "d" / "seed=1").config
-    (folder / "config.json").write_text(json.dumps({"format": FORMAT, **to_dict(config)}))
+    (folder / "config.json").write_text(json.dumps({"format": FORMAT, **to_json(config)}))
     failed = {"status": "failed", "message": "the loss is nan", "step": 3}
     (folder / "outcome.json").write_text(json.dumps(failed))
     found, missing = reproduce.measured(fig6, "smoke", tmp_path)

@@ -124,7 +124,7 @@ def test_hops_that_rise_count_one_after_the_other(runs):
     run = runs["N=3,easy-to-hard,seed=0"]
     stream = Stream(run.config)
     whole = run.task.assemble(stream.draws(1))
-    first, second = stream.batch(1), stream.batch(3)
+    first, second = stream.asked(1)[1], stream.asked(3)[1]
     assert torch.equal(first.inputs, whole.inputs)
     assert torch.equal(first.targets, whole.targets[:, :, :1])
     assert torch.equal(second.targets, run.task.assemble(stream.draws(3)).targets)
