@@ -13,7 +13,7 @@ clamped/  clamped,until=200/ …                    the same seed trained again,
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -34,9 +34,6 @@ FOUND_OUT = (
 )
 """The files that are about the weights of the last step."""
 
-LAST = ("step", "val_loss", "partial", "seconds")
-"""The fields that an outcome has from the last evaluation; known of every run that is done."""
-
 CHECKPOINT = re.compile(r"step_([0-9]+)\.safetensors")
 
 
@@ -55,13 +52,6 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class Session:
-    """An entry of `environment.json`; it may lack this, and has more."""
-
-    command: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
 class GivenUp:
     """The record of an attempt that was given up."""
 
@@ -71,13 +61,11 @@ class GivenUp:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The content of `outcome.json`; a figure that was never known is None."""
+    """The content of `outcome.json`."""
 
     status: Literal["done", "failed"]
+    step: NotNegative
     message: str | None = None
-    step: NotNegative | None = None
-    val_loss: float | None = None
-    partial: dict[str, float] | None = None
     seconds: NotBelowZero | None = None
     given_up: list[GivenUp] = field(default_factory=list)
     test_loss: float | None = None
@@ -122,20 +110,17 @@ class RunFolder:
         """The evaluations so far, in order; a line that was cut off in writing is left out.
 
         Raises:
-            HeadwayError: if a line is not an evaluation, steps do not rise, or the last is not the
-                one with which the run ended.
+            HeadwayError: if a line is not an evaluation, steps do not rise, or the run ended after
+                another step than the last.
         """
         outcome = self.outcome()  # written after the last line, and so read before it
         evaluations = self.evaluations()
-        if outcome is not None:
-            is_done = outcome["status"] == "done"  # else it ended between evaluations
-            last = _last(evaluations, ("val_loss", "partial", *(["step"] if is_done else [])))
-            for name, found in last.items():
-                if found != outcome[name]:
-                    raise HeadwayError(
-                        f"{self._metrics_path} ends with {name} = {found}, but outcome.json tells"
-                        f" of {outcome[name]}: evaluations were lost or changed"
-                    )
+        last = evaluations[-1]["step"] if evaluations else 0
+        if outcome is not None and outcome["status"] == "done" and outcome["step"] != last:
+            raise HeadwayError(
+                f"{self._metrics_path} ends with step {last}, but outcome.json tells of"
+                f" {outcome['step']}: evaluations were lost or changed"
+            )
         return evaluations
 
     def append_metrics(self, metrics: dict[str, Any]) -> None:
@@ -162,16 +147,14 @@ class RunFolder:
                 break
         return found
 
-    def sessions(self) -> list[Any]:
+    def sessions(self) -> list[dict[str, Any]]:
         """The environments that the run was computed in, in order; none if its folder tells none.
 
         Raises:
-            HeadwayError: if what it tells is no list.
+            HeadwayError: if what it tells is no list of objects.
         """
-        sessions = self.read("environment.json")
-        sessions = [] if sessions is None else sessions
-        found_in(list[Session], sessions, f"{self.folder}/environment.json")
-        return sessions
+        sessions = self.read("environment.json") or []
+        return found_in(list[dict[str, Any]], sessions, f"{self.folder}/environment.json")
 
     def rewind(self, step: int) -> None:
         """Forgets what was written after a step.
@@ -227,22 +210,19 @@ class RunFolder:
         path = self.folder / "outcome.json"
         if not files.is_there(path):
             return None
-        outcome = to_json(found_in(Outcome, files.read_json(path), str(path)))
-        for name in LAST if outcome["status"] == "done" else ():
-            if outcome[name] is None:
-                raise HeadwayError(f"{path}: {name} is missing, although the run is done")
-        return outcome
+        return to_json(found_in(Outcome, files.read_json(path), str(path)))
 
     def end(self, message: str | None = None, **fields: Any) -> None:
         """Records how the run ended: as done, or as failed if a message says why.
 
         Args:
             message: why it failed, on one line.
-            fields: of the outcome, beside or in place of those of the last evaluation.
+            fields: of the outcome, in place of those of the last evaluation.
         """
-        last, status = _last(self.metrics()), "done" if message is None else "failed"
-        ended = {"status": status, "message": message, **last, "given_up": [], **fields}
-        self.write("outcome.json", ended)
+        last = [{"step": 0}, *self.metrics()][-1]
+        ended = {"status": "done" if message is None else "failed", "message": message}
+        known = {"step": last["step"], "seconds": last.get("seconds"), **fields}
+        self.write("outcome.json", ended | known)
 
     @property
     def status(self) -> str:
@@ -268,9 +248,3 @@ class RunFolder:
             for name in (".", "checkpoints", "figures"):
                 files.remove_drafts(self.folder / name)
             yield
-
-
-def _last(evaluations: Sequence[dict[str, Any]], names: Sequence[str] = LAST) -> dict[str, Any]:
-    """Figures of the last evaluation; None where there is none."""
-    last = [{"step": 0}, *evaluations][-1]
-    return {name: last.get(name) for name in names}
