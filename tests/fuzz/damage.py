@@ -29,16 +29,16 @@ PASSED_OVER = {
     "certificate.json": {"bound", "holds"},
     "circuit.json": {"circuit", "loss", "useful_heads", "useful_layers", "verdicts"},
     "environment.json": {"torch", "platform", "device", "cores", "started"},
+    "metrics.jsonl": {"rate_scale", "examples_per_second"},
 }
 """Fields that are written for people, or follow from others; `unknown` in other files, too."""
 FREE = {
-    "metrics.jsonl": {"train_loss", "seconds", "rate_scale", "examples_per_second"},
+    "metrics.jsonl": {"train_loss", "seconds"},
     "outcome.json": {"seconds", "test_loss"},
 }
 """Numbers that need not agree with others."""
 OPTIONAL = {
     **PASSED_OVER,
-    "metrics.jsonl": {"rate_scale", "examples_per_second"},
     "circuit.json": {*PASSED_OVER["circuit.json"], "looks"},
     "outcome.json": {"message", "seconds", "given_up", "test_loss"},
 }

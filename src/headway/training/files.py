@@ -90,16 +90,17 @@ def remove_drafts(folder: Path, name: str = "*") -> None:
                 path.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes | str) -> None:
     """Writes a file under another name, flushes it to disk and renames it into place.
 
     A reader sees the old content or the new one, whatever interrupts the writer. When this has
-    returned, a power cut does not lose it.
+    returned, a power cut does not lose it. Bytes of names that are no text become question marks.
 
     Raises:
         HeadwayError: if the disk does not take it; the old file is then untouched.
     """
     draft = draft_of(path)
+    content = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
     with clear_io_errors(path, "write"):
         try:
             with open(draft, "wb") as file:
@@ -110,11 +111,6 @@ def write_whole(path: Path, content: bytes) -> None:
             sync_folder(path.parent)
         finally:
             draft.unlink(missing_ok=True)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Writes a text, whole or not at all; bytes of names that are no text become question marks."""
-    write_whole(path, text.encode("utf-8", "replace"))
 
 
 def append_json(path: Path, data: Any) -> None:
@@ -164,15 +160,16 @@ def sync_folder(folder: Path) -> None:
         os.close(file)
 
 
-@contextmanager
-def holding(folder: Path, busy: HeadwayError) -> Iterator[None]:
-    """Holds a folder for one writer; the lock dies with the process.
+class RunBusyError(HeadwayError):
+    """Another process is writing to the folder of a run, or the like."""
 
-    Args:
-        folder: that is there.
-        busy: raised if another process holds it.
+
+@contextmanager
+def holding(folder: Path) -> Iterator[None]:
+    """Holds a folder that is there for one writer; the lock dies with the process.
 
     Raises:
+        RunBusyError: if another process holds it.
         HeadwayError: if writing is not permitted.
     """
     lock = FileLock(folder / ".lock", timeout=0.3)  # longer than `is_held` ever holds it
@@ -180,7 +177,8 @@ def holding(folder: Path, busy: HeadwayError) -> Iterator[None]:
         try:
             lock.acquire()
         except Timeout:  # an OSError too
-            raise busy from None
+            told = "another process is writing here; wait for it or stop it"
+            raise RunBusyError(f"{folder}: {told}") from None
     try:
         yield
     finally:

@@ -46,8 +46,6 @@ class Evaluation:
     val_loss: float
     partial: dict[str, float]
     seconds: NotBelowZero
-    rate_scale: float = 1.0
-    examples_per_second: float = 0.0
     accuracy: dict[str, Fraction] = field(default_factory=dict)
 
 
@@ -69,10 +67,6 @@ class Outcome:
     seconds: NotBelowZero | None = None
     given_up: list[GivenUp] = field(default_factory=list)
     test_loss: float | None = None
-
-
-class RunBusyError(HeadwayError):
-    """Another process is writing to the run."""
 
 
 @dataclass(frozen=True)
@@ -168,9 +162,6 @@ class RunFolder:
             self.remove(f"circuit_{after:07d}.json")
             self.drop_checkpoint(after)
         self.remove("outcome.json")
-        for folder in (self.folder / "checkpoints", self.folder):
-            with files.clear_io_errors(folder, "write to"):
-                files.sync_folder(folder)
         files.write_whole(self._metrics_path, b"".join(line + b"\n" for line in kept))
 
     def read(self, name: str) -> Any | None:
@@ -243,8 +234,7 @@ class RunFolder:
             RunBusyError: if another process is writing to the run.
             HeadwayError: if writing is not permitted.
         """
-        told = "another process is writing to this run; wait for it or stop it"
-        with files.holding(self.folder, RunBusyError(f"{self.folder}: {told}")):
+        with files.holding(self.folder):
             for name in (".", "checkpoints", "figures"):
                 files.remove_drafts(self.folder / name)
             yield

@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import is_lazy
 
 from headway import fields, userfile
 from headway.errors import HeadwayError, require
@@ -89,8 +88,7 @@ class Recorder:
         config = RunConfig(task, described, Elsewhere(), seed, device, threads)
         self.run = Run.create(Path(folder), config)
         described.keep()
-        self._is_open: bool | None = None
-        self._process = os.getpid()
+        self._writer: int | None = None  # the process whose block is open; 0 after it
         self._block = ExitStack()
         self._clock = time.perf_counter()
 
@@ -108,7 +106,7 @@ class Recorder:
             HeadwayError: if the step is none, a loss is no finite number, the model fails or is
                 another, or the recorder is not open; nothing is kept then.
         """
-        if not self._is_open or os.getpid() != self._process:
+        if os.getpid() != self._writer:
             raise HeadwayError(f"{self.run.folder}: save is for inside the recorder's `with` block")
         last = max(self.run.checkpoint_steps(), default=-1)
         made, train_loss = _number(step), _number(loss)
@@ -144,10 +142,7 @@ class Recorder:
         Raises:
             HeadwayError: if it cannot be kept.
         """
-        for name, weight in [*self._plain.named_parameters(), *self._plain.named_buffers()]:
-            lacks = is_lazy(weight) or weight.is_meta
-            require(not lacks, f"model: {name}", type(weight).__name__, "a tensor with values")
-        with modules.unchanged(self._plain), clear_errors(self._raises):
+        with clear_errors(self._raises), modules.unchanged(self._plain):
             found = modules.weights_of(self._plain)
             for name, weight in found.items():
                 is_plain = isinstance(weight, Tensor) and weight.layout == torch.strided
@@ -157,17 +152,17 @@ class Recorder:
             return kept
 
     def __enter__(self) -> "Recorder":
-        if self._is_open is not None:
+        if self._writer is not None:
             raise HeadwayError(
                 f"{self.run.folder}: this recorder was entered before; it records one run"
             )
         self._block.enter_context(self.run.writing())
-        self._is_open, self._process = True, os.getpid()
+        self._writer = os.getpid()
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, *_: object) -> None:
-        self._is_open = False
-        if os.getpid() != self._process:  # of a copy: the run is its parent's
+        writer, self._writer = self._writer, 0
+        if os.getpid() != writer:  # of a copy: the run is its parent's
             return
         with self._block:
             if not isinstance(error, KeyboardInterrupt):  # such a run counts as stopped
