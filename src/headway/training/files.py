@@ -122,7 +122,6 @@ def append_json(path: Path, data: Any) -> None:
     """
     line = _json(path, data)
     with clear_io_errors(path, "write"):
-        is_new = not path.exists()
         with open(path, "ab+") as file:
             file.seek(max(0, file.tell() - 1))
             if file.read() not in (b"", b"\n"):
@@ -131,8 +130,7 @@ def append_json(path: Path, data: Any) -> None:
             file.write(line)
             file.flush()
             os.fsync(file.fileno())
-        if is_new:
-            sync_folder(path.parent)
+        sync_folder(path.parent)
 
 
 def whole_lines(path: Path) -> list[bytes]:
@@ -191,10 +189,8 @@ def is_held(lock: Path) -> bool:
     try:
         with os.fdopen(opened(lock)) as file:
             fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except (OSError, HeadwayError):  # no lock, or a disk without locks
-        return False
+    except (OSError, HeadwayError) as error:  # else there is no lock, or a disk without locks
+        return isinstance(error, BlockingIOError)
     return False
 
 
@@ -226,18 +222,14 @@ def read_json(path: Path) -> Any:
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
-    """Writes tensors and a little JSON about them as one safetensors file (see `write_whole`)."""
-    write_whole(path, packed(tensors, about))
+    """Writes tensors and a little JSON about them as one safetensors file (see `write_whole`).
 
-
-def packed(tensors: dict[str, Tensor], about: dict[str, Any]) -> bytes:
-    """Tensors and a little JSON about them as the content of a safetensors file.
-
-    Both are kept in one text with a checksum: with several, their order in the file is by chance.
+    The JSON and a checksum are one text in it: of several texts the order would be by chance.
     """
     flat = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     checked = {**about, "checksum": checksum(flat, about)}
-    return safetensors.torch.save(flat, {"about": json.dumps(checked, allow_nan=False)})
+    metadata = {"about": json.dumps(checked, allow_nan=False)}
+    write_whole(path, safetensors.torch.save(flat, metadata))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

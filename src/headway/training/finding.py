@@ -36,11 +36,11 @@ def run_folders(folder: Path, root: Path | None = None, levels: int = LEVELS) ->
     if any(os.path.exists(folder / name) for name in ("config.json", *LEFT_BY_RUNS)):
         return [folder]
     found, below = list[Path](), 0 if os.path.exists(folder / PLAN) else levels - 1
-    for path in _folders_in(folder, root) if levels else ():
+    for name in sorted(_names_in(folder, root) if levels else [], key=natural):
         try:
-            found += run_folders(path, root, below)
+            found += run_folders(folder / name, root, below)
         except HeadwayError:  # of which `Run.open` tells
-            found.append(path)
+            found.append(folder / name)
     return found
 
 
@@ -49,16 +49,10 @@ def leads_out(path: Path | os.DirEntry[str], root: Path) -> bool:
     return path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root)
 
 
-def _folders_in(folder: Path, root: Path | None = None) -> list[Path]:
-    """The folders in a folder, but for those out of a root, in natural order.
-
-    Raises:
-        HeadwayError: if there is no such folder, or it cannot be read.
-    """
+def _names_in(folder: Path, root: Path | None) -> list[str]:
+    """The names of the folders in a folder, but for hidden ones and those out of a root."""
     if not is_there(folder):
         raise HeadwayError(f"{folder}: there is no such folder")
     with clear_io_errors(folder, "read"), os.scandir(folder) as entries:
-        shown = [one for one in entries if not one.name.startswith(".")]
-        inside = [one for one in shown if root is None or not leads_out(one, root)]
-        names = [one.name for one in inside if os.path.isdir(one)]
-    return [folder / name for name in sorted(names, key=natural)]
+        shown = [one for one in entries if not one.name.startswith(".") and os.path.isdir(one)]
+        return [one.name for one in shown if root is None or not leads_out(one, root)]

@@ -5,10 +5,11 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+import safetensors.torch
 import torch
 from torch import Tensor, nn
 
@@ -19,7 +20,7 @@ from headway.tasks import Task
 from headway.training import modules
 from headway.training.config import Elsewhere, RunConfig
 from headway.training.data import held_out
-from headway.training.files import clear_errors, packed
+from headway.training.files import clear_errors
 from headway.training.losses import require_answers, scores
 from headway.training.run import Run
 
@@ -148,7 +149,9 @@ class Recorder:
                 is_plain = isinstance(weight, Tensor) and weight.layout == torch.strided
                 require(is_plain, f"model: {name}", weight, "a dense tensor")
             kept = {name: weight.detach().to("cpu", copy=True) for name, weight in found.items()}
-            packed({name: weight.reshape(-1)[:1].clone() for name, weight in kept.items()}, {})
+            safetensors.torch.save(
+                {n: weight.reshape(-1)[:1].clone() for n, weight in kept.items()}
+            )
             return kept
 
     def __enter__(self) -> "Recorder":
@@ -172,7 +175,6 @@ class Recorder:
 
 def _number(value: Any) -> Any:
     """A number of NumPy or torch as one of Python; all else as it is."""
-    try:
+    with suppress(AttributeError, ValueError, RuntimeError):  # none, several, or on no device
         return value.item()
-    except (AttributeError, ValueError, RuntimeError):  # no such number, several, or on no device
-        return value
+    return value
