@@ -40,7 +40,7 @@ FREE = {
 OPTIONAL = {
     **PASSED_OVER,
     "circuit.json": {*PASSED_OVER["circuit.json"], "looks"},
-    "outcome.json": {"message", "seconds", "given_up", "test_loss"},
+    "outcome.json": {"message", "given_up", "test_loss"},
 }
 """Fields that may be missing."""
 

@@ -52,7 +52,7 @@ class Mutant(NamedTuple):
         return text
 
 
-FILES, FOLDER, RUN = "training/files.py", "training/folder.py", "training/run.py"
+FILES, RUN = "training/files.py", "training/run.py"
 READING, FIELDS, TRAINER = "reading.py", "fields.py", "training/loop.py"
 USERFILE = "userfile.py"
 PAGE, SERVER = "report/page.py", "report/server.py"
@@ -92,7 +92,7 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
         "a checksum is ignored": ("expected not in (None, checksum(tensors, about))", "False"),
         "a checksum must be there": ("not in (None, ", "not in ("),
     },
-    ("altered --altered 300", FOLDER): {
+    ("altered --altered 300", RUN): {
         "evaluations may be in any order": ("require(step > last,", "require(True,"),
         "an outcome need not agree": ('outcome["step"] != last', "False"),
     },
@@ -120,10 +120,8 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
     ("tests/training/test_files.py", FILES): {
         "drafts are left on a full disk": ("draft.unlink(missing_ok=True)", "pass"),
     },
-    ("tests/training/test_durable.py", FOLDER): {
-        "drafts of killed writers are left": ("files.remove_drafts(self.folder / name)", "pass"),
-    },
     ("tests/training/test_durable.py", RUN): {
+        "drafts of killed writers are left": ("files.remove_drafts(self.folder / name)", "pass"),
         "drafts beside a run are left": ("glob.escape(folder.name)", "''"),
     },
     ("tests/training/test_durable.py", FILES): {
@@ -132,10 +130,10 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
     ("tests/training/test_run.py", FILES): {
         "no lock is taken": ("lock.acquire()", "pass"),
     },
-    ("tests/training/test_run.py", FOLDER): {
+    ("tests/training/test_run.py", RUN): {
         "a rewound run keeps later checkpoints": ("self.drop_checkpoint(after)", "pass"),
     },
-    (f"{RESUME}::test_what_was_found_in_weights_that_are_trained_on_is_forgotten", FOLDER): {
+    (f"{RESUME}::test_what_was_found_in_weights_that_are_trained_on_is_forgotten", RUN): {
         "a rewound run keeps its circuit": ("self.remove(name)", "pass"),
     },
     ("tests/training/test_data.py", "training/data.py"): {

@@ -23,7 +23,7 @@ from headway.training import Run, RunConfig
 from headway.training.config import flat
 from headway.training.files import clear_io_errors, is_there, whole_lines, write_json
 from headway.training.finding import PLAN
-from headway.training.folder import Evaluation
+from headway.training.run import Evaluation
 from headway.training.size import n_weights
 
 State = Literal["waiting", "running", "done", "failed"]
