@@ -8,15 +8,15 @@ ROOT = Path(__file__).parent.parent
 SOURCES = {".py", ".ts", ".js", ".svelte", ".css", ".html", ".toml", ".jinja"}
 
 CAPS = {
-    "src/headway/*": 1182,
+    "src/headway/*": 1178,
     "src/headway/theory": 832,
     "src/headway/tasks": 2000,
     "src/headway/relations": 1098,
     "src/headway/models": 1992,
-    "src/headway/training": 3200,
+    "src/headway/training": 3101,
     "src/headway/circuits": 5701,
-    "src/headway/sweeps": 999,
-    "src/headway/language": 1598,
+    "src/headway/sweeps": 997,
+    "src/headway/language": 1597,
     "src/headway/report": 3194,
     "src/headway/terminal": 889,
     "src/headway/verbs": 807,

@@ -27,8 +27,7 @@ def print_summary(
 ) -> None:
     """The findings of the demo on one screen of 80 columns."""
     task, model, curriculum = run.task, run.config.transformer, run.config.training.curriculum
-    outcome, measure = run.outcome() or {}, task.targets.loss_name
-    metrics = run.metrics()
+    outcome, metrics, measure = run.outcome() or {}, run.metrics(), task.targets.loss_name
     hops = "  ".join(f"{hop} {loss:.3f}" for hop, loss in metrics[-1]["partial"].items())
     emerged = {history.path: history.emerged for history in timeline.paths}
     learnt = "  ".join(f"{hop} {at_step(step)}" for hop, step in timeline.hops.items())

@@ -244,13 +244,11 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             with safetensors.safe_open(path, framework="pt") as file:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
                 about = parsed((file.metadata() or {}).get("about", "{}").encode(), path)
+            expected = about.pop("checksum", None) if isinstance(about, dict) else ""
+            if expected not in (None, checksum(tensors, about)):
+                raise ValueError("its content does not match its checksum")
         except (safetensors.SafetensorError, ValueError) as error:
             raise HeadwayError(f"{path} is truncated or corrupted ({error})") from None
-    expected = about.pop("checksum", None) if isinstance(about, dict) else ""
-    if expected not in (None, checksum(tensors, about)):
-        raise HeadwayError(
-            f"{path} is truncated or corrupted (its content does not match its checksum)"
-        )
     return tensors, about
 
 

@@ -156,9 +156,7 @@ class Recorder:
 
     def __enter__(self) -> "Recorder":
         if self._writer is not None:
-            raise HeadwayError(
-                f"{self.run.folder}: this recorder was entered before; it records one run"
-            )
+            raise HeadwayError(f"{self.run.folder}: this recorder was used; it records one run")
         self._block.enter_context(self.run.writing())
         self._writer = os.getpid()
         return self

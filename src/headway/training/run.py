@@ -44,7 +44,7 @@ M = TypeVar("M", bound=nn.Module)
 
 FOUND_OUT = (
     *("circuit.json", "circuits.json", "circuit_given.json", "emergence.json"),
-    *("dependence.json", "certificate.json", "refused.json"),
+    *("dependence.json", "certificate.json", "refused.json", "outcome.json"),
 )
 """The files that are about the weights of the last step."""
 
@@ -263,7 +263,6 @@ class Run(Shown):
         for after in [s for s in self.checkpoint_steps() if s > step]:
             self.remove(f"circuit_{after:07d}.json")
             self.drop_checkpoint(after)
-        self.remove("outcome.json")
         files.write_whole(self._metrics_path, b"".join(line + b"\n" for line in kept))
 
     def read(self, name: str) -> Any | None:
