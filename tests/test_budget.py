@@ -16,7 +16,7 @@ CAPS = {
     "src/headway/training": 3140,
     "src/headway/circuits": 5200,
     "src/headway/sweeps": 997,
-    "src/headway/language": 1598,
+    "src/headway/language": 1597,
     "src/headway/report": 3194,
     "src/headway/terminal": 886,
     "src/headway/verbs": 806,

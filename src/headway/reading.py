@@ -19,12 +19,8 @@ MOST = 256 * 2**20
 nesting, numbers of 4,300 digits.)"""
 
 
-def read_bytes(path: str | Path, most: int = MOST) -> bytes:
+def read_bytes(path: str | Path) -> bytes:
     """The content of a regular file.
-
-    Args:
-        path: of the file.
-        most: bytes that it may have.
 
     Raises:
         HeadwayError: if there is none, it cannot be read, is no regular file or too large.
@@ -33,12 +29,12 @@ def read_bytes(path: str | Path, most: int = MOST) -> bytes:
         file = opened(path)
         with os.fdopen(file, "rb") as content:
             size = os.fstat(file).st_size
-            whole = (content.read(most + 1) if size <= most else None) or b""
+            whole = (content.read(MOST + 1) if size <= MOST else None) or b""
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise HeadwayError(f"cannot read {path}: {reason}") from None
-    if max(size, len(whole)) > most:
-        raise HeadwayError(f"{path} has {size} bytes: of such a file at most {most} are read")
+    if max(size, len(whole)) > MOST:
+        raise HeadwayError(f"{path} has {size} bytes: of such a file at most {MOST} are read")
     return whole
 
 

@@ -38,9 +38,7 @@ def made(folder: Path, config: RunConfig, losses: list[dict[str, float]], **outc
     (folder / "metrics.jsonl").write_text("".join(lines))
     if outcome:
         end = json.loads(lines[-1]) if lines else {"step": 0, "seconds": 0.0}
-        last = {k: end.get(k) for k in ("step", "seconds", "val_loss", "partial")}
-        last["message"] = None
-        run.write("outcome.json", {**last, **outcome})
+        run.write("outcome.json", {"step": end["step"], "seconds": end["seconds"], **outcome})
     return run
 
 

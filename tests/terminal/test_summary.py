@@ -32,7 +32,7 @@ def test_the_findings_fit_one_screen(findings, capsys):
     first = next(line["step"] for line in run.metrics() if line["val_loss"] < THRESHOLD)
     assert "1 Trained 3 layers × 1 head, width 32, seed 1: 500 steps" in said
     assert f"; solved (below 0.05) from step {first} curriculum" in said
-    assert f"validation MSE {run.outcome()['val_loss']:.4f}" in said
+    assert f"validation MSE {run.metrics()[-1]['val_loss']:.4f}" in said
     assert "curriculum implicit 2 Circuit all 3 heads" in said
     assert f"2 Circuit all 3 heads replaced: MSE {found.replaced_loss:.4f} (thres" in said
     for path in found.circuit.paths:

@@ -41,7 +41,7 @@ def test_a_first_evaluation_is_flushed_with_its_folder(tiny, tmp_path, synced):
     synced.clear()
     run.append_metrics({"step": 2})
     run.append_metrics({"step": 4})
-    assert [Path(path).name for path in synced] == ["metrics.jsonl", "run", "metrics.jsonl"]
+    assert [Path(path).name for path in synced] == ["metrics.jsonl", "run"] * 2
 
 
 def stopped(config, folder: Path, step: int) -> Run:

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from headway.errors import HeadwayError, require, shown
+from headway.errors import require, shown
 from headway.fields import found_in
 from headway.training.environment import describe_environment
 from headway.training.files import (
@@ -101,8 +101,7 @@ class Ledger:
         """
         with clear_io_errors(self.folder, "make"):
             self.folder.mkdir(parents=True, exist_ok=True)
-        busy = HeadwayError(f"{self.folder}: another process is writing here")
-        with holding(self.folder, busy):
+        with holding(self.folder):
             self.require_same()
             if not is_there(self.plan):
                 environment = describe_environment(device, torch.get_num_threads())

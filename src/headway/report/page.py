@@ -12,7 +12,7 @@ from headway.report.labels import plain
 from headway.report.run import run_page
 from headway.report.schema import Page, to_json
 from headway.training import Run
-from headway.training.files import write_text
+from headway.training.files import write_whole
 
 HTML = """<!DOCTYPE html>
 <html lang="en">
@@ -48,7 +48,7 @@ def write_report(run: Run) -> Path:
     """
     page = run.folder / "report.html"
     with run.writing(), run.computing():
-        write_text(page, html(run_page(Findings.of(run))))
+        write_whole(page, html(run_page(Findings.of(run))))
     return page
 
 

@@ -21,7 +21,7 @@ from headway.report.page import html
 from headway.report.schema import Cell, Curve, RunsPage, Section, Table
 from headway.text import counted, enumerated, rounded
 from headway.training import Run
-from headway.training.files import write_text
+from headway.training.files import write_whole
 
 FEW = 12
 """Of more runs, circuits are not drawn, and tables have no column a run."""
@@ -53,7 +53,7 @@ def write_runs(shown: Path | Sequence[Run], out: Path | None = None) -> Path:
     else:
         found, name = Runs.named(shown), "comparison.html"
     page = out or found.folder / name
-    write_text(page, html(runs_page(found, links_from(page.parent))))
+    write_whole(page, html(runs_page(found, links_from(page.parent))))
     return page
 
 

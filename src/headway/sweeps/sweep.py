@@ -23,7 +23,7 @@ from headway.training import Run, RunConfig
 from headway.training.config import flat
 from headway.training.files import clear_io_errors, is_there, whole_lines, write_json
 from headway.training.finding import PLAN
-from headway.training.folder import Evaluation
+from headway.training.run import Evaluation
 from headway.training.size import n_weights
 
 State = Literal["waiting", "running", "done", "failed"]
@@ -111,14 +111,13 @@ def standing(run: Run) -> Standing:
     Raises:
         HeadwayError: if that cannot be read.
     """
-    if (outcome := run.outcome()) is not None:
-        step, loss = outcome["step"] or 0, outcome["val_loss"]
-        return Standing(outcome["status"], step, loss, outcome["message"])
-    state, path = "running" if run.status == "running" else "waiting", run.folder / "metrics.jsonl"
-    if not (lines := whole_lines(path)):
-        return Standing(state)
-    line = found_in(Evaluation, parsed(lines[-1], path), str(path))
-    return Standing(state, line.step, line.val_loss)
+    outcome, path, step, loss = run.outcome(), run.folder / "metrics.jsonl", 0, None
+    if lines := whole_lines(path):
+        line = found_in(Evaluation, parsed(lines[-1], path), str(path))
+        step, loss = line.step, line.val_loss
+    if outcome is not None:
+        return Standing(outcome["status"], outcome["step"], loss, outcome["message"])
+    return Standing("running" if run.status == "running" else "waiting", step, loss)
 
 
 def step_cost(config: RunConfig) -> float:

@@ -55,8 +55,7 @@ def row_of(folder: Path) -> Row:
     try:
         run = Run.open(folder)
         outcome, metrics, found = run.outcome() or {}, run.metrics(), run.read("circuit.json")
-        last = {name: value for name, value in outcome.items() if value is not None}
-        last = {"step": 0, **(metrics[-1] if metrics else {}), **last}
+        last = {"step": 0, **(metrics[-1] if metrics else {}), **outcome}
         with clear_content_errors(folder / "circuit.json"):
             heads = None if found is None else int(found["useful_heads"])
         given_up = last.get("given_up", [])

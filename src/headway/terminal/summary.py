@@ -26,12 +26,12 @@ def print_summary(
 ) -> None:
     """The findings of the demo on one screen of 80 columns."""
     task, model, curriculum = run.task, run.config.transformer, run.config.training.curriculum
-    outcome, measure = run.outcome() or {}, task.targets.loss_name
-    hops = "  ".join(f"{hop} {loss:.3f}" for hop, loss in outcome["partial"].items())
+    outcome, metrics, measure = run.outcome() or {}, run.metrics(), task.targets.loss_name
+    hops = "  ".join(f"{hop} {loss:.3f}" for hop, loss in metrics[-1]["partial"].items())
     emerged = {history.path: history.emerged for history in timeline.paths}
     learnt = "  ".join(f"{hop} {at_step(step)}" for hop, step in timeline.hops.items())
-    solved = solved_at(task, run.metrics())
-    accuracy = accuracy_text(run.metrics()[-1])
+    solved = solved_at(task, metrics)
+    accuracy = accuracy_text(metrics[-1])
     since = f"; solved (below {THRESHOLD:g}) from step {solved['step']}" if solved else ""
 
     console().rule(Text.assemble(("headway", "bold"), f"  {task.title}"), align="left")
@@ -39,7 +39,7 @@ def print_summary(
         "1 Trained",
         f"{model.n_layers} layers × {counted(model.n_heads, 'head')}, {model.size}, seed"
         f" {run.config.seed}: {outcome['step']} steps, {duration(outcome['seconds'])}",
-        f"validation {measure} {outcome['val_loss']:.4f}  ({hops}){accuracy}{since}",
+        f"validation {measure} {metrics[-1]['val_loss']:.4f}  ({hops}){accuracy}{since}",
         f"curriculum {curriculum.kind}{said_of_attempts(outcome)}",
     )
     print_part(

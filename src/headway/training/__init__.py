@@ -16,7 +16,7 @@ from headway.training.data import generator_for as generator_for
 from headway.training.data import held_out as held_out
 from headway.training.environment import describe_environment as describe_environment
 from headway.training.environment import seed_of as seed_of
-from headway.training.folder import RunBusyError as RunBusyError
+from headway.training.files import RunBusyError as RunBusyError
 from headway.training.loop import resume as resume
 from headway.training.loop import train as train
 from headway.training.losses import TapOf as TapOf

@@ -90,16 +90,17 @@ def remove_drafts(folder: Path, name: str = "*") -> None:
                 path.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes | str) -> None:
     """Writes a file under another name, flushes it to disk and renames it into place.
 
     A reader sees the old content or the new one, whatever interrupts the writer. When this has
-    returned, a power cut does not lose it.
+    returned, a power cut does not lose it. Bytes of names that are no text become question marks.
 
     Raises:
         HeadwayError: if the disk does not take it; the old file is then untouched.
     """
     draft = draft_of(path)
+    content = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
     with clear_io_errors(path, "write"):
         try:
             with open(draft, "wb") as file:
@@ -112,11 +113,6 @@ def write_whole(path: Path, content: bytes) -> None:
             draft.unlink(missing_ok=True)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Writes a text, whole or not at all; bytes of names that are no text become question marks."""
-    write_whole(path, text.encode("utf-8", "replace"))
-
-
 def append_json(path: Path, data: Any) -> None:
     """Adds a line of JSON to a file, in place of one that was cut off, and flushes it to disk.
 
@@ -126,7 +122,6 @@ def append_json(path: Path, data: Any) -> None:
     """
     line = _json(path, data)
     with clear_io_errors(path, "write"):
-        is_new = not path.exists()
         with open(path, "ab+") as file:
             file.seek(max(0, file.tell() - 1))
             if file.read() not in (b"", b"\n"):
@@ -135,8 +130,7 @@ def append_json(path: Path, data: Any) -> None:
             file.write(line)
             file.flush()
             os.fsync(file.fileno())
-        if is_new:
-            sync_folder(path.parent)
+        sync_folder(path.parent)
 
 
 def whole_lines(path: Path) -> list[bytes]:
@@ -164,15 +158,16 @@ def sync_folder(folder: Path) -> None:
         os.close(file)
 
 
-@contextmanager
-def holding(folder: Path, busy: HeadwayError) -> Iterator[None]:
-    """Holds a folder for one writer; the lock dies with the process.
+class RunBusyError(HeadwayError):
+    """Another process is writing to the folder of a run, or the like."""
 
-    Args:
-        folder: that is there.
-        busy: raised if another process holds it.
+
+@contextmanager
+def holding(folder: Path) -> Iterator[None]:
+    """Holds a folder that is there for one writer; the lock dies with the process.
 
     Raises:
+        RunBusyError: if another process holds it.
         HeadwayError: if writing is not permitted.
     """
     lock = FileLock(folder / ".lock", timeout=0.3)  # longer than `is_held` ever holds it
@@ -180,7 +175,8 @@ def holding(folder: Path, busy: HeadwayError) -> Iterator[None]:
         try:
             lock.acquire()
         except Timeout:  # an OSError too
-            raise busy from None
+            told = "another process is writing here; wait for it or stop it"
+            raise RunBusyError(f"{folder}: {told}") from None
     try:
         yield
     finally:
@@ -193,10 +189,8 @@ def is_held(lock: Path) -> bool:
     try:
         with os.fdopen(opened(lock)) as file:
             fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except (OSError, HeadwayError):  # no lock, or a disk without locks
-        return False
+    except (OSError, HeadwayError) as error:  # else there is no lock, or a disk without locks
+        return isinstance(error, BlockingIOError)
     return False
 
 
@@ -228,18 +222,14 @@ def read_json(path: Path) -> Any:
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
-    """Writes tensors and a little JSON about them as one safetensors file (see `write_whole`)."""
-    write_whole(path, packed(tensors, about))
+    """Writes tensors and a little JSON about them as one safetensors file (see `write_whole`).
 
-
-def packed(tensors: dict[str, Tensor], about: dict[str, Any]) -> bytes:
-    """Tensors and a little JSON about them as the content of a safetensors file.
-
-    Both are kept in one text with a checksum: with several, their order in the file is by chance.
+    The JSON and a checksum are one text in it: of several texts the order would be by chance.
     """
     flat = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     checked = {**about, "checksum": checksum(flat, about)}
-    return safetensors.torch.save(flat, {"about": json.dumps(checked, allow_nan=False)})
+    metadata = {"about": json.dumps(checked, allow_nan=False)}
+    write_whole(path, safetensors.torch.save(flat, metadata))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -254,13 +244,11 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             with safetensors.safe_open(path, framework="pt") as file:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
                 about = parsed((file.metadata() or {}).get("about", "{}").encode(), path)
+            expected = about.pop("checksum", None) if isinstance(about, dict) else ""
+            if expected not in (None, checksum(tensors, about)):
+                raise ValueError("its content does not match its checksum")
         except (safetensors.SafetensorError, ValueError) as error:
             raise HeadwayError(f"{path} is truncated or corrupted ({error})") from None
-    expected = about.pop("checksum", None) if isinstance(about, dict) else ""
-    if expected not in (None, checksum(tensors, about)):
-        raise HeadwayError(
-            f"{path} is truncated or corrupted (its content does not match its checksum)"
-        )
     return tensors, about
 
 

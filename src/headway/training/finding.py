@@ -17,7 +17,7 @@ LEVELS = 3
 """Levels at which runs lie at most: in a sweep in a folder of sweeps."""
 
 
-def run_folders(folder: Path, root: Path | None = None) -> list[Path]:
+def run_folders(folder: Path, root: Path | None = None, levels: int = LEVELS) -> list[Path]:
     """The runs' folders in a folder, in its sweeps and in its folders of sweeps, or itself if it is
     a run's.
 
@@ -28,12 +28,20 @@ def run_folders(folder: Path, root: Path | None = None) -> list[Path]:
         folder: that is looked through.
         root: a folder without links in its path, out of which no link is followed; by default all
             links are.
+        levels: at which runs may lie below it.
 
     Raises:
         HeadwayError: if there is no such folder, or it cannot be read.
     """
-    _folders_in(folder)  # else a folder that cannot be read would count as a run
-    return _runs_in(folder, LEVELS, root)
+    if any(os.path.exists(folder / name) for name in ("config.json", *LEFT_BY_RUNS)):
+        return [folder]
+    found, below = list[Path](), 0 if os.path.exists(folder / PLAN) else levels - 1
+    for name in sorted(_names_in(folder, root) if levels else [], key=natural):
+        try:
+            found += run_folders(folder / name, root, below)
+        except HeadwayError:  # of which `Run.open` tells
+            found.append(folder / name)
+    return found
 
 
 def leads_out(path: Path | os.DirEntry[str], root: Path) -> bool:
@@ -41,30 +49,10 @@ def leads_out(path: Path | os.DirEntry[str], root: Path) -> bool:
     return path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root)
 
 
-def _runs_in(folder: Path, levels: int, root: Path | None) -> list[Path]:
-    """The runs at most so many levels below a folder; the folder itself if it is a run's."""
-    if any(os.path.exists(folder / name) for name in ("config.json", *LEFT_BY_RUNS)):
-        return [folder]
-    if levels == 0:
-        return []
-    try:
-        inside = _folders_in(folder, root)
-    except HeadwayError:  # of which `Run.open` tells
-        return [folder]
-    below = 0 if os.path.exists(folder / PLAN) else levels - 1
-    return [run for path in inside for run in _runs_in(path, below, root)]
-
-
-def _folders_in(folder: Path, root: Path | None = None) -> list[Path]:
-    """The folders in a folder, but for those out of a root, in natural order.
-
-    Raises:
-        HeadwayError: if there is no such folder, or it cannot be read.
-    """
+def _names_in(folder: Path, root: Path | None) -> list[str]:
+    """The names of the folders in a folder, but for hidden ones and those out of a root."""
     if not is_there(folder):
         raise HeadwayError(f"{folder}: there is no such folder")
     with clear_io_errors(folder, "read"), os.scandir(folder) as entries:
-        shown = [one for one in entries if not one.name.startswith(".")]
-        inside = [one for one in shown if root is None or not leads_out(one, root)]
-        names = [one.name for one in inside if os.path.isdir(one)]
-    return [folder / name for name in sorted(names, key=natural)]
+        shown = [one for one in entries if not one.name.startswith(".") and os.path.isdir(one)]
+        return [one.name for one in shown if root is None or not leads_out(one, root)]

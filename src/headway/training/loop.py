@@ -178,12 +178,12 @@ class Trainer:
             return cls(run, State.at_start(config))
         tensors, about = read_tensors(path)
         with clear_content_errors(path):
-            found_in(State, about, str(path))
+            state = found_in(State, about, str(path))
             for name, tensor in tensors.items():
                 if tensor.is_floating_point() and not tensor.isfinite().all():
                     raise HeadwayError(f"{path}: {name} holds a value that is no finite number")
-            trainer = cls(run, State(**about))
-            if trainer.state.step > 0:
+            trainer = cls(run, state)
+            if state.step > 0:
                 model = {
                     n[len("model.") :]: t for n, t in tensors.items() if n.startswith("model.")
                 }

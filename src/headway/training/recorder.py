@@ -5,13 +5,13 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+import safetensors.torch
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import is_lazy
 
 from headway import fields, userfile
 from headway.errors import HeadwayError, require
@@ -20,7 +20,7 @@ from headway.tasks import Task
 from headway.training import modules
 from headway.training.config import Elsewhere, RunConfig
 from headway.training.data import held_out
-from headway.training.files import clear_errors, packed
+from headway.training.files import clear_errors
 from headway.training.losses import require_answers, scores
 from headway.training.run import Run
 
@@ -89,8 +89,7 @@ class Recorder:
         config = RunConfig(task, described, Elsewhere(), seed, device, threads)
         self.run = Run.create(Path(folder), config)
         described.keep()
-        self._is_open: bool | None = None
-        self._process = os.getpid()
+        self._writer: int | None = None  # the process whose block is open; 0 after it
         self._block = ExitStack()
         self._clock = time.perf_counter()
 
@@ -108,7 +107,7 @@ class Recorder:
             HeadwayError: if the step is none, a loss is no finite number, the model fails or is
                 another, or the recorder is not open; nothing is kept then.
         """
-        if not self._is_open or os.getpid() != self._process:
+        if os.getpid() != self._writer:
             raise HeadwayError(f"{self.run.folder}: save is for inside the recorder's `with` block")
         last = max(self.run.checkpoint_steps(), default=-1)
         made, train_loss = _number(step), _number(loss)
@@ -144,30 +143,27 @@ class Recorder:
         Raises:
             HeadwayError: if it cannot be kept.
         """
-        for name, weight in [*self._plain.named_parameters(), *self._plain.named_buffers()]:
-            lacks = is_lazy(weight) or weight.is_meta
-            require(not lacks, f"model: {name}", type(weight).__name__, "a tensor with values")
-        with modules.unchanged(self._plain), clear_errors(self._raises):
+        with clear_errors(self._raises), modules.unchanged(self._plain):
             found = modules.weights_of(self._plain)
             for name, weight in found.items():
                 is_plain = isinstance(weight, Tensor) and weight.layout == torch.strided
                 require(is_plain, f"model: {name}", weight, "a dense tensor")
             kept = {name: weight.detach().to("cpu", copy=True) for name, weight in found.items()}
-            packed({name: weight.reshape(-1)[:1].clone() for name, weight in kept.items()}, {})
+            safetensors.torch.save(
+                {n: weight.reshape(-1)[:1].clone() for n, weight in kept.items()}
+            )
             return kept
 
     def __enter__(self) -> "Recorder":
-        if self._is_open is not None:
-            raise HeadwayError(
-                f"{self.run.folder}: this recorder was entered before; it records one run"
-            )
+        if self._writer is not None:
+            raise HeadwayError(f"{self.run.folder}: this recorder was used; it records one run")
         self._block.enter_context(self.run.writing())
-        self._is_open, self._process = True, os.getpid()
+        self._writer = os.getpid()
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, *_: object) -> None:
-        self._is_open = False
-        if os.getpid() != self._process:  # of a copy: the run is its parent's
+        writer, self._writer = self._writer, 0
+        if os.getpid() != writer:  # of a copy: the run is its parent's
             return
         with self._block:
             if not isinstance(error, KeyboardInterrupt):  # such a run counts as stopped
@@ -177,7 +173,6 @@ class Recorder:
 
 def _number(value: Any) -> Any:
     """A number of NumPy or torch as one of Python; all else as it is."""
-    try:
+    with suppress(AttributeError, ValueError, RuntimeError):  # none, several, or on no device
         return value.item()
-    except (AttributeError, ValueError, RuntimeError):  # no such number, several, or on no device
-        return value
+    return value

@@ -23,8 +23,7 @@ class State:
 
     Attributes:
         step: optimiser steps of the present attempt that were made.
-        end: its last step, as planned now.
-        cooling_from: the step after which the rates fall.
+        end: its last step, as planned now; before it the rates fall.
         seconds: since the start of the first attempt.
         losses: of the steps since the last evaluation.
         learnt: the most hops that were learnt at an evaluation.
@@ -35,7 +34,6 @@ class State:
 
     step: NotNegative = 0
     end: NotNegative = 0
-    cooling_from: int = 0
     seconds: NotBelowZero = 0.0
     losses: list[float] = field(default_factory=list)
     learnt: int = 0
@@ -49,8 +47,7 @@ class State:
     ) -> "State":
         """Before the first step of an attempt, the first or after others were given up."""
         end = config.steps - sum(attempt["step"] for attempt in given_up)
-        cooling_from = end - config.cooldown_steps
-        return cls(0, end, cooling_from, seconds, given_up=list(given_up))
+        return cls(0, end, seconds, given_up=list(given_up))
 
     @property
     def attempt(self) -> int:
@@ -76,11 +73,9 @@ class State:
 
     def rate_scale(self, config: TrainingConfig, step: int) -> float:
         """The factor on the learning rates at a step: linear warm-up, constant, then cool-down."""
-        warm = min(1.0, step / config.warmup_steps) if config.warmup_steps else 1.0
-        if not config.cooldown_steps:
-            return warm
-        left = self.cooling_from + config.cooldown_steps - step + 1
-        return warm * min(1.0, max(0.0, left / config.cooldown_steps))
+        warm, left = config.warmup_steps, self.end - step + 1
+        falling = min(1.0, left / config.cooldown_steps) if config.cooldown_steps else 1.0
+        return min(1.0, step / warm) * falling if warm else falling
 
     def add_losses(self, losses: Sequence[float]) -> None:
         """Takes note of the losses of the last steps.
@@ -120,8 +115,8 @@ class State:
             "examples_per_second": round(examples / self.seconds, 1),
         }
         self.losses = []
-        if loss < config.cooldown_below and self.step < self.cooling_from:
-            self.cooling_from, self.end = self.step, self.step + config.cooldown_steps
+        if loss < config.cooldown_below:
+            self.end = min(self.end, self.step + config.cooldown_steps)
         if loss < config.stop_below:
             self.end = self.step
         learnt = sum(hop < LEARNT for hop in scores["partial"].values())

@@ -178,7 +178,7 @@ def test_what_is_not_done_or_failed_is_said(smoke, tmp_path):
     folder.mkdir(parents=True)
     config = Run.open(smoke / "d" / "seed=1").config
     (folder / "config.json").write_text(json.dumps({"format": FORMAT, **to_json(config)}))
-    failed = {"status": "failed", "message": "the loss is nan", "step": 3}
+    failed = {"status": "failed", "message": "the loss is nan", "step": 3, "seconds": 1}
     (folder / "outcome.json").write_text(json.dumps(failed))
     found, missing = reproduce.measured(fig6, "smoke", tmp_path)
     assert found == {}
