@@ -5,7 +5,7 @@ from math import comb
 
 import pytest
 
-from headway.intervals import clopper_pearson_low, draws_for, failures_allowed
+from headway.intervals import clopper_pearson_low, draws_for
 
 
 def at_least(successes: int, count: int, share: float) -> float:
@@ -30,5 +30,3 @@ def test_so_many_draws_are_needed_and_no_fewer(share, confidence, failures, coun
     assert draws_for(share, confidence, failures) == count
     assert clopper_pearson_low(count - failures, count, confidence) >= share
     assert clopper_pearson_low(count - 1 - failures, count - 1, confidence) < share
-    assert failures_allowed(share, confidence, count) == failures
-    assert failures_allowed(share, confidence, count - 1) == max(failures - 1, 0)

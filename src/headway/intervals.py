@@ -2,7 +2,7 @@
 
 import math
 
-from scipy.special import bdtrik, bdtrin, betaincinv
+from scipy.special import bdtrin, betaincinv
 
 Z = 1.959964
 """Of a normal distribution, for 95 %."""
@@ -45,8 +45,3 @@ def draws_for(share: float, confidence: float, failures: int = 0) -> int:
         failures: how many may fail.
     """
     return max(failures + 1, math.ceil(bdtrin(failures, 1 - confidence, 1 - share)))
-
-
-def failures_allowed(share: float, confidence: float, count: int) -> int:
-    """The most of so many draws that may fail if they are to bound a share."""
-    return int(bdtrik(1 - confidence, count, 1 - share))

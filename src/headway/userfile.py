@@ -219,8 +219,9 @@ def _import(beside: Path, name: str, *given: Any, **named: Any) -> Any:
     first, dot, rest = name.partition(".")
     files = beside.parent / f"{first}.py", beside.parent / first / "__init__.py"
     there = [file for file in files if file != beside and is_file(file)]
-    is_known = any(given[3:]) or first in sys.modules or first in sys.stdlib_module_names
-    if there and not is_known:
+    is_installed = "-packages" in (getattr(sys.modules.get(first), "__file__", None) or "")
+    is_known = is_installed or first == "headway" or first in sys.stdlib_module_names
+    if there and not any(given[3:]) and not is_known:
         name = _module(*_read(there[0])).__name__ + dot + rest
     return builtins.__import__(name, *given, **named)
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
-from headway.relations import Composed
+from headway.relations import Composed, Edges
 from headway.relations.paths import AttentionPath, Relation
 
 TOKENS = torch.tensor([[5, 3, 9, 3, 7, 5]])
@@ -45,6 +45,12 @@ def test_a_name_leads_where_it_says(name):
 def test_keys_count_by_their_tokens():
     weights = Composed(TOKENS).weights("all so far by weight (token 3 0.5, token 5 0.25)")[0]
     assert weights[2].tolist() == [0.25, 0.5, 1, 0, 0, 0]
+
+
+def test_a_relation_given_can_be_for_some_tokens():
+    given = {"mine": Edges.where(Composed(TOKENS).mask("2 back"))}
+    mask = Composed(TOKENS, given=given).mask("mine for tokens 7-9, else first position")[0]
+    assert [row.nonzero()[:, 0].tolist() for row in mask] == [[0], [0], [0], [0], [2], [0]]
 
 
 def test_tokens_that_separate_set_the_ordinary_ones_apart():

@@ -124,9 +124,10 @@ class Discovery(Finding, Shown):
     def __post_init__(self):
         evidence, rows, paths = self.evidence, self.ablation, set(self.circuit.paths)
         intact, replaced = set(evidence.intact), set(evidence.replaced)
-        cut = {n.path for n in evidence.necessity}
+        cut, looked = {n.path for n in evidence.necessity}, {look.head for look in self.looks}
         shapes = {tuple(map(len, heads)) for heads in self.attention.values()}
         require(bool(self.circuit.mechanisms), "circuit", {}, "at least one")
+        require(looked <= {*self.circuit.mechanisms}, "looks", looked, "at heads of the circuit")
         require(bool(intact), "evidence.intact", {}, "at least one loss")
         require(intact == replaced, "evidence.replaced", replaced, "of the hops of evidence.intact")
         for name in ("circuit", "complement", "ablated"):
@@ -135,10 +136,9 @@ class Discovery(Finding, Shown):
             require(told == intact, field, told, "of the hops of evidence.intact")
         require(cut <= paths, "evidence.necessity", cut - paths, "of paths of the circuit")
         require(rows in ABLATIONS, "ablation", rows, f"one of {', '.join(ABLATIONS)}")
-        known = evidence.variants
-        require(rows in known, "evidence.variants", list(known), f"of {rows}, too")
-        allowed = "of as many heads along every relation"
-        require(len(shapes) < 2, "attention", shapes, allowed)
+        known = list(evidence.variants)
+        require(rows in known, "evidence.variants", known, f"of {rows}, too")
+        require(len(shapes) < 2, "attention", shapes, "of as many heads along every relation")
 
 
 def standing_of(task: Task) -> dict[str, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import PlainSerializer, PlainValidator
 
-from headway.errors import HeadwayError, require
+from headway.errors import HeadwayError, require, shown
 from headway.late import Shown
 from headway.relations.composed import ELSE
 from headway.relations.fitted import Tables
@@ -306,7 +306,7 @@ def head_of(text: object) -> Head:
     """
     found = re.fullmatch(r"L([0-9]{1,6})\.H([0-9]{1,6})", text if isinstance(text, str) else "")
     if found is None:
-        raise HeadwayError(f"head = {text!r} is not allowed: it must be written as L1.H0")
+        raise HeadwayError(f"head = {shown(text)} is not allowed: it must be written as L1.H0")
     return int(found[1]), int(found[2])
 
 
@@ -318,7 +318,7 @@ def _mechanism(entry: Any) -> Mechanism:
     if isinstance(entry, str) and entry in WITHOUT_PATHS:
         return WITHOUT_PATHS[entry]
     raise HeadwayError(
-        f"circuit: mechanism = {entry!r} is not allowed: it must be"
+        f"circuit: mechanism = {shown(entry)} is not allowed: it must be"
         f" {', '.join(WITHOUT_PATHS)} or a list of relations"
     )
 

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from headway.circuits.ablation import heads_of
 from headway.circuits.mechanism import Head, head_of, name_of
-from headway.circuits.patterns import Patterns, as_it_is
+from headway.circuits.patterns import Patterns, as_it_is, edges_of
 from headway.errors import HeadwayError, require
 from headway.models import Tapped, Transformer, tapped
 from headway.models.interception import Read
@@ -146,8 +146,8 @@ class _Patching:
         self.model = model if isinstance(model, Tapped) else tapped(model, clean.inputs[:2])
         module = self.model.module
         own = module if isinstance(module, Transformer) else self.model
-        self.patterns = Patterns(own, clean, task.edges(clean))
-        self.elsewhere = task.edges(corrupted)
+        self.patterns = Patterns(own, clean, edges_of(task, own, clean))
+        self.elsewhere = edges_of(task, own, corrupted)
         self.read: dict[int, list[Read]] = {}
         """The values that every layer of the corrupted run reads, in the order of its products."""
         self.corrupted_outputs = self.model(corrupted.inputs, as_it_is, self._record)

@@ -62,7 +62,7 @@ ANCHORED = {"mirror across": (2, -1), "aligned past": (-1, 1), "twice past": (-2
 """The place that is looked at, by how often the token's place and the query's own are added."""
 
 FOR = " for tokens "
-LISTED = r"(\d{1,9}(?:–\d{1,9})?(?:,\d{1,9}(?:–\d{1,9})?)*)"
+LISTED = r"(\d{1,9}(?:[–-]\d{1,9})?(?:,\d{1,9}(?:[–-]\d{1,9})?)*)"
 
 NUMBERED = (
     *(r"(\d{1,6}) back", r"every (\d{1,6}) back", r"position (\d{1,6})", r"token (\d{1,9})"),
@@ -242,6 +242,8 @@ class Composed:
         return at[:, None] - at
 
     def _moved(self, name: str) -> Mask:
+        if known := re.fullmatch(f"(.*){FOR}{LISTED}", name):
+            return self.part(known[1]) & self._among(name, known[2])[..., None]
         first, both, others = name.partition(AND)
         if both:
             return self.part(first) | self.part(others)
@@ -256,8 +258,6 @@ class Composed:
             if name.endswith(words):
                 alike = self._tokens(name)[:, :, None] == self._tokens(name)[:, None]
                 return self._picked(name.removesuffix(words)) & (alike == same)
-        if known := re.fullmatch(f"(.*){FOR}{LISTED}", name):
-            return self._conditional(known[1]) & self._among(name, known[2])[..., None]
         return self._picked(name)
 
     def _picked(self, name: str) -> Mask:
@@ -303,7 +303,7 @@ class Composed:
 
     def _among(self, name: str, listed: str) -> Bool[Tensor, "batch position"]:
         """The positions of tokens that are listed, as in 0–3,7."""
-        tokens, ends = self._tokens(name), [part.split("–") for part in listed.split(",")]
+        tokens, ends = self._tokens(name), [re.split("[–-]", part) for part in listed.split(",")]
         return torch.stack([(tokens >= int(x[0])) & (tokens <= int(x[-1])) for x in ends]).any(0)
 
     def _anchored(self, name: str, way: str, marker: int) -> Mask:

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple, Self
 
-from headway.errors import HeadwayError, require
+from headway.errors import require
 
 OTHERS = " (other chains)"
 """The end of the name of a relation in which a role attends to those of other chains."""
@@ -64,8 +64,8 @@ class AttentionPath(NamedTuple):
             HeadwayError: if it is none.
         """
         found = re.fullmatch(r"L([0-9]{1,6})\.H([0-9]{1,6}) (.+)", str(text))
-        if found is None or not isinstance(text, str):
-            raise HeadwayError(f"path = {text!r} is not allowed: it must be written as L1.H0 s0←s2")
+        require(isinstance(text, str) and bool(found), "path", text, "written as L1.H0 s0←s2")
+        assert found is not None
         relation = found[3].replace("<-", "←")
         require_name(relation)
         return cls.of(int(found[1]), int(found[2]), relation)

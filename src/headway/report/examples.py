@@ -219,7 +219,7 @@ def _sequence(
 
 def leads(findings: Findings, batch: Batch, paths: Sequential[AttentionPath]) -> Cells:
     """The cells of paths' relations in every example, as far as it is shown."""
-    found = findings.task.edges(batch)
+    found = findings.task.edges(batch, not findings.causal)
     cells: Cells = {path.relation: [] for path in paths}
     for name in cells:
         edges = found[name]

@@ -62,7 +62,7 @@ def parted(findings: Findings) -> dict[Head, tuple[list[float], float]]:
     batch = held_out(findings.task, SEQUENCES, run.config.seed, run.device, "emergence")
     wanted = ("hook_q", "hook_k", "hook_v")
     _, cache = model.run_with_cache(batch.inputs, lambda name: name.endswith(wanted))
-    length, edges = findings.task.length, findings.task.edges(batch)
+    length, edges = findings.task.length, findings.task.edges(batch, not findings.causal)
     visible = torch.ones(length, length, dtype=torch.bool, device=batch.inputs.device)
     visible = visible.tril() if findings.causal else visible
     found = {}

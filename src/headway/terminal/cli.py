@@ -88,13 +88,13 @@ def dispatch(args: list[str]) -> None:
     Raises:
         HeadwayError: if there is no such verb, or it cannot be done.
     """
+    command = text.command(*args)
+    while args[:1] == ["--trust"] and len(args) > 2:
+        userfile.trust(args[1])
+        args = args[2:]
     if not args or args[0] in ("-h", "--help", "help"):
         print(usage())
         return
-    command = text.command(*args)
-    while args[0] == "--trust" and len(args) > 2:
-        userfile.trust(args[1])
-        args = args[2:]
     verb, rest = args[0], args[1:]
     if verb == "--version":
         from importlib import metadata
