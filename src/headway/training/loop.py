@@ -154,13 +154,13 @@ class Trainer:
     def start(self, state: State) -> None:
         """Starts an attempt. Every attempt starts from weights and data of its own."""
         self.state = state
-        self.model = self.run.new_model(self.run.config.device, state.attempt)
+        self.model = self.run.new_model(self.run.config.device, len(state.given_up))
         self._learning = self.config.curriculum.learning(self.model)
         self.optimisers = Optimisers(self.model, self.config, self.precision)
         self.passes: Passes = self.computed
         if self.device.type == "cuda" and not self.config.clamped:  # which differs by the batch
             self.passes = Recorded(self.computed, self.model)
-        self.batches = Stream(self.run.config, state.attempt)
+        self.batches = Stream(self.run.config, len(state.given_up))
 
     @classmethod
     def restored(cls, run: Run) -> "Trainer":
@@ -272,7 +272,7 @@ class Trainer:
             metrics = state.add_evaluation(config, found)
             run.append_metrics(metrics)
             if self.is_stage_over():
-                state.next_stage()
+                state.stage, state.learnt, state.learnt_at = state.stage + 1, 0, state.step
         if state.is_checkpoint(config):
             run.save_checkpoint(state.step, self.model.state_dict())
         full_from = config.curriculum.full_from(self.batches.task)

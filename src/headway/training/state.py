@@ -50,11 +50,6 @@ class State:
         return cls(0, end, seconds, given_up=list(given_up))
 
     @property
-    def attempt(self) -> int:
-        """The number of the attempt, from 0."""
-        return len(self.given_up)
-
-    @property
     def spent(self) -> int:
         """Steps of the attempts that were given up."""
         return sum(attempt["step"] for attempt in self.given_up)
@@ -123,10 +118,6 @@ class State:
         if learnt > self.learnt:
             self.learnt, self.learnt_at = learnt, self.step
         return metrics
-
-    def next_stage(self) -> None:
-        """Takes note that the curriculum goes on to its next stage."""
-        self.stage, self.learnt, self.learnt_at = self.stage + 1, 0, self.step
 
     def is_stuck(self, config: TrainingConfig, n_hops: int, full_from: int) -> bool:
         """Tell whether nothing was learnt for too long, and there is room for another attempt.
