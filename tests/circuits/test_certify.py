@@ -204,7 +204,7 @@ def test_a_circuit_in_a_file_is_checked_and_nothing_is_written(run, tmp_path, ca
     certified(str(run.folder), "--circuit", str(file), "--seed", "9")
     told = capsys.readouterr().out
     assert "of 16 fresh sequences agree" in told
-    assert max(map(len, told.splitlines())) <= 80
+    assert max(len(line) for line in told.splitlines() if str(run.folder) not in line) <= 80
     assert {path: path.stat().st_mtime_ns for path in run.folder.rglob("*")} == before
     words = ("circuit", run.folder, "--certify", "--circuit", file)
     file.write_text('{"circuit": {"L0.H0": "uniform"}}')
