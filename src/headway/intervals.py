@@ -2,8 +2,6 @@
 
 import math
 
-from scipy.special import bdtrin, betaincinv
-
 Z = 1.959964
 """Of a normal distribution, for 95 %."""
 
@@ -32,6 +30,8 @@ def clopper_pearson_low(successes: int, count: int, confidence: float) -> float:
         count: of how many that were drawn independently, at least 1.
         confidence: above 0 and below 1.
     """
+    from scipy.special import betaincinv
+
     failures = count - successes
     return float(betaincinv(successes, failures + 1, 1 - confidence)) if successes else 0.0
 
@@ -44,4 +44,6 @@ def draws_for(share: float, confidence: float, failures: int = 0) -> int:
         confidence: above 0 and below 1.
         failures: how many may fail.
     """
+    from scipy.special import bdtrin
+
     return max(failures + 1, math.ceil(bdtrin(failures, 1 - confidence, 1 - share)))
