@@ -57,12 +57,12 @@ REPEATS = 10
 SHAPES = {
     "linear": {
         "paper": ([(d, 0) for d in (8, 16, 32, 64, 128, 256)], range(5), LINEAR),
-        "small": ([(d, 0) for d in (8, 12, 16, 24, 32, 48)], range(3), LINEAR),
+        "small": ([(d, 0) for d in (8, 12, 16, 24, 32, 48)], range(10), LINEAR),
         "smoke": ([(6, 0), (12, 0)], range(1), LINEAR[7::6]),
     },
     "mlp": {
         "paper": ([*product((32, 64, 128), (32, 128, 512))], range(5), MLP),
-        "small": ([*product((16, 24, 32), (8, 32, 128))], range(3), MLP),
+        "small": ([*product((16, 24, 32), (8, 32, 128))], range(10), MLP),
         "smoke": ([(12, 12)], range(1), MLP[3::3]),
     },
 }
