@@ -1,5 +1,6 @@
 """A user's Python file: run once, found again by what it holds, its errors told by their line."""
 
+import importlib
 import sys
 
 import pytest
@@ -95,3 +96,14 @@ def test_an_error_in_a_function_of_a_file_is_told_by_its_line_there(tmp_path):
     with pytest.raises(HeadwayError, match=r"mine\.py, line 2: ZeroDivisionError"):
         called(file, halve, 3)
     assert source_of(halve) == Source.of(file)
+
+
+def test_what_others_imported_is_no_neighbour(tmp_path, monkeypatch):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "beside_it.py").write_text(f"NAME = {name!r}\n")
+    monkeypatch.syspath_prepend(tmp_path / "a")
+    assert importlib.import_module("beside_it").NAME == "a"
+    (tmp_path / "b" / "mine.py").write_text("from beside_it import NAME\n")
+    assert load(tmp_path / "b" / "mine.py").NAME == "b"
+    monkeypatch.delitem(sys.modules, "beside_it")

@@ -340,6 +340,8 @@ def test_a_head_that_goes_by_a_table_is_put_to_one_and_said_to_be_unexplained():
     assert found.program.splitlines()[1] == "L0.H0 = aggregate(table(x0), x0)"
     again = Discovery.from_json(found.to_json())
     assert again.circuit == found.circuit
+    with pytest.raises(HeadwayError, match=r"looks = .* is not allowed: it must be at heads of"):
+        Discovery.from_json(found.to_json() | {"circuit": {"L5.H0": "mean"}})
     given = discover(Line(scores), Symbols(), sequences=64, threshold=9.0, circuit=again.circuit)
     assert given.evidence.likeness.circuit.agreement > 0.9
 

@@ -187,7 +187,7 @@ class Patterns:
 
     @cached_property
     def likeness(self) -> Attention:
-        """The same, as like as it is to them (see `attention_along`)."""
+        """Likeness of attention to every relation (see `attention_along`)."""
         return along_all(self.own, self.relations, shared=True)
 
     @cached_property

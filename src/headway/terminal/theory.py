@@ -8,6 +8,7 @@ from itertools import groupby
 from headway import text
 from headway.circuits import saved_discovery
 from headway.errors import HeadwayError
+from headway.relations.shares import ranges
 from headway.terminal.base import columns, console
 from headway.theory import (
     Flow,
@@ -184,13 +185,11 @@ def held_said(pieces: frozenset[str]) -> str:
     symbols = sorted(piece for piece in pieces if not is_code(piece))
     if all(symbol.startswith("x_") for symbol in symbols):
         numbers = [int(symbol[2:]) for symbol in symbols]
-        return ",".join("–".join(map(str, ends)) for ends in spans(numbers))
+        return ",".join(ranges(numbers))
     return ("" if all(len(symbol) == 1 for symbol in symbols) else " ").join(symbols)
 
 
-def spans(
-    numbers: Iterable[int], kind: Callable[[int], object] = lambda number: None
-) -> Iterator[tuple[int, ...]]:
+def spans(numbers: Iterable[int], kind: Callable[[int], object]) -> Iterator[tuple[int, ...]]:
     """First and last of each stretch of neighbours that are of one kind; of a single one, it."""
     ranked = enumerate(sorted(set(numbers)))
     for _, group in groupby(ranked, lambda one: (one[1] - one[0], kind(one[1]))):

@@ -190,7 +190,7 @@ def from_dict(data: Any) -> RunConfig:
 
 
 def parts(config: RunConfig) -> dict[str, Any]:
-    """What holds the fields of a config, by what is put before their names, such as `task.`."""
+    """The parts that hold a config's fields, by what is put before their names, such as `task.`."""
     training, found = config.training, {"task.": config.task, "model.": config.model}
     if not isinstance(training, Elsewhere):
         found |= {"training.": training, f"{CURRICULUM}.": training.curriculum}
