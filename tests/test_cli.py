@@ -15,10 +15,10 @@ from headway import emergence, tapped
 from headway.errors import note_once
 from headway.recipes import annotations, changed, config_asked_for
 from headway.terminal import cli
+from headway.terminal.cli import Parser
 from headway.training import fast
 from headway.training.recipes import RECIPES
-from headway.verbs import arguments, listing
-from headway.verbs.arguments import Parser
+from headway.verbs import listing
 from headway.verbs.training import train
 from headway_experiments.recipes import composition
 
@@ -113,7 +113,7 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
     for name, one in inspect.signature(function).parameters.items():
         if one.kind is not one.POSITIONAL_ONLY:
             assert f"\n  --{name.replace('_', '-')}" in said
-        assert arguments.uses(function)[name], name
+        assert cli.uses(function)[name], name
     assert max(map(len, said.splitlines())) <= 80
 
 

@@ -15,7 +15,7 @@ import headway
 from headway.errors import HeadwayError
 from headway.fields import named, split, values_of
 from headway.recipes import base_of, config_asked_for, hints_in, source_and_fields
-from headway.verbs.arguments import Parser
+from headway.terminal.cli import Parser
 from headway.verbs.listing import function_of
 from headway_experiments import curricula, tasks
 

@@ -9,7 +9,7 @@ import torch
 from test_likeness import Constant, true_circuit
 
 from commands import refused
-from headway.circuits import Certificate, Circuit, Uniform, certify, discover
+from headway.circuits import Certificate, Circuit, Mean, Uniform, certify, discover
 from headway.circuits.certificate import agreements
 from headway.circuits.subject import Subject
 from headway.circuits.whole import faults_of
@@ -100,6 +100,13 @@ def test_its_sequences_are_its_own_and_other_circuits_have_others(known):
         samples.append(held_out(known.task, 4, 0, "cpu", purpose).inputs)
     assert torch.equal(seen(circuit, 0), samples[0])
     assert len({tuple(one.flatten().tolist()) for one in samples}) == len(samples)
+
+
+def test_sequences_are_judged_one_by_one_where_heads_attend_as_they_do_on_average(known):
+    subject = Subject(known.model, known.task, 0)
+    circuit = true_circuit(known).replacing((0, 0), Mean())
+    few, more = (next(subject.fresh(circuit, "zero", "certificate", n)) for n in (1, 9))
+    assert torch.equal(few.patterns.means, more.patterns.means)
 
 
 @pytest.mark.parametrize("rows", ["uniform", "own", "mean", "resample"])

@@ -159,6 +159,14 @@ def test_a_circuit_that_does_not_serve_is_simplified_as_far_as_costs_nothing():
     assert simplify(bench, worse, math.nextafter(loss, math.inf)).paths == []
 
 
+def test_the_last_path_of_a_head_goes_too_if_zeros_serve_where_plain_attention_does_not():
+    bench = Mock(spec=Bench)
+    bench.worst = lambda groups, limit: [
+        0.0 if isinstance(one.mechanisms[0, 0], Paths) else math.inf for _, one in groups
+    ]
+    assert simplify(bench, Circuit({(0, 0): Paths(frozenset({"a"}))}), 0.5).paths == []
+
+
 def test_a_relation_that_contains_anothers_keys_is_less_like_what_a_head_does():
     generator = torch.Generator().manual_seed(0)
     queries = torch.full((2, 1), 3)

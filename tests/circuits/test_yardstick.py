@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from headway.circuits import Bench, Yardstick, discover
-from headway.circuits.evidence import bootstrap_t
+from headway.circuits.evidence import interval_of
 from headway.errors import HeadwayError
 from headway.tasks import Hops
 from headway.training.data import held_out
@@ -72,5 +72,12 @@ def test_intervals_cover_where_few_sequences_carry_much_of_the_loss():
         return torch.rand(count, generator=generator) * torch.where(seldom, 0.7 / rare, 1.0)
 
     truth = drawn(2_000_000).mean()
-    ends = [bootstrap_t(drawn(2048)) for _ in range(200)]
+    ends = [interval_of(drawn(2048)) for _ in range(200)]
     assert sum(low <= truth <= high for low, high in ends) >= 0.93 * 200
+
+
+def test_one_bad_sequence_does_not_blow_an_interval_up():
+    losses = torch.full((2048,), 1e-5).index_fill(0, torch.tensor(0), 4.0)
+    low, high = interval_of(losses)
+    assert low <= losses.mean() < high < 8 * losses.mean()  # Poisson's own: 5.6 times
+    assert interval_of(torch.ones(9)) == (1.0, 1.0)

@@ -266,7 +266,7 @@ class Bench(Judging):
             groups: of candidates, mechanisms for all heads or for some.
             limit: the loss to stay below.
             sequences: how many to judge, from the first (one of the `parts` ends there); then a
-                group may be given up as `HOPELESS`. By default all, and surely.
+                group may be given up as `HOPELESS`. By default all, none given up.
         """
         if len(self._sums) > REMEMBERED:
             self._sums.clear()
@@ -373,8 +373,8 @@ def _may_be_below(
     limit: float, total: float, squares: float, seen: int, count: int, surely: bool
 ) -> bool:
     """True if a mean over `count` sequences may be below a limit, by what was seen of them."""
-    if total >= limit * count or surely or seen == count:
-        return total < limit * count
+    if total / count >= limit or surely or seen == count:
+        return total / count < limit
     mean = total / seen
     error = math.sqrt(max(squares / seen - mean**2, 0.0) / (seen - 1))
     return mean - HOPELESS * error < limit

@@ -95,7 +95,7 @@ class Discovery(Finding, Shown):
         """
         if not (self.faithful and self.circuit.paths and self.evidence.necessity):
             return None
-        return all(n.worst >= self.threshold for n in self.evidence.necessity)
+        return not any(n.worst < self.threshold for n in self.evidence.necessity)
 
     @property
     def minimal(self) -> bool | None:

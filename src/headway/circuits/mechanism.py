@@ -181,8 +181,8 @@ class Circuit(Shown):
         """This circuit with one more path; a head that had none gets it alone."""
         path = AttentionPath.parse(path) if isinstance(path, str) else path
         mechanism = self.mechanisms.get(path.at)
-        old = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
-        return self.replacing(path.at, Paths(old | {path.relation}))
+        old = mechanism if isinstance(mechanism, Paths) else Paths(frozenset())
+        return self.replacing(path.at, replace(old, relations=old.relations | {path.relation}))
 
     def filled(self, rows: str) -> "Circuit":
         """This circuit with something else in rows without a path."""

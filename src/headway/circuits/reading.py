@@ -6,9 +6,8 @@ are compared with the model's own, at what is asked, with all that is chosen in 
 there are layers above, also with those attending freely: what a head does for the heads above shows
 only while they look for themselves.
 
-A head is idle if neither its mean pattern nor zeros in its place move the answers. The mean of a
-head that attends by place is what it does. So that is no merit of a relation which leaves rows to
-the mean: of such a head, these rows are even.
+A head is idle if neither its mean pattern nor zeros in its place move the answers. If a head
+attends by place, its mean would do a relation's work: rows that a relation leaves are even then.
 
 Likeness of patterns is a poor judge by itself, as most rows do not matter. It decides among the
 relations whose effects are alike.
@@ -100,7 +99,7 @@ def read(bench: Bench) -> Circuit:
 def read_missed(bench: Bench, yardstick: Yardstick) -> Circuit:
     """The relations that heads are read to follow, without all that is hardly missed.
 
-    The least limit decides of that alone. Paths go as long as the loss stays as low as it is, or
+    Only the least limit counts. Paths go as long as the loss stays as low as it is, or
     near the model's own, with zeros in the place of all idle heads, since one whose mean pattern
     does can do the work of another.
     """
@@ -129,7 +128,8 @@ class Reader:
         self.weights = row_weights(model, task, batch)
         by_mean = self.own.minimum(self.own.mean(0)).sum(-1)
         self.by_place = (by_mean * self.weights).sum((0, 3)) >= READ
-        self.slack = SHARE * max(self.moved([dict.fromkeys(self.heads, x) for x in (IDLE, ZERO)]))
+        ends = self.moved([dict.fromkeys(self.heads, x) for x in (IDLE, ZERO)])
+        self.slack = SHARE * max(filter(math.isfinite, ends), default=0.0)
         matters = (self.weights.sum((1, 2)) > 0)[..., None]
         self.relations = edges_of(task, model, batch).composed
         tried = [self.relations.vocabulary(at, matters) for at in range(model.n_layers)]
@@ -163,8 +163,8 @@ class Reader:
     ) -> list[float]:
         """The `Targets.divergence` of the answers from the model's own under choices.
 
-        With `few`, in the first sequences. With `above` that with the layers above one free is
-        added, if any choice is made there.
+        With `few`, in the first sequences. `above` is a layer: the divergence with the layers above
+        it free is added, if any choice is made there.
         """
         if not chosen:
             return []

@@ -151,7 +151,7 @@ def propose(bench: Judging, candidates: Mapping[Head, Sequence[str]], threshold:
 
     First the heads without use: as many as possible become uniform at once, those whose loss does
     the least damage first; the others attend freely. Then the useful heads, from the first layer
-    up, each with the fewest paths, in order of their attention, that keep the loss within the
+    up, each with the fewest paths, the likest first, that keep the loss within the
     head's share while the heads above attend freely.
 
     When n of N heads have a mechanism, a part b + (1 - b) n/N of the way from the model's own loss
@@ -198,20 +198,18 @@ def simplify(
     A head with paths may become plain, or lose one path; where no such step is left, two paths may
     go together. The loss must stay below the threshold both with every head replaced and with the
     useful heads above free. All steps are tried alone, then taken in the order of their losses as
-    long as they are still possible together; and so on until nothing more can go.
-    Then, if the circuit was below the threshold at all, every path (and, with `pairs`, every pair)
-    is necessary, given all the others.
+    long as they are possible together, until nothing more can go. Then, if the circuit was below
+    the threshold at all, every path (and, with `pairs`, every pair) is necessary.
     """
     while True:
         paths, heads = circuit.paths, circuit.useful_heads
         of_heads = [tuple(path for path in paths if path.at == at) for at in heads]
-        fewer = [path for some in of_heads if len(some) > 1 or not plain for path in some]
-        singles = [*(((path,), None) for path in fewer), *product(of_heads, plain)]
-        possible = possible_steps(bench, circuit, singles, threshold)
-        if pairs and not possible:
-            pairs_of = [(pair, None) for pair in combinations(paths, 2)]
-            possible = possible_steps(bench, circuit, pairs_of, threshold)
-        if not possible:
+        single = [((path,), None) for path in paths]
+        last = [step for step in single if step[0] in of_heads]
+        first = [*(step for step in single if step not in last), *product(of_heads, plain)]
+        both = [(pair, None) for pair in combinations(paths, 2)] if pairs else []
+        steps = (possible_steps(bench, circuit, some, threshold) for some in (first, last, both))
+        if not (possible := next(filter(None, steps), [])):
             return circuit
         for step in possible:
             if possible_steps(bench, circuit, [step], threshold):
@@ -249,13 +247,11 @@ def uses_stays(patterns: Patterns, circuit: Circuit) -> bool:
 
 
 def candidate_paths(bench: Bench, names: Sequence[str], least: float) -> dict[Head, list[str]]:
-    """For every head, the relations along which it attends at least so much, the likeliest first.
+    """For every head, the relations along which it attends at least so much, the likest first.
 
     In the last layer a relation must be one of those that `Patterns.read` has: what ends elsewhere
-    changes no answer.
-
-    A wider relation that contains the one a head attends along has all of its attention, too;
-    likeness (see `attention_along`) tells the two apart.
+    changes no answer. A wider relation that contains the one a head attends along has all of its
+    attention, too; likeness (see `attention_along`) tells the two apart.
     """
     patterns, last = bench.patterns, bench.model.n_layers - 1
     found = {

@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 from torch import Tensor, nn
 
 from headway.circuits.ablation import Bench, heads_of
-from headway.circuits.mechanism import Circuit, KnockOut, Tabled, name_of
+from headway.circuits.mechanism import Circuit, KnockOut, Mean, Tabled, name_of
 from headway.errors import HeadwayError, require
 from headway.models import Tappable, Transformer, tapped
 from headway.tasks import Batch, Task
@@ -70,7 +70,8 @@ class Subject:
             return Bench(self.model, self.task, batch.part(slice(size)), rows, shared)
 
         # Means and tables are of a sample of its own, so that sequences stay independent.
-        uses = rows == "mean" or Tabled() in circuit.mechanisms.values()
+        kinds = {rows, *(getattr(one, "rows", one) for one in circuit.mechanisms.values())}
+        uses = not kinds.isdisjoint({"mean", Mean(), Tabled()})
         others = drawn(MEAN_OVER, "mean").patterns if uses else None
         for start in range(0, count, CHUNK):
             bench = drawn(min(CHUNK, count - start), f"{start // CHUNK}")

@@ -87,7 +87,8 @@ class Yardstick:
         ends = [cls(None, name, measure) for name in names]
         costlier = max(ends, key=lambda end: bench.loss(end.without(bench)))
         own, most = bench.losses([{}, costlier.without(bench)])
-        guess = math.inf if corrupted else one_answer(bench.task.targets, bench.batch.targets)
+        wanted = bench.batch.targets[:, :, bench.columns]
+        guess = math.inf if corrupted else one_answer(bench.task.targets, wanted)
         if not own < guess:
             raise NoCircuitError(
                 f"the model has not learnt the task: its loss is {own:.3f}, and that of one answer"
@@ -102,7 +103,7 @@ class Yardstick:
 
     @property
     def closes(self) -> tuple[float, ...]:
-        """Shares of the gap to close; of that to corrupted sequences there is one."""
+        """Shares of the gap to close: one share if the ablation is `corrupted`."""
         return (0.9,) if self.ablated == "corrupted" else CLOSES
 
     def without(self, bench: Bench) -> dict[Head, Mechanism]:
@@ -124,8 +125,8 @@ class Yardstick:
     def agrees(self, agreement: float, r2: float | None) -> bool:
         """True if answers, or outputs, are the model's own often enough, where that counts."""
         like = agreement if self.measure == "agreement" else r2
-        gap_alone = self.loss is not None or self.ablated == "corrupted"
-        return gap_alone or like is None or like >= AGREES[self.measure]
+        loss_alone = self.loss is not None or self.ablated == "corrupted"
+        return loss_alone or like is None or like >= AGREES[self.measure]
 
 
 @dataclass(frozen=True)

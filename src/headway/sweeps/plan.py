@@ -13,10 +13,10 @@ from pydantic import BeforeValidator
 from headway import fields, userfile
 from headway.errors import HeadwayError, require
 from headway.reading import is_folder
-from headway.recipes import Base, base_of, configured, hints_in
 from headway.training import RECIPES, RunConfig, from_dict
 from headway.training.files import is_there, read_json
 from headway.training.finding import PLAN
+from headway.training.recipes import Base, base_of, configured, hints_in
 
 NAME = re.compile(rf"(?!\.|{re.escape(PLAN)}$)[^/\\]{{1,200}}")
 """Names that a run's folder can have."""

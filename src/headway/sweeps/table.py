@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 from headway.errors import HeadwayError, require
 from headway.fields import hints_of, said, split, values_in, values_of
-from headway.recipes import annotations
 from headway.tasks import KINDS
 from headway.tasks.registry import OFFERED
 from headway.training import Run, fast
 from headway.training.config import flat
 from headway.training.files import clear_content_errors, write_whole
 from headway.training.finding import run_folders
+from headway.training.recipes import annotations
 
 Row = dict[str, Any]
 STATUSES = ("done", "failed", "running", "stopped", "unreadable")

@@ -33,7 +33,7 @@ def sweep(
         gpus_per_run: a run's share of GPUs; by default 1 if its device is cuda.
     """
     from headway import sweeps, terminal
-    from headway.recipes import source_and_fields
+    from headway.training.recipes import source_and_fields
 
     source, fields = source_and_fields(words)
     plan = source or "fast"

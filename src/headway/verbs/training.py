@@ -25,9 +25,9 @@ def demo(words: tuple[str, ...] = (), /, folder: Path | None = None) -> None:
     started = time.perf_counter()
     from headway import terminal
     from headway.circuits import discover, emergence, every_circuit
-    from headway.recipes import config_asked_for
     from headway.report import figures_if_possible, write_report
     from headway.training import train
+    from headway.training.recipes import config_asked_for
 
     config = config_asked_for(words)
     with terminal.watching() as watch:
@@ -71,7 +71,7 @@ def train(
         given = " ".join([*words, *(["--folder"] if folder else [])])
         raise HeadwayError(f"--resume continues a run as it was begun: {given} cannot be changed")
     from headway import terminal, training
-    from headway.recipes import config_asked_for
+    from headway.training.recipes import config_asked_for
 
     if resume is None:
         begun = partial(training.train, config_asked_for(words), folder)
@@ -99,9 +99,9 @@ def check(words: tuple[str, ...] = (), /) -> None:
     from headway import terminal
     from headway.circuits.whole import faults_of
     from headway.fields import hints_of, read, split, values_in
-    from headway.recipes import RECIPES, config_asked_for, recipe_in, source_and_fields
     from headway.tasks import check_task, task_in
     from headway.tasks.checking import undeclared
+    from headway.training.recipes import RECIPES, config_asked_for, recipe_in, source_and_fields
 
     source, fields = source_and_fields(words)
     if source is None:
