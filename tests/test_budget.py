@@ -8,7 +8,7 @@ ROOT = Path(__file__).parent.parent
 SOURCES = {".py", ".ts", ".js", ".svelte", ".css", ".html", ".toml", ".jinja"}
 
 CAPS = {
-    "src/headway/*": 994,
+    "src/headway/*": 995,
     "src/headway/theory": 832,
     "src/headway/tasks": 2000,
     "src/headway/relations": 1098,
@@ -18,11 +18,11 @@ CAPS = {
     "src/headway/sweeps": 995,
     "src/headway/language": 1597,
     "src/headway/report": 3193,
-    "src/headway/terminal": 1010,
+    "src/headway/terminal": 1006,
     "src/headway/verbs": 675,
     "src/headway_experiments": 10983,
     "benchmarks": 1500,
-    "tests": 23995,
+    "tests": 24000,
     "web/src": 1988,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""

@@ -164,8 +164,11 @@ def test_a_worker_that_is_killed_is_replaced_and_its_run_resumed(plan, tmp_path,
     require_same(kept(Run.open(folder / "r0")), kept(train(runs.runs["r0"], tmp_path / "alone")))
 
 
+LATER = "(os.closerange(3, 99), time.sleep(1), os._exit(1))"
+
+
 @pytest.mark.parametrize(
-    "dies", ["os.kill(os.getpid(), 11)", "(os.closerange(3, 99), time.sleep(1), os._exit(1))"]
+    "dies", [pytest.param("os.kill(os.getpid(), 11)", marks=pytest.mark.slow), LATER]
 )
 def test_a_run_that_kills_its_worker_again_and_again_is_given_up(plan, own_file, tmp_path, dies):
     """At once, or some time after its pipe has ended."""

@@ -62,7 +62,8 @@ def test_what_nobody_knows_is_said_to_be_unknown(findings):
     unknown = replace(found.evidence, minimum=None, infeasible=None)
     told = replace(found, evidence=unknown)
     assert said_of_verdicts(told) == (
-        "faithful, the model's own, necessary, minimal, unique unknown, feasible unknown"
+        "faithful, the model's own, necessary, minimal, unique unknown, stable unknown,"
+        " feasible unknown"
     )
     assert said_of_minimum(told, None) == (
         "2 layers, 2 paths; the flow minimum of this task is not known"
@@ -70,7 +71,7 @@ def test_what_nobody_knows_is_said_to_be_unknown(findings):
     unfaithful = replace(found, threshold=0.0)
     assert said_of_verdicts(unfaithful) == (
         "NOT faithful, the model's own, necessary unknown, minimal unknown, unique unknown,"
-        " feasible"
+        " stable unknown, feasible"
     )
 
 

@@ -33,7 +33,7 @@ def same(one: Run, other: Run, step: int) -> bool:
 
 def test_what_is_blocked_is_attention_from_one_role_to_the_other_in_that_head_alone():
     batch = TASK.sample(4, torch.Generator().manual_seed(0))
-    tap = blocked(TrainingConfig(clamped=("L1.H0 s0←s2", "L1.H0 s3←s4")), TASK, batch, step=1)
+    tap = blocked(config(clamped=("L1.H0 s0←s2", "L1.H0 s3←s4")), TASK, batch, step=1)
     whole = torch.rand(4, 2, TASK.length, TASK.length)
     expected = whole.clone()
     for sequence in range(4):
@@ -49,9 +49,9 @@ def test_relations_of_deeper_problems_are_left_out():
     batch = TASK.shallower(TASK.draw(4, torch.Generator().manual_seed(0)), 1)
     sizes = TASK.d_input, TASK.d_target, TASK.length, TASK.n_read
     pattern = attention_patterns(Transformer(SHAPE, *sizes, seed=1), batch.inputs)[:, 0]
-    tap = blocked(TrainingConfig(clamped=("L0.H0 s4←s3",)), TASK, batch, step=1)
+    tap = blocked(config(clamped=("L0.H0 s4←s3",)), TASK, batch, step=1)
     assert torch.equal(tap(0, pattern), pattern)
-    tap = blocked(TrainingConfig(clamped=("L0.H0 s2←s1",)), TASK, batch, step=1)
+    tap = blocked(config(clamped=("L0.H0 s2←s1",)), TASK, batch, step=1)
     assert not torch.equal(tap(0, pattern), pattern)
 
 
@@ -73,7 +73,7 @@ def test_a_clamped_run_differs_from_the_start_and_is_evaluated_with_its_clamp(tm
     assert again.config.training.clamped == ("L0.H1 s2←s1",)
 
     model, batch = run.transformer(), held_out(TASK, 40, 3, "cpu", "test")
-    tap = blocked(run.config.training, TASK, batch, step=1)
+    tap = blocked(run.config, TASK, batch, step=1)
     error, without = (evaluate(model, TASK, batch, lambda _, t=t: t).mean() for t in (tap, None))
     outcome = run.outcome()
     assert outcome is not None

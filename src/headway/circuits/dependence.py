@@ -153,10 +153,10 @@ def dependence(free: Run, clamped: Sequence[Run], circuit: Sequence[AttentionPat
 @torch.no_grad()
 def grown_in(run: Run, circuit: Sequence[AttentionPath]) -> Training:
     """The fate of a circuit's paths in one training, as seen at its last checkpoint."""
-    config, step = run.config.training, run.checkpoint_steps()[-1]
-    clamped = next(map(AttentionPath.parse, config.clamped), None)
+    config, step = run.config, run.checkpoint_steps()[-1]
+    clamped = next(map(AttentionPath.parse, config.training.clamped), None)
     batch = held_out(run.task, SEQUENCES, run.config.seed, run.device, "emergence")
-    edges = run.task.edges(batch)
+    edges = run.task.edges(batch, ahead=not config.model.causal)
     tap = clamp.blocked(config, run.task, batch, step)
     patterns = attention_patterns(run.transformer(step), batch.inputs, tap)
     along = {

@@ -57,13 +57,9 @@ def print_summary(
 
 
 def said_of_verdicts(found: Discovery, every: MinimalCircuits | None = None) -> str:
-    """The verdicts that hold, do not, or cannot be said; the likeness of other searches."""
+    """The verdicts that hold, do not, or cannot be said."""
     words = {True: "{}", False: "NOT {}", None: "{} unknown"}
-    given = [one for one in verdicts(found, every) if one.name != "stable"]
-    said = ", ".join(words[one.holds].format(one.name) for one in given)
-    likeness = [trial.jaccard for trial in found.evidence.trials]
-    again = f"; found again {sum(likeness) / len(likeness):.0%}" if likeness else ""
-    return said + again
+    return ", ".join(words[one.holds].format(one.name) for one in verdicts(found, every))
 
 
 def said_of_minimum(found: Discovery, flow: Flow | None) -> str:

@@ -17,7 +17,7 @@ from headway.relations.paths import AttentionPath
 from headway.tasks import Batch, Task
 
 if TYPE_CHECKING:
-    from headway.training.config import TrainingConfig
+    from headway.training.config import RunConfig, TrainingConfig
 
 
 def require_clampable(training: "TrainingConfig", task: Task, model: TransformerConfig) -> None:
@@ -33,23 +33,23 @@ def require_clampable(training: "TrainingConfig", task: Task, model: Transformer
         require(fits, "training.clamped", str(path), f"{allowed} {', '.join(names[:3])}, …")
 
 
-def blocked(training: "TrainingConfig", task: Task, batch: Batch, step: int) -> Tap | None:
+def blocked(config: "RunConfig", task: Task, batch: Batch, step: int) -> Tap | None:
     """The tap that sets attention along blocked paths to zero; None if none is blocked then.
 
     Relations that a batch does not have, being of a shallower problem, are left out.
 
     Args:
-        training: that says which paths are blocked, and when.
+        config: of a run, which says which paths are blocked, and when.
         task: that the batch is of.
         batch: that the model reads.
         step: of training, from 1.
     """
+    training = config.training
     over = training.clamped_until is not None and step > training.clamped_until
     if not training.clamped or step <= training.clamped_after or over:
         return None
-    relations = task.edges(batch)
-    clamped = map(AttentionPath.parse, training.clamped)
-    paths = [path for path in clamped if path.relation in relations]
+    relations = task.edges(batch, ahead=not config.model.causal)
+    paths = [p for p in map(AttentionPath.parse, training.clamped) if p.relation in relations]
 
     def block(layer: int, pattern: Float[Tensor, "batch head query key"]) -> Tensor:
         off = torch.zeros_like(pattern, dtype=torch.bool)

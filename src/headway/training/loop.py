@@ -232,7 +232,7 @@ class Trainer:
     def computed(self, ask: Ask, batch: Batch) -> Tensor:
         """The loss of a batch; its gradients are left on the weights."""
         self.model.zero_grad()
-        tap = blocked(self.config, self.run.task, batch, self.state.step + 1)
+        tap = blocked(self.run.config, self.run.task, batch, self.state.step + 1)
         casts = self.precision == "bfloat16"  # not every backend has an autocast to be off
         with torch.autocast(self.device.type, torch.bfloat16) if casts else nullcontext():
             loss = self.config.curriculum.loss(self.model, self.run.task.targets, batch, ask, tap)
@@ -303,8 +303,8 @@ class Trainer:
 
     def scores(self, model: Reader, task: Task, batch: Batch) -> dict[str, Any]:
         """The scores of a batch (see `scores`), with what is clamped after so many steps."""
-        step = self.state.step
-        return scores(model, task, batch, lambda part: blocked(self.config, task, part, step))
+        config, step = self.run.config, self.state.step
+        return scores(model, task, batch, lambda part: blocked(config, task, part, step))
 
     def save(self) -> None:
         """Saves all that the run resumes from."""
