@@ -18,7 +18,7 @@ from headway.circuits import (
     every_circuit,
 )
 from headway.circuits.looks import astray
-from headway.circuits.search import candidate_paths, simplify
+from headway.circuits.search import candidate_paths, mended, simplify
 from headway.relations.paths import AttentionPath
 from headway.tasks import Batch, Edges, Task, Tokens
 from headway.training import held_out
@@ -159,11 +159,16 @@ def test_a_circuit_that_does_not_serve_is_simplified_as_far_as_costs_nothing():
     assert simplify(bench, worse, math.nextafter(loss, math.inf)).paths == []
 
 
+def test_no_head_is_made_plain_if_heads_above_look_for_what_it_brings():
+    bench = Mock(spec=Bench, loss=lambda _: 1.0, gains=lambda _, found: [1.0] * len(found))
+    bench.worst = lambda groups, _: [0.0 if len(group) == 1 else math.inf for group in groups]
+    found = mended(bench, Circuit({(0, 0): Uniform()}), {(0, 0): ["a"]}, 0.5)
+    assert found.mechanisms == {(0, 0): Paths(frozenset({"a"}))}
+
+
 def test_the_last_path_of_a_head_goes_too_if_zeros_serve_where_plain_attention_does_not():
     bench = Mock(spec=Bench)
-    bench.worst = lambda groups, limit: [
-        0.0 if isinstance(one.mechanisms[0, 0], Paths) else math.inf for _, one in groups
-    ]
+    bench.worst = lambda some, _: [0.0 if "Paths" in repr(x) else math.inf for _, x in some]
     assert simplify(bench, Circuit({(0, 0): Paths(frozenset({"a"}))}), 0.5).paths == []
 
 

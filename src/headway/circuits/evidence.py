@@ -29,8 +29,6 @@ from headway.relations.paths import AttentionPath
 DRAWN = 2048
 """Further sequences, for the intervals of losses."""
 
-INTERVAL = 0.95
-
 
 @dataclass(frozen=True)
 class Necessity:
@@ -190,7 +188,7 @@ def interval_of(losses: Float[Tensor, " sequence"]) -> tuple[float, float]:
     each, count = losses.double(), len(losses)
     mean, spread = each.mean().item(), each.std(correction=0).item()
     skew = (((each - mean) / (spread or 1.0)) ** 3).mean().item()
-    tail = NormalDist().inv_cdf((1 + INTERVAL) / 2) / count**0.5
+    tail = NormalDist().inv_cdf(0.975) / count**0.5
 
     def off(normal: float) -> float:
         cubed = 1 + skew * (normal - skew / (6 * count))

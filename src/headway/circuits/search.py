@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from itertools import combinations, product
 
-from headway.circuits.ablation import Bench, First, Judging
+from headway.circuits.ablation import Bench, First, Judging, Replaced
 from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Paths, Tabled, Uniform
 from headway.circuits.patterns import Patterns
 from headway.relations.paths import AttentionPath
@@ -67,8 +67,7 @@ def search(
         bench: judges candidates, first by a few sequences.
         threshold: the loss to stay below with every head replaced.
         among: the relations that heads may follow, tried in order until a draft serves.
-        candidate_attention: a head may use the paths along which it sends at least this much of its
-            attention on average; tried in order until what is proposed serves.
+        candidate_attention: see `CANDIDATE_ATTENTION`; tried until what is proposed serves.
     """
     few, every = First(bench, min(DRAFT, bench.sequences)), First(bench, bench.sequences)
     limit = max(MARGIN * threshold, (every.loss() + threshold) / 2)
@@ -102,32 +101,38 @@ def mended(
 ) -> Circuit:
     """A circuit with one head after the other changed as helps most, until it serves.
 
-    A head may get one path more, one alone in the place of what it does, or a plain mechanism, so
-    that one that was made idle can come back. Changes that help to first order are judged, the best
-    first; it ends where none is `WORTHWHILE`.
+    A head, idle or not, may get one path more or less, one alone, or a plain mechanism. Those that
+    help most to first order are judged first, plain ones with the useful heads above free, too; it
+    ends where none is `WORTHWHILE`.
     """
+
+    def ways(head: Head, mechanism: Mechanism) -> list[Replaced]:
+        changed = circuit.replacing(head, mechanism)
+        return [changed, free_above(changed, head[0])] if mechanism in PLAIN else [changed]
+
     loss = bench.loss(circuit)
     while loss >= threshold:
         found = [
             (head, mechanism)
             for head, names in candidates.items()
-            for mechanism in changes(circuit.mechanisms[head], names)
+            for mechanism in changed_once(circuit.mechanisms[head], names)
         ]
         gains = dict(zip(found, bench.gains(circuit, found), strict=True))
         found = sorted((one for one in found if gains[one] > 0), key=lambda one: -gains[one])
         limit = math.nextafter(loss - WORTHWHILE * (loss - threshold), -math.inf)
         for start in range(0, len(found), LIKELIEST):
-            changed = [circuit.replacing(*one) for one in found[start : start + LIKELIEST]]
-            losses = bench.losses(changed, limit)
+            changes = found[start : start + LIKELIEST]
+            losses = bench.worst([ways(*one) for one in changes], limit)
             if min(losses) < math.inf:
-                loss, circuit = min(losses), changed[losses.index(min(losses))]
+                loss = min(losses)
+                circuit = circuit.replacing(*changes[losses.index(loss)])
                 break
         else:
             break
     return circuit
 
 
-def changes(mechanism: Mechanism, names: Sequence[str]) -> list[Mechanism]:
+def changed_once(mechanism: Mechanism, names: Sequence[str]) -> list[Mechanism]:
     """Other mechanisms of a head, with one change."""
     has = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
     more = [Paths(has | {name}) for name in names if name not in has]
@@ -236,9 +241,8 @@ def possible_steps(
     after = {step: one for step in steps if (one := taken(circuit, step)) != circuit}
     layers = (min(path.layer for path in paths) for paths, _ in after)
     twice = [(free_above(one, at), one) for one, at in zip(after.values(), layers, strict=True)]
-    worse = bench.worst(twice, threshold)
-    both = [(loss, step) for loss, step in zip(worse, after, strict=True) if loss < math.inf]
-    return [step for _, step in sorted(both, key=lambda x: x[0])]
+    judged = sorted(zip(bench.worst(twice, threshold), after, strict=True), key=lambda x: x[0])
+    return [step for loss, step in judged if loss < math.inf]
 
 
 def uses_stays(patterns: Patterns, circuit: Circuit) -> bool:
