@@ -8,7 +8,7 @@ ROOT = Path(__file__).parent.parent
 SOURCES = {".py", ".ts", ".js", ".svelte", ".css", ".html", ".toml", ".jinja"}
 
 CAPS = {
-    "src/headway/*": 995,
+    "src/headway/*": 996,
     "src/headway/theory": 832,
     "src/headway/tasks": 2000,
     "src/headway/relations": 1098,
@@ -19,10 +19,10 @@ CAPS = {
     "src/headway/language": 1597,
     "src/headway/report": 3193,
     "src/headway/terminal": 1006,
-    "src/headway/verbs": 675,
+    "src/headway/verbs": 676,
     "src/headway_experiments": 10983,
     "benchmarks": 1500,
-    "tests": 24000,
+    "tests": 23990,
     "web/src": 1988,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""

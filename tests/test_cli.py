@@ -124,7 +124,7 @@ BAD = {
     "check slow": "cannot read slow: No such file",
     "train slow": "recipe = 'slow' is not allowed: it must be one of fast,",
     "train task.dept=3": "task.dept is not a field: did you mean depth or task.depth",
-    "train fast task=3": "task is not a field: did you mean task.depth or task.n_chains",
+    "train fast task=3": "task is not a field: it is a section, of task.depth, task.n_chains",
     "train task.depth=0": "task.depth = 0 is not allowed: it must be a whole",
     "train model.d_head=0": "model.d_head = 0 is not allowed",
     "train task.order=up": "task.order = 'up' is not allowed: it must be one of deep-f",

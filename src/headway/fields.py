@@ -253,10 +253,11 @@ def named(name: str, fields: Iterable[str]) -> str:
     found = [name] if name in lasts else [one for one in lasts if one.endswith(f".{name}")]
     if len(found) != 1:
         near = get_close_matches(name.rpartition(".")[2], lasts.values(), n=1)
+        meant = found or [one for one, last in lasts.items() if last in near]
         inside = [field for field in lasts if field.startswith(f"{name}.")]
-        meant = found or inside[:3] or [one for one, last in lasts.items() if last in near]
         places = dict.fromkeys(field.partition(".")[0] + ".*" * ("." in field) for field in lasts)
         hint = f"did you mean {' or '.join(meant)}?" if meant else f"there are {', '.join(places)}"
+        hint = f"it is a section, of {', '.join(inside[:3])}, …" if inside else hint
         raise HeadwayError(f"{name} is not a field: {hint}")
     return found[0]
 

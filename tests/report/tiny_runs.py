@@ -5,16 +5,7 @@ from pathlib import Path
 
 import torch
 
-from headway.circuits import (
-    Circuit,
-    Head,
-    Mechanism,
-    Paths,
-    Relation,
-    Uniform,
-    discover,
-    emergence,
-)
+from headway.circuits import Circuit, Head, Mechanism, Paths, Relation, Uniform, discover, emergence
 from headway.circuits.evidence import Trial
 from headway.models import TransformerConfig
 from headway.report.findings import heads_of

@@ -266,7 +266,7 @@ class Bench(Judging):
             groups: of candidates, mechanisms for all heads or for some.
             limit: the loss to stay below.
             sequences: how many to judge, from the first (one of the `parts` ends there); then a
-                group may be given up as `HOPELESS`. By default all, none given up.
+                group may be given up as `HOPELESS`. By default all are judged to the end.
         """
         if len(self._sums) > REMEMBERED:
             self._sums.clear()

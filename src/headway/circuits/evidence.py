@@ -50,7 +50,7 @@ class Necessity:
     @property
     def worst(self) -> float:
         """The loss without the path, in the one of the two ways that costs more."""
-        return max(self.loss, self.free)
+        return max(self.loss, self.free, key=lambda loss: (math.isnan(loss), loss))
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def evidence_for(
 
 
 def interval_of(losses: Float[Tensor, " sequence"]) -> tuple[float, float]:
-    """The 95 % interval of the mean over sequences, its skewness removed (Hall 1992).
+    """The 95 % interval of the mean over sequences, corrected for skewness (Hall 1992).
 
     It reaches farther on the side of a long tail, where a few sequences carry much of the loss.
     """

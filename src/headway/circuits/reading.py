@@ -7,7 +7,7 @@ there are layers above, also with those attending freely: what a head does for t
 only while they look for themselves.
 
 A head is idle if neither its mean pattern nor zeros in its place move the answers. If a head
-attends by place, its mean would do a relation's work: rows that a relation leaves are even then.
+attends by place, its mean would do a relation's work: rows without a key are even then.
 
 Likeness of patterns is a poor judge by itself, as most rows do not matter. It decides among the
 relations whose effects are alike.

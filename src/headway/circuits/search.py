@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from itertools import combinations, product
 
-from headway.circuits.ablation import Bench, First, Judging, Replaced
+from headway.circuits.ablation import Bench, First, Judging
 from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Paths, Tabled, Uniform
 from headway.circuits.patterns import Patterns
 from headway.relations.paths import AttentionPath
@@ -101,38 +101,38 @@ def mended(
 ) -> Circuit:
     """A circuit with one head after the other changed as helps most, until it serves.
 
-    A head, idle or not, may get one path more or less, one alone, or a plain mechanism. Those that
-    help most to first order are judged first, plain ones with the useful heads above free, too; it
-    ends where none is `WORTHWHILE`.
+    A head, idle or not, may get one path more or less, one alone, or, if heads above do not look
+    for what it brings, a plain mechanism. The changes that help most to first order are judged
+    first. The search ends where none is `WORTHWHILE`.
     """
 
-    def ways(head: Head, mechanism: Mechanism) -> list[Replaced]:
-        changed = circuit.replacing(head, mechanism)
-        return [changed, free_above(changed, head[0])] if mechanism in PLAIN else [changed]
+    def hurts(head: Head, mechanism: Mechanism) -> bool:
+        both = (free_above(x, head[0]) for x in (circuit, circuit.replacing(head, mechanism)))
+        now, then = bench.losses([*both])
+        return then > max(now, loss)
 
     loss = bench.loss(circuit)
     while loss >= threshold:
-        found = [
-            (head, mechanism)
-            for head, names in candidates.items()
-            for mechanism in changed_once(circuit.mechanisms[head], names)
-        ]
+        now = circuit.mechanisms
+        found = [(at, x) for at, names in candidates.items() for x in changes(now[at], names)]
         gains = dict(zip(found, bench.gains(circuit, found), strict=True))
         found = sorted((one for one in found if gains[one] > 0), key=lambda one: -gains[one])
         limit = math.nextafter(loss - WORTHWHILE * (loss - threshold), -math.inf)
         for start in range(0, len(found), LIKELIEST):
-            changes = found[start : start + LIKELIEST]
-            losses = bench.worst([ways(*one) for one in changes], limit)
-            if min(losses) < math.inf:
-                loss = min(losses)
-                circuit = circuit.replacing(*changes[losses.index(loss)])
+            some = found[start : start + LIKELIEST]
+            losses = bench.losses([circuit.replacing(*x) for x in some], limit)
+            after = dict(zip(some, losses, strict=True))
+            fine = [x for x in some if after[x] < math.inf and not (x[1] in PLAIN and hurts(*x))]
+            if fine:
+                best = min(fine, key=after.__getitem__)
+                loss, circuit = after[best], circuit.replacing(*best)
                 break
         else:
             break
     return circuit
 
 
-def changed_once(mechanism: Mechanism, names: Sequence[str]) -> list[Mechanism]:
+def changes(mechanism: Mechanism, names: Sequence[str]) -> list[Mechanism]:
     """Other mechanisms of a head, with one change."""
     has = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
     more = [Paths(has | {name}) for name in names if name not in has]
@@ -156,7 +156,7 @@ def propose(bench: Judging, candidates: Mapping[Head, Sequence[str]], threshold:
 
     First the heads without use: as many as possible become uniform at once, those whose loss does
     the least damage first; the others attend freely. Then the useful heads, from the first layer
-    up, each with the fewest paths, the likest first, that keep the loss within the
+    up, each with the fewest paths, most alike first, that keep the loss within the
     head's share while the heads above attend freely.
 
     When n of N heads have a mechanism, a part b + (1 - b) n/N of the way from the model's own loss
@@ -200,11 +200,11 @@ def simplify(
 ) -> Circuit:
     """Takes away all that can be taken away below the threshold, steps with the least loss first.
 
-    A head with paths may become plain, or lose one path; where no such step is left, two paths may
-    go together. The loss must stay below the threshold both with every head replaced and with the
-    useful heads above free. All steps are tried alone, then taken in the order of their losses as
-    long as they are possible together, until nothing more can go. Then, if the circuit was below
-    the threshold at all, every path (and, with `pairs`, every pair) is necessary.
+    A head with paths may become plain, or lose one of several; else its last may go, which leaves
+    zeros; else two together. The loss must stay below the threshold with every head replaced and
+    with the useful heads above free. All steps are tried alone, then taken in the order of their
+    losses as long as they are possible together. Then, if the circuit was below the threshold at
+    all, every path (and, with `pairs`, every pair) is necessary.
     """
     while True:
         paths, heads = circuit.paths, circuit.useful_heads
@@ -251,7 +251,7 @@ def uses_stays(patterns: Patterns, circuit: Circuit) -> bool:
 
 
 def candidate_paths(bench: Bench, names: Sequence[str], least: float) -> dict[Head, list[str]]:
-    """For every head, the relations along which it attends at least so much, the likest first.
+    """For every head, the relations along which it attends at least so much, most alike first.
 
     In the last layer a relation must be one of those that `Patterns.read` has: what ends elsewhere
     changes no answer. A wider relation that contains the one a head attends along has all of its

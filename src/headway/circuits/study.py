@@ -70,8 +70,8 @@ def discover(
         circuit: to be measured as it is, or a file of it, instead of searching for one.
         step: the checkpoint to study, if a run is given; by default the last.
         threshold: the loss that the model must stay below with every head replaced; by default the
-            task's own, or, if it has none, what closes 95, 90 or 80 % of the gap between its own
-            loss and that with every head ablated (see `Yardstick`).
+            task's own, or, if it has none, what closes 95, 90 or 80 % of the gap between the
+            model's own loss and that with every head ablated (see `Yardstick`).
         sequences: how many held-out sequences to search on, and as many others to judge on.
         ablation: what stands in rows without a path, of heads that have paths (`ABLATIONS`); by
             default zero, or, for such a task, mean; `corrupted` for a task that lays out corrupted

@@ -16,10 +16,10 @@ from functools import partial
 from types import FrameType, NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from headway import text, userfile
+from headway import userfile
 from headway.errors import HeadwayError, nearest
 from headway.terminal.output import screen_on
-from headway.text import width, wrapped
+from headway.text import command, width, wrapped
 from headway.verbs.listing import VERBS, function_of, usage
 
 KEEPING = ("ask", "depend", "sweep")
@@ -97,7 +97,7 @@ def dispatch(args: list[str]) -> None:
     Raises:
         HeadwayError: if there is no such verb, or it cannot be done.
     """
-    command = text.command(*args)
+    typed = command(*args)
     while args[:1] == ["--trust"] and len(args) > 2:
         userfile.trust(args[1])
         args = args[2:]
@@ -122,7 +122,7 @@ def dispatch(args: list[str]) -> None:
         function(*asked.args, **asked.kwargs)
     except KeyboardInterrupt as stop:
         if verb in KEEPING or verb not in VERBS:
-            stop.add_note(f"continue with: {command}")
+            stop.add_note(f"continue with: {typed}")
         raise
 
 

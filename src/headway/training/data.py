@@ -1,4 +1,4 @@
-"""The data of a run: every batch is a pure function of the seed and the step."""
+"""The data of a run: every batch is a function of seed, attempt, step and stage."""
 
 from dataclasses import replace
 

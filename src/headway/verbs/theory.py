@@ -41,7 +41,8 @@ def theory(
 
     only = partial(require_goes_with, options)
     ordered = partial(read, "order", order or "deep-first")
-    depths = values_of("depth", depth or ("1..8" if count else "1..64"), int)
+    known = "1..8" if count else "1..64"
+    depths = values_of("depth", known if depth is None else depth, int)
     causal = mask != "none"
     if run is not None:
         only("a run")

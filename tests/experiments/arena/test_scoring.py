@@ -9,15 +9,7 @@ import torch
 from headway.circuits import AttentionPath
 from headway_experiments.arena.case import Known
 from headway_experiments.arena.compiled import compiled
-from headway_experiments.arena.scoring import (
-    SIZES,
-    area,
-    average_precision,
-    curve,
-    f1,
-    score,
-    tied,
-)
+from headway_experiments.arena.scoring import SIZES, area, average_precision, curve, f1, score, tied
 from headway_experiments.arena.subject import Answer, Subject
 
 
