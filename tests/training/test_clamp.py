@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
 
 from headway.models import Transformer, TransformerConfig, attention_patterns
 from headway.recipes import changed
-from headway.tasks import Retrieval
+from headway.tasks import Hops, Retrieval, Task
 from headway.training import Run, RunConfig, TrainingConfig, evaluate, fast, train
 from headway.training.clamp import blocked
 from headway.training.data import held_out
@@ -53,6 +54,20 @@ def test_relations_of_deeper_problems_are_left_out():
     assert torch.equal(tap(0, pattern), pattern)
     tap = blocked(config(clamped=("L0.H0 s2←s1",)), TASK, batch, step=1)
     assert not torch.equal(tap(0, pattern), pattern)
+
+
+def test_a_clamp_leads_ahead_where_the_model_looks_ahead():
+    class Blind(Hops, registered=False):
+        kind, relations = "blind", Task.relations
+
+    task, clamped = Blind((1,), n_places=9), TrainingConfig(clamped=("L0.H0 same token",))
+    batch, whole = (
+        task.sample(2, torch.Generator().manual_seed(0)),
+        torch.ones(2, 1, 10, 10).triu(1),
+    )
+    for causal in (True, False):
+        run = Mock(spec=RunConfig, training=clamped, model=Mock(causal=causal))
+        assert blocked(run, task, batch, step=1)(0, whole).equal(whole) == causal
 
 
 @pytest.mark.parametrize("curriculum", ["mixture", "deepening"])

@@ -4,14 +4,7 @@ import pytest
 import torch
 
 from headway import userfile
-from headway.tasks import (
-    Conditional,
-    Hops,
-    Retrieval,
-    Task,
-    task_from_json,
-    task_to_json,
-)
+from headway.tasks import Conditional, Hops, Retrieval, Task, task_from_json, task_to_json
 from headway.training import RECIPES
 from headway_experiments import recipes, tasks
 from headway_experiments.asked import Asked
