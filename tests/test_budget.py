@@ -14,7 +14,7 @@ CAPS = {
     "src/headway/relations": 1098,
     "src/headway/models": 1992,
     "src/headway/training": 3200,
-    "src/headway/circuits": 5200,
+    "src/headway/circuits": 5199,
     "src/headway/sweeps": 995,
     "src/headway/language": 1597,
     "src/headway/report": 3193,
@@ -22,7 +22,7 @@ CAPS = {
     "src/headway/verbs": 676,
     "src/headway_experiments": 10983,
     "benchmarks": 1500,
-    "tests": 23998,
+    "tests": 23999,
     "web/src": 1988,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""

@@ -141,8 +141,7 @@ def every_circuit(
     layer free. Candidates are the paths along which a head sends at least 0.1 of its attention on
     average, but for those of the last layer that end where no answer is read. A head without a
     chosen path does what it does in the discovered circuit if it has no path there either, and
-    attends nowhere otherwise. Threshold and ablation are the discovery's. What is found of a run is
-    left in its `circuits.json`.
+    attends nowhere otherwise. Threshold and ablation are the discovery's. A run keeps all this.
 
     Args:
         model: a run in which a circuit was discovered, or its folder; or a model (see `discover`).

@@ -22,11 +22,9 @@ if TYPE_CHECKING:
 LAYERWISE = 0.9
 """The least share of its answers with which the model goes on from what its circuit computed."""
 
-APART = 0.05
-"""A rival must lead elsewhere in at least this share of the rows that matter, and have there more
-than `TIMES` the attention of the path."""
-
-TIMES = 2
+APART, ASTRAY, TIMES = 0.05, 0.1, 2
+"""A rival must lead elsewhere in at least this share of the rows that matter. There a path is not
+followed if it has less attention than `ASTRAY`, or the rival more than `TIMES` as much."""
 
 NO_PATH = "the circuit has no path"
 NOT_FAITHFUL = "the whole circuit is not faithful, so cutting a part of it shows nothing"
@@ -114,14 +112,16 @@ def _own(found: "Discovery") -> Verdict:
         return Verdict(name, None, "neither heads nor layers were looked at again one by one")
     for head, rival in ((look.head, rival) for look in useful for rival in look.rivals):
         wins = rival.instead >= EXPLAINED and rival.instead > TIMES * rival.follows
-        if wins and 1 - rival.same >= APART:
+        if 1 - rival.same >= APART and (wins or rival.follows < ASTRAY):
+            two = f"{rival.rival} rather than" if wins else f"neither {rival.rival} nor"
             because = (
-                f"{name_of(head)} follows {rival.rival} rather than {rival.relation}:"
-                f" {percent(rival.instead)} to {percent(rival.follows)} of its attention in the"
-                f" {percent(1 - rival.same)} of rows where the two differ"
+                f"{name_of(head)} follows {two} {rival.relation}: {percent(rival.instead)} and"
+                f" {percent(rival.follows)} of its attention in the {percent(1 - rival.same)} of"
+                " rows where the two differ"
             )
             path, other = (AttentionPath.of(*head, x) for x in (rival.relation, rival.rival))
-            return Verdict(name, False, because, f"{_without(path)}.adding({str(other)!r}))")
+            line = f"{_without(path)}{f'.adding({str(other)!r})' if wins else ''})"
+            return Verdict(name, False, because, line)
     least = min(useful, key=lambda look: look.explained)
     parts = "paths and tables" if found.circuit.tabled_heads else "paths"
     explained = (
