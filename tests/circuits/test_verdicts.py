@@ -144,7 +144,7 @@ def test_by_the_gap_answers_must_agree_too(found, measure, like, holds):
         ({"explained": 0.29}, "headway report RUN  # Look inside, L0.H0"),
         ({"explained": 0.3}, None),
         ({"rivals": [("3 back", 0.6, 0.1, 0.7)]}, ".adding('L0.H0 3 back')"),
-        ({"rivals": [("3 back", 0.6, 0.05, 0.2)]}, "circuit=found.circuit.without("),
+        ({"rivals": [("3 back", 0.6, 0.02, 0.2)]}, "circuit=found.circuit.without("),
         ({"rivals": [("3 back", 0.6, 0.4, 0.6)]}, None),
         ({"rivals": [("3 back", 0.96, 0.0, 1.0)]}, None),
     ],

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LAYERWISE = 0.9
 """The least share of its answers with which the model goes on from what its circuit computed."""
 
-APART, ASTRAY, TIMES = 0.05, 0.1, 2
+APART, ASTRAY, TIMES = 0.05, 0.03, 2
 """A rival must lead elsewhere in at least this share of the rows that matter. There a path is not
 followed if it has less attention than `ASTRAY`, or the rival more than `TIMES` as much."""
 
