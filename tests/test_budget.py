@@ -22,7 +22,7 @@ CAPS = {
     "src/headway/verbs": 676,
     "src/headway_experiments": 10983,
     "benchmarks": 1500,
-    "tests": 23999,
+    "tests": 24000,
     "web/src": 1988,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""

@@ -49,6 +49,7 @@ def test_cutting_a_path_cuts_only_it(circuit):
     assert circuit.paths[-1] == AttentionPath.of(1, 0, "s2←s4")
     assert cut.without(AttentionPath.of(0, 0, "s2←s1")).useful_heads == [(1, 0)]
     assert cut.adding("L1.H0 s2←s4") == circuit
+    assert cut.filled("own").adding("L1.H0 s2←s4") == circuit.filled("own")
 
 
 @pytest.mark.parametrize("path", [AttentionPath.of(1, 0, "s0←s4"), AttentionPath.of(2, 0, "s0←s2")])

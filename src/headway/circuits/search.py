@@ -113,8 +113,8 @@ def mended(
 
     loss = bench.loss(circuit)
     while loss >= threshold:
-        now = circuit.mechanisms
-        found = [(at, x) for at, names in candidates.items() for x in changes(now[at], names)]
+        had = circuit.mechanisms
+        found = [(at, x) for at, names in candidates.items() for x in changes(had[at], names)]
         gains = dict(zip(found, bench.gains(circuit, found), strict=True))
         found = sorted((one for one in found if gains[one] > 0), key=lambda one: -gains[one])
         limit = math.nextafter(loss - WORTHWHILE * (loss - threshold), -math.inf)
