@@ -33,3 +33,22 @@ def checked(function: Callable) -> Callable:
         return told(*args, **kwargs)
 
     return counted
+
+
+_jaxtyped = jaxtyping.jaxtyped
+
+
+def jaxtyped(**told) -> Callable[[Callable], Callable]:
+    """Jaxtyping's decorator, as its import hook asks for it, which passes over functions in others.
+
+    They are made anew at every call. To prepare their checks takes as long as all other checks.
+    """
+    decorated = _jaxtyped(**told)
+
+    def outermost(function: Callable) -> Callable:
+        return function if "<locals>" in function.__qualname__ else decorated(function)
+
+    return outermost
+
+
+jaxtyping.jaxtyped = jaxtyped

@@ -61,10 +61,7 @@ class Config:
         ({"rate": math.inf}, "model.rate = inf"),
         ({"rate": "0.1"}, "model.rate = '0.1'"),
         ({"share": 1.0}, "share = 1.0 is not allowed: it must be a number of at least 0 and "),
-        (
-            {"width": 3},
-            "number of at least 2 and of at most 64 and a multiple of 2",
-        ),
+        ({"width": 3}, "number of at least 2 and of at most 64 and a multiple of 2"),
         ({"order": "left"}, "model.order = 'left' is not allowed: it must be one of up, down"),
         ({"order": ["up"]}, "model.order = ['up']"),
         ({"pair": (0.5,)}, "model.pair = (0.5,) is not allowed: it must be 2 numbers"),

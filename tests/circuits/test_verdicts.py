@@ -116,8 +116,7 @@ def test_a_circuit_is_unique_if_exhaustion_finds_no_other(found, others, searche
     own = tuple(found.circuit.paths)
     circuits = (own, *((own[i],) for i in others))
     every = MinimalCircuits(
-        *(0.05, 16, own, found.circuit, circuits, (0.0,) * len(circuits)),
-        *(3, searched, own, 0.1),
+        *(0.05, 16, own, found.circuit, circuits, (0.0,) * len(circuits)), *(3, searched, own, 0.1)
     )
     assert held(found, every)["unique"] is holds
 

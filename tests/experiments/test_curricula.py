@@ -92,8 +92,7 @@ def test_a_random_hop_is_each_about_equally_often():
 
 
 @pytest.mark.parametrize(
-    "curriculum",
-    [Growing(4), Scheduled("rising", 4), Scheduled("falling", 4), Scheduled("random")],
+    "curriculum", [Growing(4), Scheduled("rising", 4), Scheduled("falling", 4), Scheduled("random")]
 )
 def test_a_run_is_judged_on_the_whole_task(tiny, with_training, tmp_path, curriculum):
     config = with_training(tiny, curriculum=curriculum)

@@ -32,10 +32,7 @@ PASSED_OVER = {
     "metrics.jsonl": {"rate_scale", "examples_per_second"},
 }
 """Fields that are written for people, or follow from others; `unknown` in other files, too."""
-FREE = {
-    "metrics.jsonl": {"train_loss", "seconds"},
-    "outcome.json": {"seconds", "test_loss"},
-}
+FREE = {"metrics.jsonl": {"train_loss", "seconds"}, "outcome.json": {"seconds", "test_loss"}}
 """Numbers that need not agree with others."""
 OPTIONAL = {
     **PASSED_OVER,
@@ -89,10 +86,7 @@ def exchanged(data: Any, way: Way, other: Callable[[Any], Any]) -> Any:
 
 
 def drawn(
-    path: Path,
-    chance: random.Random,
-    fits: Callable[[Way], bool],
-    other: Callable[[Any], Any],
+    path: Path, chance: random.Random, fits: Callable[[Way], bool], other: Callable[[Any], Any]
 ) -> bool:
     """Exchange the value at the end of one of the ways that fit, if there is any."""
     data = read(path)

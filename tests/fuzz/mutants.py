@@ -73,19 +73,19 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
         ),
     },
     ("power --cuts 120", RUN): {
-        "a new run's folder is not flushed": ("files.sync_folder(folder.parent)", "pass"),
+        "a new run's folder is not flushed": ("files.sync_folder(folder.parent)", "pass")
     },
     ("calls --calls 250", FILES): {
         "a disk's error is a traceback": (
             'except OSError as error:\n        raise HeadwayError(f"cannot {doing}',
             'except BlockingIOError as error:\n        raise HeadwayError(f"cannot {doing}',
-        ),
+        )
     },
     ("crashes --every 2", FILES): {
-        "a file is written in place": ("os.replace(draft, path)", "path.write_bytes(content)"),
+        "a file is written in place": ("os.replace(draft, path)", "path.write_bytes(content)")
     },
     ("crashes --every 2", TRAINER): {
-        "optimisers forget at a resume": ("trainer.optimisers.load(tensors)", "pass"),
+        "optimisers forget at a resume": ("trainer.optimisers.load(tensors)", "pass")
     },
     ("altered --altered 300", FILES): {
         "half a line counts": ('split(b"\\n")[:-1]', "splitlines()"),
@@ -97,7 +97,7 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
         "an outcome need not agree": ('outcome["step"] != last', "False"),
     },
     ("altered --altered 300", TRAINER): {
-        "a lost evaluation is passed over": (":= sorted(due - made):", ":= None:"),
+        "a lost evaluation is passed over": (":= sorted(due - made):", ":= None:")
     },
     ("altered --altered 300", FIELDS): {
         "numbers may be texts": ("to_json(data), strict=True", "to_json(data)"),
@@ -118,39 +118,31 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
         "pipes and devices are read": ("if not stat.S_ISREG", "if 0 and stat.S_ISREG"),
     },
     ("tests/training/test_files.py", FILES): {
-        "drafts are left on a full disk": ("draft.unlink(missing_ok=True)", "pass"),
+        "drafts are left on a full disk": ("draft.unlink(missing_ok=True)", "pass")
     },
     ("tests/training/test_durable.py", RUN): {
         "drafts of killed writers are left": ("files.remove_drafts(self.folder / name)", "pass"),
         "drafts beside a run are left": ("glob.escape(folder.name)", "''"),
     },
     ("tests/training/test_durable.py", FILES): {
-        "a new file's folder is not flushed": ("sync_folder(path.parent)\n\n", "pass\n\n"),
+        "a new file's folder is not flushed": ("sync_folder(path.parent)\n\n", "pass\n\n")
     },
-    ("tests/training/test_run.py", FILES): {
-        "no lock is taken": ("lock.acquire()", "pass"),
-    },
+    ("tests/training/test_run.py", FILES): {"no lock is taken": ("lock.acquire()", "pass")},
     ("tests/training/test_run.py", RUN): {
-        "a rewound run keeps later checkpoints": ("self.drop_checkpoint(after)", "pass"),
+        "a rewound run keeps later checkpoints": ("self.drop_checkpoint(after)", "pass")
     },
     (f"{RESUME}::test_what_was_found_in_weights_that_are_trained_on_is_forgotten", RUN): {
-        "a rewound run keeps its circuit": ("self.remove(name)", "pass"),
+        "a rewound run keeps its circuit": ("self.remove(name)", "pass")
     },
     ("tests/training/test_data.py", "training/data.py"): {
-        "a batch ignores its step": ('"step", step))', '"step"))'),
+        "a batch ignores its step": ('"step", step))', '"step"))')
     },
     ("tests/test_cli_runs.py::test_an_interrupted_run_can_be_resumed", TRAINER): {
-        "an interrupted run has failed": ("stop.add_note(", "run.end('') or stop.add_note("),
+        "an interrupted run has failed": ("stop.add_note(", "run.end('') or stop.add_note(")
     },
     ("tests/test_trust.py", USERFILE): {
-        "a file that a folder names is executed": (
-            "{*_known, *listed()}",
-            "{line}",
-        ),
-        "a trusted file is executed although it has changed": (
-            "line not in known",
-            "False",
-        ),
+        "a file that a folder names is executed": ("{*_known, *listed()}", "{line}"),
+        "a trusted file is executed although it has changed": ("line not in known", "False"),
         "any function of a trusted file may build a model": (
             ' + (f":{builder}" if builder else "")',
             "",
@@ -161,7 +153,7 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
         "positions may stand anywhere in a pattern": ("bool(differs.any()) and", "True or"),
     },
     (OWN_TASK, "tasks/registry.py"): {
-        "a digest is not compared": ('defined.get("sha256") == now.sha256', "True"),
+        "a digest is not compared": ('defined.get("sha256") == now.sha256', "True")
     },
     ("tests/test_elsewhere.py", RUN): {
         "a model stays on the CPU": ("        ).to(place)", "        )"),
@@ -171,37 +163,37 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
         ),
     },
     ("tests/test_elsewhere.py", "tasks/retrieval.py"): {
-        "a rotation stays on the CPU": (".Q.to(device)", ".Q"),
+        "a rotation stays on the CPU": (".Q.to(device)", ".Q")
     },
     ("tests/test_elsewhere.py", "tasks/hops.py"): {
-        "hops are asked on the CPU": ("self.asked, device=which.device", "self.asked"),
+        "hops are asked on the CPU": ("self.asked, device=which.device", "self.asked")
     },
     ("tests/test_elsewhere.py", "models/transformer.py"): {
         "places are counted on the CPU": (
             "inputs.shape[1], device=inputs.device",
             "inputs.shape[1]",
-        ),
+        )
     },
     ("tests/test_elsewhere.py", "training/data.py"): {
-        "a set is drawn on the CPU": ('(self.device, self.seed, "set"', '("cpu", self.seed, "set"'),
+        "a set is drawn on the CPU": ('(self.device, self.seed, "set"', '("cpu", self.seed, "set"')
     },
     ("tests/report/test_hostile_names.py", PAGE): {
-        "text is put into a page as it is": ("escape(plain(page.title))", "plain(page.title)"),
+        "text is put into a page as it is": ("escape(plain(page.title))", "plain(page.title)")
     },
     ("tests/report/test_hostile_names.py", "report/schema.py"): {
-        "data are put into a page as they are": ('.replace("<", "\\\\u003c")', ""),
+        "data are put into a page as they are": ('.replace("<", "\\\\u003c")', "")
     },
     ("tests/report/test_run_page.py::test_the_page_is_whole_and_runs_its_own_script_only", PAGE): {
-        "a page may run any script": ("script-src 'sha256-{digest}'", "script-src 'unsafe-inline'"),
+        "a page may run any script": ("script-src 'sha256-{digest}'", "script-src 'unsafe-inline'")
     },
     ("tests/report/test_serve_security.py", PAGE): {
-        "a page may ask anybody": ("default-src 'none'", "default-src *"),
+        "a page may ask anybody": ("default-src 'none'", "default-src *")
     },
     ("tests/report/test_serve_security.py", SERVER): {
-        "any host is answered": ("if len(hosts) != 1 or", "if False and"),
+        "any host is answered": ("if len(hosts) != 1 or", "if False and")
     },
     ("tests/test_output.py::test_names_do_not_command_the_terminal", "terminal/output.py"): {
-        "control characters are printed as they are": ("else plain(text)", "else text"),
+        "control characters are printed as they are": ("else plain(text)", "else text")
     },
 }
 """Faults by what must notice them, areas of `fuzzing.py` with their options or tests, and by file:

@@ -112,10 +112,7 @@ class SelfAttention(nn.Module):
     def both(self, x, need_weights, average):
         x = x * 3 if self.batch_first else x.transpose(0, 1) * 3
         found, pattern = self.inner(
-            *(x, x, x),
-            need_weights=need_weights,
-            attn_mask=self.mask,
-            average_attn_weights=average,
+            *(x, x, x), need_weights=need_weights, attn_mask=self.mask, average_attn_weights=average
         )
         return found if self.batch_first else found.transpose(0, 1), pattern
 

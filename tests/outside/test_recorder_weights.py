@@ -132,10 +132,7 @@ class ExtraKey(Net):
 
 @pytest.mark.parametrize(
     ("make", "causal"),
-    [
-        *[(Net, True), (Ahead, False), (ExtraKey, True)],
-        (lambda: ExtraKey(causal=False), False),
-    ],
+    [*[(Net, True), (Ahead, False), (ExtraKey, True)], (lambda: ExtraKey(causal=False), False)],
 )
 def test_causal_is_what_positions_see(make, causal, tmp_path):
     model = make()

@@ -126,28 +126,26 @@ BROKEN = {
     "error depth": {
         "it is no field: Pairs must be decorated, @dataclass(frozen=True)": swap(
             "@dataclass(frozen=True)\n", ""
-        ),
+        )
     },
     "error names": {
         "a list of 1: it must be hashable, as a tuple is": swap(
             "n_symbols: int = 30", "n_symbols: int = 30; names: list = None"
         )
-        + more("def __post_init__(self):\n    object.__setattr__(self, 'names', [1])"),
+        + more("def __post_init__(self):\n    object.__setattr__(self, 'names', [1])")
     },
     "doubt n_pairs": {
         "it has no type, so it is no field: n_pairs: int = 3 is one": more(
             "n_pairs = 3\nMOST = 4\nlooks_ahead = False"
-        ),
+        )
     },
     "doubt draw": {
         "another seed draws the same sequences": swap(
             "device = generator.device",
             "device, generator = 'cpu', torch.Generator().manual_seed(1)",
-        ),
+        )
     },
-    "error vocabulary": {
-        "None, but inputs are int64 [8, 15]": swap(ADDED, ""),
-    },
+    "error vocabulary": {"None, but inputs are int64 [8, 15]": swap(ADDED, "")},
     "error roles": {
         "('s0', 's1', 's2', 's3', 's0'): names must differ": swap('f"s{i}"', 'f"s{i % 4}"'),
         "('s←0', ": swap('f"s{i}"', 'f"s←{i}"'),
@@ -158,7 +156,7 @@ BROKEN = {
     "doubt roles": {
         "two stand at one position in 100% of sequences": roles(
             "roles.transpose(1, 2)[:, [0, 1, 2, 2, 4]]"
-        ),
+        )
     },
     "error relations": {
         "a list of 1: it must be of type dict[str, Edges]": relations("[1]"),
@@ -187,12 +185,12 @@ BROKEN = {
     "error shallower": {
         "at depth 1 of 2: targets are int64 [8, 3, 4], of assemble": more("n_depths = 2")
         + more("def shallower(self, draws, depth):\n    return doubled(self.assemble(draws))")
-        + swap("@dataclass(frozen", DOUBLED + "@dataclass(frozen"),
+        + swap("@dataclass(frozen", DOUBLED + "@dataclass(frozen")
     },
     "doubt reading": {
         "without a docstring, pages cannot say how": swap(
             '    """Pairs a b, b c in random order; asked for b and c at a."""\n', ""
-        ),
+        )
     },
     "doubt assemble": {
         "the answer to hop 1 is the query's own token in 100% of 1536 cases": targets(
@@ -213,7 +211,7 @@ BROKEN = {
         "hop 2 is never asked in 512 sequences": swap(
             "return Batch(",
             "chains = chains.clone()\n        chains[..., 2] = -100\n        return Batch(",
-        ),
+        )
     },
 }
 """Changes of the good task, by what must be told of it."""

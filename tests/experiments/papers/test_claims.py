@@ -162,8 +162,7 @@ def test_claims_that_cannot_be_read_name_their_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("document", "page", "there"),
-    [("paper", "paper", FIGURES), ("talk", "mechanisms", MECHANISMS)],
+    ("document", "page", "there"), [("paper", "paper", FIGURES), ("talk", "mechanisms", MECHANISMS)]
 )
 def test_the_tables_of_claims_are_those_of_the_results(document, page, there):
     rows = judged(there.values(), SIDE_BY_SIDE, ROOT / "results")

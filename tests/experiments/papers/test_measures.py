@@ -11,12 +11,7 @@ PAIRS = {"s2←s1", "s4←s3", "s6←s5"}
 
 @pytest.mark.parametrize(
     ("first", "joins"),
-    [
-        (PAIRS, True),
-        (PAIRS | {"s1←s1"}, True),
-        (PAIRS - {"s4←s3"}, False),
-        ({"s0←s2"}, False),
-    ],
+    [(PAIRS, True), (PAIRS | {"s1←s1"}, True), (PAIRS - {"s4←s3"}, False), ({"s0←s2"}, False)],
 )
 def test_the_first_head_joins_every_pair_or_does_not(first, joins):
     assert transformers_abc._first_joins_pairs(circuit(set(), first, {"s0←s2"}), 3) is joins

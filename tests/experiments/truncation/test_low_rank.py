@@ -45,8 +45,7 @@ def test_the_whole_weight_is_itself_and_none_of_it_is_zero():
 
 
 @pytest.mark.parametrize(
-    ("part", "full", "rank"),
-    [(0.1, 30, 3), (0.1, 31, 4), (0.001, 9, 1), (0.0, 9, 0)],
+    ("part", "full", "rank"), [(0.1, 30, 3), (0.1, 31, 4), (0.001, 9, 1), (0.0, 9, 0)]
 )
 def test_a_fraction_of_the_rank_is_rounded_up(part, full, rank):
     assert rank_of(part, torch.zeros(full, full + 3)) == rank
