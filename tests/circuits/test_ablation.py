@@ -183,6 +183,8 @@ def test_a_limit_only_saves_work(shape, data):
     for loss, below in zip(whole, bench.losses(several, limit), strict=True):
         assert below == (pytest.approx(loss, rel=1e-4) if loss < limit else math.inf)
     assert bench.losses(several) == pytest.approx(whole, rel=1e-4)
+    for one in several:
+        assert made(**shape).losses([one], math.nextafter(bench.loss(one), math.inf)) != [math.inf]
 
 
 def test_what_candidates_share_is_computed_once(bench):

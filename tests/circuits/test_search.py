@@ -13,9 +13,11 @@ from headway.circuits import (
     Circuit,
     Paths,
     Uniform,
+    Yardstick,
     attention_along,
     discover,
     every_circuit,
+    study,
 )
 from headway.circuits.looks import astray
 from headway.circuits.search import candidate_paths, mended, simplify
@@ -177,6 +179,15 @@ def test_the_last_path_of_a_head_goes_too_if_zeros_serve_where_plain_attention_d
     assert simplify(bench, Circuit({(0, 0): Paths(frozenset({"a"}))}), 0.5) == Circuit(
         {(0, 0): Paths(frozenset())}
     )
+
+
+def test_of_circuits_that_do_not_serve_the_one_with_the_least_loss_is_taken(monkeypatch):
+    tried = [Circuit({(0, head): Uniform()}) for head in range(3)]
+    losses, left = dict(zip(map(str, tried), (3.0, 1.0, 2.0), strict=True)), iter(tried)
+    bench = Mock(Bench, loss=lambda one: losses[str(one)], patterns=Mock(used_as=lambda _: []))
+    monkeypatch.setattr(study, "search", lambda *_: next(left))
+    monkeypatch.setattr(study, "candidates_among", lambda *_: range(99))
+    assert study.searched(bench, Mock(Yardstick, limits=lambda _: [0.1, 0.2, 0.3])) == tried[1]
 
 
 def test_a_relation_that_contains_anothers_keys_is_less_like_what_a_head_does():

@@ -55,6 +55,15 @@ def test_a_model_that_has_learnt_nothing_has_no_circuit(bench):
         Yardstick.of(bench)
 
 
+def test_what_one_answer_would_lose_is_of_the_hops_that_count():
+    known = compiled(2)
+    bench = Bench(known.model, known.task, held_out(known.task, 16, 0, "cpu", "circuit"))
+    bench.task, bench.columns, bench.batch.targets[:, :, 0] = unbounded(known.task), [1], 0.0
+    known.model.unembed.weight.data.mul_(0.2)
+    assert 0.5 < bench.loss() < 1.0
+    assert Yardstick.of(bench).loss is None
+
+
 def test_a_right_circuit_is_faithful_where_no_loss_is_named():
     known = compiled(1)
     task = unbounded(known.task)
