@@ -28,7 +28,7 @@ ROOMS = [
     {"circuits"},
     {"recipes"},
     {"sweeps", "language", "report"},
-    {*("terminal", "verbs"), *("__init__", "__main__")},
+    {"terminal", "verbs", "__init__", "__main__"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 

@@ -8,17 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from headway.circuits import (
-    Bench,
-    Circuit,
-    Paths,
-    Uniform,
-    Yardstick,
-    attention_along,
-    discover,
-    every_circuit,
-    study,
-)
+from headway import Circuit, discover, every_circuit
+from headway.circuits import Bench, Paths, Uniform, Yardstick, attention_along, study
 from headway.circuits.looks import astray
 from headway.circuits.search import candidate_paths, mended, simplify
 from headway.relations.paths import AttentionPath

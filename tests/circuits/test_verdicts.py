@@ -4,16 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from headway.circuits import (
-    Circuit,
-    MinimalCircuits,
-    Tabled,
-    Uniform,
-    Yardstick,
-    discover,
-    every_circuit,
-    verdicts,
-)
+from headway import Circuit, discover, every_circuit
+from headway.circuits import MinimalCircuits, Tabled, Uniform, Yardstick, verdicts
 from headway.circuits.evidence import Necessity, Pair, Trial
 from headway.circuits.text import of_discovery
 from headway.relations.shares import Rival

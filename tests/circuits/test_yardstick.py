@@ -2,9 +2,13 @@
 
 from dataclasses import replace
 
+import jaxtyping
 import pytest
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
+import array_checks
 from headway.circuits import Bench, Yardstick, discover
 from headway.circuits.evidence import interval_of
 from headway.errors import HeadwayError
@@ -83,6 +87,16 @@ def test_intervals_cover_where_few_sequences_carry_much_of_the_loss():
     truth = drawn(2_000_000).mean()
     ends = [interval_of(drawn(2048)) for _ in range(200)]
     assert sum(low <= truth <= high for low, high in ends) >= 0.93 * 200
+
+
+def test_arrays_of_a_wrong_shape_are_refused_in_functions_of_core_rooms_and_within_them():
+    @jaxtyping.jaxtyped(typechecker=array_checks.checked)
+    def within(losses: Float[Tensor, " sequence"]) -> None:
+        interval_of(losses)
+
+    for refuses in (interval_of, within):
+        with pytest.raises(jaxtyping.TypeCheckError, match="losses"):
+            refuses(torch.zeros(2, 3))
 
 
 def test_one_bad_sequence_does_not_blow_an_interval_up():
