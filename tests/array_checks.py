@@ -11,12 +11,14 @@ ENOUGH = 1_000
 check them all would take half of the time of the core's tests."""
 
 _calls = 0
+_prepared = set[tuple[str, str]]()
 
 
 def check(wanted: bool) -> None:
     """Check arrays from now on, for so many calls; or not."""
     global _calls
     _calls = 0
+    _prepared.clear()
     jaxtyping.config.update("jaxtyping_disable", not wanted)
 
 
@@ -39,17 +41,19 @@ _jaxtyped = jaxtyping.jaxtyped
 
 
 def jaxtyped(**told) -> Callable[[Callable], Callable]:
-    """Jaxtyping's decorator, as its import hook asks for it, at functions in others only in need.
-
-    They are made anew at every call. Where nothing is checked any more, none is prepared for it.
-    """
+    """Jaxtyping's decorator, as its import hook asks for it. A function in another is made anew at
+    every call; the first of a test is checked, as to prepare them all takes half of a test."""
     decorated = _jaxtyped(**told)
 
-    def outermost(function: Callable) -> Callable:
-        spared = jaxtyping.config.jaxtyping_disable and "<locals>" in function.__qualname__
-        return function if spared else decorated(function)
+    def first(function: Callable) -> Callable:
+        name = function.__module__, function.__qualname__
+        if "<locals>" in name[1]:
+            if jaxtyping.config.jaxtyping_disable or name in _prepared:
+                return function
+            _prepared.add(name)
+        return decorated(function)
 
-    return outermost
+    return first
 
 
 jaxtyping.jaxtyped = jaxtyped

@@ -4,17 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from headway.circuits import (
-    Circuit,
-    Identity,
-    Paths,
-    Uniform,
-    compare,
-    discover,
-    emergence,
-    jaccard,
-    verdicts,
-)
+from headway import Circuit, discover, emergence
+from headway.circuits import Identity, Paths, Uniform, compare, jaccard, verdicts
 from headway.circuits.verdicts import to_type
 from headway.errors import HeadwayError
 from headway.relations.paths import AttentionPath
