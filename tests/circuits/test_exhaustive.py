@@ -8,17 +8,8 @@ import pytest
 import torch
 
 from commands import refused
-from headway import every_circuit
-from headway.circuits import (
-    AttentionPath,
-    Bench,
-    Circuit,
-    Identity,
-    MinimalCircuits,
-    Paths,
-    Uniform,
-    discover,
-)
+from headway import Circuit, discover, every_circuit
+from headway.circuits import AttentionPath, Bench, Identity, MinimalCircuits, Paths, Uniform
 from headway.circuits.exhaustive import Exhaustive
 from headway.circuits.patterns import tap_of
 from headway.errors import HeadwayError

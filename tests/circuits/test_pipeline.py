@@ -4,17 +4,8 @@ import shutil
 
 import pytest
 
-from headway.circuits import (
-    Bench,
-    Circuit,
-    Discovery,
-    Paths,
-    Timeline,
-    Uniform,
-    discover,
-    emergence,
-    saved_discovery,
-)
+from headway import Circuit, discover, emergence
+from headway.circuits import Bench, Discovery, Paths, Timeline, Uniform, saved_discovery
 from headway.circuits.discovery import Refusal
 from headway.circuits.emergence import crossing, learnt_in_order
 from headway.circuits.search import free_above

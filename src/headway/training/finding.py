@@ -13,11 +13,8 @@ PLAN = "plan.json"
 LEFT_BY_RUNS = ("metrics.jsonl", "checkpoints", "state.safetensors", "outcome.json")
 """Files that tell a run's folder that has lost its config from folders of other things."""
 
-LEVELS = 3
-"""Levels at which runs lie at most: in a sweep in a folder of sweeps."""
 
-
-def run_folders(folder: Path, root: Path | None = None, levels: int = LEVELS) -> list[Path]:
+def run_folders(folder: Path, root: Path | None = None, levels: int = 3) -> list[Path]:
     """The runs' folders in a folder, in its sweeps and in its folders of sweeps, or itself if it is
     a run's.
 
@@ -28,7 +25,7 @@ def run_folders(folder: Path, root: Path | None = None, levels: int = LEVELS) ->
         folder: that is looked through.
         root: a folder without links in its path, out of which no link is followed; by default all
             links are.
-        levels: at which runs may lie below it.
+        levels: at which runs may lie below it; 3 with runs in a sweep in a folder of sweeps.
 
     Raises:
         HeadwayError: if there is no such folder, or it cannot be read.

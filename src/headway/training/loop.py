@@ -184,9 +184,7 @@ class Trainer:
                     raise HeadwayError(f"{path}: {name} holds a value that is no finite number")
             trainer = cls(run, state)
             if state.step > 0:
-                model = {
-                    n[len("model.") :]: t for n, t in tensors.items() if n.startswith("model.")
-                }
+                model = {n[6:]: t for n, t in tensors.items() if n.startswith("model.")}
                 trainer.model.load_state_dict(model)
                 trainer.optimisers.load(tensors)
         state, made = trainer.state, {line["step"] for line in run.evaluations(trainer.state.step)}
@@ -292,8 +290,7 @@ class Trainer:
     def is_stage_over(self) -> bool:
         """Tell whether the model has learnt what the present stage of its curriculum is about."""
         config, task = self.run.config, self.batches.task
-        judged = self.config.curriculum.judged(self.state.stage, task)
-        if judged is None:
+        if (judged := self.config.curriculum.judged(self.state.stage, task)) is None:
             return False
         ask, below = judged
         draws = task.draw(STAGE_EXAMPLES, generator_for(config.device, config.seed, "stage"))
@@ -316,8 +313,7 @@ class Trainer:
 
         A kill leaves one or the other.
         """
-        given_up = {"step": self.state.step, "partial": metrics["partial"]}
-        before = [*self.state.given_up, given_up]
+        before = [*self.state.given_up, {"step": self.state.step, "partial": metrics["partial"]}]
         self.start(State.at_start(self.config, before, self.state.seconds))
         self.save()
         self.run.rewind(0)

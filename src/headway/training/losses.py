@@ -87,7 +87,6 @@ def require_answers(model: Tappable, task: Task, batch: Batch) -> None:
             f" {list(batch.inputs.shape[1:])} each: {described(error)}"
         ) from (error.__cause__ or error)
     fits = said.ndim == 3 and said.shape[1] >= task.n_read and said.shape[2] == task.d_target
-    allowed = (
-        f"[batch, at least {task.n_read} queries, {task.d_target}], as task {task.kind!r} demands"
-    )
+    allowed = f"[batch, at least {task.n_read} queries, {task.d_target}]"
+    allowed += f", as task {task.kind!r} demands"
     require(fits, "model: its outputs' shape", list(said.shape), allowed)

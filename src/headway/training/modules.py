@@ -130,7 +130,7 @@ def plain(model: nn.Module) -> nn.Module:
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
     """The state dict of a plain module, for a checkpoint; as if no part were compiled."""
-    return {_as_written(name): weight for name, weight in model.state_dict().items()}
+    return {name.replace("_orig_mod.", ""): weight for name, weight in model.state_dict().items()}
 
 
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
@@ -143,14 +143,9 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
     kinds = [{w.dtype for w in some.values() if w.is_floating_point()} for some in (weights, own)]
     if kinds[0] != kinds[1] and len(kinds[0]) == 1:  # what is not in the state dict goes along
         model.to(dtype=next(iter(kinds[0])))
-    names = {_as_written(name): name for name in own}
+    names = {name.replace("_orig_mod.", ""): name for name in own}
     named = {names.get(name, name): weight for name, weight in weights.items()}
     model.load_state_dict(named, assign=True)
-
-
-def _as_written(name: str) -> str:
-    """A weight's name without the compiled parts on the way to it."""
-    return name.replace("_orig_mod.", "")
 
 
 @torch.no_grad()

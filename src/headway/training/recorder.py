@@ -149,9 +149,8 @@ class Recorder:
                 is_plain = isinstance(weight, Tensor) and weight.layout == torch.strided
                 require(is_plain, f"model: {name}", weight, "a dense tensor")
             kept = {name: weight.detach().to("cpu", copy=True) for name, weight in found.items()}
-            safetensors.torch.save(
-                {n: weight.reshape(-1)[:1].clone() for n, weight in kept.items()}
-            )
+            firsts = {name: weight.reshape(-1)[:1].clone() for name, weight in kept.items()}
+            safetensors.torch.save(firsts)
             return kept
 
     def __enter__(self) -> "Recorder":

@@ -34,7 +34,7 @@ from headway.tasks.registry import change_of, keep
 from headway.text import command, duration, wrapped
 from headway.training import files
 from headway.training.config import FORMAT, Elsewhere, RunConfig, from_dict
-from headway.training.environment import describe_environment, seed_of
+from headway.training.environment import describe_environment, keep_freed_memory, seed_of
 from headway.training.losses import accuracy_text
 from headway.training.modules import Module, drawing_nothing, load_weights, plain
 from headway.training.size import n_weights, require_room
@@ -102,9 +102,8 @@ class Run(Shown):
     build: Callable[[], nn.Module] | None = field(default=None, compare=False, repr=False)
 
     def __str__(self):
-        outcome, metrics, said = self.outcome() or {}, self.metrics(), list[str]()
-        if outcome.get("message") is not None:
-            said.append(outcome["message"])
+        outcome, metrics = self.outcome() or {}, self.metrics()
+        said = [outcome["message"]] if outcome.get("message") is not None else list[str]()
         if metrics:
             last = metrics[-1] | outcome
             hops = "  ".join(f"{hop} {loss:.4f}" for hop, loss in last["partial"].items())
@@ -358,6 +357,7 @@ class Run(Shown):
         before, flushed = torch.get_num_threads(), not (torch.tensor(2.0**-126) / 2).item()
         torch.set_num_threads(self.config.threads)
         torch.set_flush_denormal(True)
+        keep_freed_memory()
         try:
             yield
         finally:
