@@ -76,30 +76,19 @@ def roomy(depth: int, seed: int) -> RunConfig:
 def smoke(layers: int, seed: int) -> RunConfig:
     """One hop between two chains, which a model of two layers learns in seconds."""
     base = fast(1, seed)
+    short: dict[str, Any] = {"steps": 400, "batch_size": 64, "patience": 0, "cooldown_steps": 200}
+    short |= {"stop_below": 0.02, "checkpoint_every": 40, "eval_examples": 128}
     return replace(
         base,
         task=Retrieval(depth=1, n_chains=2, position_code="pair", position_base=None),
         model=replace(base.model, n_layers=layers, d_model=32, d_mlp=32),
-        training=replace(
-            base.training,
-            steps=400,
-            batch_size=64,
-            patience=0,
-            cooldown_steps=200,
-            stop_below=0.02,
-            checkpoint_every=40,
-            eval_examples=128,
-        ),
+        training=replace(base.training, **short),
     )
 
 
 def base(scale: str, depth: int, seed: int) -> RunConfig:
     """The retrieval problem at a scale: `roomy`, the recipe `paper`, or too short to learn."""
     if scale == "smoke":
-        short = {
-            "training.steps": 30,
-            "training.cooldown_steps": 10,
-            "training.checkpoint_every": 0,
-        }
-        return changed(smoke(3, seed), {**short, "task.depth": depth})
+        short = {"training.steps": 30, "training.cooldown_steps": 10, "task.depth": depth}
+        return changed(smoke(3, seed), {**short, "training.checkpoint_every": 0})
     return paper(depth, seed) if scale == "paper" else roomy(depth, seed)

@@ -44,9 +44,7 @@ def experiments_of(document: str) -> Mapping[str, Experiment]:
     path = Path(document)
     return {
         one.name: replace(
-            one,
-            measure=partial(called, path, one.measure),
-            draw=partial(called, path, one.draw),
+            one, measure=partial(called, path, one.measure), draw=partial(called, path, one.draw)
         )
         for one in found
     }

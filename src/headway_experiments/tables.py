@@ -11,7 +11,6 @@ from headway_experiments.claims import Judged, Said
 SIDE_BY_SIDE = ("small", "fresh", "paper")
 """The scales whose verdicts are shown beside each other."""
 
-
 LOOKS: dict[Said, str] = {
     "holds": "green",
     "does not hold": "red",

@@ -34,6 +34,8 @@ class Known:
         kind: of its family.
         heads: of the circuit, where its paths are not known.
         knows: whether paths, heads alone or nothing is known.
+        alone: the share of right answers when all other heads carry what they carry in other
+            sequences, where that was looked at.
     """
 
     model: Tappable
@@ -45,6 +47,7 @@ class Known:
     kind: str = ""
     heads: frozenset[Head] = frozenset()
     knows: Literal["paths", "heads", "nothing"] = "paths"
+    alone: float | None = None
 
     def nearest(
         self, chosen: Paths | None, ranking: Mapping[AttentionPath, float] | None = None

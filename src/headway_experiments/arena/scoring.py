@@ -19,7 +19,6 @@ T = TypeVar("T")
 DIGITS = 3
 """Scores alike to so many digits are ties; the path of the smaller relation is first."""
 
-
 SIZES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Shares of all paths that are kept, as in the paper; the counts are rounded down."""
 
@@ -90,6 +89,9 @@ class Result:
         missing: the circuit's paths that are not chosen, or not among the first.
         extra: at most 20 of those that are and should not.
         paths_true: in the circuit.
+        alone: see `Known`.
+        alone_at_zero: the share of answers that are the model's own when the attention of all heads
+            but the circuit's is zero, where heads are known.
     """
 
     curve: Curve
@@ -104,6 +106,8 @@ class Result:
     missing: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
     paths_true: int = 0
+    alone: float | None = None
+    alone_at_zero: float | None = None
 
 
 def score(subject: Subject, answer: Answer, seconds: float) -> Result:
@@ -123,7 +127,11 @@ def score(subject: Subject, answer: Answer, seconds: float) -> Result:
         return Result(**always)
     first = [*dict.fromkeys(path.at for path in order)][: len(known.heads)]
     said = {*first} if answer.chosen is None else {path.at for path in answer.chosen}
-    return Result(**always, exact=said == known.heads, heads_f1=f1(said, known.heads))
+    found = {"exact": said == known.heads, "heads_f1": f1(said, known.heads)}
+    kept = torch.zeros(subject.model.n_layers, subject.model.n_heads, 1, 1, 1)
+    kept[tuple(zip(*known.heads, strict=True))] = 1
+    at_zero = subject.agreement(lambda layer: kept[layer], slice(None))
+    return Result(**always, **found, alone=known.alone, alone_at_zero=at_zero)
 
 
 def _by_paths(

@@ -9,6 +9,8 @@ the circuit; where they attend is not known. The paper does the same to MLPs, wh
 
 import random
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +18,7 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
+from headway.circuits import Head
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import Tokens
 from headway.training.files import is_there, write_whole
@@ -79,7 +82,9 @@ def build_siit(name: str, folder: Path) -> Known:
         raise LeftOutError(f"{right:.3f} of its answers are right with some head replaced")
     heads = frozenset((one.layer, one.head) for one in pupil.nodes if one.of_program is not None)
     kind = programs()[program].origin
-    return Known(pupil.model.eval(), task, kind=kind, heads=heads, knows="heads")
+    return Known(
+        pupil.model.eval(), task, kind=kind, heads=heads, knows="heads", alone=pupil.alone()
+    )
 
 
 class Pupil:
@@ -134,11 +139,22 @@ class Pupil:
     @torch.no_grad()
     def right(self) -> float:
         """The least share of right answers on other sequences, whichever head is replaced."""
+        found = self.swapped(*self.pairs(self.unseen), self.nodes)
+        return min(self.share(*pair) for pair in found)
+
+    @torch.no_grad()
+    def alone(self) -> float:
+        """The share of right answers on other sequences with all heads replaced at once that are
+        not the program's: training replaced one at a time."""
+        base, source = self.pairs(self.unseen)
+        others = [one[:2] for one in self.nodes if one.of_program is None]
+        outputs = interchanged(self.model, base, source, others)
+        return self.share(outputs, self.answers(self.program(base), base))
+
+    def share(self, outputs: Tensor, answers: Tensor) -> float:
+        """The share of right answers."""
         judge = self.task.targets
-        return min(
-            float(judge.right(*pair).sum() / judge.asked(pair[1]).sum())
-            for pair in self.swapped(*self.pairs(self.unseen), self.nodes)
-        )
+        return float(judge.right(outputs, answers).sum() / judge.asked(answers).sum())
 
     def pairs(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """Sequences, and for each another one as long."""
@@ -162,9 +178,9 @@ class Pupil:
             right = plain
             if of_program is not None:
                 with torch.no_grad():
-                    right = interchanged(self.program, base, source, layer, of_program)
+                    right = interchanged(self.program, base, source, [(layer, of_program)])
                     right = self.answers(right, base)
-            yield interchanged(self.model, base, source, layer, head), right
+            yield interchanged(self.model, base, source, [(layer, head)]), right
 
     def answers(self, outputs: Tensor, inputs: Tensor) -> Tensor:
         """The program's answers as targets, where there is something to answer."""
@@ -176,18 +192,21 @@ class Pupil:
         return outputs[:, :, None].where(there[..., None], targets.nothing)
 
 
-def interchanged(model: nn.Module, base: Tensor, source: Tensor, layer: int, head: int) -> Tensor:
-    """The outputs for some sequences, with what a head carries in others."""
-    where, what = f"blocks.{layer}.", "hook_z"
-    points = (m for n, m in model.named_modules() if n.startswith(where) and n.endswith(what))
-    (point,), kept = points, list[Tensor]()
+def interchanged(model: nn.Module, base: Tensor, source: Tensor, heads: Sequence[Head]) -> Tensor:
+    """The outputs for some sequences, with what some heads carry in others."""
+    points = [module for name, module in model.named_modules() if name.endswith("hook_z")]
+    kept = list[Tensor]()
 
-    def put(module: nn.Module, given: Any, z: Tensor) -> Tensor:
-        z = z.clone()
-        z[:, :, head] = kept[0][:, :, head]
+    def put(layer: int, module: nn.Module, given: Any, z: Tensor) -> Tensor:
+        mine, z = [head for at, head in heads if at == layer], z.clone()
+        z[:, :, mine] = kept[layer][:, :, mine]
         return z
 
-    with torch.no_grad(), point.register_forward_hook(lambda module, given, z: kept.append(z)):
+    with torch.no_grad(), ExitStack() as hooks:
+        for point in points:
+            hooks.enter_context(point.register_forward_hook(lambda m, given, z: kept.append(z)))
         model(source)
-    with point.register_forward_hook(put):
+    with ExitStack() as hooks:
+        for layer, point in enumerate(points):
+            hooks.enter_context(point.register_forward_hook(partial(put, layer)))
         return model(base)

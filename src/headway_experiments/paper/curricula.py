@@ -39,14 +39,10 @@ end, but has x_1 and x_2 read out of the layers below. `none` asks for x_3 alone
 
 def runs_of(scale: str) -> Configs:
     """Three hops, asked for in every one of `WAYS`, in one attempt."""
-    match scale:
-        case "paper":
-            seeds, alike = range(3), {}
-        case "small":
-            once = {"training.steps": 3_000, "training.patience": 0, "training.stop_below": 0.04}
-            seeds, alike = range(3), {**once, "training.checkpoint_every": 0}
-        case _:
-            seeds, alike = range(1), {"task.depth": 3}
+    once = {"training.steps": 3_000, "training.patience": 0, "training.stop_below": 0.04}
+    once |= {"training.checkpoint_every": 0}
+    sizes = {"paper": (range(3), {}), "small": (range(3), once)}
+    seeds, alike = sizes.get(scale, (range(1), {"task.depth": 3}))
     ways = dict(WAYS)
     if scale == "smoke":  # stages of five steps, where there are stages
         staged = {way: c for way, c in ways.items() if isinstance(c, Growing | Scheduled)}

@@ -42,13 +42,10 @@ def printed(depth: int = 3, layers: int = 3, seed: int = 0) -> RunConfig:
 
 def runs_of(scale: str) -> Configs:
     """One to five hops against the layers, one head a layer."""
-    match scale:
-        case "paper":
-            return dict(grid(printed, {"depth": "1..5", "layers": "1..8", "seed": "0..2"}).runs)
-        case "small":
-            return dict(grid(small, {"depth": "1..5", "layers": "1..6", "seed": "0..2"}).runs)
-        case _:
-            return crossed((1, 2), (0,), smoke)
+    if scale == "smoke":
+        return crossed((1, 2), (0,), smoke)
+    config, layers = (printed, "1..8") if scale == "paper" else (small, "1..6")
+    return dict(grid(config, {"depth": "1..5", "layers": layers, "seed": "0..2"}).runs)
 
 
 def measured(runs: Runs) -> Measures:

@@ -90,10 +90,7 @@ def guesses(run: Run) -> Row:
     chances = predictions(run.transformer(), batch).softmax(-1)[:, 0]
     among = chances.gather(-1, task.ends(batch)).sum(-1)
     right = chances.argmax(-1) == batch.targets[:, 0, 0]
-    return {
-        "two_hops_ends": among.mean().item(),
-        "two_hops_end_alone": right.float().mean().item(),
-    }
+    return {"two_hops_ends": among.mean().item(), "two_hops_end_alone": right.float().mean().item()}
 
 
 def end_accuracy(run: Run) -> float:

@@ -72,13 +72,8 @@ growing size; and of one width, with more in attention, or more in the MLP."""
 def dynamics(scale: str) -> Configs:
     """Orthonormal embeddings, linear attention, all weights tiny at first; a checkpoint every few
     steps."""
-    match scale:
-        case "paper":
-            steps, every, seeds = 2_000, 10, range(8)
-        case "small":
-            steps, every, seeds = 400, 5, range(5)
-        case _:
-            steps, every, seeds = 200, 20, range(1)
+    sizes = {"paper": (2_000, 10, range(8)), "small": (400, 5, range(5))}
+    steps, every, seeds = sizes.get(scale, (200, 20, range(1)))
     task = Recall(n_subjects=16, n_relations=4, n_answers=8, n_noise=8, length=5)
     tiny = {"attention": "linear", "init": "orthogonal", "init_scale": 0.05}
     model = replace(BARE, d_model=64, d_mlp=0, **tiny)
@@ -131,9 +126,8 @@ def every_fact(run: Run) -> Batch:
     return task.assemble((facts, places, noise))
 
 
-def kept(runs: Runs) -> list[Kept]:
-    """Facts at capacity."""
-    return capacity.capacities(runs, shape, every_fact)
+kept = partial(capacity.capacities, shape=shape, everything=every_fact)
+"""Facts at capacity."""
 
 
 def rates(known: Iterable[Kept]) -> tuple[float, float]:

@@ -54,7 +54,7 @@ class Carries(torch.nn.Module):
 
 def test_one_head_carries_what_it_does_in_the_other_sequence():
     base, source = torch.zeros(2, 3, 2, 1), torch.ones(2, 3, 2, 1, requires_grad=True)
-    found = siit.interchanged(Carries(), base, source, 0, 1)
+    found = siit.interchanged(Carries(), base, source, [(0, 1)])
     assert found[:, :, 0].eq(0).all()
     assert found[:, :, 1].eq(1).all()
     assert not found.requires_grad
@@ -71,11 +71,15 @@ def pupil(pairs):
     return made
 
 
-def test_the_head_that_spoils_most_is_the_one_that_counts():
+def test_the_heads_that_are_replaced_are_those_that_count(monkeypatch):
     answers, all_right = torch.zeros(4, 1, 1, dtype=torch.long), torch.tensor([[[1.0, 0.0]]] * 4)
     half = torch.cat([all_right[:2], all_right[2:].flip(-1)])
     one = pupil(lambda *_: iter([(all_right, answers), (half, answers), (all_right, answers)]))
     assert one.right() == 0.5
+    said = {(0, 1): half, (0, 0): all_right}  # the other head, and the program's
+    monkeypatch.setattr(siit, "interchanged", lambda model, base, source, heads: said[heads.pop()])
+    one.program, one.answers = torch.nn.Identity(), lambda outputs, inputs: answers
+    assert one.alone() == 0.5
 
 
 def test_heads_that_are_not_of_the_program_are_taught_to_do_nothing(monkeypatch):
