@@ -5,7 +5,6 @@ All that is random in a run is a function of words, such as its seed, `step` and
 Precision is that of a step's matrix products; weights are always float32.
 """
 
-import ctypes
 import functools
 import hashlib
 import os
@@ -68,19 +67,6 @@ def multiplies_bfloat16() -> bool:
     if _cpuinfo("vendor_id") == "GenuineIntel":
         return "amx_bf16" in has
     return bool({"avx512_bf16", "amx_bf16", "bf16"} & has)
-
-
-@functools.cache
-def keep_freed_memory() -> None:
-    """Has glibc keep the memory that a process frees, up to its peak, for its next tensors.
-
-    By default much of it goes back to the system after every step, and every page is cleared when
-    it is needed again: that took up to a fifth of a step (docs/training.md).
-    """
-    if platform.libc_ver()[0] == "glibc":
-        libc = ctypes.CDLL(None)
-        libc.mallopt(-3, 32 << 20)  # M_MMAP_THRESHOLD, its most: smaller tensors are on the heap
-        libc.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD: free bytes at its end that go back
 
 
 def _cpuinfo(*fields: str) -> str:

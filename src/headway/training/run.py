@@ -34,7 +34,7 @@ from headway.tasks.registry import change_of, keep
 from headway.text import command, duration, wrapped
 from headway.training import files
 from headway.training.config import FORMAT, Elsewhere, RunConfig, from_dict
-from headway.training.environment import describe_environment, keep_freed_memory, seed_of
+from headway.training.environment import describe_environment, seed_of
 from headway.training.losses import accuracy_text
 from headway.training.modules import Module, drawing_nothing, load_weights, plain
 from headway.training.size import n_weights, require_room
@@ -357,7 +357,6 @@ class Run(Shown):
         before, flushed = torch.get_num_threads(), not (torch.tensor(2.0**-126) / 2).item()
         torch.set_num_threads(self.config.threads)
         torch.set_flush_denormal(True)
-        keep_freed_memory()
         try:
             yield
         finally:
