@@ -144,8 +144,7 @@ class Pupil:
 
     @torch.no_grad()
     def alone(self) -> float:
-        """The share of right answers on other sequences with all heads replaced at once that are
-        not the program's: training replaced one at a time."""
+        """The share of right answers on others with all heads but the program's replaced at once."""
         base, source = self.pairs(self.unseen)
         others = [one[:2] for one in self.nodes if one.of_program is None]
         outputs = interchanged(self.model, base, source, others)

@@ -38,25 +38,29 @@ def test_a_model_that_has_not_learnt_is_left_out_and_its_weights_are_kept(tmp_pa
         with pytest.raises(LeftOutError, match="of its answers are right with some head replaced"):
             siit.build_siit("siit shift_twice", tmp_path)
         monkeypatch.setattr(siit.Pupil, "learn", None)  # the second time nothing is trained
+    monkeypatch.setattr(siit, "RIGHT", 0)
+    assert 0 < siit.build_siit("siit shift_twice", tmp_path).alone < 1
     assert (tmp_path / "siit" / "shift_twice.safetensors").is_file()
 
 
 class Carries(torch.nn.Module):
-    """Puts out what its heads carry, [sequence, position, head, number]."""
+    """Puts out what its heads carry, [layer, sequence, position, head, number]: in layer 1 twice
+    the inputs."""
 
     def __init__(self):
         super().__init__()
-        self.blocks = torch.nn.ModuleList([torch.nn.ModuleDict({"hook_z": torch.nn.Identity()})])
+        layers = (torch.nn.ModuleDict({"hook_z": torch.nn.Identity()}) for _ in range(2))
+        self.blocks = torch.nn.ModuleList(layers)
 
     def forward(self, inputs):
-        return self.blocks[0]["hook_z"](1 * inputs)
+        return torch.stack([block["hook_z"](n * inputs) for n, block in enumerate(self.blocks, 1)])
 
 
-def test_one_head_carries_what_it_does_in_the_other_sequence():
-    base, source = torch.zeros(2, 3, 2, 1), torch.ones(2, 3, 2, 1, requires_grad=True)
-    found = siit.interchanged(Carries(), base, source, [(0, 1)])
-    assert found[:, :, 0].eq(0).all()
-    assert found[:, :, 1].eq(1).all()
+def test_heads_carry_what_they_do_in_the_other_sequence():
+    base, source = torch.zeros(2, 4, 3, 1), torch.ones(2, 4, 3, 1, requires_grad=True)
+    found = siit.interchanged(Carries(), base, source, [(0, 1), (1, 0), (1, 2)])
+    carried = torch.tensor([[0.0, 1.0, 0.0], [2.0, 0.0, 2.0]])
+    assert torch.equal(found, carried[:, None, None, :, None].expand_as(found))
     assert not found.requires_grad
 
 
@@ -76,8 +80,8 @@ def test_the_heads_that_are_replaced_are_those_that_count(monkeypatch):
     half = torch.cat([all_right[:2], all_right[2:].flip(-1)])
     one = pupil(lambda *_: iter([(all_right, answers), (half, answers), (all_right, answers)]))
     assert one.right() == 0.5
-    said = {(0, 1): half, (0, 0): all_right}  # the other head, and the program's
-    monkeypatch.setattr(siit, "interchanged", lambda model, base, source, heads: said[heads.pop()])
+    said = {((0, 1),): half}  # the head that is not the program's
+    monkeypatch.setattr(siit, "interchanged", lambda model, base, source, heads: said[(*heads,)])
     one.program, one.answers = torch.nn.Identity(), lambda outputs, inputs: answers
     assert one.alone() == 0.5
 
