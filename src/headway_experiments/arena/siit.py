@@ -144,7 +144,7 @@ class Pupil:
 
     @torch.no_grad()
     def alone(self) -> float:
-        """The share of right answers on others with all heads but the program's replaced at once."""
+        """The share of right answers on others when all heads but the program's are replaced."""
         base, source = self.pairs(self.unseen)
         others = [one[:2] for one in self.nodes if one.of_program is None]
         outputs = interchanged(self.model, base, source, others)
