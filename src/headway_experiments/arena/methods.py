@@ -9,24 +9,21 @@ from collections.abc import Callable
 from functools import partial
 
 import torch
+from torch import Tensor
 
 from headway.circuits import (
     THRESHOLD,
     AttentionPath,
     Bench,
+    Circuit,
     Head,
     NoCircuitError,
     Paths,
-    Yardstick,
     along_all,
     discover,
-    necessity,
-    require_learnt,
-    searched,
 )
 from headway.models import attention_patterns
 from headway.tasks import Task
-from headway.training import held_out
 from headway_experiments.arena.acdc import acdc
 from headway_experiments.arena.attribution import Attribution
 from headway_experiments.arena.subject import Answer, Subject
@@ -42,49 +39,50 @@ SEEN = 0.05
 
 
 def headway(subject: Subject) -> Answer:
-    """The search of this package as `discover` makes it. In the circuit or not, then by necessity.
+    """`headway.discover`: paths of the circuit or not, then by necessity on other sequences.
 
-    How necessary a path is, is measured on as many other sequences. There is no path in the answer
-    where the search is refused.
+    There is no path in the answer where the search is refused.
     """
-    model, task, batch = subject.model, subject.task, subject.batch
-    count = len(batch.inputs)
-    bench = Bench(model, task, batch)
-    paths = dict.fromkeys(subject.paths, 0.0)
+    how = {"threshold": THRESHOLD, "sequences": len(subject.batch.inputs), "seed": 0}
     try:
-        require_learnt(bench, THRESHOLD)
-        circuit = searched(bench, Yardstick.of(bench, THRESHOLD))
+        found = discover(subject.model, subject.task, trials=False, workers=1, **how)
     except NoCircuitError:
-        return Answer(paths, frozenset(), bench.forwards)
-    fresh = Bench(model, task, held_out(task, count, 0, "cpu", "certificate"))
-    for one in necessity(fresh, circuit, bench.patterns.attention):
-        if one.path in paths:
-            paths[one.path] = 1 + one.worst / (1 + one.worst)
-    return Answer(paths, frozenset(circuit.paths), bench.forwards + fresh.forwards)
+        return Answer(dict.fromkeys(subject.paths, 0.0), frozenset())
+    chosen, pairs = _named(subject, found.circuit)
+    needed = {one.path: 1 + one.worst / (1 + one.worst) for one in found.evidence.necessity}
+    paths = {path: needed.get(path, 1.0) if path in chosen else 0.0 for path in subject.paths}
+    return Answer(paths, chosen, found.forwards, pairs)
 
 
 def blind(subject: Subject) -> Answer:
-    """`headway.discover`, told no relation of the task but its roles.
-
-    Its paths get the names of the relations that share most pairs of positions with them (F1). Of a
-    head that is read by a table, pairs are those with a share of `SEEN` or more.
-    """
+    """`headway.discover`, told no relation of the task but its roles."""
     task = altered(subject.task, relations=Task.relations)
     found = discover(subject.model, task, seed=0, trials=False, workers=1)
-    circuit = found.circuit
-    patterns = Bench(subject.model, task, subject.batch).patterns
+    chosen, pairs = _named(subject, found.circuit)
+    paths = {path: float(path in chosen) for path in subject.paths}
+    return Answer(paths, chosen, found.forwards, pairs)
+
+
+def _named(subject: Subject, circuit: Circuit) -> tuple[frozenset[AttentionPath], Tensor]:
+    """A circuit's paths along the relations of the arena, and its pairs of positions.
+
+    A path along another relation gets the name of the one that shares most pairs with it (F1). Of a
+    head that is read by a table, pairs are those with a share of `SEEN` or more.
+    """
+    patterns = Bench(subject.model, subject.task, subject.batch).patterns
     pairs, chosen = torch.zeros_like(subject.pairs([])), set[AttentionPath]()
     for layer, head in circuit.useful_heads:
         mechanism = circuit.mechanisms[layer, head]
         names = mechanism.relations if isinstance(mechanism, Paths) else ()
-        looks = [patterns.alone(name) > 0 for name in names]
-        for look in looks or [patterns.dense(mechanism, (layer, head)) >= SEEN]:
+        looks = {name: patterns.alone(name) > 0 for name in names}
+        for name, look in (looks or {"": patterns.dense(mechanism, (layer, head)) >= SEEN}).items():
             pairs[:, layer, head] += look
-            alike = (look * subject.cells).sum((1, 2, 3)) / (look + subject.cells).sum((1, 2, 3))
-            nearest = list(subject.relations)[int(alike.argmax())]
-            chosen.add(AttentionPath.of(layer, head, nearest))
-    paths = {path: float(path in chosen) for path in subject.paths}
-    return Answer(paths, frozenset(chosen), found.forwards, pairs.clamp(max=1))
+            if name not in subject.relations:
+                both = (look * subject.cells).sum((1, 2, 3))
+                alike = both / (look + subject.cells).sum((1, 2, 3))
+                name = list(subject.relations)[int(alike.argmax())]
+            chosen.add(AttentionPath.of(layer, head, name))
+    return frozenset(chosen), pairs.clamp(max=1)
 
 
 def head_ablation(subject: Subject) -> Answer:

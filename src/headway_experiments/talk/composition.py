@@ -24,7 +24,7 @@ KINDS = (*HARDEST.values(), "steps", "in_order", "growth", "times_linear")
 
 SIZES: dict[str, tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int, int]] = {
     "paper": ((3, 4, 5, 8), (1, 2, 4, 8), (1, 2, 3, 4, 5, 8), 5, 20_000),
-    "small": ((3, 4, 5), (1, 2, 4), (1, 2, 3, 4), 3, 2_500),
+    "small": ((3, 4, 5), (1, 2, 4), (1, 2, 3, 4), 10, 2_500),
     "smoke": ((2, 3), (1, 2), (1, 2), 1, 60),
 }
 """By scale the N to try, the k that are asked together, and alone, seeds, and the most steps. With

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from headway.circuits import discover
-from headway_experiments.arena import compiled
+from headway.circuits import AttentionPath, Circuit, Paths, discover
+from headway_experiments.arena import compiled, methods
 from headway_experiments.arena.methods import METHODS
 from headway_experiments.arena.scoring import score
 from headway_experiments.arena.subject import Subject
@@ -40,6 +40,15 @@ def test_the_search_is_that_of_discover():
     subject = Subject(known, 32)
     found = discover(known.model, known.task, sequences=32, trials=False)
     assert METHODS["headway"](subject).chosen == set(found.circuit.paths)
+
+
+def test_a_path_along_another_relation_gets_the_name_of_the_nearest():
+    subject = subject_of()
+    circuit = Circuit({(0, 0): Paths(("1 back",)), (1, 0): Paths(("s0←s2",))})
+    chosen, pairs = methods._named(subject, circuit)
+    assert chosen == {AttentionPath.parse(path) for path in ("L0.H0 s2←s1", "L1.H0 s0←s2")}
+    assert torch.equal(pairs[:, 1], subject.pairs(chosen)[:, 1])
+    assert pairs[:, 0].sum() == 16 * (subject.task.length - 1)
 
 
 def test_what_is_summed_along_a_relation_stands_at_its_edges():
