@@ -61,11 +61,11 @@ def contest(
         All rows that were asked for, new and old.
 
     Raises:
-        HeadwayError: if there is no such method, a family is not installed, a number is out of
+        HeadwayError: if there is no such method, a family is not here, a number is out of
             range, or the folder is in use or holds something else.
     """
     for name, family in known.items():
-        require(family.missing is None, "family", name, f"one that is installed; {family.missing}")
+        require(family.missing is None, "family", name, f"one that is here; {family.missing}")
     for name in methods:
         require(name in METHODS, "method", name, f"one of {', '.join(METHODS)}")
     for name, number in (("workers", workers), ("first", first)):

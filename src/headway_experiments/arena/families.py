@@ -39,7 +39,7 @@ class Family:
         names: of the models.
         build: makes one by its name, and may keep what took long in a folder. It raises
             `LeftOutError` if the circuit is not known after all.
-        missing: what it takes that is not installed, and how to get it; None if nothing.
+        missing: what it takes that is not here, and how to get it; None if nothing.
     """
 
     names: Sequence[str]
@@ -78,10 +78,10 @@ def families(
         "compiled": Family(by_hand, build_known),
         "planted": Family(at_random, build_known),
     }
-    if strangers is not None:
-        names = [f"stranger {name}" for name in strangers_in(strangers)]
-        found["strangers"] = Family(names, partial(build_stranger, strangers))
-    return found
+    names = [] if strangers is None else [f"stranger {one}" for one in strangers_in(strangers)]
+    elsewhere = "their folder is told by --strangers" if strangers is None else None
+    others = Family(names, partial(build_stranger, strangers or Path()), elsewhere)
+    return {**found, "strangers": others}
 
 
 def known_of(family: Family, name: str, folder: Path) -> Known:
