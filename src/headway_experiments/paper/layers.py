@@ -77,7 +77,7 @@ def first_steps(scale: str) -> Configs:
             base(scale, 2, seed), {**layers, "training.curriculum": curriculum}
         )
         for way, curriculum in WAYS.items()
-        for seed in range({"paper": 8, "small": 3}.get(scale, 1))
+        for seed in range({"paper": 8, "small": 10}.get(scale, 1))
     }
 
 
