@@ -123,6 +123,7 @@ def test_models_of_others_are_read_from_their_folder(tmp_path):
         dict(zip(cells[0], cells[2], strict=True))["strangers (1)"] == f"{row['curve']['cmd']:.3f}"
     )
     (tmp_path / "strangers.py").write_text("MODELS = 3")
+    assert "--strangers" in refused("arena", "--families", "strangers", "--out", tmp_path / "none")
     assert "MODELS in strangers.py = 3 is not allowed" in refused(
         "arena", "--families", "strangers", "--strangers", tmp_path, "--out", tmp_path / "two"
     )
