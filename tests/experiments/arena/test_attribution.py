@@ -1,11 +1,10 @@
-"""Attribution against published code, differences, and the papers' formulas on one model."""
+"""Attribution against published code, and the papers' formulas, on one model."""
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from headway.circuits import AttentionPath
 from headway.models import Transformer, TransformerConfig, tapped
 from headway.tasks import Retrieval
 from headway_experiments.arena.case import Known
@@ -68,44 +67,41 @@ def carried(one: Subject, inputs: torch.Tensor) -> list[tuple[torch.Tensor, torc
     return [(cache["pattern", at], cache["v", at].transpose(1, 2)) for at in range(2)]
 
 
-def test_attribution_is_the_derivative_by_what_is_kept():
-    one, step = subject(), 1e-2
-    found = METHODS["EAP"](one).paths
+def by_formula(one: Subject, method: str, share: float) -> torch.Tensor:
+    """What a paper's formula gives an edge of positions, [sequence, layer, head, query, key], with
+    all attention scaled to a share; signed."""
+    seen: dict[str, torch.Tensor] = {}
 
-    def margin(path: AttentionPath, more: float) -> float:
-        keep = [torch.ones(1, 1, 1, 1) for _ in range(2)]
-        cells = one.cells[list(one.relations).index(path.relation)]
-        keep[path.layer] = 1 + more * cells[None]
-        return one.margin(one.outputs(lambda at: keep[at])).item()
+    def see(value, point):
+        seen[point.name.removesuffix(".hook_z")] = value
+        return value * share if point.name.endswith("pattern") else value
 
-    with torch.no_grad():
-        for path in one.paths:
-            slope = (margin(path, step) - margin(path, -step)) / (2 * step)
-            assert found[path] == pytest.approx(abs(slope), rel=0.02, abs=1e-4)
+    said = one.model.run_with_hooks(one.batch.inputs, [(lambda n: n.startswith("blocks"), see)])
+    slopes = torch.autograd.grad(one.margin(said), [seen[f"blocks.{at}.attn"] for at in range(2)])
+    rows = []
+    corrupted = carried(one, one.batch.inputs.roll(1, 0))
+    for at, (slope, other) in enumerate(zip(slopes, corrupted, strict=True)):
+        own, v = (seen[f"blocks.{at}.attn.hook_{name}"] for name in ("pattern", "v"))
+        now, then = (slope.transpose(1, 2) @ x.mT for x in (v.transpose(1, 2), other[1]))
+        match method:
+            case "PEAP":
+                rows.append((own * (then - now)).abs())
+            case "EAP corrupted":
+                rows.append(other[0] * then - own * now)
+            case _:
+                rows.append(own * now)
+    return torch.stack(rows, 1).detach()
 
 
-@pytest.mark.parametrize("method", ["EAP corrupted", "PEAP"])
+@pytest.mark.parametrize("method", ["EAP", "EAP corrupted", "EAP-IG", "PEAP"])
 def test_scores_are_those_of_the_papers_formula(method):
     one = subject()
-    zs: dict[int, torch.Tensor] = {}
-
-    def keep(value, point):
-        zs[int(point.name.split(".")[1])] = value
-
-    said = one.model.run_with_hooks(one.batch.inputs, [(lambda n: n.endswith("hook_z"), keep)])
-    slopes = torch.autograd.grad(one.margin(said), [zs[0], zs[1]])
-    clean, corrupted = (carried(one, x) for x in (one.batch.inputs, one.batch.inputs.roll(1, 0)))
-    rows = []
-    for slope, (own, v), (other, v_other) in zip(slopes, clean, corrupted, strict=True):
-        by_key = slope.transpose(1, 2) @ v.mT, slope.transpose(1, 2) @ v_other.mT
-        if method == "PEAP":
-            rows.append((own * (by_key[1] - by_key[0])).abs())
-        else:
-            rows.append(other * by_key[1] - own * by_key[0])
-    wanted = one.along(torch.stack(rows, 1).detach())
+    shares = [(i + 1) / 5 for i in range(5)] if method == "EAP-IG" else [1.0]
+    wanted = one.along(torch.stack([by_formula(one, method, share) for share in shares]).mean(0))
     found = METHODS[method](one).paths
+    assert max(abs(value) for value in wanted.values()) > 1e-2
     for path in one.paths:
-        assert found[path] == pytest.approx(abs(wanted[path]), rel=1e-4, abs=1e-5)
+        assert found[path] == pytest.approx(abs(wanted[path]), abs=1e-5)
 
 
 def test_what_is_cut_is_as_in_the_corrupted_sequence():
