@@ -1,11 +1,12 @@
 """Discovery and emergence on a model that learnt to follow one hop."""
 
 import shutil
+from concurrent.futures import wait
 
 import pytest
 
 from headway import Circuit, discover, emergence
-from headway.circuits import Bench, Discovery, Paths, Timeline, Uniform, saved_discovery
+from headway.circuits import Bench, Discovery, Paths, Timeline, Uniform, saved_discovery, study
 from headway.circuits.discovery import Refusal
 from headway.circuits.emergence import crossing, learnt_in_order
 from headway.circuits.search import free_above
@@ -33,6 +34,13 @@ def test_the_circuit_is_the_induction_circuit(found):
     assert by_head[first] == {"s2←s1"}
     assert by_head[second] == {"s0←s2"}
     assert len(found.circuit.useful_layers) == minimum_layers(1)
+
+
+def test_the_cost_so_far_is_told(solved, monkeypatch):
+    monkeypatch.setattr(study, "wait", lambda futures, _: wait(futures, 0.001))
+    costs: list[float] = []
+    found = discover(solved.model(), solved.task, trials=False, watch=costs.append)
+    assert 0 < costs[-1] == max(costs) < found.forwards + 1e-6
 
 
 def test_the_evidence_is_what_the_model_does(solved, found):

@@ -64,11 +64,6 @@ class Discovery(Finding, Shown):
     looks: list[Look] = field(default_factory=list)
 
     @property
-    def program(self) -> str:
-        """The circuit as a program in the manner of RASP (see `Circuit.program`)."""
-        return self.circuit.program
-
-    @property
     def intact_loss(self) -> float:
         """The loss of the model as it is."""
         return sum(self.evidence.intact.values()) / len(self.evidence.intact)

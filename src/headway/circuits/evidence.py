@@ -145,15 +145,13 @@ def evidence_for(
     intact, replaced = bench.errors([{}, circuit]).mean(1).tolist()
     loss = sum(replaced) / len(replaced)
     threshold = yardstick.met(bench, loss)
-    flow = bench.task.flow()
-    causal = bench.patterns.causal
-    rows = bench.patterns.rows
-    few = rows == "corrupted"
+    flow, patterns = bench.task.flow(), bench.patterns
+    few = patterns.rows == "corrupted"
     heads = circuit.useful_heads if few else sorted(circuit.mechanisms)
     alone = bench.losses([{head: circuit.mechanisms[head]} for head in heads])
     drawn = bench.sequences if few else DRAWN
     subject = Subject(bench.model, bench.task, seed)
-    more = subject.fresh(circuit, rows, "interval", drawn, shared=True)
+    more = subject.fresh(circuit, patterns.rows, "interval", drawn, shared=True)
     losses = torch.cat([one.errors([{}, circuit]).mean(2).cpu() for one in more], 1)
     own, its = map(interval_of, losses)
     needed = necessity(bench, circuit, attention)
@@ -172,8 +170,8 @@ def evidence_for(
         pairs=len(without_both),
         backups=[] if few else backups(bench, circuit, attention, threshold),
         trials=[],
-        infeasible=None if flow is None else infeasible(flow, circuit, causal),
-        minimum=None if flow is None else flow.minimum_layers(causal),
+        infeasible=None if flow is None else infeasible(flow, circuit, patterns.causal),
+        minimum=None if flow is None else flow.minimum_layers(patterns.causal),
         sequences=bench.sequences,
         alone=dict(zip(heads, alone, strict=True)),
         likeness=likenesses(bench, circuit, yardstick),

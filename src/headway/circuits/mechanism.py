@@ -80,12 +80,6 @@ class Paths:
     def __str__(self):
         return "  ".join(sorted(self.relations)) or "nothing"
 
-    @property
-    def select(self) -> str:
-        """The call of `select` in a program that stands for it."""
-        named = (name.replace(ELSE, '", otherwise="') for name in sorted(self.relations))
-        return " or ".join(f'select("{name}")' for name in named)
-
 
 @dataclass(frozen=True)
 class KnockOut:
@@ -209,8 +203,10 @@ class Circuit(Shown):
         for layer in self.useful_layers:
             heads = [head for head in self.useful_heads if head[0] == layer]
             for head in heads:
-                one = self.mechanisms[head]
-                select = one.select if isinstance(one, Paths) else f"table({now})"
+                one, select = self.mechanisms[head], f"table({now})"
+                if isinstance(one, Paths):
+                    named = (name.replace(ELSE, '", otherwise="') for name in sorted(one.relations))
+                    select = " or ".join(f'select("{name}")' for name in named)
                 lines.append(f"{name_of(head)} = aggregate({select}, {now})")
             lines.append(f"x{layer + 1} = mlp({', '.join([now, *map(name_of, heads)])})")
             now = f"x{layer + 1}"

@@ -47,8 +47,7 @@ IDLE_BUDGET = 0.8
 DRAFT = 16
 """Sequences on which a first circuit is drafted."""
 
-Plain = Uniform | Identity
-PLAIN: tuple[Plain, ...] = (Uniform(), Identity())
+PLAIN: tuple[Mechanism, ...] = (Uniform(), Identity())
 """Mechanisms that move nothing of use."""
 
 
@@ -196,7 +195,7 @@ def simplify(
     circuit: Circuit,
     threshold: float,
     pairs: bool = True,
-    plain: Sequence[Plain] = PLAIN,
+    plain: Sequence[Mechanism] = PLAIN,
 ) -> Circuit:
     """Takes away all that can be taken away below the threshold, steps with the least loss first.
 
@@ -221,7 +220,7 @@ def simplify(
                 circuit = taken(circuit, step)
 
 
-Step = tuple[tuple[AttentionPath, ...], Plain | None]
+Step = tuple[tuple[AttentionPath, ...], Mechanism | None]
 """One simplification: some paths go; or all of a head's do, and it gets a plain mechanism."""
 
 

@@ -7,6 +7,7 @@ sequences that the search did not see; and the same way is gone again on other s
 import math
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -51,6 +52,7 @@ def discover(
     trials: bool = True,
     workers: int | None = None,
     seed: int | None = None,
+    watch: Callable[[float], None] = lambda _: None,
 ) -> Discovery:
     """Finds a mechanism for every head of a trained model, and measures the evidence for them.
 
@@ -83,6 +85,7 @@ def discover(
         workers: how many searches and measurements to run side by side, each on one core; by
             default as many as the machine has cores. The findings do not depend on it.
         seed: of the held-out sequences; by default the run's, or 0.
+        watch: called every second with the cost so far, in forward passes over `sequences`.
 
     Raises:
         HeadwayError: if the model's own loss is not below the threshold: then it has not learnt
@@ -101,7 +104,7 @@ def discover(
         ablation = ablation or known
     with studied(model, task, step, seed) as subject:
         name = None if subject.run is None else circuit_file(subject.run, step, circuit)
-        about = threshold, sequences, candidate_attention, trials, workers
+        about = threshold, sequences, candidate_attention, trials, workers, watch
         try:
             found = _study(subject, circuit, ablation, *about)
         except NoCircuitError as error:
@@ -155,6 +158,7 @@ def _study(
     candidate_attention: Sequence[float],
     trials: bool,
     workers: int | None,
+    watch: Callable[[float], None],
 ) -> Discovery:
     """Finds a model's circuit, or takes the one given, and measures it on other sequences."""
     model, task, started = subject.model, subject.task, time.perf_counter()
@@ -166,9 +170,17 @@ def _study(
         benches.append(Bench(model, task, subject.sequences(count, purpose), rows))
         return benches[-1]
 
+    def forwards() -> float:
+        return sum(one.forwards * one.sequences for one in benches) / sequences
+
+    def waited(future: Future[Any]) -> Any:
+        while wait([future], 1.0).not_done:
+            watch(forwards())
+        return future.result()
+
     def tried(way: Way, rows: str) -> Attempt:
         yardstick = Yardstick.of(bench(rows, "circuit"), threshold)
-        found = work.submit(way, bench(rows, "circuit"), yardstick).result()
+        found = waited(work.submit(way, bench(rows, "circuit"), yardstick))
         idle = sorted(set(found.mechanisms) - set(found.useful_heads))[:MOST_IDLE]
         heads = [] if rows == "corrupted" else [*found.useful_heads, *idle]
         seen = looks(model, task, subject.sequences(LOOKED_AT, "looks"), found, heads)
@@ -205,19 +217,19 @@ def _study(
         attention = along_all(best.bench.patterns.own, edges)
         about = best.circuit, attention, best.yardstick, subject.seed
         measuring = work.submit(evidence_for, bench(rows, "certificate"), *about)
-        others = (one.result().paths for one in found)
+        others = (waited(one).paths for one in found)
         more = [Trial(paths, jaccard(paths, best.circuit.paths)) for paths in others]
-        threshold, evidence = measuring.result()
+        limit, evidence = waited(measuring)
     return Discovery(
         circuit=best.circuit,
         yardstick=best.yardstick,
-        threshold=threshold,
+        threshold=limit,
         ablation=rows,
         evidence=replace(evidence, trials=more),
         attention=attention,
         standing=standing_of(task),
         candidates=sum(b.candidates for b in benches),
-        forwards=round(sum(b.forwards * b.sequences for b in benches) / sequences, 6),
+        forwards=round(forwards(), 6),
         looks=best.looks,
         seconds=round(time.perf_counter() - started, 3),
     )

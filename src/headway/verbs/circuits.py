@@ -8,11 +8,9 @@ from headway.fields import AtLeastOne, Positive
 from headway.text import command
 from headway.verbs import opened, require_goes_with
 
-EXHAUST = ("sequences", "most")
-"""The options of a search for every minimal circuit."""
 HOW = {
     "a search": ("threshold", "sequences", "ablation", "trials", "step", "circuit"),
-    "--all": ("threshold", "ablation", "trials", *EXHAUST),
+    "--all": ("threshold", "ablation", "trials", "sequences", "most"),
     "--certify": ("circuit", "step", "sequences", "agreement", "confidence", "seed"),
 }
 """The options that say how to do what is asked."""
@@ -79,13 +77,15 @@ def circuit(
     asked = "--certify" if certify else "--all" if all else "a search"
     require_goes_with(given, asked, *HOW[asked])
     how = {k: given[k] for k in HOW[asked] if k in given}
-    exhaust = {k: how[k] for k in EXHAUST if k in how}
+    exhaust = {k: how[k] for k in ("sequences", "most") if k in how}
     how.pop("most", None)
     doing = "measuring the circuit" if circuit else "finding the circuit"
     found: list[Any] = []
     for run in those:
         print(f"{run.folder}: {'drawing fresh sequences' if certify else doing} …")
-        found.append(circuits.certify(run, **how) if certify else circuits.discover(run, **how))
+        with terminal.display(10.0) as display:
+            how |= {} if certify else {"watch": lambda x: display.show(f"{x:,.0f} forward passes")}
+            found.append((circuits.certify if certify else circuits.discover)(run, **how))
         print(found[-1] if certify else of_discovery(found[-1], run.folder))
         file = found[-1].FILE if certify else circuits.circuit_file(run, step, given.get("circuit"))
         if not (certify and circuit):
