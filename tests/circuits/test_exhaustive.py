@@ -196,7 +196,7 @@ def test_what_a_run_keeps(run, capsys):
 
 def test_bad_input(run):
     known = compiled(1)
-    with pytest.raises(HeadwayError, match="together with its task"):
+    with pytest.raises(HeadwayError, match="together with what was"):
         every_circuit(known.model, known.task)
     with pytest.raises(HeadwayError, match="most = 0"):
         every_circuit(run, most=0)

@@ -125,8 +125,8 @@ def test_a_discovery_shows_its_circuit_its_verdicts_and_its_paths(found, columns
 @pytest.mark.parametrize(
     ("line", "written"),
     [
-        ("headway circuit RUN --all", "headway.every_circuit(model, task, found)"),
         ("headway circuit RUN --all --most 9", "headway.every_circuit(model, task, found, most=9)"),
+        ("headway circuit RUN --threshold 0.1 --all", "headway.every_circuit(model, task, found)"),
         ("headway circuit RUN --ablation own", "headway.discover(model, task, ablation='own')"),
         ("headway theory RUN", None),
     ],

@@ -143,7 +143,7 @@ def test_a_circuit_of_another_shape_is_refused(solved, found, tmp_path):
 def test_the_search_can_use_another_ablation(solved, ablation):
     how = {"ablation": ablation, "trials": False, "sequences": 64, "seed": 1}
     found = discover(solved.model(), solved.task, **how)
-    assert found.ablation == ablation
+    assert found.ablation == found.asked["ablation"] == ablation
     assert found.faithful
     assert found.evidence.variants[ablation] == pytest.approx(found.replaced_loss, rel=1e-5)
     again = discover(solved.model(), solved.task, circuit=found, sequences=64, seed=1)

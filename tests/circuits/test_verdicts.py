@@ -35,9 +35,9 @@ def test_a_right_circuit_has_all_but_what_nobody_asked(found, known):
     given = verdicts(found)
     assert tuple(one.name for one in given) == NAMES
     assert held(found) == {**dict.fromkeys(NAMES, True), "unique": None}
-    assert [one.next for one in given if one.next] == ["headway circuit RUN --all"]
-    assert "next: headway.every_circuit(model, task, found)" in str(found)
-    assert "headway circuit runs/a --all" in of_discovery(found, "runs/a")
+    assert [one.next for one in given if one.next] == ["headway circuit RUN --sequences 16 --all"]
+    assert "next: headway.every_circuit(model, task, found," in str(found)
+    assert "headway circuit runs/a --sequences 16 --all" in of_discovery(found, "runs/a")
     every = every_circuit(known.model, known.task, found, sequences=16, workers=1)
     assert held(found, every) == dict.fromkeys(NAMES, True)
     saved = found.to_json()["verdicts"]

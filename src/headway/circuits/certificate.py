@@ -194,9 +194,7 @@ def certify(
             allowed = "None for the run's own circuit, which is of the last step"
             require(step is None, "step", step, allowed)
         its, known = given_or_own(circuit, subject.run)
-        rows = known or "zero"
-        is_own = circuit is None and ablation in (None, rows)
-        rows = ablation or rows
+        rows = ablation or known or "zero"
         require_fits(its, subject.model)
         benches = subject.fresh(its, rows, "certificate", count)
         alike = torch.cat([*agreements(its, benches)], 1).sum(1)
@@ -211,6 +209,6 @@ def certify(
             agreeing=int(alike[0]),
             ablated_agreeing=int(alike[1]),
         )
-        if subject.run and is_own:
+        if subject.run and circuit is None and rows == known:
             subject.run.save(certificate)
     return certificate

@@ -47,6 +47,7 @@ class Discovery(Finding, Shown):
         seconds: wall time that search and evidence took.
         looks: how much of every head's attention its mechanism explains, and what else it
             may follow.
+        asked: the threshold, the sequences and the ablation that were asked for, if any were.
     """
 
     FILE: ClassVar[str] = "circuit.json"
@@ -62,6 +63,7 @@ class Discovery(Finding, Shown):
     forwards: float
     seconds: float
     looks: list[Look] = field(default_factory=list)
+    asked: dict[str, int | float | str] = field(default_factory=dict)
 
     @property
     def intact_loss(self) -> float:

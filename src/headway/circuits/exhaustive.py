@@ -27,7 +27,7 @@ from headway.circuits.ablation import workers as threads
 from headway.circuits.discovery import Discovery, saved_discovery
 from headway.circuits.mechanism import Circuit, Head, Mechanism, WrittenCircuit, WrittenPath
 from headway.circuits.search import candidates_among
-from headway.circuits.subject import opened, require_count, require_fits, studied
+from headway.circuits.subject import require_count, require_fits, studied
 from headway.errors import HeadwayError, require
 from headway.fields import Finding
 from headway.relations.paths import AttentionPath
@@ -161,13 +161,12 @@ def every_circuit(
     require_count("sequences", sequences, 8)
     require_count("most", most, 1)
     require_count("workers", 1 if workers is None else workers, 1)
-    if not isinstance(opened(model), Run) and (task is None or found is None):
-        raise HeadwayError("a model is studied together with its task and what was discovered")
     with studied(model, task, seed=seed) as subject:
         if subject.run is not None:
             require(found is None, "found", "given", "None, as the run has its own")
             found = saved_discovery(subject.run)
-        assert found is not None
+        if found is None:
+            raise HeadwayError("a model is studied together with what was discovered")
         require_fits(found.circuit, subject.model)
         batch, started = subject.sequences(sequences, "circuit"), time.perf_counter()
         about, count = (subject.model, subject.task, batch, found.ablation), os.cpu_count()

@@ -61,13 +61,12 @@ def looks(
     Args:
         model: of any kind that has a tap.
         task: that it was trained on.
-        batch: sequences, of which the first few are looked at.
+        batch: sequences.
         circuit: a mechanism for every head.
         heads: that are looked at.
     """
     if not heads:
         return []
-    batch = batch.part(slice(SEQUENCES))
     every, rows = attention_patterns(model, batch.inputs), row_weights(model, task, batch)
     edges, tokens = edges_of(task, model, batch), batch.inputs
     patterns, known = Patterns(model, batch, edges), edges.composed

@@ -10,18 +10,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headway.circuits.mechanism import (
-    WITHOUT_PATHS,
-    Corrupted,
-    Head,
-    Identity,
-    KnockOut,
-    Mean,
-    Mechanism,
-    Paths,
-    Tabled,
-    Uniform,
-)
+from headway.circuits.mechanism import Head, KnockOut, Mechanism, Paths, Tabled
 from headway.errors import HeadwayError, require
 from headway.models import Tap, Tappable, Transformer, attention_patterns
 from headway.relations.composed import Related
@@ -139,28 +128,31 @@ class Patterns:
         self, mechanism: Mechanism, head: Head, part: slice = slice(None)
     ) -> Float[Tensor, "sequence query key"]:
         """The pattern of a mechanism that does not depend on the head's own, in some sequences."""
-        if isinstance(mechanism, Identity):
-            own = torch.eye(*self._shape[1:], dtype=self.dtype, device=self.visible.device)
-            return own.expand(self._shape)[part]
-        if isinstance(mechanism, Mean):
-            return self.means[head].expand(self._shape)[part]
-        if isinstance(mechanism, Corrupted):
-            return self.corrupted[part, *head]
         if isinstance(mechanism, Tabled):
             return self._by_table(mechanism.tables or self.tables)[part, *head]
-        if isinstance(mechanism, Uniform):
-            visible = self.visible[head[0]].to(self.dtype)
-            even = visible / visible.sum(-1, keepdim=True).clamp(min=1)
-            return even.expand(self._shape)[part]
-        assert isinstance(mechanism, Paths), "a knock-out has no pattern of its own"
+        if not isinstance(mechanism, Paths):
+            return self._named(str(mechanism), head)[part]
         rows, fill = self.one_hot(mechanism.relations)[part], self.fill(mechanism)
         if fill == "zero":
             return rows
-        if fill == "resample":
-            others = self.own[:, *head].roll(1, 0)[part]
-        else:
-            others = self.dense(WITHOUT_PATHS[fill], head, part)
-        return torch.where(rows.any(2, keepdim=True), rows, others)
+        return torch.where(rows.any(2, keepdim=True), rows, self._named(fill, head)[part])
+
+    def _named(self, name: str, head: Head) -> Float[Tensor, "sequence query key"]:
+        """The pattern of a mechanism without relations, or of a fill of rows, by its name."""
+        match name:
+            case "identity":
+                own = torch.eye(*self._shape[1:], dtype=self.dtype, device=self.visible.device)
+                return own.expand(self._shape)
+            case "mean":
+                return self.means[head].expand(self._shape)
+            case "corrupted":
+                return self.corrupted[:, *head]
+            case "resample":
+                return self.own[:, *head].roll(1, 0)
+        assert name == "uniform", f"{name}: no pattern of its own"
+        visible = self.visible[head[0]].to(self.dtype)
+        even = visible / visible.sum(-1, keepdim=True).clamp(min=1)
+        return even.expand(self._shape)
 
     def _by_table(self, tables: Tables) -> Float[Tensor, "sequence layer head query key"]:
         if tables not in self._told:

@@ -32,6 +32,8 @@ from headway.errors import HeadwayError, require
 from headway.tasks import Task
 from headway.training.run import Run
 
+SEQUENCES = 128
+
 FEW_CANDIDATES = 16
 """Among so many candidate paths all sets are judged if the search finds no circuit."""
 
@@ -46,7 +48,7 @@ def discover(
     circuit: Circuit | Discovery | Path | str | None = None,
     step: int | None = None,
     threshold: float | None = None,
-    sequences: int = 128,
+    sequences: int = SEQUENCES,
     ablation: str | None = None,
     candidate_attention: Sequence[float] = CANDIDATE_ATTENTION,
     trials: bool = True,
@@ -186,6 +188,8 @@ def _study(
         seen = looks(model, task, subject.sequences(LOOKED_AT, "looks"), found, heads)
         return Attempt(way, bench(rows, "circuit"), yardstick, found, seen)
 
+    asked = {"threshold": threshold, "ablation": ablation, "sequences": sequences}
+    asked = {k: x for k, x in asked.items() if x is not None and (k, x) != ("sequences", SEQUENCES)}
     first = bench(rows, "circuit")
     require_learnt(first, Yardstick.of(first, threshold).limits(first)[-1])
     if circuit is not None:
@@ -231,6 +235,7 @@ def _study(
         candidates=sum(b.candidates for b in benches),
         forwards=round(forwards(), 6),
         looks=best.looks,
+        asked=asked,
         seconds=round(time.perf_counter() - started, 3),
     )
 

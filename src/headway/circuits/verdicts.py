@@ -7,7 +7,7 @@ suppose a `model`, its `task`, and `found`, what `discover` found.
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headway.circuits.looks import EXPLAINED
 from headway.circuits.mechanism import Head, name_of
@@ -90,7 +90,8 @@ def _faithful(found: "Discovery") -> Verdict:
             )
     if found.faithful:
         close = evidence.interval[0] < limit <= evidence.interval[1]
-        return Verdict("faithful", True, because, _more(found) if close else None)
+        more = _again(found, sequences=4 * evidence.sequences)
+        return Verdict("faithful", True, because, more if close else None)
     others = [(x, rows) for rows, x in evidence.variants.items() if rows != found.ablation]
     least, best = min(others, default=(math.inf, ""))
     if least < min(limit, loss):
@@ -168,16 +169,16 @@ def _cut(found: "Discovery") -> list[Verdict]:
         minimal = Verdict("minimal", None, "pairs of paths were not tried")
     elif pairs:
         spare = f"{rows}, of {tried} tried, droppable together: {both}"
-        minimal = Verdict("minimal", False, spare, "headway circuit RUN --all")
+        minimal = Verdict("minimal", False, spare, _again(found, all=""))
     return [Verdict("necessary", True, because), minimal]
 
 
 def _unique(found: "Discovery", every: "MinimalCircuits | None") -> Verdict:
-    ask = "headway circuit RUN --all"
     if not found.circuit.paths:
         return _untestable("unique", found)
     if every is None:
-        return Verdict("unique", None, "not every set of paths was judged", ask)
+        because = "not every set of paths was judged"
+        return Verdict("unique", None, because, _again(found, all=""))
     count = counted(len(every.circuits), "minimal circuit")
     because = f"{_rows(found)} {count} among {counted(len(every.candidates), 'candidate path')}"
     others = [one for one in every.circuits if set(one) != set(found.circuit.paths)]
@@ -186,7 +187,8 @@ def _unique(found: "Discovery", every: "MinimalCircuits | None") -> Verdict:
         return Verdict("unique", False, because + shared)
     if not every.complete:
         because += f" of up to {every.searched}, and larger sets were not judged"
-        return Verdict("unique", None, because, f"{ask} --most {10 * max(1, every.judged)}")
+        more = _again(found, all="", most=10 * max(1, every.judged))
+        return Verdict("unique", None, because, more)
     return Verdict("unique", True if every.circuits else None, because)
 
 
@@ -194,11 +196,12 @@ def _stable(found: "Discovery") -> Verdict:
     same = [trial.jaccard for trial in found.evidence.trials]
     if not same:
         because = "the search was not repeated on other sequences"
-        return Verdict("stable", None, because, "headway circuit RUN --trials True")
+        return Verdict("stable", None, because, _again(found, trials=True))
     holds, likeness = all(jaccard == 1 for jaccard in same), enumerated(f"{x:.2f}" for x in same)
     because = f"on {counted(len(same), 'other sample')} the search finds "
     because += "this very circuit" if holds else f"circuits like it to {likeness} (Jaccard)"
-    return Verdict("stable", holds, because, None if holds else _more(found))
+    more = _again(found, sequences=4 * found.evidence.sequences)
+    return Verdict("stable", holds, because, None if holds else more)
 
 
 def _feasible(found: "Discovery") -> Verdict:
@@ -227,13 +230,14 @@ def to_type(line: str, run: object = None) -> str | None:
     """
     if run is not None or " RUN" not in line:
         return line.replace(" RUN", f" {run}")
-    asked = re.fullmatch(r"headway circuit RUN (--all)?(?: ?--(\w+) (\S+))?", line)
-    if asked is None:
+    if not line.startswith("headway circuit RUN"):
         return None
-    every, name, value = asked.groups()
+    every = "--all" in line
     called = "every_circuit(model, task, found" if every else "discover(model, task"
-    is_written = value is None or value.isdigit() or value == "True"
-    return f"headway.{called}{f', {name}={value if is_written else repr(value)}' if name else ''})"
+    for name, value in re.findall(r"--(\w+) (\w\S*)", line):
+        if not every or name in ("sequences", "most"):
+            called += f", {name}={value if value[0].isdigit() or value == 'True' else repr(value)}"
+    return f"headway.{called})"
 
 
 def _rows(found: "Discovery") -> str:
@@ -254,9 +258,10 @@ def _without(path: AttentionPath) -> str:
     return f"headway.discover(model, task, circuit=found.circuit.without({str(path)!r})"
 
 
-def _more(found: "Discovery") -> str:
-    """A line that studies the model on more sequences."""
-    return f"headway circuit RUN --sequences {4 * found.evidence.sequences}"
+def _again(found: "Discovery", **more: Any) -> str:
+    """A line that studies the run again, by what was asked for and some more options."""
+    options = (f"--{name} {value}".rstrip() for name, value in {**found.asked, **more}.items())
+    return " ".join(["headway circuit RUN", *options])
 
 
 def _map(head: Head) -> str:
