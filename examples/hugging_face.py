@@ -1,6 +1,6 @@
 """A model of Hugging Face's, as it is: a small GPT-2, trained here, and the relation of its head.
 
-pip install 'headway[llm]'
+pip install '.[llm]'
 """
 
 import torch
