@@ -108,7 +108,7 @@ def test_the_core_imports_no_experiments():
 
 PUBLIC = ("circuits", "language", "models", "report", "sweeps", "tasks", "theory", "training")
 HELPS = (
-    *("errors", "fields", "intervals", "reading", "recipes", "terminal", "text"),
+    *("errors", "models.export", "fields", "intervals", "reading", "recipes", "terminal", "text"),
     *("training.files", "report.figures.drawing", "report.figures.saving", "report.figures.style"),
 )
 VERBS = ("userfile", "verbs")
