@@ -85,7 +85,7 @@ def dynamics(scale: str) -> Configs:
 
 def series(kind: str, scale: str) -> Configs:
     """As many subjects as relations, so many that their facts bracket what each shape keeps."""
-    seeds, steps = {"paper": (5, 4_000), "small": (3, 4_000)}.get(scale, (1, 150))
+    seeds, steps = {"paper": (5, 4_000), "small": (10, 4_000)}.get(scale, (1, 150))
     configs: Configs = {}
     for d, heads, d_head, m in SHAPES[kind][scale]:
         expected = ATTENTION * 4 * d * heads * d_head + MLP * 2 * d * m

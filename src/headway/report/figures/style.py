@@ -28,7 +28,7 @@ DASHES: tuple[str | tuple[int, tuple[float, ...]], ...] = (
     (0, (9.0, 2.5)),
     (0, (4.0, 1.4, 1.2, 1.4, 1.2, 1.4)),
 )
-MARKERS = ("o", "s", "^", "D", "v", "P")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 STYLE = {
     "font.size": 8.5,
