@@ -96,7 +96,7 @@ def _faithful(found: "Discovery") -> Verdict:
     least, best = min(others, default=(math.inf, ""))
     if least < min(limit, loss):
         because += f"; with rows {best} it is {rounded(least)}"
-        return Verdict("faithful", False, because, f"headway circuit RUN --ablation {best}")
+        return Verdict("faithful", False, because, _again(found, ablation=best))
     if not evidence.alone:
         return Verdict("faithful", False, because)
     alone, worst = max((loss, head) for head, loss in evidence.alone.items())
@@ -143,7 +143,7 @@ def _own(found: "Discovery") -> Verdict:
     if layers[at] >= LAYERWISE:
         return Verdict(name, True, because)
     other = "own" if found.ablation != "own" else "mean"
-    return Verdict(name, False, because, f"headway circuit RUN --ablation {other}")
+    return Verdict(name, False, because, _again(found, ablation=other))
 
 
 def _cut(found: "Discovery") -> list[Verdict]:
