@@ -68,7 +68,7 @@ def copy(tmp_path) -> Path:
 
 def test_a_folder_written_once_is_still_whole(copy):
     assert faults_of(copy) == []
-    assert "Evidence" in write_report(Run.open(copy)).read_text()
+    assert "Evidence" in write_report(copy).read_text()
     assert Run.open(copy).transformer().n_layers == 1
 
 

@@ -189,9 +189,9 @@ def described(hint: Any) -> str:
         return " ".join([described(args[0]), " and ".join(bounds)]).strip()
     if origin is Literal:
         return "one of " + ", ".join(map(str, args))
-    if origin is tuple:
+    if origin in (tuple, Sequence):
         each = re.sub("^a (whole )?number", "numbers", described(args[0])).replace("text", "texts")
-        return each if args[1:] == (...,) else f"{len(args)} {each}"
+        return each if args[1:] in ((), (...,)) else f"{len(args)} {each}"
     if origin in (UnionType, typing.Union):
         return " or ".join(map(described, args))
     return WORDS.get(hint, f"a {getattr(hint, '__name__', hint)}")
@@ -255,7 +255,7 @@ def named(name: str, fields: Iterable[str]) -> str:
         near = get_close_matches(name.rpartition(".")[2], lasts.values(), n=1)
         meant = found or [one for one, last in lasts.items() if last in near]
         inside = [field for field in lasts if field.startswith(f"{name}.")]
-        places = dict.fromkeys(field.partition(".")[0] + ".*" * ("." in field) for field in lasts)
+        places = {one.partition(".")[0] + ".*" * ("." in one): one for one in lasts} or ["none"]
         hint = f"did you mean {' or '.join(meant)}?" if meant else f"there are {', '.join(places)}"
         hint = f"it is a section, of {', '.join(inside[:3])}, …" if inside else hint
         raise HeadwayError(f"{name} is not a field: {hint}")

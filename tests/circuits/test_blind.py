@@ -18,27 +18,28 @@ from headway.relations.fitted import Tables
 from headway.relations.shares import rivals_of, split_of
 
 CONDITION = "mirror position if another token"
-FIRST = torch.eye(9)[0].expand(9, 9)
+FIRST, BACK = torch.eye(9)[0].expand(9, 9), torch.eye(9).roll(1, 0)
 STRANGERS = Path(__file__).parents[3] / "shared" / "strangers"
 
 
 class Line(torch.nn.Module):
-    """A model of one head that adds what stands where its attention is fixed to lie."""
+    """A model of one layer that adds what stands where its attention is fixed to lie."""
 
-    n_layers = n_heads = 1
+    n_layers = 1
 
-    def __init__(self, scores):
+    def __init__(self, scores, weights=(1.0,)):
         super().__init__()
         self.scores, self.vocabulary = scores, 8
+        self.weights, self.n_heads = torch.tensor(weights), len(weights)
 
     def forward(self, inputs, tap=None):
         scores = self.scores(inputs).masked_fill(
             torch.ones(inputs.shape[1], inputs.shape[1]).triu(1).bool(), -torch.inf
         )
-        pattern = scores.softmax(-1)[:, None]
+        pattern = scores.softmax(-1)[:, None].expand(-1, self.n_heads, -1, -1)
         pattern = pattern if tap is None else tap(0, pattern)
         values = torch.nn.functional.one_hot(inputs, self.vocabulary).float()
-        return 9 * (pattern[:, 0] @ values)
+        return 9 * (torch.einsum("h,bhqk->bqk", self.weights, pattern) @ values)
 
 
 class Symbols(Task):
@@ -55,6 +56,9 @@ class Symbols(Task):
         return Batch(draws[0], draws[0].cummin(1).values[..., None])
 
 
+SAMPLE = Symbols().sample(64, torch.Generator().manual_seed(0))
+
+
 def by_value(inputs):
     return -3.0 * inputs[:, None].expand(-1, inputs.shape[1], -1).float()
 
@@ -62,14 +66,11 @@ def by_value(inputs):
 @pytest.mark.parametrize(
     ("scores", "name"),
     [
-        (lambda _: 20 * torch.eye(9).roll(1, 0), "previous token"),
-        (lambda _: 20 * (torch.eye(9).roll(1, 0) + FIRST), "previous token and first position"),
+        (lambda _: 20 * BACK, "previous token"),
+        (lambda _: 20 * (BACK + FIRST), "previous token and first position"),
+        (lambda _: 20 * (BACK + torch.eye(9)), "previous token and own position"),
         (
-            lambda _: 20 * (torch.eye(9).roll(1, 0) + torch.eye(9)),
-            "previous token and own position",
-        ),
-        (
-            lambda _: 20 * (torch.eye(9).roll(1, 0) + torch.eye(9) + FIRST),
+            lambda _: 20 * (BACK + torch.eye(9) + FIRST),
             "previous token and own position and first position",
         ),
         (lambda x: torch.zeros(len(x), 9, 9), "all so far"),
@@ -77,19 +78,15 @@ def by_value(inputs):
         (lambda x: 40 * (x[:, :, None] < x[:, None]) - 4.0 * x[:, None], "smallest larger token"),
         (lambda x: 40 * (x < 3)[:, None] + 4.0 * torch.arange(9), "latest token of 0–2"),
         (
-            lambda x: 40 * torch.where(x[..., None] < 4, torch.eye(9).roll(1, 0), FIRST),
+            lambda x: 40 * torch.where(x[..., None] < 4, BACK, FIRST),
             "previous token for tokens 0–3",
         ),
     ],
 )
 def test_a_head_is_read(scores, name):
-    batch = Symbols().sample(64, torch.Generator().manual_seed(0))
     model = Line(lambda inputs: scores(inputs).expand(len(inputs), 9, 9).float())
-    circuit = read(Bench(model, Symbols(), batch))
-    (mechanism,) = circuit.mechanisms.values()
-    assert isinstance(mechanism, Paths)
-    (found,) = mechanism.relations
-    assert found.split(", else ")[0] == name
+    found = read(Bench(model, Symbols(), SAMPLE)).mechanisms
+    assert str(found[0, 0]).split(", else ")[0] == name
 
 
 class Induction(torch.nn.Module):
@@ -108,15 +105,13 @@ class Induction(torch.nn.Module):
         before = self.sharp * torch.eye(n).roll(1, 0) + self.astray * (tokens @ tokens.mT)[:, None]
         brought = tap(0, before.masked_fill(hidden, -torch.inf).softmax(-1))[:, 0] @ tokens
         scores = 40.0 * tokens @ brought.mT + 0.5 * torch.arange(n)
-        return (
-            9 * tap(1, scores[:, None].masked_fill(hidden, -torch.inf).softmax(-1))[:, 0] @ tokens
-        )
+        above = tap(1, scores[:, None].masked_fill(hidden, -torch.inf).softmax(-1))[:, 0]
+        return 9 * above @ tokens
 
 
 @pytest.mark.parametrize("scores", [(40.0, 0.0), (5.0, 1.0)])
 def test_a_head_that_only_heads_above_need_is_read_however_noisy(scores):
-    sample = Symbols().sample(64, torch.Generator().manual_seed(0))
-    circuit = read(Bench(Induction(*scores), Symbols(), sample))
+    circuit = read(Bench(Induction(*scores), Symbols(), SAMPLE))
     below, above = (str(circuit.mechanisms[at, 0]) for at in (0, 1))
     assert below == "previous token"
     assert above.split(", else ")[0] in {"after same token", "after latest same token"}
@@ -158,10 +153,9 @@ def test_a_head_without_a_slope_is_read_and_padding_is_no_key():
 
 def test_places_that_sharp_attention_never_reads_are_keys_all_the_same():
     sharp = Line(lambda x: 200.0 * (x == 3)[:, None].expand(-1, 9, -1))
-    sample = Symbols().sample(64, torch.Generator().manual_seed(0))
-    found = read(Bench(sharp, Symbols(), sample)).mechanisms[0, 0]
+    found = read(Bench(sharp, Symbols(), SAMPLE)).mechanisms[0, 0]
     assert str(found).startswith("token 3")
-    every = Patterns(sharp, sample, Related({}, Composed(sample.inputs))).alone("all so far")
+    every = Patterns(sharp, SAMPLE, Related({}, Composed(SAMPLE.inputs))).alone("all so far")
     assert (every[:, 8] > 0).all()
 
 
@@ -170,20 +164,8 @@ def test_where_a_relation_gives_no_key_the_else_is_read():
         alike = (x[:, :, None] == x[:, None]) & torch.ones(9, 9).tril(-1).bool()
         return 60.0 * alike + 30.0 * (torch.arange(9) == 0)
 
-    sample = Symbols().sample(64, torch.Generator().manual_seed(0))
-    circuit = read(Bench(Line(scores), Symbols(), sample))
+    circuit = read(Bench(Line(scores), Symbols(), SAMPLE))
     assert str(circuit.mechanisms[0, 0]) == "same token, else first position"
-
-
-class Both(Line):
-    """Two heads that attend to the token before, by place."""
-
-    n_heads = 2
-
-    def forward(self, inputs, tap=None):
-        behind = 20 * torch.eye(9).roll(1, 0).masked_fill(torch.ones(9, 9).triu(1).bool(), -99)
-        pattern = behind.softmax(-1).expand(len(inputs), 2, 9, 9)
-        return 9 * ((pattern if tap is None else tap(0, pattern)).sum(1) @ torch.eye(8)[inputs])
 
 
 class Before(Symbols):
@@ -194,7 +176,7 @@ class Before(Symbols):
 
 
 def test_a_head_that_does_the_work_of_another_is_not_left_at_its_mean():
-    found = discover(Both(None), Before(), trials=False, sequences=32)
+    found = discover(Line(before, weights=(1.0, 1.0)), Before(), trials=False, sequences=32)
     assert found.necessary
     (path,) = found.circuit.paths
     assert path.relation == "previous token"
@@ -263,7 +245,7 @@ class RunsOfSymbols(Symbols):
 
 
 def before(inputs):
-    return 40.0 * torch.eye(9).roll(1, 0).expand(len(inputs), 9, 9)
+    return 40.0 * BACK.expand(len(inputs), 9, 9)
 
 
 RUNS = RunsOfSymbols()
@@ -311,6 +293,13 @@ def test_tokens_by_which_heads_share_the_work_are_found():
     assert split_of(tokens)[0] == "0–2"
     assert split_of(dict.fromkeys(range(8), 0.9)) is None
 
+    def in_every_other_sequence(inputs):
+        scores = small_alone(inputs)
+        scores[1::2] = 40.0 * (torch.eye(9) + BACK)
+        return scores
+
+    assert seen(Line(in_every_other_sequence), "previous token").tokens == {}
+
 
 def test_a_head_that_no_relation_explains_is_named():
     idle = Circuit({(0, 0): Mean()})
@@ -333,6 +322,10 @@ def test_a_head_that_goes_by_a_table_is_put_to_one_and_said_to_be_unexplained():
 
     found = discover(Line(scores), Symbols(), sequences=64, trials=False, threshold=9.0)
     assert found.circuit.to_json() == {"L0.H0": "by table"}
+    two = Line(lambda inputs: 16 * scores(inputs), weights=(1.0, 0.7))
+    reader = Reader(Bench(two, Symbols(), Symbols().sample(64, generator)))
+    idle = dict.fromkeys(reader.heads, "idle")
+    assert reader.tabled(idle, useful=[(0, 0)]) == {**idle, (0, 0): "by table"}
     assert found.evidence.likeness.circuit.agreement > 0.95
     (look,) = found.looks
     assert look.explained > 0.95

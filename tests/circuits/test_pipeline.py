@@ -5,6 +5,7 @@ from concurrent.futures import wait
 
 import pytest
 
+import array_checks
 from headway import Circuit, discover, emergence
 from headway.circuits import Bench, Discovery, Paths, Timeline, Uniform, saved_discovery, study
 from headway.circuits.discovery import Refusal
@@ -28,11 +29,8 @@ def test_the_circuit_is_the_induction_circuit(found):
     assert found.faithful
     assert found.replaced_loss < 0.05
     first, second = found.circuit.useful_heads
-    by_head = {
-        head: {p.relation for p in found.circuit.paths if p.at == head} for head in (first, second)
-    }
-    assert by_head[first] == {"s2←s1"}
-    assert by_head[second] == {"s0←s2"}
+    paths = [(path.at, path.relation) for path in found.circuit.paths]
+    assert paths == [(first, "s2←s1"), (second, "s0←s2")]
     assert len(found.circuit.useful_layers) == minimum_layers(1)
 
 
@@ -78,8 +76,7 @@ def test_a_model_that_has_not_learnt_has_no_circuit(tiny, tmp_path):
         discover(run)
     with pytest.raises(HeadwayError, match="no circuit yet"):
         saved_discovery(run)
-    refused = run.load(Refusal)
-    assert "no circuit to find at threshold 0.05" in refused.why
+    assert "no circuit to find at threshold 0.05" in run.load(Refusal).why
     discover(run, threshold=10.0, sequences=8, trials=False)
     assert run.load(Refusal) is None
 
@@ -90,19 +87,30 @@ def test_a_single_position_has_no_circuit(tiny, tmp_path):
         discover(Run(tmp_path, config).new_model(), config.task)
 
 
-@pytest.mark.parametrize("threshold", [0.0, -1.0, float("inf"), float("nan")])
-def test_a_threshold_out_of_range_is_refused(solved, threshold):
-    with pytest.raises(HeadwayError, match=r"threshold = .* is not allowed"):
-        discover(solved, threshold=threshold)
+WRONG = {
+    "threshold": (0.0, -1.0, float("inf"), float("nan"), "0.1"),
+    "candidate_attention": (0.3, (), (0.0,), [2.0], "0.3", None),
+    "sequences": (7, 8.5, 10**9, True),
+    "workers": (0, "2"),
+}
+
+
+def test_an_argument_that_is_not_allowed_is_named(solved, found):
+    array_checks.check(False)  # as where nobody tests
+    for argument, value in ((name, value) for name in WRONG for value in WRONG[name]):
+        with pytest.raises(HeadwayError, match=rf"^{argument} = .* is not allowed: it must be"):
+            discover(solved, **{argument: value})
+    model = solved.model()
+    for checkpoints in ([model], {}, {"1": model}, {-1: model, 5: model}, {0.5: model}):
+        with pytest.raises(HeadwayError, match=r"^checkpoints = .*: it must be models by their st"):
+            emergence(checkpoints, found, solved.task)
 
 
 def test_a_checkpoint_has_a_circuit_of_its_own(solved, found):
-    last = solved.checkpoint_steps()[-1]
-    before = solved.checkpoint_steps()[-2]
+    before, last = solved.checkpoint_steps()[-2:]
     at = discover(solved, step=before, trials=False, sequences=64)
     kept = solved.read(f"circuit_{before:07d}.json")
-    assert kept["step"] == before
-    assert Discovery.from_json(kept) == at
+    assert (kept["step"], Discovery.from_json(kept)) == (before, at)
     assert solved.read("circuit.json")["step"] == last
     with pytest.raises(HeadwayError, match=r"step = 7 is not allowed: .* checkpoints: 0, 20"):
         discover(solved, step=7)
@@ -124,9 +132,8 @@ def test_a_circuit_from_a_file_is_certified_as_it_is(solved, found, tmp_path):
 
 
 def test_a_circuit_of_another_shape_is_refused(solved, found, tmp_path):
-    missing = Circuit({(0, 0): Uniform()})
     with pytest.raises(HeadwayError, match=r"head = 'L1.H0' is not .* every head of the mod"):
-        discover(solved, circuit=missing)
+        discover(solved, circuit=Circuit({(0, 0): Uniform()}))
     unknown = found.circuit.replacing((0, 0), Paths(frozenset({"s0←s9"})))
     with pytest.raises(HeadwayError, match="path = 's0←s9' is not allowed"):
         discover(solved, circuit=unknown)
@@ -164,8 +171,7 @@ def test_emergence_dates_what_was_learnt(solved, found):
         rise = [w - x for w, x in zip(history.loss_without, timeline.loss, strict=True)]
         later = next(i for i, x in enumerate(rise) if x > max(rise) / 2)
         assert timeline.steps[later - 1] <= history.needed <= timeline.steps[later]
-    learnt = timeline.hops["x_1"]
-    assert learnt is not None
+    learnt = timeline.hops["x_1"] or 0.0
     around = [m["partial"]["x_1"] for m in solved.metrics() if abs(m["step"] - learnt) <= 20]
     assert max(around) >= 0.5 > min(around)
     assert Timeline.from_json(Run.open(solved.folder).read("emergence.json")) == timeline

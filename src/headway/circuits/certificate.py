@@ -19,17 +19,14 @@ from headway.circuits.ablation import Bench
 from headway.circuits.discovery import Discovery, given_or_own
 from headway.circuits.mechanism import Circuit, Uniform, WrittenCircuit
 from headway.circuits.patterns import ABLATIONS
-from headway.circuits.subject import require_fits, studied
+from headway.circuits.subject import MOST, require_fits, studied
 from headway.circuits.yardstick import agreeing, r2
 from headway.errors import HeadwayError, require
-from headway.fields import Finding
+from headway.fields import Finding, require_allowed
 from headway.intervals import clopper_pearson_low, draws_for
 from headway.tasks import Task
 from headway.text import wrapped
 from headway.training.run import Run
-
-MOST = 1_000_000
-"""Sequences at most."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +134,7 @@ def require_sequences(agreement: float, confidence: float, sequences: int | None
             is out of range.
     """
     for name, value in (("agreement", agreement), ("confidence", confidence)):
-        require(0 < value < 1, name, value, "above 0 and below 1")
+        require_allowed(name, value, Annotated[float, Gt(0), Lt(1)])
     about = f"agreement {agreement:g} with confidence {confidence:g}"
     failures, count = 0, draws_for(agreement, confidence)
     if sequences is not None:

@@ -123,8 +123,7 @@ def _needs(bench: Bench, paths: Sequence[AttentionPath], least: float) -> list[A
         return bool(((queries < 2) | (keys > 1)).any())
 
     def share_lost(cut: AttentionPath) -> float:
-        knocked = {cut.at: KnockOut(frozenset({cut.relation}))}
-        tap = tap_of(patterns, [knocked], slice(None))
+        tap = tap_of(patterns, [{cut.at: KnockOut(frozenset({cut.relation}))}], slice(None))
         seen = attention_patterns(bench.model, bench.batch.inputs, tap)
         bench.add_forwards(1.0)
         left = sum(along(seen[:, *path.at], path, slice(None)).item() for path in paths)

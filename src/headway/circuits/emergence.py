@@ -8,7 +8,7 @@ depends on it. If another head does the same, the loss may never depend on it.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,10 +19,10 @@ from headway.circuits.discovery import Discovery, given_or_own, missing
 from headway.circuits.mechanism import Circuit, KnockOut, WrittenPath
 from headway.circuits.patterns import attention_along
 from headway.circuits.reading import row_weights
-from headway.circuits.subject import device_of, opened, require_count, require_task, with_tap
+from headway.circuits.subject import device_of, opened, require_task, with_tap
 from headway.circuits.text import of_timeline
 from headway.errors import HeadwayError, require
-from headway.fields import Finding
+from headway.fields import AtLeastOne, Finding, require_allowed
 from headway.late import Shown
 from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
@@ -101,9 +101,8 @@ class Timeline(Finding, Shown):
         return of_timeline(self)
 
     def __post_init__(self):
-        steps, lengths = self.steps, {len(self.loss)}
-        for history in self.paths:
-            lengths |= {len(history.attention), len(history.loss_without)}
+        steps, curves = self.steps, [(one.attention, one.loss_without) for one in self.paths]
+        lengths = {*map(len, chain([self.loss], *curves))}
         rising = bool(steps) and all(before < step for before, step in pairwise(steps))
         require(rising, "steps", steps, "rising")
         require(lengths == {len(steps)}, "values in a curve", lengths, f"{len(steps)}, one a step")
@@ -135,12 +134,13 @@ def emergence(
     Raises:
         HeadwayError: if a checkpoint cannot be read, or a path is not one of this model and task.
     """
-    require_count("sequences", sequences, 1)
+    require_allowed("sequences", sequences, AtLeastOne)
     run = opened(checkpoints)
     circuit, _ = given_or_own(circuit, run if isinstance(run, Run) else None)
     if not isinstance(run, Run):
         task = require_task(task)
-        require(bool(run), "checkpoints", {}, "at least one model by its step")
+        fits = isinstance(run, Mapping) and {*map(type, run)} == {int} and min(run) >= 0
+        require(fits, "checkpoints", run, "models by their steps, whole numbers from 0 on")
         return _dated(sorted(run), run.__getitem__, task, circuit, sequences, seed or 0, watch)
     require(task is None, "task", task, "None, as the run has its own")
     with run.writing(), run.computing():
@@ -197,8 +197,7 @@ def saved_timeline(run: Run) -> Timeline:
     Raises:
         HeadwayError: if there is none.
     """
-    why = "its circuit has not been dated; do it with"
-    return run.load(Timeline) or missing(run, why, "emergence")
+    return run.load(Timeline) or missing(run, "its paths are not dated; do it with", "emergence")
 
 
 def hop_steps(metrics: list[dict[str, Any]], hop_names: Sequence[str]) -> dict[str, float | None]:

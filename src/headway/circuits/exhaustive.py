@@ -27,9 +27,9 @@ from headway.circuits.ablation import workers as threads
 from headway.circuits.discovery import Discovery, saved_discovery
 from headway.circuits.mechanism import Circuit, Head, Mechanism, WrittenCircuit, WrittenPath
 from headway.circuits.search import candidates_among
-from headway.circuits.subject import require_count, require_fits, studied
-from headway.errors import HeadwayError, require
-from headway.fields import Finding
+from headway.circuits.subject import Sequences, require_fits, studied
+from headway.errors import require
+from headway.fields import AtLeastOne, Finding, require_allowed
 from headway.relations.paths import AttentionPath
 from headway.tasks import Task
 from headway.text import counted, wrapped
@@ -60,6 +60,7 @@ class MinimalCircuits(Finding):
         circuits: the minimal ones, the smallest first.
         losses: with every head replaced, of each.
         judged: sets of paths that were judged, those of lower layers alone included.
+        most: how many might have been.
         searched: all minimal circuits of up to so many paths are known.
         discovered: the paths of the circuit that the search had found.
         seconds: wall time.
@@ -74,6 +75,7 @@ class MinimalCircuits(Finding):
     circuits: tuple[tuple[WrittenPath, ...], ...]
     losses: tuple[float, ...]
     judged: int
+    most: int
     searched: int
     discovered: tuple[WrittenPath, ...]
     seconds: float
@@ -158,20 +160,18 @@ def every_circuit(
     Raises:
         HeadwayError: if no circuit was discovered, or an argument is out of range.
     """
-    require_count("sequences", sequences, 8)
-    require_count("most", most, 1)
-    require_count("workers", 1 if workers is None else workers, 1)
+    require_allowed("sequences", sequences, Sequences)
+    require_allowed("most", most, AtLeastOne)
+    require_allowed("workers", workers, AtLeastOne | None)
     with studied(model, task, seed=seed) as subject:
-        if subject.run is not None:
+        if (run := subject.run) is not None:
             require(found is None, "found", "given", "None, as the run has its own")
-            found = saved_discovery(subject.run)
-        if found is None:
-            raise HeadwayError("a model is studied together with what was discovered")
-        require_fits(found.circuit, subject.model)
+        known = saved_discovery(run) if run else require_allowed("found", found, Discovery)
+        require_fits(known.circuit, subject.model)
         batch, started = subject.sequences(sequences, "circuit"), time.perf_counter()
-        about, count = (subject.model, subject.task, batch, found.ablation), os.cpu_count()
+        about, count = (subject.model, subject.task, batch, known.ablation), os.cpu_count()
         benches = [Bench(*about) for _ in range(workers or count or 1)]
-        candidates = candidates_among(benches[0], found.circuit)
+        candidates = candidates_among(benches[0], known.circuit)
         with threads(workers, benches) as work:
 
             def losses(sets: list[dict[Head, Mechanism]], limit: float) -> list[float]:
@@ -179,24 +179,24 @@ def every_circuit(
                 parts = (sets[i : i + share] for i in range(0, len(sets), share))
                 return [*chain(*work.map(Bench.losses, benches, parts, repeat(limit)))]
 
-            search = Exhaustive(losses, candidates, found.circuit, found.threshold, most, watch)
+            search = Exhaustive(losses, candidates, known.circuit, known.threshold, most, watch)
             sets = search.search()
         circuits = sorted((tuple(sorted(s)) for s in sets), key=lambda c: (len(c), c))
-        whole = [Circuit.of(paths, search.idle) for paths in circuits]
         every = MinimalCircuits(
-            threshold=found.threshold,
+            threshold=known.threshold,
             sequences=len(batch.inputs),
             candidates=tuple(search.paths),
             idle=Circuit(search.idle),
             circuits=tuple(circuits),
-            losses=tuple(benches[0].losses(whole)),
+            losses=tuple(benches[0].losses([Circuit.of(one, search.idle) for one in circuits])),
             judged=search.judged,
+            most=most,
             searched=search.searched,
-            discovered=tuple(found.circuit.paths),
+            discovered=tuple(known.circuit.paths),
             seconds=round(time.perf_counter() - started, 3),
         )
-        if subject.run is not None:
-            subject.run.save(every)
+        if run is not None:
+            run.save(every)
     return every
 
 

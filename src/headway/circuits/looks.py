@@ -42,7 +42,7 @@ class Look:
             head by table where all of it goes.
         rivals: relations that lead to the same keys on most rows, those that it follows first.
         tokens: of token tasks, the share of its mechanism that it follows, by the token that this
-            leads to.
+            leads to; none if two halves of the sequences do not tell the same tokens apart.
     """
 
     head: WrittenHead
@@ -80,13 +80,15 @@ def looks(
         common = own.minimum(there)
         named = {n: patterns.relation(n).mask(tokens.shape[1]) for n in sorted(relations)}
         rivals = [rivals_of(n, mask, masks, own, weights) for n, mask in named.items()]
-        of_tokens = task.vocabulary is not None and not is_table
+        about = (tokens, common, there, weights)
+        parts = (0, 1) if task.vocabulary is not None and not is_table else ()
+        splits = {(split_of(by_token(*(x[i::2] for x in about))) or [""])[0] for i in parts}
         return Look(
             head,
             (common.sum(2) * weights).sum().item(),
             largest(masks, own if is_table else own - common, weights),
             sorted(chain(*rivals), key=lambda rival: rival.follows - rival.instead),
-            by_token(tokens, common, there, weights) if of_tokens else {},
+            by_token(*about) if len(splits) == 1 and "" not in splits else {},
         )
 
     return [look(head, circuit.mechanisms[head]) for head in heads]
@@ -126,8 +128,8 @@ def of_looks(looks: list[Look], circuit: Circuit, faithful: bool) -> list[str]:
             lines += wrapped(f"for tokens {tokens} {one:.2f} of it, for others {other:.2f}", "  ")
         for rival in look.rivals[:1]:
             lines += wrapped(
-                f"{rival.rival} is the same on {rival.same:.2f} of these rows; where they differ,"
-                f" it follows {f'{rival.rival}, not this' if rival.wins else 'this'}"
+                f"{rival.rival} is the same on {min(rival.same, 0.99):.2f} of these rows; where"
+                f" they differ, it follows {f'{rival.rival}, not this' if rival.wins else 'this'}"
                 f" ({rival.follows:.2f} against {rival.instead:.2f})",
                 "  ",
             )

@@ -205,9 +205,9 @@ class Reader:
     def tabled(self, chosen: Chosen, useful: Sequence[Head]) -> dict[Head, str]:
         """Tables for heads that no relation explains, relations for as many others as possible.
 
-        With all heads put to tables, one after the other gets back what was chosen, those first
-        whose attention that is likest, or a relation that is chosen anew, as long as enough answers
-        stay. Nothing changes if all useful heads are read.
+        With all heads put to tables, one after the other gets back what was chosen, or a relation
+        that is chosen anew, as long as enough answers stay: idle heads first, then those whose
+        attention that is likest. Nothing changes if all useful heads are read.
 
         Args:
             chosen: what is kept if tables keep no more answers than that, but for useful heads for
@@ -229,7 +229,8 @@ class Reader:
         def serves(head: Head, what: str) -> bool:
             return self.agreement({**found, head: what}, head[0]) >= least
 
-        for head in sorted(self.heads, key=lambda head: -self.likeness(head, chosen[head])):
+        order = {head: (head in useful, -self.likeness(head, chosen[head])) for head in self.heads}
+        for head in sorted(order, key=order.__getitem__):
             if serves(head, chosen[head]):
                 found[head] = chosen[head]
             elif serves(head, again := self.choice(head, found, head[0])):

@@ -12,7 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Gt, Le, MinLen
 
 from headway.circuits import corrupted
 from headway.circuits.ablation import Bench
@@ -25,14 +27,17 @@ from headway.circuits.mechanism import Circuit, jaccard
 from headway.circuits.patterns import along_all, edges_of
 from headway.circuits.reading import read_missed
 from headway.circuits.search import CANDIDATE_ATTENTION, candidates_among, search, uses_stays
-from headway.circuits.subject import Subject, require_count, require_fits, studied
+from headway.circuits.subject import Sequences, Subject, require_fits, studied
 from headway.circuits.verdicts import LAYERWISE
 from headway.circuits.yardstick import NoCircuitError, Yardstick, layerwise
-from headway.errors import HeadwayError, require
+from headway.errors import HeadwayError
+from headway.fields import AtLeastOne, Positive, require_allowed
 from headway.tasks import Task
 from headway.training.run import Run
 
 SEQUENCES = 128
+
+Shares = Annotated[Sequence[Annotated[float, Gt(0), Le(1)]], MinLen(1)]
 
 FEW_CANDIDATES = 16
 """Among so many candidate paths all sets are judged if the search finds no circuit."""
@@ -95,12 +100,10 @@ def discover(
             there is one position to look at; or if an argument is out of range or does not fit the
             model.
     """
-    fits = threshold is None or 0 < threshold < math.inf
-    require(fits, "threshold", threshold, "a positive number")
-    require_count("sequences", sequences, 8)
-    fits = bool(candidate_attention) and all(0 < one <= 1 for one in candidate_attention)
-    require(fits, "candidate_attention", candidate_attention, "numbers above 0, up to 1")
-    require_count("workers", 1 if workers is None else workers, 1)
+    require_allowed("threshold", threshold, Positive | None)
+    require_allowed("sequences", sequences, Sequences)
+    require_allowed("candidate_attention", candidate_attention, Shares)
+    require_allowed("workers", workers, AtLeastOne | None)
     if circuit is not None:
         circuit, known = given_or_own(circuit)
         ablation = ablation or known

@@ -8,8 +8,9 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, TypeGuard
+from typing import Annotated, Any, TypeGuard
 
+from annotated_types import Ge, Le
 from torch import Tensor, nn
 
 from headway.circuits.ablation import Bench, heads_of
@@ -20,6 +21,11 @@ from headway.tasks import Batch, Task
 from headway.tasks.checking import require_sound
 from headway.training.data import generator_for, held_out
 from headway.training.run import Run
+
+MOST = 1_000_000
+"""Sequences at most."""
+
+Sequences = Annotated[int, Ge(8), Le(MOST)]
 
 CHUNK = 512
 """Fresh sequences that are drawn and judged at once."""
@@ -117,12 +123,6 @@ def studied(
         at = steps[-1] if step is None and steps else step
         seed = run.config.seed if seed is None else seed
         yield Subject(with_tap(run.model(step), run.task), run.task, seed, at, run)
-
-
-def require_count(name: str, value: Any, least: int) -> None:
-    """Makes sure that an argument is a whole number of at least so much."""
-    fits = isinstance(value, int) and value >= least
-    require(fits, name, value, f"a whole number of at least {least}")
 
 
 def opened(model: Run | str | Path | Any) -> Run | Any:

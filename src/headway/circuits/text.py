@@ -87,7 +87,7 @@ def likeness_table(found: "Discovery") -> list[str]:
     lines += wrapped(f"the circuit hop by hop: {', '.join(by_hop)}")
     lines += wrapped(f"its loss by rows without a path: {', '.join(by_rows)}")
     backups = [f"{b.first} by {name_of(b.second.at)} (loss {b.loss:.3f})" for b in evidence.backups]
-    return lines + wrapped(f"back-ups: {'; '.join(backups) or 'none'}")
+    return lines + wrapped(f"back-ups along paths: {'; '.join(backups) or 'none'}")
 
 
 def necessity_table(
@@ -113,13 +113,12 @@ def of_timeline(timeline: "Timeline") -> str:
     top = max([1.0, *(x for history in timeline.paths for x in history.loss_without[1:])])
     names = max([len("path"), *(len(str(history.path)) for history in timeline.paths)])
     sparks = min(SPARKS, (width() - names - 29) // 2)
-    half = timeline.half
     rows = [["path", "attention", "to half", "to 0.5", "knocked out", "needed"]]
     rows += [
         [
             str(history.path),
             sparkline(history.attention, sparks),
-            at_step(half[history.path]),
+            at_step(timeline.half[history.path]),
             at_step(history.emerged),
             sparkline(history.loss_without, sparks, top),
             at_step(history.needed),

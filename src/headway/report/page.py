@@ -36,8 +36,8 @@ HTML = """<!DOCTYPE html>
 """
 
 
-def write_report(run: Run) -> Path:
-    """Writes the run's `report.html`.
+def write_report(run: Run | str | Path) -> Path:
+    """Writes the `report.html` of a run, or of that in a folder.
 
     Parts whose data the folder lacks say which command adds it. The page needs no network.
 
@@ -46,6 +46,7 @@ def write_report(run: Run) -> Path:
     Raises:
         HeadwayError: if a file of the folder is corrupted or the disk does not take the page.
     """
+    run = run if isinstance(run, Run) else Run.open(run)
     page = run.folder / "report.html"
     with run.writing(), run.computing():
         write_whole(page, html(run_page(Findings.of(run))))
