@@ -76,10 +76,11 @@ def series(kind: str, scale: str) -> Configs:
 
 def longer(scale: str) -> Configs:
     """Some of both with three times the steps, to see whether steps or parameters limit them."""
+    seeds = SHAPES["linear"][scale][1]
     if scale == "smoke":
-        return _series([(6, 0)], [0], LINEAR[7::6], 900)
+        return _series([(6, 0)], seeds, LINEAR[7::6], 900)
     one, other = {"paper": ((128, 0), (64, 128)), "small": ((32, 0), (24, 32))}[scale]
-    return _series([one], [0], LINEAR, 900) | _series([other], [0], MLP, 900)
+    return _series([one], seeds, LINEAR, 900) | _series([other], seeds, MLP, 900)
 
 
 def one_step(scale: str) -> Configs:
