@@ -161,16 +161,15 @@ def test_what_a_run_keeps(run, capsys):
     quick = {"sequences": 32, "trials": False}
     found = discover(run, **quick)
     told = []
-    every = every_circuit(run, watch=lambda *so_far: told.append(so_far))
+    every = every_circuit(run, most=999, watch=lambda *so_far: told.append(so_far))
     assert run.load(MinimalCircuits) == every == MinimalCircuits.from_json(every.to_json())
     assert told[-1] == (len(every.candidates), every.judged, len(every.circuits))
-    assert every.complete
+    assert (every.complete, every.most) == (True, 999)
     bench = Bench(run.model(), run.task, held_out(run.task, every.sequences, 0, "cpu", "circuit"))
     does = found.circuit.mechanisms.items()
     idle = {head: NOTHING if isinstance(one, Paths) else one for head, one in does}
-    assert every.losses == tuple(
-        bench.loss({**idle, **Circuit.of(c).mechanisms}) for c in every.circuits
-    )
+    losses = [bench.loss({**idle, **Circuit.of(c).mechanisms}) for c in every.circuits]
+    assert [*every.losses] == losses
     assert max(every.losses) < every.threshold
     text = str(every)
     assert f"smallest: {len(every.circuits[0])} paths" in text

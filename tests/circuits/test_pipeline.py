@@ -100,10 +100,11 @@ def test_an_argument_that_is_not_allowed_is_named(solved, found):
     for argument, value in ((name, value) for name in WRONG for value in WRONG[name]):
         with pytest.raises(HeadwayError, match=rf"^{argument} = .* is not allowed: it must be"):
             discover(solved, **{argument: value})
-    model = solved.model()
-    for checkpoints in ([model], {}, {"1": model}, {-1: model, 5: model}, {0.5: model}):
+    for checkpoints in (3, [3], {}, {"1": 0}, {-1: 0, 5: 0}, {0.5: 0}):
         with pytest.raises(HeadwayError, match=r"^checkpoints = .*: it must be models by their st"):
             emergence(checkpoints, found, solved.task)
+    with pytest.raises(HeadwayError, match="^sequences = 0"):
+        emergence(solved, found, sequences=0)
 
 
 def test_a_checkpoint_has_a_circuit_of_its_own(solved, found):

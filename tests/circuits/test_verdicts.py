@@ -93,7 +93,7 @@ def test_without_paths_there_is_nothing_to_drop(found):
 def test_tables_are_judged_as_a_whole(found):
     """A head that attends by table has no path to cut, so what was judged are paths of others."""
     tables = with_all(found, Tabled())
-    every = MinimalCircuits(0.05, 16, (), tables.circuit, ((),), (0.0,), 1, 9, 2, (), 0.1)
+    every = MinimalCircuits(0.05, 16, (), tables.circuit, ((),), (0.0,), 1, 2, (), 0.1)
     assert held(tables, every)[OWN]
     unknown = [one for one in verdicts(tables, every) if one.holds is None]
     assert [one.name for one in unknown] == ["necessary", "minimal", "unique", "feasible"]
@@ -109,7 +109,7 @@ def test_a_circuit_is_unique_if_exhaustion_finds_no_other(found, others, searche
     circuits = (own, *((own[i],) for i in others))
     every = MinimalCircuits(
         *(0.05, 16, own, found.circuit, circuits, (0.0,) * len(circuits)),
-        *(3, 9, searched, own, 0.1),
+        *(3, searched, own, 0.1, 9),
     )
     assert held(found, every)["unique"] is holds
     asks = any("--most 90" in (one.next or "") for one in verdicts(found, every))

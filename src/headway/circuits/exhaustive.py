@@ -60,10 +60,10 @@ class MinimalCircuits(Finding):
         circuits: the minimal ones, the smallest first.
         losses: with every head replaced, of each.
         judged: sets of paths that were judged, those of lower layers alone included.
-        most: how many might have been.
         searched: all minimal circuits of up to so many paths are known.
         discovered: the paths of the circuit that the search had found.
         seconds: wall time.
+        most: sets that might have been judged.
     """
 
     FILE: ClassVar[str] = "circuits.json"
@@ -75,10 +75,10 @@ class MinimalCircuits(Finding):
     circuits: tuple[tuple[WrittenPath, ...], ...]
     losses: tuple[float, ...]
     judged: int
-    most: int
     searched: int
     discovered: tuple[WrittenPath, ...]
     seconds: float
+    most: int = MOST
 
     @property
     def complete(self) -> bool:
@@ -190,10 +190,10 @@ def every_circuit(
             circuits=tuple(circuits),
             losses=tuple(benches[0].losses([Circuit.of(one, search.idle) for one in circuits])),
             judged=search.judged,
-            most=most,
             searched=search.searched,
             discovered=tuple(known.circuit.paths),
             seconds=round(time.perf_counter() - started, 3),
+            most=most,
         )
         if run is not None:
             run.save(every)

@@ -82,13 +82,13 @@ def looks(
         rivals = [rivals_of(n, mask, masks, own, weights) for n, mask in named.items()]
         about = (tokens, common, there, weights)
         parts = (0, 1) if task.vocabulary is not None and not is_table else ()
-        splits = {(split_of(by_token(*(x[i::2] for x in about))) or [""])[0] for i in parts}
+        halves = [by_token(*(one[half::2] for one in about)) for half in parts]
         return Look(
             head,
             (common.sum(2) * weights).sum().item(),
             largest(masks, own if is_table else own - common, weights),
             sorted(chain(*rivals), key=lambda rival: rival.follows - rival.instead),
-            by_token(*about) if len(splits) == 1 and "" not in splits else {},
+            by_token(*about) if halves and all(map(split_of, halves, halves[::-1])) else {},
         )
 
     return [look(head, circuit.mechanisms[head]) for head in heads]
@@ -125,7 +125,7 @@ def of_looks(looks: list[Look], circuit: Circuit, faithful: bool) -> list[str]:
         lines += wrapped(f"{start}{name}: {mechanism}: {share}{more}")
         if (split := split_of(look.tokens)) is not None:
             tokens, one, other = split
-            lines += wrapped(f"for tokens {tokens} {one:.2f} of it, for others {other:.2f}", "  ")
+            lines += wrapped(f"to tokens {tokens} {one:.2f} of it, to others {other:.2f}", "  ")
         for rival in look.rivals[:1]:
             lines += wrapped(
                 f"{rival.rival} is the same on {min(rival.same, 0.99):.2f} of these rows; where"

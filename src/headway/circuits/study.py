@@ -100,7 +100,7 @@ def discover(
             there is one position to look at; or if an argument is out of range or does not fit the
             model.
     """
-    require_allowed("threshold", threshold, Positive | None)
+    threshold = require_allowed("threshold", threshold, Positive | None)
     require_allowed("sequences", sequences, Sequences)
     require_allowed("candidate_attention", candidate_attention, Shares)
     require_allowed("workers", workers, AtLeastOne | None)

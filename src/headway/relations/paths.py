@@ -8,7 +8,6 @@ from headway.errors import require
 OTHERS = " (other chains)"
 """The end of the name of a relation in which a role attends to those of other chains."""
 
-
 NAME = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,2000}")
 """Names that a relation may have: nothing that a terminal takes as a command."""
 

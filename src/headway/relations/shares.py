@@ -10,6 +10,7 @@ from torch import Tensor
 
 from headway.relations.edges import Edges
 
+Shares = Mapping[int, float]
 Attention = Float[Tensor, "sequence query key"]
 Rows = Float[Tensor, "sequence query"]
 """The weight of every row of attention."""
@@ -150,24 +151,24 @@ def by_token(
         rows: how much each counts.
     """
     found, most = (
-        torch.zeros(int(tokens.max()) + 1, dtype=x.dtype, device=x.device).index_add_(
-            0, tokens.flatten(), (x * rows[..., None]).sum(1)[:, : tokens.shape[1]].flatten()
-        )
+        tokens.flatten().bincount((x * rows[..., None]).sum(1)[:, : tokens.shape[1]].flatten())
         for x in (common, there)
     )
     return {token: (found[token] / most[token]).item() for token in most.nonzero()[:, 0].tolist()}
 
 
-def split_of(tokens: Mapping[int, float]) -> tuple[str, float, float] | None:
+def split_of(tokens: Shares, by: Shares | None = None) -> tuple[str, float, float] | None:
     """The tokens for which a head does its work, and the shares for these and for the others.
 
-    None if there is no clear split into a few ranges of tokens.
+    None if there is no clear split. Shares of other sequences may tell which tokens are which; by
+    default these do, and then the tokens must be in a few ranges.
     """
-    middle = (min(tokens.values(), default=0.0) + max(tokens.values(), default=0.0)) / 2
-    sides = [t for t in tokens if tokens[t] >= middle], [t for t in tokens if tokens[t] < middle]
+    first = tokens if by is None else {t: share for t, share in by.items() if t in tokens}
+    middle = (min(first.values(), default=0.0) + max(first.values(), default=0.0)) / 2
+    sides = [t for t in first if first[t] >= middle], [t for t in first if first[t] < middle]
     one, other = (sum(tokens[t] for t in side) / max(1, len(side)) for side in sides)
     parts = ranges(sides[0])
-    is_clear = bool(sides[1]) and one - other >= SPLIT and len(parts) <= RANGES
+    is_clear = bool(sides[1]) and one - other >= SPLIT and (len(parts) <= RANGES or by is not None)
     return (", ".join(parts), one, other) if is_clear else None
 
 
