@@ -103,7 +103,7 @@ def test_an_argument_that_is_not_allowed_is_named(solved, found):
     for checkpoints in (3, [3], {}, {"1": 0}, {-1: 0, 5: 0}, {0.5: 0}):
         with pytest.raises(HeadwayError, match=r"^checkpoints = .*: it must be models by their st"):
             emergence(checkpoints, found, solved.task)
-    with pytest.raises(HeadwayError, match="^sequences = 0"):
+    with pytest.raises(HeadwayError, match=r"^sequences = 0"):
         emergence(solved, found, sequences=0)
 
 
