@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 
 from headway import Batch, HeadwayError, Task, discover, emergence, every_circuit
 from headway.circuits import Bench, Circuit, Discovery, Mean, Paths
-from headway.circuits.looks import looks
+from headway.circuits.looks import looks, of_looks
 from headway.circuits.patterns import Patterns
 from headway.circuits.reading import Reader, read
 from headway.models import attention_patterns, tapped
@@ -188,9 +189,7 @@ def test_a_head_that_changes_no_answer_is_idle():
             heard = super().forward(inputs, tap)
             return 9 * torch.nn.functional.one_hot(inputs, 8).float() + 0 * heard
 
-    sample = Symbols().sample(32, torch.Generator())
-    circuit = read(Bench(Deaf(by_value), Symbols(), sample))
-    assert circuit.mechanisms == {(0, 0): Mean()}
+    assert read(Bench(Deaf(by_value), Symbols(), SAMPLE)).mechanisms == {(0, 0): Mean()}
     with pytest.raises(HeadwayError, match=r"there is no circuit to find|has not learnt the task"):
         discover(Deaf(by_value), Symbols(), threshold=None)
 
@@ -254,8 +253,7 @@ RUNS = RunsOfSymbols()
 def seen(model, relation, task=RUNS):
     circuit = Circuit({(0, 0): Paths(frozenset({relation}))})
     batch = task.sample(64, torch.Generator().manual_seed(0))
-    (look,) = looks(model, task, batch, circuit, [(0, 0)])
-    return look
+    return looks(model, task, batch, circuit, [(0, 0)])[0]
 
 
 def test_what_a_head_does_beyond_its_mechanism_is_said():
@@ -269,8 +267,12 @@ def test_what_a_head_does_beyond_its_mechanism_is_said():
 
 
 def test_rivals_are_told_apart_where_they_differ():
-    like, *_ = seen(Line(before), "previous token").rivals
+    look = seen(Line(before), "previous token")
+    like, *_ = look.rivals
     assert 0.5 <= like.same < 1
+    near = replace(look, rivals=[replace(like, same=0.999)])
+    said = of_looks([near], Circuit({(0, 0): Paths(frozenset({"previous token"}))}), faithful=True)
+    assert "is the same on 0.99 of these" in " ".join(said), "on all, it would be no rival"
     assert like.follows == pytest.approx(1.0, abs=1e-3)
     assert not like.wins
     lost = seen(Line(before), like.rival).rivals[0]

@@ -119,10 +119,7 @@ def test_rows_without_a_path_are_filled_as_the_circuit_says(known, rows):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (
-            {"agreement": 0.0},
-            "agreement = 0.0 is not allowed: it must be a number above 0 and below 1",
-        ),
+        ({"agreement": 0.0}, "agreement = 0.0 is not allowed: .* number above 0 and below 1"),
         ({"agreement": 1.0, "sequences": 9}, "agreement = 1.0 is not allowed"),
         ({"agreement": float("nan")}, "agreement = nan is not allowed"),
         ({"confidence": 1.0}, "confidence = 1.0 is not allowed"),

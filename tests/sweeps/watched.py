@@ -55,8 +55,11 @@ def children_of(process: int) -> list[int]:
 
 
 def command_of(process: int) -> bytes:
-    """The command line of a process."""
-    return Path(f"/proc/{process}/cmdline").read_bytes()
+    """The command line of a process; nothing if it has ended."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except (ProcessLookupError, FileNotFoundError):
+        return b""
 
 
 def is_alive(process: int) -> bool:

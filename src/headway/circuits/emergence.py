@@ -22,7 +22,7 @@ from headway.circuits.reading import row_weights
 from headway.circuits.subject import device_of, opened, require_task, with_tap
 from headway.circuits.text import of_timeline
 from headway.errors import HeadwayError, require
-from headway.fields import AtLeastOne, Finding, require_allowed
+from headway.fields import AtLeastOne, Finding, NotNegative, require_allowed
 from headway.late import Shown
 from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
@@ -135,6 +135,7 @@ def emergence(
         HeadwayError: if a checkpoint cannot be read, or a path is not one of this model and task.
     """
     require_allowed("sequences", sequences, AtLeastOne)
+    require_allowed("seed", seed, NotNegative | None)
     run = opened(checkpoints)
     circuit, _ = given_or_own(circuit, run if isinstance(run, Run) else None)
     if not isinstance(run, Run):
@@ -146,8 +147,7 @@ def emergence(
     with run.writing(), run.computing():
         if not (steps := run.checkpoint_steps()):
             raise HeadwayError(f"{run.folder}: the run has no checkpoints yet")
-        seed = run.config.seed if seed is None else seed
-        about = run.task, circuit, sequences, seed, watch
+        about = run.task, circuit, sequences, run.config.seed if seed is None else seed, watch
         timeline = _dated(steps, run.model, *about, hop_steps(run.metrics(), run.task.hops))
         found = run.load(Discovery)
         if found is None or timeline.is_of(found):

@@ -164,8 +164,8 @@ def every_circuit(
     require_allowed("most", most, AtLeastOne)
     require_allowed("workers", workers, AtLeastOne | None)
     with studied(model, task, seed=seed) as subject:
-        if (run := subject.run) is not None:
-            require(found is None, "found", "given", "None, as the run has its own")
+        run = subject.run
+        require(not run or found is None, "found", found, "None, as the run has its own")
         known = saved_discovery(run) if run else require_allowed("found", found, Discovery)
         require_fits(known.circuit, subject.model)
         batch, started = subject.sequences(sequences, "circuit"), time.perf_counter()
@@ -180,8 +180,7 @@ def every_circuit(
                 return [*chain(*work.map(Bench.losses, benches, parts, repeat(limit)))]
 
             search = Exhaustive(losses, candidates, known.circuit, known.threshold, most, watch)
-            sets = search.search()
-        circuits = sorted((tuple(sorted(s)) for s in sets), key=lambda c: (len(c), c))
+            circuits = sorted(map(tuple, map(sorted, search.search())), key=lambda c: (len(c), c))
         every = MinimalCircuits(
             threshold=known.threshold,
             sequences=len(batch.inputs),

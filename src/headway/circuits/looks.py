@@ -42,7 +42,7 @@ class Look:
             head by table where all of it goes.
         rivals: relations that lead to the same keys on most rows, those that it follows first.
         tokens: of token tasks, the share of its mechanism that it follows, by the token that this
-            leads to; none if two halves of the sequences do not tell the same tokens apart.
+            leads to; none unless what one half of the sequences tells apart differs in the other.
     """
 
     head: WrittenHead

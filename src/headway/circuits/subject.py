@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from headway.circuits.ablation import Bench, heads_of
 from headway.circuits.mechanism import Circuit, KnockOut, Mean, Tabled, name_of
 from headway.errors import HeadwayError, require
+from headway.fields import NotNegative, require_allowed
 from headway.models import Tappable, Transformer, tapped
 from headway.tasks import Batch, Task
 from headway.tasks.checking import require_sound
@@ -110,6 +111,7 @@ def studied(
         HeadwayError: if what is given does not go together.
     """
     run = opened(model)
+    require_allowed("seed", seed, NotNegative | None)
     if not isinstance(run, Run):
         require(step is None, "step", step, "None, as a model has no checkpoints")
         task = require_task(task)

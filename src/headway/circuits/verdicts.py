@@ -187,8 +187,7 @@ def _unique(found: "Discovery", every: "MinimalCircuits | None") -> Verdict:
         return Verdict("unique", False, because + shared)
     if not every.complete:
         because += f" of up to {every.searched}, and larger sets were not judged"
-        more = _again(found, all="", most=10 * every.most)
-        return Verdict("unique", None, because, more)
+        return Verdict("unique", None, because, _again(found, all="", most=10 * every.most))
     return Verdict("unique", True if every.circuits else None, because)
 
 

@@ -95,4 +95,4 @@ def widget(run: Run | str | Path) -> "View":
     """
     from headway.report.widget import View
 
-    return View(run if isinstance(run, Run) else Run.open(run))
+    return View(Run.open(run))

@@ -46,7 +46,7 @@ def write_report(run: Run | str | Path) -> Path:
     Raises:
         HeadwayError: if a file of the folder is corrupted or the disk does not take the page.
     """
-    run = run if isinstance(run, Run) else Run.open(run)
+    run = Run.open(run)
     page = run.folder / "report.html"
     with run.writing(), run.computing():
         write_whole(page, html(run_page(Findings.of(run))))

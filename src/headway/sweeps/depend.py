@@ -46,7 +46,7 @@ def depend(
         HeadwayError: if the run cannot be compared with clamped ones, no circuit was discovered, a
             path is none of the circuit, a step is beyond the end, or a training fails.
     """
-    run = run if isinstance(run, Run) else Run.open(run)
+    run = Run.open(run)
     plan = clamped_plan(run, paths, after, until)
     place = run.folder / plan.name
     board = sweep(plan, place, engine, retry_failed, training)

@@ -144,30 +144,30 @@ class Run(Shown):
         return cls(folder, config)
 
     @classmethod
-    def open(cls, folder: str | Path, build: Callable[[], nn.Module] | None = None) -> "Run":
+    def open(cls, folder: "Run|str|Path", build: Callable[[], nn.Module] | None = None) -> "Run":
         """Opens the folder of a run.
 
         A task of one's own is loaded from the file that the folder names, if the user trusts it
         (see `userfile`).
 
         Args:
-            folder: of the run.
+            folder: of the run; a run is returned as it is.
             build: builds the model, if it is a module of one's own (see `Recorder`).
 
         Raises:
             HeadwayError: if there is no run in it, one that cannot be read or of another format,
                 or its task cannot be found.
         """
-        folder = Path(folder)
-        if not files.is_there(folder):
+        if isinstance(folder, Run):
+            return folder
+        if not files.is_there(folder := Path(str(folder))):
             raise HeadwayError(f"{folder}: there is no run folder here")
         if not files.is_there(folder / "config.json"):
             raise HeadwayError(f"{folder}: not a run folder, or a half-written one: no config.json")
         data = files.read_json(folder / "config.json")
         require(isinstance(data, dict), f"{folder}/config.json", data, "an object of fields")
         version, allowed = data.pop("format", None), f"{FORMAT}, the one that this headway reads"
-        fits = type(version) is int and version == FORMAT
-        require(fits, f"{folder}: format", version, allowed)
+        require(type(version) is int and version == FORMAT, f"{folder}: format", version, allowed)
         try:
             config = from_dict(data)
         except HeadwayError as error:

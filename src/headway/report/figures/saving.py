@@ -35,7 +35,7 @@ def figure(run: Run | str | Path, name: str) -> Figure:
         HeadwayError: if there is no such figure, the folder lacks what it shows, or a file in it is
             corrupted.
     """
-    drawn = drawings(Findings.of(run if isinstance(run, Run) else Run.open(run)))
+    drawn = drawings(Findings.of(Run.open(run)))
     require(name in drawn, "name", name, f"one of {', '.join(drawn)}, of which there is data")
     return drawn[name]()
 
