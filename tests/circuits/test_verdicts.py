@@ -8,8 +8,10 @@ from headway import Circuit, discover, every_circuit
 from headway.circuits import MinimalCircuits, Tabled, Uniform, Yardstick, verdicts
 from headway.circuits.evidence import Necessity, Pair, Trial
 from headway.circuits.text import of_discovery
+from headway.relations.paths import AttentionPath
 from headway.relations.shares import Rival
 from headway_experiments.arena import compiled
+from known_circuits import true_circuit
 
 NAMES = ("faithful", "the model's own", "necessary", "minimal", "unique", "stable", "feasible")
 OPEN = {"faithful": False, "necessary": None, "minimal": None}
@@ -56,6 +58,7 @@ def without(loss, free):
         (lambda _: {"interval": (0.0, 0.06)}, {}, "--sequences 64"),
         (without(0.04, 0.045), SPARE, "discover(model, task, circuit=found.circuit.without("),
         (without(0.04, 0.9), {}, None),
+        (without(0.04, 0.05), {}, None),
         (lambda paths: {"droppable": [Pair(*paths, 0.0412)]}, {"minimal": False}, "--all"),
         (lambda paths: {"trials": [Trial(paths, 0.9)]}, {"stable": False}, "--seq"),
         (lambda _: {"trials": []}, {"stable": None}, "--trials"),
@@ -70,6 +73,16 @@ def test_what_fails_is_named_and_so_is_what_helps(found, changes, holds, next_):
     assert held(changed) == expected
     lines = [one.next for one in verdicts(changed) if one.next and one.name != "unique"]
     assert (next_ is None and not lines) or any(str(next_) in line for line in lines)
+
+
+def test_a_path_between_positions_that_share_nothing_by_then_is_not_feasible(known):
+    """The query holds nothing of the pair before the first layer, so that it cannot find it."""
+    circuit = true_circuit(known, AttentionPath.of(0, 0, "s0←s2"))
+    found = discover(known.model, known.task, circuit=circuit, sequences=8, trials=False, workers=1)
+    feasible = verdicts(found)[-1]
+    assert (feasible.name, feasible.holds) == ("feasible", False)
+    assert feasible.because.startswith("along L0.H0 s0←s2 the two positions hold nothing in common")
+    assert "2 useful heads in 2 layers, flow minimum 2" in feasible.because
 
 
 @pytest.mark.parametrize(("layers", "holds"), [((0.9,), True), ((0.89,), False), ((), True)])
