@@ -153,6 +153,18 @@ def test_rewinding_forgets_what_came_later(tiny, tmp_path):
     assert run.read("circuit_0000004.json") == {}
 
 
+OF_THE_LAST_WEIGHTS = ("circuit", "circuits", "circuit_given", "emergence", "dependence")
+OF_THE_LAST_WEIGHTS += ("certificate", "refused", "outcome")
+
+
+@pytest.mark.parametrize("name", OF_THE_LAST_WEIGHTS)
+def test_rewinding_forgets_all_that_is_about_the_last_weights(tiny, tmp_path, name):
+    run = Run.create(tmp_path / "run", tiny)
+    run.write(f"{name}.json", {})
+    run.rewind(0)
+    assert not (run.folder / f"{name}.json").exists()
+
+
 BESIDE = ("figures", "results", "asked")
 
 
