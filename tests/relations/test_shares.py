@@ -112,9 +112,9 @@ def test_the_largest_shares_are_taken_one_after_the_other():
     beside = own.roll(1, 2) & FIRST.logical_not()
     masks = {"own position": own, "next position": beside, "first position": FIRST}
     shares = largest(masks, PATTERN, EVEN)
-    assert list(shares) == ["first position", "own position"]
-    assert shares["first position"] == pytest.approx((1 + 0.6 + 0.1 + 0.5) / 4)
-    assert shares["own position"] == pytest.approx((0 + 0.4 + 0.7 + 0.2) / 4)
+    assert list(shares) == ["own position", "first position"]
+    assert shares["own position"] == pytest.approx((1 + 0.4 + 0.7 + 0.2) / 4)
+    assert shares["first position"] == pytest.approx((0.6 + 0.1 + 0.5) / 4)
 
 
 def test_attention_to_what_is_no_position_is_named():
