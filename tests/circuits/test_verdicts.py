@@ -71,6 +71,8 @@ def test_what_fails_is_named_and_so_is_what_helps(found, changes, holds, next_):
     changed = replace(found, evidence=replace(found.evidence, **changes(found.circuit.paths)))
     expected = {**dict.fromkeys(NAMES, True), "unique": None, **holds}
     assert held(changed) == expected
+    properties = {name: getattr(changed, name) for name in OPEN}
+    assert properties == {name: expected[name] for name in OPEN}
     lines = [one.next for one in verdicts(changed) if one.next and one.name != "unique"]
     assert (next_ is None and not lines) or any(str(next_) in line for line in lines)
 

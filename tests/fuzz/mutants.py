@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -200,57 +200,103 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
 what each does, the text that it replaces, and the text in its place."""
 
 
-@contextmanager
-def copied(mutant: Mutant | None) -> Iterator[Path]:
-    """A folder with a copy of the package, with a fault planted if one is given."""
-    with tempfile.TemporaryDirectory() as folder:
-        package = Path(folder) / "headway"
-        shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
-        if mutant is not None:
-            (package / mutant.file).write_text(mutant.planted)
-        yield Path(folder)
+Planted = tuple[str, Mutant]
+"""A check, and a fault that it must notice."""
 
 
-def ended(check: str, mutant: Mutant | None = None) -> int | None:
-    """The exit code of a check, with a fault planted if one is given; None if it took too long."""
-    if check.startswith("tests/"):
-        words = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", check]
-    else:
-        words = ["tests/fuzzing.py", "--areas", *check.split()]
-    with copied(mutant) as folder:
-        paths = os.pathsep.join([str(folder), "tests", "tests/report"])
-        settings = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
-        try:
-            done = subprocess.run(
-                [sys.executable, *words], cwd=CHECKOUT, env=settings, timeout=PATIENCE,
-                capture_output=True, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return None
-    return done.returncode
-
-
-def main() -> None:
-    """Plant every fault, or those whose text has the words given, and print who noticed."""
-    words = " ".join(sys.argv[1:])
-    planted = [
+def chosen(words: str) -> list[Planted]:
+    """The faults of the table whose text has these words; all if there are none."""
+    return [
         (check, Mutant(what, file, old, new))
         for (check, file), several in MUTANTS.items()
         for what, (old, new) in several.items()
         if words in what
     ]
-    checks = list(dict.fromkeys(check for check, _ in planted))
-    with ThreadPoolExecutor(AT_A_TIME) as pool:
-        sound = dict(zip(checks, pool.map(ended, checks), strict=True))
-        codes = pool.map(ended, *zip(*planted, strict=True))
+
+
+def outdated(faults: Iterable[Planted]) -> Iterator[str]:
+    """What is wrong with faults that can no longer be planted, a line each."""
+    for _, mutant in faults:
+        try:
+            mutant.planted  # noqa: B018
+        except (ValueError, SyntaxError, OSError) as error:
+            yield f"{mutant.file}: {error}"
+
+
+@contextmanager
+def copied(package: Path, mutant: Mutant | None = None) -> Iterator[Path]:
+    """A folder with a copy of a package, with a fault planted if one is given.
+
+    What was compiled of the package is copied, too, but for the file with the fault: that takes
+    half of a check's time.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / package.name
+        shutil.copytree(package, copy)
+        if mutant is not None:
+            file = copy / mutant.file
+            file.write_text(mutant.planted)
+            for compiled in file.parent.glob(f"__pycache__/{file.stem}.*"):
+                compiled.unlink()
+        yield Path(folder)
+
+
+def ended(check: str, folder: Path, trained: Path) -> int | None:
+    """The exit code of a check; None if it took too long.
+
+    Args:
+        check: an area of `fuzzing.py` with its options, or tests.
+        folder: with the package that is tried.
+        trained: where tests leave the run that they share, or find it.
+    """
+    if check.startswith("tests/"):
+        words = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *check.split()]
+    else:
+        words = ["tests/fuzzing.py", "--areas", *check.split()]
+    paths = os.pathsep.join([str(folder), "tests", "tests/report"])
+    settings = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
+    settings["HEADWAY_TESTS_TRAINED"] = str(trained)
+    settings.pop("PYTHONDONTWRITEBYTECODE", None)
+    try:
+        done = subprocess.run(
+            [sys.executable, *words], cwd=CHECKOUT, env=settings, timeout=PATIENCE,
+            capture_output=True, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return None
+    return done.returncode
+
+
+def main() -> None:
+    """Plant every fault, or those whose text has the words given, and print who noticed."""
+    faults = chosen(" ".join(sys.argv[1:]))
+    if lines := list(outdated(faults)):
+        raise SystemExit("\n".join(lines))
+    checks = list(dict.fromkeys(check for check, _ in faults))
+    missed = 0
+    with copied(PACKAGE) as folder, ThreadPoolExecutor(AT_A_TIME) as pool:
+        package, trained = folder / PACKAGE.name, folder / "trained"
+
+        def without_fault(check: str) -> int | None:
+            return ended(check, folder, trained)
+
+        def with_fault(planted: Planted) -> int | None:
+            check, mutant = planted
+            with copied(package, mutant) as other:
+                return ended(check, other, trained)
+
+        sound = dict[str, int | None]()
+        for check, code in zip(checks, pool.map(without_fault, checks), strict=True):
+            sound[check] = code
+            told = "passes" if code == 0 else f"FAILS with exit code {code}"
+            print(f"without a fault, {len(sound)} of {len(checks)}: {check} {told}", flush=True)
         print("| fault | check | noticed |", "|---|---|---|", sep="\n", flush=True)
-        missed = 0
-        for (check, mutant), code in zip(planted, codes, strict=True):
+        for (check, mutant), code in zip(faults, pool.map(with_fault, faults), strict=True):
             fine = sound[check] == 0 and code == 1
             told = "yes" if fine else f"no: exit code {code}, and {sound[check]} without it"
             print(f"| {mutant.what} | {check.rpartition('/')[2]} | {told} |", flush=True)
             missed += not fine
-    print(f"{len(planted) - missed} of {len(planted)} faults are noticed")
+    print(f"{len(faults) - missed} of {len(faults)} faults are noticed")
     raise SystemExit(bool(missed))
 
 
