@@ -9,8 +9,10 @@ from headway.circuits import Bench, Circuit, Paths, Uniform
 from headway.circuits.ablation import First
 from headway.circuits.evidence import backups, infeasible
 from headway.circuits.search import search
-from headway.relations.paths import AttentionPath
+from headway.relations.paths import OTHERS, AttentionPath
 from headway.theory import retrieval_flow
+from headway.training import held_out
+from headway_experiments.arena import compiled
 from ruled import TO_KEY, First4, Ruled, bench_of
 
 LOOKS = 0.97
@@ -65,11 +67,25 @@ class Wrong(Ruled):
         return super().forward(tokens, tap) * (tokens[:, 0] != 5)[:, None, None]
 
 
-def bench_with(wrong: list[int]) -> Bench:
-    """Sixteen sequences, of which the model answers some at random and the others right."""
-    tokens = torch.zeros(16, 4, dtype=torch.long)
+def bench_with(wrong: list[int], sequences: int = 16) -> Bench:
+    """Sequences of which the model answers some at random and the others right."""
+    tokens = torch.zeros(sequences, 4, dtype=torch.long)
     tokens[wrong] = 5
     return Bench(Wrong(), First4(), First4().assemble((tokens,)))
+
+
+@pytest.mark.parametrize("sequences", [8, 16, 24])
+def test_gains_are_slopes_of_the_loss_times_the_change_of_attention(sequences):
+    """The loss at attention a is log(1 + 5 exp(-2a)); uniform attention to four keys is 1/4."""
+    attention, bench = 0.7, bench_of(Ruled([0.7], lambda at_key: 0.05 * at_key[:, 0]), 40)
+    wrong = 5 * math.exp(-2 * attention)
+    slope = -2 * wrong / (1 + wrong)
+    assert bench.loss() == pytest.approx(math.log(1 + wrong), rel=1e-5)
+    changes = [((0, 0), Uniform()), ((0, 0), KEY)]
+    expected = [-slope * (to - attention) for to in (0.25, 1.0)]
+    before = bench.forwards
+    assert bench.gains({}, changes, sequences=sequences) == pytest.approx(expected, rel=1e-4)
+    assert bench.forwards - before == pytest.approx(3 * sequences / 40)
 
 
 def test_a_candidate_with_bad_luck_in_the_first_sequences_is_not_given_up():
@@ -80,6 +96,16 @@ def test_a_candidate_with_bad_luck_in_the_first_sequences_is_not_given_up():
     limit = first - 1.3 * error
     assert loss < limit
     assert First(bench, 16).losses([{}], limit) == pytest.approx([loss])
+
+
+def test_the_spread_of_few_sequences_is_estimated_without_bias():
+    """By n - 1: with n the candidate would be over three standard errors above the limit."""
+    bench = bench_with([0, 1, 2, 3, 4], 128)
+    first = 5 * math.log(6) / 8
+    variance = 5 / 8 * 3 / 8 * math.log(6) ** 2
+    limit = first - 2.9 * math.sqrt(variance / 7)
+    assert limit < first - 3 * math.sqrt(variance / 8)
+    assert First(bench, 128).losses([{}], limit) == pytest.approx([5 * math.log(6) / 128])
 
 
 def test_a_candidate_that_is_far_above_the_limit_so_far_is_given_up():
@@ -109,3 +135,10 @@ def test_paths_between_positions_that_share_nothing_by_then_are_not_feasible(
     path = AttentionPath.parse(path)
     circuit = Circuit.of([path])
     assert infeasible(retrieval_flow(1), circuit, causal) == ([] if is_possible else [path])
+
+
+def test_attention_that_is_only_measured_is_no_path():
+    known = compiled(1)
+    bench = Bench(known.model, known.task, held_out(known.task, 8, 0, "cpu", "circuit"))
+    for name, is_path in (("s0←s2", True), (f"s0←s2{OTHERS}", False)):
+        assert bench.patterns.has(name) == is_path
