@@ -7,7 +7,7 @@ import torch
 
 from headway.circuits import Bench, Circuit, Paths, Uniform
 from headway.circuits.ablation import First
-from headway.circuits.evidence import backups, infeasible
+from headway.circuits.evidence import backups, infeasible, interval_of
 from headway.circuits.search import search
 from headway.relations.paths import OTHERS, AttentionPath
 from headway.theory import retrieval_flow
@@ -135,6 +135,20 @@ def test_paths_between_positions_that_share_nothing_by_then_are_not_feasible(
     path = AttentionPath.parse(path)
     circuit = Circuit.of([path])
     assert infeasible(retrieval_flow(1), circuit, causal) == ([] if is_possible else [path])
+
+
+def test_the_interval_of_losses_without_a_tail_is_the_normal_one():
+    low, high = interval_of(torch.tensor([1.0, 3.0] * 50))
+    assert (low, high) == pytest.approx((2 - 0.196, 2 + 0.196), abs=1e-3)
+
+
+def test_the_interval_reaches_farther_on_the_side_of_the_tail():
+    losses = torch.tensor([0.0] * 90 + [1.0] * 10)
+    low, high = interval_of(losses)
+    mean = losses.mean().item()
+    assert high - mean > 1.2 * (mean - low) > 0
+    mirrored = interval_of(1.5 - losses)
+    assert mirrored == pytest.approx((1.5 - high, 1.5 - low), abs=1e-6)
 
 
 def test_attention_that_is_only_measured_is_no_path():
