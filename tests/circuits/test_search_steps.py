@@ -7,8 +7,11 @@ import pytest
 
 from headway.circuits import Bench, Circuit, Identity, Paths, Tabled, Uniform
 from headway.circuits.ablation import Judging
+from headway.circuits.evidence import Pair, serving
+from headway.circuits.patterns import Patterns
 from headway.circuits.search import (
     candidate_paths,
+    candidates_among,
     changes,
     free_above,
     longest,
@@ -16,6 +19,7 @@ from headway.circuits.search import (
     propose,
     simplify,
 )
+from headway.relations.paths import AttentionPath
 
 NOTHING = Paths(frozenset())
 
@@ -169,6 +173,28 @@ def test_a_path_stays_if_heads_above_that_are_free_look_for_what_it_brings():
     assert simplify(Judge(rule, heads), circuit, 0.5, plain=()).paths == circuit.paths
 
 
+def looked_for_or_not_at_all(chosen):
+    """The loss where the head above must go, too, if what it looks for is not brought."""
+    brings, above = chosen[0, 0] == paths("a"), chosen.get((1, 0), paths("b"))
+    return 0.0 if brings == (above == paths("b")) else 1.0
+
+
+BOTH = Circuit({(0, 0): paths("a"), (1, 0): paths("b")})
+
+
+def test_two_paths_stay_if_the_upper_head_set_free_looks_for_what_the_lower_brings():
+    """Without both the loss is low; without the lower, the upper head free, it is high."""
+    neither = {(0, 0): NOTHING, (1, 0): NOTHING}
+    assert looked_for_or_not_at_all(neither) == 0.0
+    judge = Judge(looked_for_or_not_at_all, [(0, 0), (1, 0)])
+    assert simplify(judge, BOTH, 0.5, plain=()).paths == BOTH.paths
+    bench = Mock(Bench, sequences=8, heads=judge.heads, gains=judge.gains)
+    bench.worst = lambda groups, limit, _: judge.worst(groups, limit)
+    first, second = BOTH.paths
+    assert serving(bench, {(first, second): Circuit(neither)}, 0.5) == []
+    assert serving(bench, {(first, second): BOTH}, 0.5) == [Pair(first, second, 0.0)]
+
+
 def test_of_two_paths_that_can_go_the_one_that_costs_less_goes():
     """Without either the loss is low; without both it is not."""
     losses = {frozenset("ab"): 0.0, frozenset("a"): 0.2, frozenset("b"): 0.3}
@@ -178,7 +204,7 @@ def test_of_two_paths_that_can_go_the_one_that_costs_less_goes():
 
 
 def bench_of(attention, likeness, read, layers=2):
-    patterns = Mock(attention=attention, likeness=likeness, read=read)
+    patterns = Mock(Patterns, attention=attention, likeness=likeness, read=read)
     return Mock(Bench, patterns=patterns, heads=[(0, 0), (1, 0)], model=Mock(n_layers=layers))
 
 
@@ -190,3 +216,20 @@ def test_candidates_are_what_a_head_attends_along_and_in_the_last_layer_what_is_
         (0, 0): ["c", "a"],
         (1, 0): ["c", "a"],
     }
+
+
+@pytest.mark.parametrize(("own", "names"), [("a", {"a", "b"}), ("stay", {"a", "b", "stay"})])
+def test_what_stays_is_a_candidate_only_if_the_circuit_has_such_a_path(own, names):
+    every = {"a": [[1.0], [1.0]], "b": [[1.0], [1.0]], "stay": [[1.0], [1.0]]}
+    bench = bench_of(every, every, set(every))
+    bench.patterns.used_as = lambda use: ["stay"] if use == "stay" else ["a", "b"]
+    found = candidates_among(bench, Circuit({(0, 0): paths(own)}))
+    assert {path.relation for path in found} == names
+    assert len(found) == 2 * len(names)
+
+
+def test_the_circuits_own_paths_are_candidates_though_heads_hardly_attend_along_them():
+    little = {"a": [[0.05], [0.05]]}
+    bench = bench_of(little, little, set(little))
+    bench.patterns.used_as = lambda use: ["a"] if use == "path" else []
+    assert candidates_among(bench, Circuit({(0, 0): paths("a")})) == [AttentionPath.of(0, 0, "a")]
