@@ -117,6 +117,7 @@ def test_a_head_changes_by_one_path_to_one_alone_or_to_a_plain_mechanism():
     assert set(from_two) == {
         *(paths("a", "b", "c"), paths("a"), paths("b"), paths("c"), Uniform(), Identity())
     }
+    assert {paths("a"), paths("b")} <= set(changes(paths("a", "b"), ["c"]))
     assert NOTHING not in changes(paths("a"), ["a"])
 
 

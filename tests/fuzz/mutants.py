@@ -3,6 +3,7 @@
 A check is a part of what `make fuzz` tries, or a test. It must pass without the fault.
 """
 
+import multiprocessing
 import os
 import shlex
 import shutil
@@ -13,13 +14,21 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PACKAGE = CHECKOUT / "src" / "headway"
 AT_A_TIME = 2
 PATIENCE = 300
 """Seconds that a check may take."""
+
+FORKING = multiprocessing.get_context("forkserver")
+PRELOADED = [
+    *("beartype.door", "filelock", "hypothesis.strategies", "jaxtyping", "numpy", "pydantic"),
+    *("pytest", "safetensors.torch", "scipy.special", "torch"),
+]
+"""What all tests need but the package itself: imported once, in the process that those of tests are
+forked from, as it takes most of a check's time."""
 
 
 class Mutant(NamedTuple):
@@ -784,27 +793,49 @@ def copied(package: Path, mutant: Mutant | None = None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def ended(check: str, folder: Path, trained: Path) -> int | None:
-    """The exit code of a check; None if it took too long.
+def settled(folder: Path, trained: Path) -> dict[str, str]:
+    """The environment of a check that tries the package in a folder.
 
     Args:
-        check: an area of `fuzzing.py` with its options, or tests.
-        folder: with the package that is tried.
+        folder: with the package.
         trained: where tests leave the run that they share, or find it.
     """
+    paths = [folder, CHECKOUT / "tests", CHECKOUT / "tests" / "report"]
+    return {"PYTHONPATH": os.pathsep.join(map(str, paths)), "HEADWAY_TESTS_TRAINED": str(trained)}
+
+
+def run_tests(check: str, environment: dict[str, str]) -> NoReturn:
+    """Ends this process with the exit code of tests."""
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    os.chdir(CHECKOUT)
+    os.environ.update(environment)
+    sys.path[:0] = environment["PYTHONPATH"].split(os.pathsep)
+    sys.argv = ["pytest"]
+    import pytest
+
+    known = "ignore::pytest.PytestAssertRewriteWarning"  # of what was imported before
+    sys.exit(pytest.main(["-x", "-p", "no:cacheprovider", "-W", known, *shlex.split(check)]))
+
+
+def ended(check: str, environment: dict[str, str]) -> int | None:
+    """The exit code of a check, an area of `fuzzing.py` or tests; None if it took too long."""
     if check.startswith("tests/"):
-        words = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *shlex.split(check)]
-    else:
-        words = ["tests/fuzzing.py", "--areas", *check.split()]
-    paths = os.pathsep.join([str(folder), "tests", "tests/report"])
-    settings = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
-    settings["HEADWAY_TESTS_TRAINED"] = str(trained)
-    settings.pop("PYTHONDONTWRITEBYTECODE", None)
+        process = FORKING.Process(target=run_tests, args=(check, environment))
+        process.start()
+        process.join(PATIENCE)
+        if process.is_alive():
+            process.kill()
+            process.join()
+            return None
+        return process.exitcode
+    words = [sys.executable, "tests/fuzzing.py", "--areas", *check.split()]
+    settings = {**os.environ, **environment}
     try:
         done = subprocess.run(
-            [sys.executable, *words], cwd=CHECKOUT, env=settings, timeout=PATIENCE,
-            capture_output=True, check=False,
-        )  # fmt: skip
+            words, cwd=CHECKOUT, env=settings, timeout=PATIENCE, capture_output=True, check=False
+        )
     except subprocess.TimeoutExpired:
         return None
     return done.returncode
@@ -812,6 +843,9 @@ def ended(check: str, folder: Path, trained: Path) -> int | None:
 
 def main() -> None:
     """Plant every fault, or those whose text has the words given, and print who noticed."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    FORKING.set_forkserver_preload(PRELOADED)
     faults = chosen(" ".join(sys.argv[1:]))
     if lines := list(outdated(faults)):
         raise SystemExit("\n".join(lines))
@@ -821,12 +855,12 @@ def main() -> None:
         package, trained = folder / PACKAGE.name, folder / "trained"
 
         def without_fault(check: str) -> int | None:
-            return ended(check, folder, trained)
+            return ended(check, settled(folder, trained))
 
         def with_fault(planted: Planted) -> int | None:
             check, mutant = planted
             with copied(package, mutant) as other:
-                return ended(check, other, trained)
+                return ended(check, settled(other, trained))
 
         sound = dict[str, int | None]()
         for check, code in zip(checks, pool.map(without_fault, checks), strict=True):
