@@ -9,8 +9,8 @@ from itertools import combinations
 
 import pytest
 
-from headway.circuits import Bench, discover, verdicts
-from headway.circuits.evidence import serving
+from headway.circuits import Bench, Yardstick, discover, evidence, verdicts
+from headway.circuits.evidence import evidence_for, serving
 from headway.circuits.evidence import variants as evidence_variants
 from headway.circuits.search import free_above
 from headway.models import Tappable
@@ -54,6 +54,17 @@ def broken(known):
 def test_intervals_are_of_the_circuit_and_of_the_model(broken):
     evidence = broken.evidence
     assert evidence.intact_interval[1] < 0.01 < 0.4 < evidence.interval[0]
+
+
+def test_the_seed_decides_on_which_further_sequences_intervals_are_measured(
+    broken, known, monkeypatch
+):
+    monkeypatch.setattr(evidence, "DRAWN", 16)
+    bench = Bench(known.model, known.task, held_out(known.task, 8, 0, "cpu", "certificate"))
+    about = bench, broken.circuit, bench.patterns.attention, Yardstick.of(bench)
+    first, again, other = (evidence_for(*about, seed)[1].interval for seed in (0, 0, 1))
+    assert first == again
+    assert first != other
 
 
 def test_heads_are_replaced_one_by_one(broken):

@@ -345,12 +345,19 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
     (f"{REWOUND}[certificate]", RUN): {
         "a rewound run keeps its certificate": ('"certificate.json", ', ""),
     },
-    (f"{EVIDENCES} -k 'intervals_are or one_by_one or its_own or every_way'", EVIDENCE): {
+    (
+        f"{EVIDENCES} -k 'intervals_are or one_by_one or its_own or every_way or seed_decides'",
+        EVIDENCE,
+    ): {
         "heads are replaced all at once": (
             "{head: circuit.mechanisms[head]}",
             "circuit.mechanisms",
         ),
         "the intervals are exchanged": ("own, its = map(", "its, own = map("),
+        "intervals are on the same sequences whatever the seed": (
+            "Subject(bench.model, bench.task, seed)",
+            "Subject(bench.model, bench.task, 0)",
+        ),
         "the loss without a path is another's": ("*losses[i::n])", "*losses[2 * i : 2 * i + 2])"),
         "attention along a path is that in the first layer": (
             "attention[path.relation][path.layer]",
