@@ -109,10 +109,14 @@ def test_the_spread_of_few_sequences_is_estimated_without_bias():
 
 
 def test_a_candidate_that_is_far_above_the_limit_so_far_is_given_up():
-    bench = bench_with([*range(8)])
-    loss = math.log(6) / 2
-    assert First(bench, 16).losses([{}], 1.1 * loss) == [math.inf]
-    assert bench.losses([{}], 1.1 * loss) == pytest.approx([loss])
+    """By 3.4 standard errors; had all sequences been judged, it would have served."""
+    bench = bench_with([*range(7)])
+    loss = 7 * math.log(6) / 16
+    limit = 1.02 * loss
+    error = math.log(6) * math.sqrt(7 / 8 * 1 / 8 / 7)
+    assert 3 < (2 * loss - limit) / error < 4
+    assert First(bench, 16).losses([{}], limit) == [math.inf]
+    assert bench.losses([{}], limit) == pytest.approx([loss])
 
 
 @pytest.mark.parametrize(

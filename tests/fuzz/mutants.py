@@ -263,7 +263,6 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
             "IDLE_BUDGET",
         ),
         "a head gets one path at most": ("names[: n + 1]", "names[n : n + 1]"),
-        "a path that serves is none": ("while loss >= threshold", "while loss > -1"),
     },
     (LIMITS, SEARCH): {
         "two paths never go together": ("if pairs else []", "if False else []"),
