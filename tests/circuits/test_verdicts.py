@@ -1,13 +1,14 @@
 """Verdicts: seven in one order, each with what it holds for, why, and what to type next."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
 from headway import Circuit, discover, every_circuit
-from headway.circuits import MinimalCircuits, Tabled, Uniform, Yardstick, verdicts
+from headway.circuits import Discovery, MinimalCircuits, Tabled, Uniform, Yardstick, verdicts
 from headway.circuits.evidence import Necessity, Pair, Trial
 from headway.circuits.text import of_discovery
+from headway.errors import HeadwayError
 from headway.relations.paths import AttentionPath
 from headway.relations.shares import Rival
 from headway_experiments.arena import compiled
@@ -47,6 +48,15 @@ def test_a_right_circuit_has_all_but_what_nobody_asked(found, known):
     assert all(one.because in str(found).replace("\n" + " " * 22, " ") for one in given[:1])
 
 
+@pytest.mark.parametrize("name", [field.name for field in fields(Discovery)])
+def test_a_file_that_lacks_a_field_is_no_discovery(found, name):
+    data = found.to_json()
+    assert Discovery.from_json(data) == found
+    del data[name]
+    with pytest.raises(HeadwayError, match=rf"circuit\.json: {name} is missing"):
+        Discovery.from_json(data)
+
+
 def without(loss, free):
     return lambda paths: {"necessity": [Necessity(paths[0], 0.9, loss, free)]}
 
@@ -61,6 +71,7 @@ def without(loss, free):
         (without(0.04, 0.05), {}, None),
         (lambda paths: {"droppable": [Pair(*paths, 0.0412)]}, {"minimal": False}, "--all"),
         (lambda paths: {"trials": [Trial(paths, 0.9)]}, {"stable": False}, "--seq"),
+        (lambda p: {"trials": [Trial(p, 1.0), Trial(p, 0.9)]}, {"stable": False}, "--seq"),
         (lambda _: {"trials": []}, {"stable": None}, "--trials"),
         (lambda paths: {"infeasible": paths[-1:]}, {"feasible": False}, "headway theory RUN"),
         (lambda _: {"infeasible": None, "minimum": None}, {"feasible": None}, None),
@@ -88,7 +99,10 @@ def test_a_path_between_positions_that_share_nothing_by_then_is_not_feasible():
     assert "3 useful heads in 3 layers, flow minimum 3" in feasible.because
 
 
-@pytest.mark.parametrize(("layers", "holds"), [((0.9,), True), ((0.89,), False), ((), True)])
+@pytest.mark.parametrize(
+    ("layers", "holds"),
+    [((0.9,), True), ((0.89,), False), ((), True), ((0.95, 0.5, 1.0), False), ((1.0, 0.9), True)],
+)
 def test_the_model_must_go_on_from_what_the_circuit_computed(found, layers, holds):
     likeness = replace(found.evidence.likeness, layerwise=layers)
     changed = replace(found, evidence=replace(found.evidence, likeness=likeness))
@@ -154,7 +168,7 @@ def test_by_the_gap_answers_must_agree_too(found, measure, like, holds):
         ({"explained": 0.29}, "headway report RUN  # Look inside, L0.H0"),
         ({"explained": 0.3}, None),
         ({"rivals": [("3 back", 0.6, 0.1, 0.7)]}, ".adding('L0.H0 3 back')"),
-        ({"rivals": [("3 back", 0.6, 0.02, 0.2)]}, "circuit=found.circuit.without("),
+        ({"rivals": [("3 back", 0.6, 0.02, 0.2)]}, "circuit=found.circuit.without('L0.H0 s2←s1'))"),
         ({"rivals": [("3 back", 0.6, 0.4, 0.6)]}, None),
         ({"rivals": [("3 back", 0.96, 0.0, 1.0)]}, None),
     ],

@@ -36,7 +36,6 @@ FREE = {"metrics.jsonl": {"train_loss", "seconds"}, "outcome.json": {"seconds", 
 """Numbers that need not agree with others."""
 OPTIONAL = {
     **PASSED_OVER,
-    "circuit.json": {*PASSED_OVER["circuit.json"], "looks"},
     "outcome.json": {"message", "given_up", "test_loss"},
 }
 """Fields that may be missing."""

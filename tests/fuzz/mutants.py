@@ -425,7 +425,6 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
             "HARDLY * next(most), by_mean, by_zero",
         ),
         "heads without a slope have no weights": ("most <= FLAT * most.max()", "most < 0"),
-        "harm and help cancel out": ("slopes).sum(-1).abs()", "slopes).sum(-1)"),
     },
     (EMERGENCE, "circuits/emergence.py"): {
         "half is of the largest attention": ("one.attention[-1] / 2", "max(one.attention) / 2"),
@@ -510,7 +509,6 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
             "alone",
         ),
         "attention is averaged over keys": ("rows = there.any(-1).sum()", "rows = there.sum()"),
-        "what is taken is left": ("left = left * ~masks[name]", "left = left * 1.0"),
         "little attention beside positions is told": (
             "if beside >= LEAST else",
             "if beside > 0 else",
@@ -822,7 +820,9 @@ def run_tests(check: str, environment: dict[str, str]) -> NoReturn:
     import pytest
 
     known = "ignore::pytest.PytestAssertRewriteWarning"  # of what was imported before
-    sys.exit(pytest.main(["-x", "-p", "no:cacheprovider", "-W", known, *shlex.split(check)]))
+    unchecked = "--jaxtyping-packages=nothing,array_checks.checked"  # to prepare that takes long
+    options = ["-x", "-p", "no:cacheprovider", "-W", known, unchecked]
+    sys.exit(pytest.main([*options, *shlex.split(check)]))
 
 
 def ended(check: str, environment: dict[str, str]) -> int | None:

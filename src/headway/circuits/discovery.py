@@ -1,6 +1,6 @@
 """The first of a run's findings: a circuit, its evidence, and whether that is enough."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
@@ -62,8 +62,8 @@ class Discovery(Finding, Shown):
     candidates: int
     forwards: float
     seconds: float
-    looks: list[Look] = field(default_factory=list)
-    asked: dict[str, int | float | str] = field(default_factory=dict)
+    looks: list[Look]
+    asked: dict[str, int | float | str]
 
     @property
     def intact_loss(self) -> float:
