@@ -632,7 +632,7 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
             "islice(self.layers(causal), layers)",
         ),
     },
-    (f"{FLOW} -k 'known_opens or broken_path or no_number'", "theory/flow.py"): {
+    (f"{FLOW} -k 'known_opens or broken_path or no_number or before_it'", "theory/flow.py"): {
         "what is related is not found": ("return found | self.known", "return found"),
         "paths of a layer pass on what came in it": (
             "after[query] |= held[key]",
@@ -650,7 +650,7 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
         "a layer too few without it": ("ceil_log(3, 4 * depth + 1)", "ceil_log(3, 4 * depth - 1)"),
         "theorem 1 promises more": ("ceil_log(3, 2 * depth)", "ceil_log(3, 2 * depth + 2)"),
     },
-    (f"{SIMULATION} -k 'stretches or no_order'", "theory/simulation.py"): {
+    (f"{SIMULATION} -k 'stretches or no_order or blocks'", "theory/simulation.py"): {
         "only a block's own positions are seen": (
             "np.maximum(inside, best[high[own]])",
             "np.maximum(inside, high[own])",
