@@ -83,6 +83,10 @@ FLOW, SIMULATION, COUNTING = (
 )
 OPTIMISERS, DEEPENING = (f"tests/training/test_{name}.py" for name in ("optimisers", "deepening"))
 BOARD, TABLE, PLAN = (f"tests/sweeps/test_{name}.py" for name in ("board", "table", "plan"))
+MEASURES, YARDSTICKS, FLOWS, EXHAUSTIVE = (
+    f"tests/circuits/test_{name}.py" for name in ("measures", "yardstick", "flows", "exhaustive")
+)
+YARDSTICK = "circuits/yardstick.py"
 TARGETS, INTERVALS = "tests/tasks/test_targets.py", "tests/test_intervals.py"
 FIELDS_TESTS = "tests/test_fields.py"
 REWOUND = "tests/training/test_run.py::test_rewinding_forgets_all_that_is_about_the_last_weights"
@@ -677,7 +681,7 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
             "return not",
         ),
     },
-    (f"{COUNTING} -k fewest_layers", "theory/witnesses.py"): {
+    (f"{COUNTING} -k 'traced or fewest_layers'", "theory/witnesses.py"): {
         "finding a key is free": (
             "bringing = 1 + self.finding[layer]",
             "bringing = 1 + 0 * self.finding[layer]",
@@ -749,6 +753,87 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
         "names that are the same in part are short": (
             "if last.count(part) == 1 else f",
             "if True else f",
+        ),
+    },
+    (MEASURES, YARDSTICK): {
+        "the spread of few answers is taken for larger": ("var(0, correction=0)", "var(0)"),
+        "what nobody asked must agree, too": ("(same | ~asked).flatten", "same.flatten"),
+        "means are over what nobody asked, too": (
+            "asked.double().sum(0).clamp(min=1)",
+            "len(asked)",
+        ),
+        "constant outputs have an R²": ("total if total > constant else None", "(total or 1)"),
+        "a share is of what nobody asked, too": (
+            "(same.sum() / asked.sum()).item()",
+            "same.float().mean().item()",
+        ),
+        "nearly all is told as all": ("math.floor(part * 1000 + 1e-9)", "round(part * 1000)"),
+        "where nothing is asked nothing agrees": (
+            "if asked.any() else 1.0",
+            "if asked.any() else 0.0",
+        ),
+    },
+    (f"{YARDSTICKS} -k elsewhere", YARDSTICK): {
+        "shares of a gap are taken from the wrong end": (
+            "most + share * (own - most)",
+            "own + share * (most - own)",
+        ),
+        "the cheaper ablation counts": ("max(ends, key=lambda end", "min(ends, key=lambda end"),
+    },
+    (f"{YARDSTICKS} -k learnt_nothing", YARDSTICK): {
+        "a model that has learnt nothing is studied": ("if not own < guess", "if False"),
+    },
+    (f"{YARDSTICKS} -k one_answer", YARDSTICK): {
+        "one answer is to hops that do not count, too": (
+            "bench.batch.targets[:, :, bench.columns]",
+            "bench.batch.targets",
+        ),
+    },
+    (f"{YARDSTICKS} -k names_its_own", YARDSTICK): {
+        "a loss of one's own needs agreement, too": (
+            "loss_alone = self.loss is not None or",
+            "loss_alone = self.loss is None or",
+        ),
+    },
+    (FLOWS, "circuits/flows.py"): {
+        "what no flow explains is lost with any path": (
+            "{*along.broken} - {*whole.broken}",
+            "{*along.broken}",
+        ),
+        "a path brings what was known": ("symbol in there - here)", "symbol in there)"),
+        "a path carries what stands there at the end": (
+            "stages[min(path.layer, len(stages) - 1)]",
+            "stages[len(stages) - 1]",
+        ),
+        "all answers are lost with any path": (
+            "asked & (whole.stages[-1][flow.query] - along.stages[-1][flow.query])",
+            "asked & whole.stages[-1][flow.query]",
+        ),
+    },
+    (f"{EXHAUSTIVE} -k 'finds_what or ends_early'", "circuits/exhaustive.py"): {
+        "a circuit may hold a smaller one": (
+            " if not any(held <= one for held in self.minimal)",
+            "",
+        ),
+        "more sets are judged than are allowed": (
+            "self.judged + len(sets) > self.most",
+            "self.judged > self.most",
+        ),
+        "heads of a layer are free with those above in a set": (
+            "above is None or head[0] <= above or",
+            "above is None or head[0] < above or",
+        ),
+        "a size that was not judged is known": (
+            "self.searched = size\n",
+            "self.searched = size + 1\n",
+        ),
+        "all paths of the last layer are never chosen together": (
+            "range(min(size, len(here)) + 1)",
+            "range(min(size, len(here)))",
+        ),
+        "free heads must lose no more than replaced ones": (
+            "limit = self.threshold if above is None else self.free[above]",
+            "limit = self.threshold",
         ),
     },
 }
