@@ -24,6 +24,7 @@ from headway.fields import (
     named,
     read,
     said,
+    short_names,
     to_json,
     values_of,
 )
