@@ -144,7 +144,7 @@ def emergence(
         require(fits, "checkpoints", run, "models by their steps, whole numbers from 0 on")
         return _dated(sorted(run), run.__getitem__, task, circuit, sequences, seed or 0, watch)
     require(task is None, "task", task, "None, as the run has its own")
-    with run.writing(), run.computing():
+    with run.writing(Timeline.FILE), run.computing():
         if not (steps := run.checkpoint_steps()):
             raise HeadwayError(f"{run.folder}: the run has no checkpoints yet")
         about = run.task, circuit, sequences, run.config.seed if seed is None else seed, watch

@@ -70,9 +70,43 @@ def is_there(path: Path) -> bool:
         return True
 
 
+def refuse_link(path: Path) -> None:
+    """Makes sure that a path is no link: nothing is written or deleted through one.
+
+    Raises:
+        HeadwayError: if it is one, wherever it leads.
+    """
+    if os.path.islink(path):
+        raise HeadwayError(f"{path} is a link: nothing is written or deleted behind it")
+
+
+def owned(folder: Path, *names: str) -> Path:
+    """A path below a folder at which may be written or deleted: no part of it is a link.
+
+    Behind a link lies what belongs to somebody else, or is another file of the same run. The folder
+    itself, and those above it, may be links: whoever named the folder meant what they lead to.
+
+    Raises:
+        HeadwayError: if a part is a link; it names that part.
+    """
+    path = folder
+    for part in Path(*names).parts:
+        path = path / part
+        refuse_link(path)
+    return path
+
+
 def draft_of(path: Path) -> Path:
     """The name under which this thread writes a file or folder before it is moved into place."""
     return path.with_name(f".{path.name}.draft-{threading.get_native_id()}")
+
+
+def remove_draft(draft: Path) -> None:
+    """Removes a draft, be it a file, a folder or a link, but nothing that a link leads to."""
+    if draft.is_dir() and not draft.is_symlink():
+        shutil.rmtree(draft, ignore_errors=True)
+    else:
+        draft.unlink(missing_ok=True)
 
 
 def remove_drafts(folder: Path, name: str = "*") -> None:
@@ -84,10 +118,7 @@ def remove_drafts(folder: Path, name: str = "*") -> None:
     """
     with clear_io_errors(folder, "remove drafts in"):
         for path in folder.glob(f".{name}.draft-[0-9]*"):
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
+            remove_draft(path)
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
@@ -97,13 +128,15 @@ def write_whole(path: Path, content: bytes | str) -> None:
     returned, a power cut does not lose it. Bytes of names that are no text become question marks.
 
     Raises:
-        HeadwayError: if the disk does not take it; the old file is then untouched.
+        HeadwayError: if it is a link, or the disk does not take it; the old file is then untouched.
     """
+    refuse_link(path)
     draft = draft_of(path)
     content = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
     with clear_io_errors(path, "write"):
         try:
-            with open(draft, "wb") as file:
+            remove_draft(draft)  # of a thread of the same number, killed; or a link of that name
+            with open(draft, "xb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
@@ -117,9 +150,10 @@ def append_json(path: Path, data: Any) -> None:
     """Adds a line of JSON to a file, in place of one that was cut off, and flushes it to disk.
 
     Raises:
-        HeadwayError: if a number in it is not finite, or the disk does not take it; the file may
-            then end in a part of the line.
+        HeadwayError: if it is a link, a number in it is not finite, or the disk does not take it;
+            the file may then end in a part of the line.
     """
+    refuse_link(path)
     line = _json(path, data)
     with clear_io_errors(path, "write"):
         with open(path, "ab+") as file:
@@ -131,6 +165,17 @@ def append_json(path: Path, data: Any) -> None:
             file.flush()
             os.fsync(file.fileno())
         sync_folder(path.parent)
+
+
+def remove(path: Path) -> None:
+    """Deletes a file, if it is there.
+
+    Raises:
+        HeadwayError: if it is a link or cannot be deleted.
+    """
+    refuse_link(path)
+    with clear_io_errors(path, "remove"):
+        path.unlink(missing_ok=True)
 
 
 def whole_lines(path: Path) -> list[bytes]:
@@ -168,9 +213,9 @@ def holding(folder: Path) -> Iterator[None]:
 
     Raises:
         RunBusyError: if another process holds it.
-        HeadwayError: if writing is not permitted.
+        HeadwayError: if writing is not permitted, or the lock is a link.
     """
-    lock = FileLock(folder / ".lock", timeout=0.3)  # longer than `is_held` ever holds it
+    lock = FileLock(owned(folder, ".lock"), timeout=0.3)  # longer than `is_held` ever holds it
     with clear_io_errors(folder, "write to"):
         try:
             lock.acquire()

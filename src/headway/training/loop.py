@@ -109,7 +109,7 @@ def fit(run: Run, watch: Watch | None = None) -> None:
     Raises:
         HeadwayError: as `train` and `resume` do.
     """
-    with run.writing():
+    with run.writing(*run.of_training()):
         if run.status == "done":  # by another process, meanwhile
             return
         with run.computing():
@@ -306,7 +306,7 @@ class Trainer:
     def save(self) -> None:
         """Saves all that the run resumes from."""
         tensors = {**self.model.state_dict(prefix="model."), **self.optimisers.state()}
-        write_tensors(self.run.folder / STATE, tensors, vars(self.state))
+        write_tensors(self.run.owned(STATE), tensors, vars(self.state))
 
     def give_up(self, metrics: dict[str, Any]) -> None:
         """Gives an attempt up at its last evaluation and starts the next.

@@ -14,7 +14,6 @@ import glob
 import math
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -47,6 +46,9 @@ FOUND_OUT = (
     *("dependence.json", "certificate.json", "refused.json", "outcome.json"),
 )
 """The files that are about the weights of the last step."""
+
+WRITTEN = (".json", ".jsonl", ".safetensors")
+"""The endings of files that training writes or deletes."""
 
 CHECKPOINT = re.compile(r"step_([0-9]+)\.safetensors")
 
@@ -131,14 +133,15 @@ class Run(Shown):
         draft = files.draft_of(folder)
         with files.clear_io_errors(folder, "make"):
             try:
-                (draft / "checkpoints").mkdir(parents=True, exist_ok=True)
+                files.remove_draft(draft)
+                (draft / "checkpoints").mkdir(parents=True)
                 files.write_json(draft / "config.json", {"format": FORMAT, **to_json(config)})
                 environment = describe_environment(config.device, config.threads)
                 files.write_json(draft / "environment.json", [environment])
                 draft.rename(folder)
                 files.sync_folder(folder.parent)
             finally:
-                shutil.rmtree(draft, ignore_errors=True)
+                files.remove_draft(draft)
         files.remove_drafts(folder.parent, glob.escape(folder.name))
         keep(config.task)
         return cls(folder, config)
@@ -195,7 +198,8 @@ class Run(Shown):
 
     def save_checkpoint(self, step: int, weights: dict[str, Tensor]) -> None:
         """Keeps weights, named as in the model, as those after a step."""
-        files.write_tensors(self.checkpoint_path(step), weights, {"step": step})
+        path = self.owned("checkpoints", self.checkpoint_path(step).name)
+        files.write_tensors(path, weights, {"step": step})
 
     def drop_checkpoint(self, step: int) -> None:
         """Forgets the weights after a step."""
@@ -271,7 +275,7 @@ class Run(Shown):
 
     def write(self, name: str, data: Any) -> None:
         """Writes one of the folder's JSON files, whole or not at all."""
-        files.write_json(self.folder / name, data)
+        files.write_json(self.owned(name), data)
 
     def load(self, kind: type[F]) -> F | None:
         """The finding of a kind, such as `Certificate`; None if there is none.
@@ -288,9 +292,7 @@ class Run(Shown):
 
     def remove(self, name: str) -> None:
         """Deletes one of the folder's files, if it is there."""
-        path = self.folder / name
-        with files.clear_io_errors(path, "remove"):
-            path.unlink(missing_ok=True)
+        files.remove(self.owned(name))
 
     def outcome(self) -> dict[str, Any] | None:
         """The end of the run, with every field of `Outcome`; None if it has not.
@@ -325,17 +327,40 @@ class Run(Shown):
             return outcome["status"]
         return "running" if files.is_held(self.folder / ".lock") else "stopped"
 
+    def owned(self, *names: str) -> Path:
+        """A path in the run's folder at which may be written or deleted (see `files.owned`).
+
+        Raises:
+            HeadwayError: if a part of it is a link.
+        """
+        return files.owned(self.folder, *names)
+
+    def of_training(self) -> list[str]:
+        """The names in the folder of what training writes or deletes, as far as it is there."""
+        with files.clear_io_errors(self.folder, "read"):
+            names = sorted(os.listdir(self.folder))
+        written = [name for name in names if Path(name).suffix in WRITTEN]
+        kept = [f"checkpoints/{self.checkpoint_path(step).name}" for step in self.checkpoint_steps()]
+        return ["checkpoints", *written, *kept]
+
     @contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self, *names: str) -> Iterator[None]:
         """Holds the run for one writer; the lock dies with the process.
+
+        Args:
+            names: of what is to be written or deleted, looked at before any work is done for it.
 
         Raises:
             RunBusyError: if another process is writing to the run.
-            HeadwayError: if writing is not permitted.
+            HeadwayError: if writing is not permitted, or one of them is a link.
         """
+        for name in names:
+            self.owned(name)
         with files.holding(self.folder):
-            for name in (".", "checkpoints", "figures"):
-                files.remove_drafts(self.folder / name)
+            files.remove_drafts(self.folder)
+            for name in ("checkpoints", "figures"):
+                if not os.path.islink(self.folder / name):
+                    files.remove_drafts(self.folder / name)
             yield
 
     @cached_property
