@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from commands import refused
+from headway.circuits.whole import heads_of
 from headway.errors import HeadwayError
 from headway.models import TransformerConfig
-from headway.report.findings import heads_of
 from headway.tasks import Conditional, Hops, Retrieval
 from headway.training import Run, RunConfig, fast, train
 from headway.training.size import n_weights, require_size

@@ -27,7 +27,7 @@ from headway.circuits.ablation import workers as threads
 from headway.circuits.discovery import Discovery, saved_discovery
 from headway.circuits.mechanism import Circuit, Head, Mechanism, WrittenCircuit, WrittenPath
 from headway.circuits.search import candidates_among
-from headway.circuits.subject import Sequences, require_fits, studied
+from headway.circuits.subject import Counted, Sequences, require_fits, studied
 from headway.errors import require
 from headway.fields import AtLeastOne, Finding, require_allowed
 from headway.relations.paths import AttentionPath
@@ -69,7 +69,7 @@ class MinimalCircuits(Finding):
     FILE: ClassVar[str] = "circuits.json"
 
     threshold: float
-    sequences: int
+    sequences: Counted
     candidates: tuple[WrittenPath, ...]
     idle: WrittenCircuit
     circuits: tuple[tuple[WrittenPath, ...], ...]

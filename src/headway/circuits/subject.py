@@ -28,6 +28,9 @@ MOST = 1_000_000
 
 Sequences = Annotated[int, Ge(8), Le(MOST)]
 
+Counted = Annotated[int, Ge(1), Le(MOST)]
+"""Sequences that something was averaged over."""
+
 CHUNK = 512
 """Fresh sequences that are drawn and judged at once."""
 

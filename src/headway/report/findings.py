@@ -15,10 +15,12 @@ from headway.circuits import (
     Timeline,
 )
 from headway.circuits.dependence import Dependence
-from headway.circuits.discovery import Refusal, standing_of
+from headway.circuits.discovery import Refusal
 from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.circuits.flows import least_layers
-from headway.errors import HeadwayError, require
+from headway.circuits.whole import AGAIN, disagreements, heads_of
+from headway.errors import HeadwayError
+from headway.fields import Finding
 from headway.relations.paths import AttentionPath as AttentionPath
 from headway.report.labels import typeset
 from headway.tasks import Batch, Task
@@ -33,9 +35,6 @@ SEQUENCES, EXAMPLES = 16, 8
 
 MOST_POSITIONS, MOST_CELLS = 256, 3_000_000
 """The most positions of an example, and cells of all its maps; of more the page shows the end."""
-
-MOST_OF_A_MODEL = 1_000_000
-"""The most heads that a run's model may have for a page."""
 
 MOST_HEADS = 64
 """With more heads than this, the page follows the useful ones only, if they are known."""
@@ -82,36 +81,20 @@ class Findings:
         Raises:
             HeadwayError: if a file in it is corrupted.
         """
-        discovery, timeline = run.load(Discovery), run.load(Timeline)
-        if discovery and set(discovery.circuit.mechanisms) != set(heads_of(run)):
-            raise HeadwayError(
-                f"{run.folder}: circuit.json is of another model than config.json;"
-                f" find this one's with: {command('circuit', run.folder)}"
-            )
-        if discovery and discovery.standing != standing_of(run.task):
-            raise HeadwayError(f"{run.folder}: circuit.json: standing is of another task's roles")
-        certificate, depends = run.load(Certificate), run.load(Dependence)
-        for found, *again in (
-            (timeline, "emergence"),
-            (certificate, "circuit", "--certify"),
-            (depends, "depend"),
-        ):
-            if discovery and found and not found.is_of(discovery):
-                raise HeadwayError(
-                    f"{run.folder}: {found.FILE} is about another circuit than circuit.json; make"
-                    f" it for this one with: {command(*again, run.folder)}"
-                )
+        found: dict[type[Finding], Any] = {kind: run.load(kind) for kind in AGAIN}
+        for line in disagreements(run, found):
+            raise HeadwayError(line)
         return cls(
             run=run,
             metrics=run.metrics(),
             outcome=run.outcome(),
             sessions=run.sessions(),
-            discovery=discovery,
-            timeline=timeline,
-            circuits=run.load(MinimalCircuits),
+            discovery=found[Discovery],
+            timeline=found[Timeline],
+            circuits=found[MinimalCircuits],
             checkpoints=run.checkpoint_steps(),
-            dependence=depends,
-            certificate=certificate,
+            dependence=found[Dependence],
+            certificate=found[Certificate],
             name=name or run.folder.name,
         )
 
@@ -266,19 +249,6 @@ def refusal(run: Run) -> str | None:
     if (why := no_circuit(run)) is not None or (found := run.load(Refusal)) is None:
         return why
     return f"The search was refused: {typeset(found.why)}."
-
-
-def heads_of(run: Run) -> list[Head]:
-    """All heads of a run's model.
-
-    Raises:
-        HeadwayError: if there are more than any model has.
-    """
-    model = run.config.model
-    what = f"{run.folder}/config.json: model.n_layers times model.n_heads"
-    count = model.n_layers * model.n_heads
-    require(count <= MOST_OF_A_MODEL, what, count, f"at most {MOST_OF_A_MODEL}")
-    return [(layer, h) for layer in range(model.n_layers) for h in range(model.n_heads)]
 
 
 def solved_at(task: Task, metrics: Sequence[dict[str, Any]]) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -277,24 +278,65 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any])
     write_whole(path, safetensors.torch.save(flat, metadata))
 
 
+@dataclass(frozen=True)
+class Header:
+    """What a file of tensors says that it holds; no tensor is read for it.
+
+    Attributes:
+        shapes: of the tensors, by name.
+        about: the JSON beside them, without the checksum.
+        checksum: of both; None if the file has none.
+    """
+
+    shapes: dict[str, tuple[int, ...]]
+    about: dict[str, Any]
+    checksum: str | None
+
+
+def read_header(path: Path) -> Header:
+    """Reads what a file of tensors says that it holds, however large it is.
+
+    Raises:
+        HeadwayError: if the file is missing, truncated or corrupted.
+    """
+    with _tensors_in(path) as file:
+        return _header_of(file, path)
+
+
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Reads what `write_tensors` wrote: the tensors, and what is said about them.
 
     Raises:
         HeadwayError: if the file is missing, truncated or corrupted.
     """
+    with _tensors_in(path) as file:
+        header = _header_of(file, path)
+        tensors = {name: file.get_tensor(name) for name in header.shapes}
+        if header.checksum not in (None, checksum(tensors, header.about)):
+            raise ValueError("its content does not match its checksum")
+    return tensors, header.about
+
+
+@contextmanager
+def _tensors_in(path: Path) -> Iterator[Any]:
+    """A file of tensors, open; what is wrong with it becomes one clear line."""
     with clear_io_errors(path, "read"):
         os.close(opened(path))
         try:
             with safetensors.safe_open(path, framework="pt") as file:
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-                about = parsed((file.metadata() or {}).get("about", "{}").encode(), path)
-            expected = about.pop("checksum", None) if isinstance(about, dict) else ""
-            if expected not in (None, checksum(tensors, about)):
-                raise ValueError("its content does not match its checksum")
+                yield file
         except (safetensors.SafetensorError, ValueError) as error:
             raise HeadwayError(f"{path} is truncated or corrupted ({error})") from None
-    return tensors, about
+
+
+def _header_of(file: Any, path: Path) -> Header:
+    """What an open file of tensors says that it holds; `ValueError` if that is no object."""
+    about = parsed((file.metadata() or {}).get("about", "{}").encode(), path)
+    if not isinstance(about, dict):
+        raise ValueError("its content does not match its checksum")
+    expected = about.pop("checksum", None)
+    shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+    return Header(shapes, about, expected)
 
 
 def checksum(tensors: dict[str, Tensor], about: dict[str, Any]) -> str:

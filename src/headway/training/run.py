@@ -35,7 +35,7 @@ from headway.training import files
 from headway.training.config import FORMAT, Elsewhere, RunConfig, from_dict
 from headway.training.environment import describe_environment, seed_of
 from headway.training.losses import accuracy_text
-from headway.training.modules import Module, drawing_nothing, load_weights, plain
+from headway.training.modules import Module, drawing_nothing, load_weights, plain, weights_of
 from headway.training.size import n_weights, require_room
 from headway.userfile import described
 
@@ -233,11 +233,14 @@ class Run(Shown):
     def evaluations(self, until: float = math.inf) -> list[dict[str, Any]]:
         """The lines of `metrics.jsonl`, each checked, up to a step and no further."""
         found, last = list[dict[str, Any]](), -1
+        training = self.config.training
+        most = math.inf if isinstance(training, Elsewhere) else training.steps
         for where, evaluation in files.json_lines(self._metrics_path) if until > 0 else ():
             step = found_in(Evaluation, evaluation, where).step
             if step > until:
                 break
             require(step > last, f"{where}: step", step, f"above that of the line before, {last}")
+            require(step <= most, f"{where}: step", step, f"at most training.steps = {most}")
             hops = [*evaluation["partial"]]
             fits, allowed = {*hops} == {*self.task.hops}, ", ".join(self.task.hops)
             require(fits, f"{where}: the hops in partial", hops, allowed)
@@ -340,7 +343,9 @@ class Run(Shown):
         with files.clear_io_errors(self.folder, "read"):
             names = sorted(os.listdir(self.folder))
         written = [name for name in names if Path(name).suffix in WRITTEN]
-        kept = [f"checkpoints/{self.checkpoint_path(step).name}" for step in self.checkpoint_steps()]
+        kept = [
+            f"checkpoints/{self.checkpoint_path(step).name}" for step in self.checkpoint_steps()
+        ]
         return ["checkpoints", *written, *kept]
 
     @contextmanager
@@ -448,13 +453,49 @@ class Run(Shown):
             raise HeadwayError(f"{self.folder}: the run has no checkpoints yet")
         outcome = self.outcome() or {"status": "stopped"}
         last = outcome["step"] if outcome["status"] == "done" else steps[-1]
-        path = self.checkpoint_path(last if step is None else step)
+        at = last if step is None else step
+        path = self.checkpoint_path(at)
+        self._require_fits(path, at, model)
         tensors, _ = files.read_tensors(path)
         try:
             load(model, tensors)
         except RuntimeError:
             raise HeadwayError(f"{path} does not fit the model in config.json") from None
         return model.eval().requires_grad_(False)
+
+    def _require_fits(self, path: Path, step: int, model: nn.Module) -> None:
+        """Holds what a checkpoint says of itself against its name and a model, before it is read.
+
+        Raises:
+            HeadwayError: if its tensors have other names or shapes than the model's weights, it is
+                of another step than it is called, or of one that training does not come to.
+        """
+        header = files.read_header(path)
+        kept = {name: tuple(weight.shape) for name, weight in weights_of(model).items()}
+        odd = sorted(name for name, _ in header.shapes.items() ^ kept.items())
+        if odd:
+            raise HeadwayError(f"{path} does not fit the model in config.json: {odd[0]}")
+        told = header.about.get("step")
+        fits = type(told) is int and told == step
+        require(fits, f"{path}: step", told, f"{step}, as the file is called")
+        self.require_step(step, str(path))
+
+    def require_step(self, step: int, where: str) -> None:
+        """Makes sure that training comes to a step.
+
+        Args:
+            step: that something is said to be of.
+            where: that is said, for the error.
+
+        Raises:
+            HeadwayError: if the step is beyond the last.
+        """
+        training = self.config.training
+        last = math.inf if isinstance(training, Elsewhere) else training.steps
+        outcome = self.outcome()
+        if outcome is not None and outcome["status"] == "done":
+            last = min(last, outcome["step"])
+        require(step <= last, f"{where}: step", step, f"at most {last}, the last of the run")
 
 
 def require_device(device: str) -> None:
