@@ -35,6 +35,9 @@ AGAIN: dict[type[Finding], tuple[str, ...]] = {
 }
 """Kinds of findings about a circuit, each with the verb and option that make it again."""
 
+ABOUT_IT = (Timeline, Dependence, Certificate)
+"""Kinds of findings that are about the circuit that was discovered."""
+
 NAMED = 5
 """The most missing checkpoints that are named."""
 
@@ -104,10 +107,9 @@ def disagreements(run: Run, found: Findings) -> Iterator[str]:
         elif lacking := [one for one in circuits_in(finding) if {*one.mechanisms} != heads]:
             odd = name_of(min(heads - {*lacking[0].mechanisms}))
             yield f"{where} is of another model than config.json, without {odd}; find: {again}"
-        elif kind not in (Discovery, MinimalCircuits) and discovery:
-            if not finding.is_of(discovery):
-                told = "is about another circuit than circuit.json; make it for this one with"
-                yield f"{where} {told}: {again}"
+        elif kind in ABOUT_IT and discovery and not finding.is_of(discovery):
+            told = "is about another circuit than circuit.json; make it for this one with"
+            yield f"{where} {told}: {again}"
     yield from _of_another_task(run, found)
 
 
