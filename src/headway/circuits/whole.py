@@ -17,6 +17,7 @@ from headway.circuits.mechanism import Circuit, Head, name_of
 from headway.errors import HeadwayError, require
 from headway.fields import Finding
 from headway.relations.paths import AttentionPath
+from headway.tasks.base import cost_of
 from headway.text import command
 from headway.training.config import Elsewhere
 from headway.training.loop import Trainer
@@ -95,6 +96,8 @@ def disagreements(run: Run, found: Findings) -> Iterator[str]:
         run: that they lie in.
         found: what was found, by kind; None where there is nothing.
     """
+    if not any(found.values()):
+        return
     heads = set(heads_of(run))
     discovery = found.get(Discovery)
     for kind, finding in found.items():
@@ -135,6 +138,9 @@ def _of_another_task(run: Run, found: Findings) -> Iterator[str]:
 
 def unknown_relations(run: Run, found: Findings) -> Iterator[str]:
     """Lines on paths along relations that the run's task does not have."""
+    if not any(found.values()):
+        return
+    cost_of(run.task)  # complains of one whose sequences are too large
     batch = run.task.sample(2, torch.Generator().manual_seed(0))
     edges = run.task.edges(batch, ahead=not run.config.model.causal)
 

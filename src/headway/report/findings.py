@@ -21,20 +21,33 @@ from headway.circuits.flows import least_layers
 from headway.circuits.whole import AGAIN, disagreements, heads_of
 from headway.errors import HeadwayError
 from headway.fields import Finding
+from headway.models import TransformerConfig
 from headway.relations.paths import AttentionPath as AttentionPath
 from headway.report.labels import typeset
 from headway.tasks import Batch, Task
+from headway.tasks.base import chains_in, cost_of, largest_field
+from headway.tasks.meter import PIECE
 from headway.text import command
 from headway.theory.flow import Along
 from headway.training import Run, held_out
 from headway.training.config import flat
 from headway.training.modules import Module
+from headway.training.size import n_weights
 
 SEQUENCES, EXAMPLES = 16, 8
 """Held-out sequences that are drawn, and how many of them are shown."""
 
 MOST_POSITIONS, MOST_CELLS = 256, 3_000_000
 """The most positions of an example, and cells of all its maps; of more the page shows the end."""
+
+MOST_NUMBERS = 2**27
+"""The most numbers that are computed at once for a page: half a gigabyte."""
+
+OPERATIONS, COPIES = 6, 3
+"""Operations that relate two roles; copies of attention that are held while a page is made."""
+
+LAYER = 2**20
+"""Numbers that a layer counts for however small it is, by the time that it takes to build."""
 
 MOST_HEADS = 64
 """With more heads than this, the page follows the useful ones only, if they are known."""
@@ -159,6 +172,39 @@ class Findings:
             return None
         return flow.along(self.paths, self.causal, self.run.config.model.n_layers)
 
+    @functools.cached_property
+    def too_large(self) -> str | None:
+        """The reason why no page is made of the run, with the field that decides; None if one is.
+
+        Counted is what a page computes at once: sequences, relations, weights, attention.
+        """
+        task, model = self.task, self.run.config.model
+        where = f"{self.run.folder}/config.json: "
+        try:
+            of_task = cost_of(task) * SEQUENCES // 2 + relating(task)
+            maps = EXAMPLES * model.n_layers * model.n_heads * task.length**2
+            of_model = 0 if isinstance(model, Module) else building(model, task)
+        except HeadwayError as error:
+            return f"{where}{error}"
+        numbers = of_task + of_model + COPIES * maps
+        if numbers <= MOST_NUMBERS:
+            return None
+        parts = {f"task.{largest_field(self.run.config.task)}": of_task}
+        parts[f"model.{largest_field(model)}"] = of_model
+        value = flat(self.run.config)
+        field = max(parts, key=parts.__getitem__) if maps < of_task + of_model else None
+        named = [field] if field else [*parts]
+        said = " and ".join(f"{name} = {value[name]}" for name in named)
+        return (
+            f"{where}{said}: a page of it would compute about {numbers:,} numbers at once, more"
+            f" than {MOST_NUMBERS:,}"
+        )
+
+    def require_drawable(self) -> None:
+        """Raises `HeadwayError` if the run is too large for a page."""
+        if self.too_large is not None:
+            raise HeadwayError(self.too_large)
+
     @property
     def no_maps(self) -> str | None:
         """The reason why there is no attention to show, as a sentence; None if there is some."""
@@ -230,6 +276,17 @@ class Findings:
         """The positions of an example that the page shows: the last ones, if there are many."""
         most = min(MOST_POSITIONS, math.isqrt(MOST_CELLS // len(self.followed_heads)))
         return range(self.task.length)[-most:]
+
+
+def relating(task: Task) -> int:
+    """About how many numbers it takes to relate all roles of a task with each other."""
+    pairs, chains = len(task.roles) ** 2, chains_in(task)
+    return pairs * (OPERATIONS * PIECE + COPIES * EXAMPLES * chains**2)
+
+
+def building(model: TransformerConfig, task: Task) -> int:
+    """About how many numbers it takes to build a transformer and to give it its weights."""
+    return 2 * n_weights(model, task) + LAYER * model.n_layers
 
 
 def no_circuit(run: Run) -> str | None:

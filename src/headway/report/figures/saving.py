@@ -60,6 +60,7 @@ def save_figures(run: Run) -> dict[str, Path]:
 
 def drawings(findings: Findings) -> dict[str, Callable[[], Figure]]:
     """The functions that draw figures, of those that there is data for, by name."""
+    findings.require_drawable()
     task, found, timeline = findings.task, findings.discovery, findings.timeline
     drawn: dict[str, Callable[[], Figure]] = {}
     curves = losses(findings) if findings.metrics else []
