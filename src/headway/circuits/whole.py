@@ -122,7 +122,7 @@ def _of_another_task(run: Run, found: Findings) -> Iterator[str]:
     certificate = found.get(Certificate)
     if discovery and discovery.standing != standing_of(run.task):
         yield f"{run.folder}: circuit.json: standing is of another task's roles"
-    if discovery and {*discovery.evidence.intact} != {*run.task.hops}:
+    if discovery and not {*discovery.evidence.intact} <= {*run.task.hops}:
         yield f"{run.folder}: circuit.json: evidence.intact is of another task's hops"
     if timeline and not {*timeline.hops} <= {*run.task.hops}:
         yield f"{run.folder}: emergence.json: hops are of another task's"

@@ -26,7 +26,6 @@ from headway.relations.paths import AttentionPath as AttentionPath
 from headway.report.labels import typeset
 from headway.tasks import Batch, Task
 from headway.tasks.base import chains_in, cost_of, largest_field
-from headway.tasks.meter import PIECE
 from headway.text import command
 from headway.theory.flow import Along
 from headway.training import Run, held_out
@@ -43,11 +42,11 @@ MOST_POSITIONS, MOST_CELLS = 256, 3_000_000
 MOST_NUMBERS = 2**27
 """The most numbers that are computed at once for a page: half a gigabyte."""
 
-OPERATIONS, COPIES = 6, 3
-"""Operations that relate two roles; copies of attention that are held while a page is made."""
+COPIES = 3
+"""Copies of attention that are held while a page is made."""
 
-LAYER = 2**20
-"""Numbers that a layer counts for however small it is, by the time that it takes to build."""
+RELATION, LAYER = 12_000, 2**20
+"""Numbers that a relation and a layer count for however small they are, by the time they take."""
 
 MOST_HEADS = 64
 """With more heads than this, the page follows the useful ones only, if they are known."""
@@ -281,7 +280,7 @@ class Findings:
 def relating(task: Task) -> int:
     """About how many numbers it takes to relate all roles of a task with each other."""
     pairs, chains = len(task.roles) ** 2, chains_in(task)
-    return pairs * (OPERATIONS * PIECE + COPIES * EXAMPLES * chains**2)
+    return pairs * (RELATION + COPIES * EXAMPLES * chains**2)
 
 
 def building(model: TransformerConfig, task: Task) -> int:

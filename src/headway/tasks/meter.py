@@ -15,7 +15,7 @@ from torch.utils._pytree import tree_leaves
 AT_ONCE, IN_ALL = 2**25, 2**28
 """The most numbers that one operation may make, and all of them together."""
 
-PIECE = 2**11
+PIECE = 2**13
 """Numbers that an operation counts for however few it makes, by the time that it takes."""
 
 
