@@ -25,7 +25,7 @@ from fuzz.tried import Tried
 from headway.errors import HeadwayError
 from headway.sweeps import sweep
 from headway.sweeps.plan import Plan
-from headway.training import Run
+from headway.training import Run, RunConfig, train
 from headway.training.recorder import Recorder
 from in_process import InThisProcess, swept_here
 
@@ -52,6 +52,12 @@ IN_A_SWEEP = (
     *("seed=0/.lock", "seed=1/checkpoints", f".seed=2.{DRAFT}", "seed=2"),
 )
 """Places of links in a sweep's folder."""
+
+FOLLOWED = {
+    "run": ("figures", "checkpoints", "clamped", "metrics.jsonl", ".lock"),
+    "sweep": ("seed=0", "seed=1", "seed=0/checkpoints", "seed=0/metrics.jsonl"),
+}
+"""Places where a link would be followed by whoever writes without a look at it."""
 
 ON_A_RUN = (
     *("report {run}", "train --resume {run}", "emergence {run} --sequences 8", "check {run}"),
@@ -82,11 +88,13 @@ class World:
         folder: that holds all.
         run: with every file, which trees are made of.
         swept: a sweep of two short runs, one of which is to go on.
+        state: from which the run goes on from its middle.
     """
 
     folder: Path
     run: Path
     swept: Path
+    state: bytes
 
     @property
     def outside(self) -> Path:
@@ -98,6 +106,7 @@ class World:
         shutil.rmtree(self.outside, ignore_errors=True)
         shutil.copytree(self.run, self.outside / "run")
         shutil.copytree(self.swept, self.outside / "sweep")
+        (self.outside / "run" / "figures").mkdir()
         home = self.outside / "home" / ".thesis.draft-2"
         home.mkdir(parents=True)
         for path in (home / "text", home.parent / "losses.svg", home.parent / "losses.png"):
@@ -112,13 +121,26 @@ def made(folder: Path, run: Run) -> World:
     swept = folder / "swept"
     sweep(plan, swept, InThisProcess())
     (swept / "seed=0" / "outcome.json").unlink()
-    world = World(folder, run.folder, swept)
+    (swept / "seed=0" / "state.safetensors").write_bytes(middle(plan.runs["seed=0"], folder / "a"))
+    world = World(folder, run.folder, swept, middle(run.config, folder / "b"))
     world.furnish()
     return world
 
 
-def planted(world: World, chance: random.Random) -> Path:
-    """A tree, with links in it."""
+def middle(config: RunConfig, folder: Path) -> bytes:
+    """The state of a run that was interrupted in its middle."""
+
+    def stop(run: Run, step: int, end: int, metrics: object) -> None:
+        if step == end - 1:
+            raise KeyboardInterrupt
+
+    with contextlib.suppress(KeyboardInterrupt):
+        train(config, folder, stop)
+    return (folder / "state.safetensors").read_bytes()
+
+
+def planted(words: str, world: World, chance: random.Random) -> Path:
+    """A tree, with links in it, most of them where the verb that is to come may write."""
     tree = world.folder / "tree"
     shutil.rmtree(tree, ignore_errors=True)
     shutil.copytree(world.run, tree / "run")
@@ -126,9 +148,12 @@ def planted(world: World, chance: random.Random) -> Path:
     shutil.copytree(world.swept / "seed=1", tree / "other")
     if chance.random() < 0.7:
         (tree / "run" / "outcome.json").unlink()  # it is to go on
+        (tree / "run" / "state.safetensors").write_bytes(world.state)
     for _ in range(chance.randint(1, MOST_LINKS)):
-        inside, places = chance.choice([("run", IN_A_RUN), ("sweep", IN_A_SWEEP)])
-        plant(world, tree / inside, chance.choice(places), chance)
+        is_named = "sweep" in words if chance.random() < 0.8 else chance.random() < 0.5
+        inside, places = ("sweep", IN_A_SWEEP) if is_named else ("run", IN_A_RUN)
+        likely = FOLLOWED[inside] if chance.random() < 0.6 else places
+        plant(world, tree / inside, chance.choice(likely), chance)
     return tree
 
 
@@ -142,7 +167,7 @@ def plant(world: World, folder: Path, name: str, chance: random.Random) -> None:
         shutil.rmtree(path)
     path.unlink(missing_ok=True)
     home, counterpart = world.outside / "home", world.outside / folder.name / name
-    targets = [home, home / "losses.svg", home / ".thesis.draft-2", counterpart, counterpart]
+    targets = [home, home / "losses.svg", home / ".thesis.draft-2", *[counterpart] * 12]
     targets += [world.outside / "run", world.outside / "nothing", path, folder, folder.parent]
     targets += [folder / "figures", folder / "checkpoints", folder.parent / "other"]
     target = chance.choice(targets)
@@ -151,18 +176,23 @@ def plant(world: World, folder: Path, name: str, chance: random.Random) -> None:
 
 
 def kept(*folders: Path) -> dict[str, str]:
-    """All that lies in some folders: files by their digest, links by where they lead."""
+    """All that lies in some folders, each with its content and when it was last written to.
+
+    A folder in which a file was made and removed again was written to as well.
+    """
     found = dict[str, str]()
     for folder in folders:
         for place, inner, names in os.walk(folder):
             for name in (*inner, *names):
                 path = os.path.join(place, name)
+                about = os.lstat(path)
                 if os.path.islink(path):
-                    found[path] = f"a link to {os.readlink(path)}"
+                    content = os.readlink(path)
                 elif os.path.isdir(path):
-                    found[path] = "a folder"
+                    content = "a folder"
                 else:
-                    found[path] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+                    content = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+                found[path] = f"{content} {about.st_ino} {about.st_mtime_ns}"
     return found
 
 
@@ -229,7 +259,8 @@ def linked_trees(tried: Tried, count: int, seed: int, folder: Path, run: Run) ->
     world = made(folder, run)
     with swept_here(), drawn_plainly():
         for number in range(count):
-            words, tree = VERBS[number % len(VERBS)], planted(world, chance)
+            words = VERBS[number % len(VERBS)]
+            tree = planted(words, world, chance)
             places = outside_of(words, world, tree)
             before = kept(*places)
             with tried.case("linked trees", f"tree {number} of seed {seed}: {words}"):
