@@ -89,7 +89,7 @@ MEASURES, YARDSTICKS, FLOWS, EXHAUSTIVE = (
 YARDSTICK = "circuits/yardstick.py"
 TARGETS, INTERVALS = "tests/tasks/test_targets.py", "tests/test_intervals.py"
 FIELDS_TESTS = "tests/test_fields.py"
-REWOUND = "tests/training/test_run.py::test_rewinding_forgets_all_that_is_about_the_last_weights"
+REWOUND = "tests/training/test_run.py::test_rewinding_forgets_all_that_was_found_out"
 MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
     ("power --cuts 120", FILES): {
         "a file is not flushed": (

@@ -8,10 +8,15 @@ import sys
 import pytest
 import torch
 
+from headway.circuits import Discovery, MinimalCircuits, Timeline
+from headway.circuits.certificate import Certificate
+from headway.circuits.dependence import Dependence
+from headway.circuits.discovery import Refusal
 from headway.errors import HeadwayError
 from headway.training import Run, train
 from headway.training.files import write_tensors
 from headway.training.finding import LEFT_BY_RUNS, run_folders
+from headway.training.run import FOUND_OUT
 
 LOSSES = {"x_1": 1.0, "x_2": 1.0}
 EVALUATION = {"train_loss": 1.0, "val_loss": 1.0, "partial": LOSSES, "seconds": 1.0}
@@ -153,16 +158,14 @@ def test_rewinding_forgets_what_came_later(tiny, tmp_path):
     assert run.read("circuit_0000004.json") == {}
 
 
-OF_THE_LAST_WEIGHTS = ("circuit", "circuits", "circuit_given", "emergence", "dependence")
-OF_THE_LAST_WEIGHTS += ("certificate", "refused", "outcome")
-
-
-@pytest.mark.parametrize("name", OF_THE_LAST_WEIGHTS)
-def test_rewinding_forgets_all_that_is_about_the_last_weights(tiny, tmp_path, name):
-    run = Run.create(tmp_path / "run", tiny)
-    run.write(f"{name}.json", {})
-    run.rewind(0)
-    assert not (run.folder / f"{name}.json").exists()
+@pytest.mark.parametrize("name", FOUND_OUT)
+def test_rewinding_forgets_all_that_was_found_out(tiny, tmp_path, name):
+    run = train(tiny, tmp_path / "run")
+    run.write(name, {})
+    run.rewind(8)
+    assert not (run.folder / name).exists()
+    findings = (Discovery, MinimalCircuits, Timeline, Dependence, Certificate, Refusal)
+    assert {kind.FILE for kind in findings} <= {*FOUND_OUT}
 
 
 BESIDE = ("figures", "results", "asked")

@@ -90,10 +90,6 @@ class Certificate(Finding):
         ]
         return "\n".join(line for one in found for line in wrapped(one))
 
-    def to_json(self) -> dict[str, Any]:
-        """Everything as JSON data, with the bound."""
-        return {**super().to_json(), "bound": self.bound, "holds": self.holds}
-
     def __post_init__(self):
         count, rows = self.sequences, self.ablation
         require(rows in ABLATIONS, "ablation", rows, f"one of {', '.join(ABLATIONS)}")

@@ -15,6 +15,7 @@ from headway.circuits.discovery import Discovery
 from headway.circuits.emergence import EMERGES_AT
 from headway.circuits.mechanism import WrittenPath
 from headway.circuits.patterns import attention_along
+from headway.circuits.subject import Counted
 from headway.errors import HeadwayError, require
 from headway.fields import Finding
 from headway.models import attention_patterns
@@ -85,7 +86,7 @@ class Dependence(Finding):
     circuit: list[WrittenPath]
     free: Training
     clamped: list[Training]
-    sequences: int
+    sequences: Counted
 
     def is_of(self, found: Discovery) -> bool:
         """True if it is about the circuit that was discovered."""

@@ -19,10 +19,10 @@ from headway.circuits.discovery import Discovery, given_or_own, missing
 from headway.circuits.mechanism import Circuit, KnockOut, WrittenPath
 from headway.circuits.patterns import attention_along
 from headway.circuits.reading import row_weights
-from headway.circuits.subject import device_of, opened, require_task, with_tap
+from headway.circuits.subject import Counted, device_of, opened, require_task, with_tap
 from headway.circuits.text import of_timeline
 from headway.errors import HeadwayError, require
-from headway.fields import AtLeastOne, Finding, NotNegative, require_allowed
+from headway.fields import Finding, NotNegative, require_allowed
 from headway.late import Shown
 from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
@@ -79,7 +79,7 @@ class Timeline(Finding, Shown):
     loss: list[float]
     paths: list[PathHistory]
     hops: dict[str, float | None]
-    sequences: int
+    sequences: Counted
 
     def is_of(self, found: Discovery) -> bool:
         """True if it is about the circuit that was discovered."""
@@ -134,7 +134,7 @@ def emergence(
     Raises:
         HeadwayError: if a checkpoint cannot be read, or a path is not one of this model and task.
     """
-    require_allowed("sequences", sequences, AtLeastOne)
+    require_allowed("sequences", sequences, Counted)
     require_allowed("seed", seed, NotNegative | None)
     run = opened(checkpoints)
     circuit, _ = given_or_own(circuit, run if isinstance(run, Run) else None)
@@ -144,7 +144,7 @@ def emergence(
         require(fits, "checkpoints", run, "models by their steps, whole numbers from 0 on")
         return _dated(sorted(run), run.__getitem__, task, circuit, sequences, seed or 0, watch)
     require(task is None, "task", task, "None, as the run has its own")
-    with run.writing(), run.computing():
+    with run.writing(Timeline.FILE), run.computing():
         if not (steps := run.checkpoint_steps()):
             raise HeadwayError(f"{run.folder}: the run has no checkpoints yet")
         about = run.task, circuit, sequences, run.config.seed if seed is None else seed, watch

@@ -22,7 +22,7 @@ from headway.circuits.ablation import Bench, First
 from headway.circuits.mechanism import Circuit, Corrupted, KnockOut, WrittenHead, WrittenPath
 from headway.circuits.patterns import ABLATIONS, Attention
 from headway.circuits.search import free_above
-from headway.circuits.subject import Subject
+from headway.circuits.subject import Counted, Subject
 from headway.circuits.yardstick import Likenesses, Yardstick, likenesses
 from headway.relations.paths import AttentionPath
 
@@ -110,7 +110,7 @@ class Evidence:
     replaced: dict[str, float]
     interval: tuple[float, float]
     intact_interval: tuple[float, float]
-    drawn: int
+    drawn: Counted
     variants: dict[str, float]
     necessity: list[Necessity]
     droppable: list[Pair]
@@ -119,7 +119,7 @@ class Evidence:
     trials: list[Trial]
     infeasible: list[WrittenPath] | None
     minimum: int | None
-    sequences: int
+    sequences: Counted
     alone: dict[WrittenHead, float]
     likeness: Likenesses
 

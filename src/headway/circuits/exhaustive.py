@@ -16,7 +16,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import chain, combinations, repeat
 from pathlib import Path
@@ -27,7 +27,7 @@ from headway.circuits.ablation import workers as threads
 from headway.circuits.discovery import Discovery, saved_discovery
 from headway.circuits.mechanism import Circuit, Head, Mechanism, WrittenCircuit, WrittenPath
 from headway.circuits.search import candidates_among
-from headway.circuits.subject import Sequences, require_fits, studied
+from headway.circuits.subject import Counted, Sequences, require_fits, studied
 from headway.errors import require
 from headway.fields import AtLeastOne, Finding, require_allowed
 from headway.relations.paths import AttentionPath
@@ -62,14 +62,14 @@ class MinimalCircuits(Finding):
         judged: sets of paths that were judged, those of lower layers alone included.
         searched: all minimal circuits of up to so many paths are known.
         discovered: the paths of the circuit that the search had found.
-        seconds: wall time.
         most: sets that might have been judged.
+        seconds: wall time; not kept, and None if it was read from a file.
     """
 
     FILE: ClassVar[str] = "circuits.json"
 
     threshold: float
-    sequences: int
+    sequences: Counted
     candidates: tuple[WrittenPath, ...]
     idle: WrittenCircuit
     circuits: tuple[tuple[WrittenPath, ...], ...]
@@ -77,8 +77,8 @@ class MinimalCircuits(Finding):
     judged: int
     searched: int
     discovered: tuple[WrittenPath, ...]
-    seconds: float
     most: int = MOST
+    seconds: float | None = field(default=None, compare=False)
 
     @property
     def complete(self) -> bool:
@@ -92,11 +92,11 @@ class MinimalCircuits(Finding):
 
     def __str__(self):
         count, among = len(self.circuits), counted(len(self.candidates), "candidate path")
+        took = "" if self.seconds is None else f", {self.seconds:.1f} s"
         found = [
             f"{counted(count, 'minimal circuit')} among {among}; threshold {self.threshold:g}",
             "judged with all heads replaced, and with the layers above any layer free:"
-            f" {counted(self.judged, 'set')} of paths, {self.sequences} sequences,"
-            f" {self.seconds:.1f} s",
+            f" {counted(self.judged, 'set')} of paths, {self.sequences} sequences{took}",
             "complete: every set was judged, or ruled out by what was judged"
             if self.complete
             else f"NOT complete: larger sets than those of {self.searched} paths were not judged;"
@@ -120,6 +120,12 @@ class MinimalCircuits(Finding):
         if count > SHOWN:
             lines += wrapped(f"and {count - SHOWN} more, in {self.FILE}")
         return "\n".join(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON data, but for the time that it took."""
+        data = super().to_json()
+        del data["seconds"]
+        return data
 
     def __post_init__(self):
         count, allowed = len(self.losses), f"{len(self.circuits)}, one a circuit"
@@ -191,8 +197,8 @@ def every_circuit(
             judged=search.judged,
             searched=search.searched,
             discovered=tuple(known.circuit.paths),
-            seconds=round(time.perf_counter() - started, 3),
             most=most,
+            seconds=round(time.perf_counter() - started, 3),
         )
         if run is not None:
             run.save(every)

@@ -254,8 +254,7 @@ def circuit_file(run: Run, step: int | None = None, circuit: Circuit | None = No
 def _keep(run: Run, name: str, about: dict[str, Any], found: Discovery) -> None:
     """Leaves a discovery in a run's folder, and removes what is about another circuit."""
     data, known = {**about, **found.to_json()}, run.read("circuit.json")
-    same = isinstance(known, dict) and {**known, "seconds": 0} == {**data, "seconds": 0}
-    if name == "circuit.json" and not same:
+    if name == "circuit.json" and known != data:
         from headway.circuits.certificate import Certificate  # with more than a search needs
         from headway.circuits.dependence import Dependence
         from headway.circuits.emergence import Timeline

@@ -21,12 +21,15 @@ from headway.models import Tappable, Transformer, tapped
 from headway.tasks import Batch, Task
 from headway.tasks.checking import require_sound
 from headway.training.data import generator_for, held_out
-from headway.training.run import Run
+from headway.training.run import FOUND_OUT, Run
 
 MOST = 1_000_000
 """Sequences at most."""
 
 Sequences = Annotated[int, Ge(8), Le(MOST)]
+
+Counted = Annotated[int, Ge(1), Le(MOST)]
+"""Sequences that something was averaged over."""
 
 CHUNK = 512
 """Fresh sequences that are drawn and judged at once."""
@@ -118,7 +121,7 @@ def studied(
         yield Subject(with_tap(model, task), task, seed or 0)
         return
     require(task is None, "task", task, "None, as the run has its own")
-    with run.writing() if writes else nullcontext(), run.computing():
+    with run.writing(*FOUND_OUT) if writes else nullcontext(), run.computing():
         steps = run.checkpoint_steps()
         known = shorten(", ".join(map(str, steps)), 60, placeholder=" …")
         require(step in (None, *steps), "step", step, f"one of the run's checkpoints: {known}")

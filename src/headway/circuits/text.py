@@ -43,10 +43,9 @@ def of_discovery(found: "Discovery", run: object = None) -> str:
         lines += wrapped(f"upper heads free: {free}")
         if found.evidence.trials:
             lines += wrapped("again: in how many searches with another sample it was found")
-    lines += wrapped(
-        f"{found.candidates} candidates at the cost of {found.forwards:.0f} forward passes,"
-        f" {found.seconds:.1f} s"
-    )
+    cost = f"{found.candidates} candidates at the cost of {found.forwards:.0f} forward passes"
+    took = "" if found.seconds is None else f", {found.seconds:.1f} s"
+    lines += wrapped(f"{cost}{took}")
     return "\n".join(lines)
 
 

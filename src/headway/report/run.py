@@ -47,8 +47,9 @@ def run_page(
         memory: of checkpoints seen before (see `examples`), for the next time.
 
     Raises:
-        HeadwayError: if a checkpoint cannot be read.
+        HeadwayError: if a checkpoint cannot be read, or the run is too large for a page.
     """
+    findings.require_drawable()
     run, task, timeline = findings.run, findings.task, findings.timeline
     colours = symbol_colours(task)
     shown = examples(findings, memory)

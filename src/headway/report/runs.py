@@ -86,6 +86,7 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
         circuits={
             member.name: circuit
             for member in (members if len(members) <= FEW else ())
+            if member.too_large is None
             if (circuit := circuit_data(member)) is not None
         },
         sections=[

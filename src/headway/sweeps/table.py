@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +19,13 @@ from headway.training.recipes import annotations
 
 Row = dict[str, Any]
 STATUSES = ("done", "failed", "running", "stopped", "unreadable")
+
+
+FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What formulas begin with in spreadsheets, in letters of both widths."""
+
+UNWRITABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""Characters that break a line or the cells of it, or are half of one."""
 
 
 def table(
@@ -85,12 +93,27 @@ def write_table(file: str | Path, rows: Sequence[Row]) -> None:
     Raises:
         HeadwayError: if the disk does not take the file.
     """
+    names = columns(rows)
     text = io.StringIO(newline="")
-    table = csv.DictWriter(text, columns(rows))
-    table.writeheader()
+    table = csv.writer(text)
+    table.writerow(map(cell, names))
     for row in rows:
-        table.writerow({name: "" if value is None else said(value) for name, value in row.items()})
+        table.writerow(cell(row.get(name)) for name in names)
     write_whole(Path(file), text.getvalue().encode())
+
+
+def cell(value: Any) -> str:
+    """A value as a cell of a table, on one line.
+
+    Numbers are written as they are. A text that a spreadsheet would take for a formula begins with
+    an apostrophe. Control characters and bytes that are no text are escaped.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, int | float):
+        return said(value)
+    text = UNWRITABLE.sub(lambda found: ascii(found[0])[1:-1], said(value))
+    return f"'{text}" if text.startswith(FORMULAS) else text
 
 
 def _annotations() -> dict[str, Any]:

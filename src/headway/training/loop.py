@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from itertools import chain, count
@@ -21,7 +21,7 @@ from headway.training.config import RunConfig
 from headway.training.curriculum import Ask
 from headway.training.data import Stream, batch_of, held_out
 from headway.training.environment import describe_environment, generator_for, resolved
-from headway.training.files import clear_content_errors, is_there, read_tensors, write_tensors
+from headway.training.files import is_there, read_header, read_tensors, write_tensors
 from headway.training.graphs import Passes, Recorded
 from headway.training.losses import Reader, scores
 from headway.training.optimisers import Optimisers
@@ -109,7 +109,7 @@ def fit(run: Run, watch: Watch | None = None) -> None:
     Raises:
         HeadwayError: as `train` and `resume` do.
     """
-    with run.writing():
+    with run.writing(*run.of_training()):
         if run.status == "done":  # by another process, meanwhile
             return
         with run.computing():
@@ -176,24 +176,49 @@ class Trainer:
             if max(run.checkpoint_steps(), default=0) > config.save_every:
                 raise HeadwayError(f"{path} is missing: cannot resume; its checkpoints are kept")
             return cls(run, State.at_start(config))
-        tensors, about = read_tensors(path)
-        with clear_content_errors(path):
-            state = found_in(State, about, str(path))
-            for name, tensor in tensors.items():
-                if tensor.is_floating_point() and not tensor.isfinite().all():
-                    raise HeadwayError(f"{path}: {name} holds a value that is no finite number")
-            trainer = cls(run, state)
-            if state.step > 0:
-                model = {n[6:]: t for n, t in tensors.items() if n.startswith("model.")}
-                trainer.model.load_state_dict(model)
-                trainer.optimisers.load(tensors)
-        state, made = trainer.state, {line["step"] for line in run.evaluations(trainer.state.step)}
-        due = {*range(0, state.step + 1, config.eval_every)} - {0}
-        due |= {state.step} if state.step == state.end else set()
-        if missing := sorted(due - made):
-            told = f"lacks {len(missing)} of {len(due)} evaluations, of step {missing[0]} on"
-            raise HeadwayError(f"{run.folder}/metrics.jsonl {told}: cannot resume to a whole run")
+        header = read_header(path)
+        state = found_in(State, header.about, str(path))
+        allowed = f"at most training.steps = {config.steps}"
+        require(state.step <= state.end <= config.steps, f"{path}: step", state.step, allowed)
+        trainer = cls(run, state)
+        if odd := trainer.misfits(header.shapes):
+            raise HeadwayError(f"{path} does not fit the model in config.json: {odd[0]}")
+        tensors, _ = read_tensors(path)
+        for name, tensor in tensors.items():
+            if tensor.is_floating_point() and not tensor.isfinite().all():
+                raise HeadwayError(f"{path}: {name} holds a value that is no finite number")
+        if state.step > 0:
+            model = {n[6:]: t for n, t in tensors.items() if n.startswith("model.")}
+            trainer.model.load_state_dict(model)
+            trainer.optimisers.load(tensors)
+        trainer.require_evaluated()
         return trainer
+
+    def misfits(self, shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
+        """The names of saved tensors that are missing, too many or of another shape."""
+        kept = self.model.state_dict(prefix="model.")
+        wanted = {name: tuple(weight.shape) for name, weight in kept.items()}
+        if self.state.step > 0:
+            wanted |= self.optimisers.shapes()
+        return sorted(name for name, _ in wanted.items() ^ shapes.items())
+
+    def require_evaluated(self) -> None:
+        """Makes sure that the run has every evaluation that was due so far.
+
+        Raises:
+            HeadwayError: if one is missing.
+        """
+        run, state, every = self.run, self.state, self.config.eval_every
+        made = {line["step"] for line in run.evaluations(state.step)}
+        due: list[Sequence[int]] = [range(every, state.step + 1, every)]
+        if state.step == state.end and state.step not in due[0] and state.step > 0:
+            due.append([state.step])
+        count = sum(map(len, due))
+        lacking = count - sum(step in some for step in made for some in due)
+        if lacking:  # the first of them stands among as many as were made, and one
+            first = next(step for step in chain(*due) if step not in made)
+            told = f"lacks {lacking} of {count} evaluations, of step {first} on"
+            raise HeadwayError(f"{run.folder}/metrics.jsonl {told}: cannot resume to a whole run")
 
     def fit(self, watch: Watch | None = None) -> None:
         """The loop: steps from where the run is to its end, and whatever is due after each.
@@ -306,7 +331,7 @@ class Trainer:
     def save(self) -> None:
         """Saves all that the run resumes from."""
         tensors = {**self.model.state_dict(prefix="model."), **self.optimisers.state()}
-        write_tensors(self.run.folder / STATE, tensors, vars(self.state))
+        write_tensors(self.run.owned(STATE), tensors, vars(self.state))
 
     def give_up(self, metrics: dict[str, Any]) -> None:
         """Gives an attempt up at its last evaluation and starts the next.

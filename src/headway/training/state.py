@@ -1,8 +1,9 @@
 """The state of training, beside weights and optimisers: how far it is, and what is due next."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count, takewhile
 from typing import Any
 
 from headway.errors import HeadwayError
@@ -11,6 +12,26 @@ from headway.training.config import TrainingConfig
 
 LEARNT = 0.5
 """The loss below which a hop counts as learnt (section 7.2)."""
+
+
+def scheduled(config: TrainingConfig, last: int, is_done: bool) -> Iterator[int]:
+    """The steps whose weights are kept until an evaluation, rising; as `State.is_checkpoint` says.
+
+    Args:
+        config: how the run is trained.
+        last: the step of the evaluation, whose own weights are kept if training is done.
+        is_done: whether it is.
+    """
+    if config.checkpoints == "log":
+        powers = takewhile(lambda step: step < last, (1 << n for n in count()))
+        steps: Iterable[int] = chain([0], powers) if last else []
+    elif config.checkpoint_every:
+        steps = range(0, last, config.checkpoint_every)
+    else:
+        steps = [0] if last else []
+    yield from steps
+    if is_done:
+        yield last
 
 
 class DivergedError(HeadwayError):
