@@ -54,6 +54,12 @@ AT_ONCE = 16_384
 MOST_NUMBERS = 2**28
 """Numbers that a model may put out at once."""
 
+ROUNDING = 1e-5
+"""A loss of single precision depends on what is computed beside it by at most this part of it."""
+
+SMALL_LOSS = 0.1
+"""Smaller losses are rounded as this one is: they are differences of numbers that are larger."""
+
 Measured = Callable[[slice, Tensor, Sequence[Tensor]], Tensor]
 """A number about some sequences, the outputs at their queries, and the patterns of all layers."""
 
@@ -61,6 +67,11 @@ Candidate = Mapping[Head, Mechanism]
 Named = frozenset[tuple[Head, Mechanism]]
 Stream = tuple[int, int, int, Named]
 """Residual streams: the sequences' first and last, after how many layers, and what is in these."""
+
+
+def above(loss: float) -> float:
+    """A limit that a loss stays below, whatever it is computed beside (see `ROUNDING`)."""
+    return loss + ROUNDING * max(loss, SMALL_LOSS)
 
 
 class Judging:
@@ -335,7 +346,7 @@ class Bench(Judging):
                 change = self.patterns.edit(head, mechanism, now, part=part) - now
                 found[i] -= (slopes[:, *head] * change).sum().item()
         self._computed += 3 * self._vectors(count)
-        return found
+        return [gain if math.isfinite(gain) else 0.0 for gain in found]
 
     def _checked(self, candidate: Replaced) -> Candidate:
         chosen = candidate.mechanisms if isinstance(candidate, Circuit) else candidate

@@ -22,10 +22,17 @@ from itertools import chain, combinations, repeat
 from pathlib import Path
 from typing import Any, ClassVar
 
-from headway.circuits.ablation import Bench
+from headway.circuits.ablation import Bench, above
 from headway.circuits.ablation import workers as threads
 from headway.circuits.discovery import Discovery, saved_discovery
-from headway.circuits.mechanism import Circuit, Head, Mechanism, WrittenCircuit, WrittenPath
+from headway.circuits.mechanism import (
+    Circuit,
+    Head,
+    Mechanism,
+    WrittenCircuit,
+    WrittenLoss,
+    WrittenPath,
+)
 from headway.circuits.search import candidates_among
 from headway.circuits.subject import Sequences, require_fits, studied
 from headway.errors import require
@@ -73,7 +80,7 @@ class MinimalCircuits(Finding):
     candidates: tuple[WrittenPath, ...]
     idle: WrittenCircuit
     circuits: tuple[tuple[WrittenPath, ...], ...]
-    losses: tuple[float, ...]
+    losses: tuple[WrittenLoss, ...]
     judged: int
     searched: int
     discovered: tuple[WrittenPath, ...]
@@ -249,7 +256,7 @@ class Exhaustive:
         if known.paths:
             below = [self.mechanisms(frozenset(known.paths), layer) for layer in self.free]
             for layer, loss in zip(self.free, losses(below, math.inf), strict=True):
-                self.free[layer] = max(threshold, math.nextafter(loss, math.inf))
+                self.free[layer] = max(threshold, above(loss))
 
     def search(self, first: bool = False) -> list[Chosen]:
         """The minimal sets, the smallest first; ends early if there would be too much to judge.

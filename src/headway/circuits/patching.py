@@ -108,13 +108,16 @@ def patch_all(
             may use, but those whose relation leads elsewhere in the corrupted sequences.
 
     Raises:
-        HeadwayError: as `patch`.
+        HeadwayError: as `patch`; or if the loss of either run is no number.
     """
     patching = _Patching(model, task, clean, corrupted)
     sites = patching.all_of(at) if isinstance(at, str) else tuple(map(site_of, at))
     whole = patching.outputs(), patching.corrupted_outputs
     outputs = chain(whole, (patching.outputs(site) for site in sites))
     losses = [task.targets.partial_losses(one, clean.targets) for one in outputs]
+    for name, loss in zip(("clean", "corrupted"), losses, strict=False):
+        by_hop = dict(zip(task.hops, loss.tolist(), strict=True))
+        require(bool(loss.isfinite().all()), f"{name}: loss by hop", by_hop, "numbers")
     return Effects(sites, task.hops, losses[0], losses[1], torch.stack(losses)[2:])
 
 

@@ -29,7 +29,7 @@ from headway.circuits.reading import read_missed
 from headway.circuits.search import CANDIDATE_ATTENTION, candidates_among, search, uses_stays
 from headway.circuits.subject import Sequences, Subject, require_fits, studied
 from headway.circuits.verdicts import LAYERWISE
-from headway.circuits.yardstick import NoCircuitError, Yardstick, layerwise
+from headway.circuits.yardstick import NoCircuitError, Yardstick, layerwise, own_loss
 from headway.errors import HeadwayError
 from headway.fields import AtLeastOne, Positive, require_allowed
 from headway.tasks import Task
@@ -271,6 +271,7 @@ def _keep(run: Run, name: str, about: dict[str, Any], found: Discovery) -> None:
 
 def require_learnt(bench: Bench, threshold: float) -> None:
     """Makes sure that the model's own loss is below the threshold."""
+    own_loss(bench)  # numbers at all
     losses = bench.errors([{}])[0].mean(0)
     if not losses.mean() < threshold:
         each = zip(bench.hops, losses.tolist(), strict=True)

@@ -209,9 +209,9 @@ class Trainer:
                     run.save_checkpoint(0, self.model.state_dict())
                 ask, batch = self.batches.asked(self.state.step + 1, self.state.stage)
                 self.after(self.step(ask, batch), watch)
+            self.finish()
         except DivergedError as error:
             raise self.fail(error) from None
-        self.finish()
 
     def step(self, ask: Ask, batch: Batch) -> Tensor:
         """Makes one step, on a batch of what the curriculum asks for.
@@ -322,8 +322,12 @@ class Trainer:
         """Records that the run is done.
 
         When to stop was decided on the validation sample, so the end is judged on another.
+
+        Raises:
+            DivergedError: if the loss on that is no number.
         """
         found = self.scores(self.model, self.run.task, self.held_out("test"))
+        self.state.require_number(found["val_loss"])
         self._end(test_loss=found["val_loss"])
 
     def fail(self, error: DivergedError) -> DivergedError:
