@@ -108,8 +108,8 @@ class Yardstick:
         finite = [(loss, end) for loss, end in zip(losses, ends, strict=True) if loss < math.inf]
         if not finite:
             raise NoCircuitError(
-                f"there is no circuit to find: with {' and '.join(names)} ablation of every head the"
-                f" model gives no numbers, while its own loss is {own:.3f}"
+                f"there is no circuit to find: with {' and '.join(names)} ablation of every head"
+                f" the model gives no numbers; its own loss is {own:.3f}"
             )
         most, costlier = max(finite, key=lambda one: one[0])
         wanted = bench.batch.targets[:, :, bench.columns]

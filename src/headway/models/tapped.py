@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.overrides import BaseTorchFunctionMode
 
 from headway.errors import HeadwayError, require
+from headway.models.recomputing import kept
 from headway.userfile import described
 
 if TYPE_CHECKING:
@@ -117,7 +118,9 @@ class Tapped(nn.Module):
             HeadwayError: if attention cannot be tapped, or is not called as it was at first.
         """
         if tap is None:
-            with BaseTorchFunctionMode():  # any mode keeps `TransformerEncoder` from its fast path
+            # Any mode keeps `TransformerEncoder` from its fast path.
+            keeping = nullcontext() if torch.is_grad_enabled() else kept()
+            with BaseTorchFunctionMode(), keeping:
                 return output_of(self.module, inputs)
         if self._shape is None:
             self._shape = _shape_of(self.module, inputs)
@@ -173,7 +176,7 @@ def intercepted(module: nn.Module, inputs: Tensor, seen: "Interception") -> Tens
         HeadwayError: if the module fails, or its attention cannot be seen.
     """
     try:
-        with eagerly(), seen:
+        with eagerly(), kept(), seen:
             return output_of(module, inputs)
     except HeadwayError:
         if seen.failed is not None:
