@@ -360,6 +360,7 @@ class Bench(Judging):
             )
             for name in getattr(mechanism, "relations", ()):
                 self.patterns.relation(name)
+            self.patterns.prepare(mechanism)
         return chosen
 
 
@@ -396,16 +397,36 @@ def heads_of(model: Tappable) -> list[Head]:
     return [(layer, head) for layer in range(model.n_layers) for head in range(model.n_heads)]
 
 
+def most_workers(model: Tappable, device: str, count: int | None = None) -> int:
+    """The number of threads that may call a model at once.
+
+    A model of others is called by one thread at a time, as it may keep something of a pass in an
+    attribute, which another thread would read. On a GPU there is one thread, too.
+
+    Args:
+        model: that they call.
+        device: that it is on.
+        count: asked for; by default as many as the machine has cores.
+    """
+    if not isinstance(model, Transformer) or torch.device(device).type != "cpu":
+        return 1
+    return (os.cpu_count() or 1) if count is None else count
+
+
 @contextmanager
 def workers(count: int | None, benches: Sequence[Bench]) -> Iterator[ThreadPoolExecutor]:
     """Threads of one core each. If one of them fails, the others are stopped at once.
 
+    Whoever gives them work must not call the model before they are done with it: of a model of
+    others there is one thread, so that passes come one after the other (see `most_workers`).
+
     Args:
-        count: of threads; by default as many as the machine has cores. On a GPU there is one.
+        count: of threads; by default, and at most, as `most_workers` says.
         benches: that the threads work at, never two at the same one.
     """
-    threads = (os.cpu_count() or 1) if count is None else count
-    threads = threads if benches[0].batch.inputs.device.type == "cpu" else 1
+    first = benches[0]
+    threads = most_workers(first.model, str(first.batch.inputs.device), count)
+    own_cores = torch.get_num_threads()
     pool = ThreadPoolExecutor(threads, initializer=partial(torch.set_num_threads, 1))
     try:
         yield pool
@@ -414,4 +435,8 @@ def workers(count: int | None, benches: Sequence[Bench]) -> Iterator[ThreadPoolE
             bench.given_up = True
         pool.shutdown(wait=False, cancel_futures=True)
         raise
-    pool.shutdown()
+    else:
+        pool.shutdown()
+    finally:
+        # What a thread sets for itself is what threads to come begin with.
+        torch.set_num_threads(own_cores)

@@ -12,7 +12,6 @@ judged.
 """
 
 import math
-import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -22,7 +21,7 @@ from itertools import chain, combinations, repeat
 from pathlib import Path
 from typing import Any, ClassVar
 
-from headway.circuits.ablation import Bench, above
+from headway.circuits.ablation import Bench, above, most_workers
 from headway.circuits.ablation import workers as threads
 from headway.circuits.discovery import Discovery, saved_discovery
 from headway.circuits.mechanism import (
@@ -34,7 +33,7 @@ from headway.circuits.mechanism import (
     WrittenPath,
 )
 from headway.circuits.search import candidates_among
-from headway.circuits.subject import Sequences, require_fits, studied
+from headway.circuits.subject import Sequences, device_of, require_fits, studied
 from headway.errors import require
 from headway.fields import AtLeastOne, Finding, require_allowed
 from headway.relations.paths import AttentionPath
@@ -159,7 +158,8 @@ def every_circuit(
         sequences: how many to judge on; with as many as the search had, the same ones.
         most: sets of paths to judge at most. The search goes from small to large sets, and ends
             before a size that would take more.
-        workers: threads, each on one core; by default as many as the machine has cores.
+        workers: threads, each on one core; by default as many as the machine has cores. A model of
+            others is called by one thread alone.
         seed: of the sequences; by default the run's, or 0.
         watch: called with a number of paths, how many sets were judged and how many minimal ones
             found.
@@ -176,8 +176,9 @@ def every_circuit(
         known = saved_discovery(run) if run else require_allowed("found", found, Discovery)
         require_fits(known.circuit, subject.model)
         batch, started = subject.sequences(sequences, "circuit"), time.perf_counter()
-        about, count = (subject.model, subject.task, batch, known.ablation), os.cpu_count()
-        benches = [Bench(*about) for _ in range(workers or count or 1)]
+        about = subject.model, subject.task, batch, known.ablation
+        count = most_workers(subject.model, device_of(subject.model), workers)
+        benches = [Bench(*about) for _ in range(count)]
         candidates = candidates_among(benches[0], known.circuit)
         with threads(workers, benches) as work:
 

@@ -17,6 +17,7 @@ from headway.circuits.mechanism import (
     Mechanism,
     Paths,
     Tabled,
+    WithoutPaths,
 )
 from headway.errors import HeadwayError, require, shown
 from headway.models import Tap, Tappable, Transformer, attention_patterns
@@ -42,6 +43,10 @@ ABLATIONS: dict[str, str] = {
 }
 """Fills of rows without a path, of a head that has paths, by name. (Of a head that has none
 all rows are zero.)"""
+
+
+OF_OTHER_PASSES = {"mean": "means", "resample": "own", "corrupted": "corrupted"}
+"""Patterns that passes of the model give, of mechanisms and fills of rows, by name."""
 
 
 class Patterns:
@@ -133,6 +138,20 @@ class Patterns:
     def fill(self, mechanism: Paths) -> str:
         """The fill of rows that have no path; zeros if no row has one."""
         return (mechanism.rows or self.rows) if mechanism.relations else "zero"
+
+    def prepare(self, mechanism: Mechanism) -> None:
+        """Calls the model for what a mechanism needs of it.
+
+        That comes before a pass with the mechanism: within one, a model that keeps something of the
+        pass must not be called.
+        """
+        if isinstance(mechanism, Tabled):
+            self._by_table(mechanism.tables or self.tables)
+        elif isinstance(mechanism, Paths | WithoutPaths):
+            is_path = isinstance(mechanism, Paths)
+            name = self.fill(mechanism) if is_path else str(mechanism)
+            if name in OF_OTHER_PASSES:
+                getattr(self, OF_OTHER_PASSES[name])
 
     def dense(
         self, mechanism: Mechanism, head: Head, part: slice = slice(None)

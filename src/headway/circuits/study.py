@@ -90,7 +90,8 @@ def discover(
             else the one with the least loss is taken.
         trials: whether to search again on other samples, to see how stable the circuit is.
         workers: how many searches and measurements to run side by side, each on one core; by
-            default as many as the machine has cores. The findings do not depend on it.
+            default as many as the machine has cores. A model of others, which may keep something of
+            a pass, is called by one thread alone. The findings do not depend on it.
         seed: of the held-out sequences; by default the run's, or 0.
         watch: called every second with the cost so far, in forward passes over `sequences`.
 
@@ -216,14 +217,16 @@ def _study(
             if best.way is told:
                 stays = uses_stays(best.bench.patterns, best.circuit)
                 best = replace(best, way=partial(told, stays=stays))
+        # The model is called here before there is work for the threads, and not meanwhile.
         again, rows = OTHER_SAMPLES if trials and not circuit else (), best.bench.patterns.rows
         elsewhere = [bench(rows, name, math.ceil(sequences / 2)) for name in again]
-        found = [work.submit(best.way, one, best.yardstick) for one in elsewhere]
+        unseen = bench(rows, "certificate")
         edges = dict(edges_of(task, model, best.bench.batch))
         edges |= {n: best.bench.patterns.relation(n) for _, _, n in best.circuit.paths}
         attention = along_all(best.bench.patterns.own, edges)
+        found = [work.submit(best.way, one, best.yardstick) for one in elsewhere]
         about = best.circuit, attention, best.yardstick, subject.seed
-        measuring = work.submit(evidence_for, bench(rows, "certificate"), *about)
+        measuring = work.submit(evidence_for, unseen, *about)
         others = (waited(one).paths for one in found)
         more = [Trial(paths, jaccard(paths, best.circuit.paths)) for paths in others]
         limit, evidence = waited(measuring)
