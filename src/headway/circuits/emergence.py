@@ -27,6 +27,7 @@ from headway.fields import AtLeastOne, Finding, NotNegative, require_allowed
 from headway.late import Shown
 from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
+from headway.settings import computes_as_usual
 from headway.tasks import Task
 from headway.training.data import held_out
 from headway.training.run import Run
@@ -109,6 +110,7 @@ class Timeline(Finding, Shown):
         require(lengths == {len(steps)}, "values in a curve", lengths, f"{len(steps)}, one a step")
 
 
+@computes_as_usual
 def emergence(
     checkpoints: Run | str | Path | Mapping[int, Any],
     circuit: Circuit | Discovery | Path | str | None = None,

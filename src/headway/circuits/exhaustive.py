@@ -37,6 +37,7 @@ from headway.circuits.subject import Sequences, device_of, require_fits, studied
 from headway.errors import require
 from headway.fields import AtLeastOne, Finding, require_allowed
 from headway.relations.paths import AttentionPath
+from headway.settings import computes_as_usual
 from headway.tasks import Task
 from headway.text import counted, wrapped
 from headway.training.run import Run
@@ -132,6 +133,7 @@ class MinimalCircuits(Finding):
         require(count == len(self.circuits), "number of losses", count, allowed)
 
 
+@computes_as_usual
 def every_circuit(
     model: Run | str | Path | Any,
     task: Task | None = None,

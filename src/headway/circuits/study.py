@@ -32,6 +32,7 @@ from headway.circuits.verdicts import LAYERWISE
 from headway.circuits.yardstick import NoCircuitError, Yardstick, layerwise, own_loss
 from headway.errors import HeadwayError
 from headway.fields import AtLeastOne, Positive, require_allowed
+from headway.settings import computes_as_usual
 from headway.tasks import Task
 from headway.training.run import Run
 
@@ -46,6 +47,7 @@ OTHER_SAMPLES = ("stability 1", "stability 2")
 """Names of samples to search on again, each half as large."""
 
 
+@computes_as_usual
 def discover(
     model: Run | str | Path | Any,
     task: Task | None = None,

@@ -24,6 +24,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from headway.errors import HeadwayError, require
 from headway.models.tapped import Tap
+from headway.settings import usual_factories
 
 SOFTMAXES = {F.softmax, torch.softmax, torch.Tensor.softmax, torch.special.softmax}
 PRODUCTS = {
@@ -246,7 +247,8 @@ class Interception(TorchFunctionMode):
         own = self._place(layer).own(heads, self.length)
         version = None if own.is_inference() else own._version
         try:
-            used = self.tap(layer, own)
+            with usual_factories():
+                used = self.tap(layer, own)
         except Exception as error:
             self.failed = error
             raise

@@ -13,6 +13,7 @@ from torch.overrides import BaseTorchFunctionMode
 
 from headway.errors import HeadwayError, require
 from headway.models.recomputing import kept
+from headway.settings import computes_as_usual, users_factories
 from headway.userfile import described
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def attention_patterns(
     return torch.stack(seen, dim=1)
 
 
+@computes_as_usual
 def tapped(module: nn.Module, inputs: Tensor | None = None) -> "Tapped":
     """Gives a module a tap, without a change to its code.
 
@@ -192,7 +194,8 @@ def output_of(module: nn.Module, inputs: Tensor) -> Tensor:
     """
     name = type(module).__name__
     try:
-        result = module(inputs)
+        with users_factories():
+            result = module(_fitting(inputs, module))
     except HeadwayError:
         raise
     except Exception as error:  # whatever a module of somebody's may raise
@@ -206,6 +209,15 @@ def output_of(module: nn.Module, inputs: Tensor) -> Tensor:
             "tensor, a tuple that starts with one, or an object with .logits"
         )
     return output
+
+
+def _fitting(inputs: Tensor, module: nn.Module) -> Tensor:
+    """Inputs as a module reads them: vectors in the type of its first weight."""
+    if not inputs.is_floating_point():
+        return inputs
+    weights = (weight for weight in module.parameters() if weight.is_floating_point())
+    first = next(weights, inputs)
+    return inputs.to(first.dtype)
 
 
 def eagerly() -> AbstractContextManager[Any]:

@@ -152,14 +152,16 @@ class Vectors(Targets):
 
     def right(self, predicted: Tensor, targets: Tensor) -> Asked:
         """True where the nearest of all answers to the sequence's queries is the right one."""
-        said, wanted = predicted.float().unflatten(-1, targets.shape[-2:]), targets.nan_to_num(1e9)
+        said = predicted.float().unflatten(-1, targets.shape[-2:])
+        wanted = targets.float().nan_to_num(1e9)
         apart = torch.cdist(said.transpose(1, 2), wanted.transpose(1, 2))
         own = apart.diagonal(dim1=-2, dim2=-1)
         return (own <= apart.amin(-1)).transpose(1, 2) & self.asked(targets)
 
     def answers(self, predicted: Tensor, targets: Tensor) -> Num[Tensor, "sequence query hop _"]:
         """The nearest of all that the sequence's queries are asked for at that hop."""
-        said, wanted = predicted.float().unflatten(-1, targets.shape[-2:]), targets.nan_to_num(1e9)
+        said = predicted.float().unflatten(-1, targets.shape[-2:])
+        wanted = targets.float().nan_to_num(1e9)
         wanted = wanted.transpose(1, 2)
         nearest = torch.cdist(said.transpose(1, 2), wanted).argmin(-1)
         chosen = wanted.gather(2, nearest[..., None].expand(wanted.shape))

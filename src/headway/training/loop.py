@@ -14,6 +14,7 @@ from torch import Tensor
 
 from headway.errors import HeadwayError, require
 from headway.fields import found_in
+from headway.settings import computes_as_usual
 from headway.tasks import Batch, Task
 from headway.text import command
 from headway.training.clamp import blocked
@@ -40,6 +41,7 @@ Watch = Callable[[Run, int, int, dict[str, Any] | None], None]
 if the step was evaluated."""
 
 
+@computes_as_usual
 def train(config: RunConfig, folder: str | Path | None = None, watch: Watch | None = None) -> Run:
     """Trains a model from scratch in a new run folder.
 
@@ -72,6 +74,7 @@ def free_folder(config: RunConfig) -> Path:
     return next(folder for folder in tried if not folder.exists())
 
 
+@computes_as_usual
 def resume(folder: str | Path, watch: Watch | None = None, changed_task: bool = False) -> Run:
     """Continues a run that was killed, interrupted or failed, as if it had never stopped.
 
