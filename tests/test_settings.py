@@ -278,7 +278,7 @@ def test_a_bench_under_other_types_gives_the_same_losses():
         assert loss() == usual
 
 
-QUICK = ("circuits/test_mechanism", "circuits/test_yardstick", "tasks/test_hops")
+QUICK = ("circuits/test_mechanism", "circuits/test_yardstick")
 """Tests of the core that take little time."""
 
 
