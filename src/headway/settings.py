@@ -11,7 +11,8 @@ from typing import NamedTuple, ParamSpec, TypeVar
 
 import torch
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Factories(NamedTuple):

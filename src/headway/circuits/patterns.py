@@ -21,8 +21,6 @@ from headway.circuits.mechanism import (
 )
 from headway.errors import HeadwayError, require, shown
 from headway.models import Tap, Tappable, Transformer, attention_patterns
-from headway.models.gradients import Cuts
-from headway.models.recomputing import kept
 from headway.relations.composed import Related
 from headway.relations.edges import NO_KEY
 from headway.relations.fitted import Tables
@@ -421,6 +419,8 @@ def attention_slopes(
         own = pattern if pattern.requires_grad else pattern.detach()
         return own.clone().requires_grad_()
 
+    from headway.models.recomputing import kept  # where it is needed alone
+
     with kept():
         slopes = _slopes(value(leaf), seen)
         patterns = torch.stack(seen, 1).detach()
@@ -455,6 +455,8 @@ def _require_uncut(value: Callable[[Tap], Tensor], layers: Sequence[int]) -> Non
     """
     if not layers:
         return
+
+    from headway.models.gradients import Cuts  # with all that sees attention
 
     cuts = Cuts()
 

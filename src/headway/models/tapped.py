@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from torch.overrides import BaseTorchFunctionMode
 
 from headway.errors import HeadwayError, require
-from headway.models.recomputing import kept
 from headway.settings import computes_as_usual, users_factories
 from headway.userfile import described
 
@@ -120,6 +119,8 @@ class Tapped(nn.Module):
             HeadwayError: if attention cannot be tapped, or is not called as it was at first.
         """
         if tap is None:
+            from headway.models.recomputing import kept
+
             # Any mode keeps `TransformerEncoder` from its fast path.
             keeping = nullcontext() if torch.is_grad_enabled() else kept()
             with BaseTorchFunctionMode(), keeping:
@@ -177,6 +178,8 @@ def intercepted(module: nn.Module, inputs: Tensor, seen: "Interception") -> Tens
     Raises:
         HeadwayError: if the module fails, or its attention cannot be seen.
     """
+    from headway.models.recomputing import kept
+
     try:
         with eagerly(), kept(), seen:
             return output_of(module, inputs)
