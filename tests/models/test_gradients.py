@@ -195,3 +195,24 @@ def test_what_depends_on_attention_in_steps_is_not_refused():
 
     _, slopes = slopes_of(Around(call))
     assert not slopes.any()
+
+
+@pytest.mark.filterwarnings("ignore:`gradient_checkpointing_enable` is deprecated")
+def test_gradient_checkpointing_of_transformers_changes_no_slope():
+    transformers = pytest.importorskip("transformers")
+    sizes = {"n_embd": 16, "n_head": 2, "n_layer": 2, "n_positions": 6, "vocab_size": 7}
+    dropouts = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
+    config = transformers.GPT2Config(**sizes, **dropouts, bos_token_id=0, eos_token_id=0)
+    torch.manual_seed(0)
+    module = transformers.GPT2LMHeadModel(config).train()  # it has checkpoints in training alone
+    tokens = torch.arange(12).reshape(2, 6) % 7
+
+    def slopes():
+        return attention_slopes(tapped(module, tokens), tokens, 6, squares)[1]
+
+    expected = slopes()
+    for use_reentrant in (True, False):
+        how = {"use_reentrant": use_reentrant}
+        module.gradient_checkpointing_enable(gradient_checkpointing_kwargs=how)
+        assert module.transformer.h[0].gradient_checkpointing
+        torch.testing.assert_close(slopes(), expected)
