@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import NoReturn
 
 import torch
 import torch.nn.functional as F
@@ -143,6 +144,8 @@ class Patterns:
         That comes before a pass with the mechanism: within one, a model that keeps something of the
         pass must not be called.
         """
+        if not isinstance(mechanism, Mechanism):
+            _refuse(mechanism)
         if isinstance(mechanism, Tabled):
             self._by_table(mechanism.tables or self.tables)
         elif isinstance(mechanism, Paths | WithoutPaths):
@@ -178,11 +181,7 @@ class Patterns:
                 return self.own[:, *head].roll(1, 0)
             case "uniform":
                 return self._even(head[0])
-        kinds = f"{', '.join(WITHOUT_PATHS)}, Paths or KnockOut"
-        raise HeadwayError(
-            f"circuit: mechanism = {shown(name)} is not allowed: it must be {kinds}, and what"
-            f" stands in rows without a path {', '.join(ABLATIONS)}"
-        )
+        _refuse(name)
 
     def _even(self, layer: int) -> Float[Tensor, "sequence query key"]:
         """The pattern that attends equally to every position that may be seen."""
@@ -298,6 +297,15 @@ class Patterns:
                 return torch.where(rows.any(2, keepdim=True), rows, own)
         assert mechanism is not None, "a head that is as it is has a pattern of its own"
         return self.dense(mechanism, head, part)[:, start:]
+
+
+def _refuse(mechanism: object) -> NoReturn:
+    """Raises `HeadwayError`: this is no mechanism, or no fill of rows without a path."""
+    kinds = f"{', '.join(WITHOUT_PATHS)}, Paths or KnockOut"
+    raise HeadwayError(
+        f"circuit: mechanism = {shown(mechanism)} is not allowed: it must be {kinds}, and what"
+        f" stands in rows without a path {', '.join(ABLATIONS)}"
+    )
 
 
 @torch.no_grad()
