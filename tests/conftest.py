@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from filelock import FileLock
 from hypothesis import settings
 
@@ -21,6 +22,9 @@ from headway.training import Run, RunConfig, TrainingConfig, train
 os.fsync = lambda file: None  # in these processes: no test cuts the power
 # A shell's background job ignores interrupts, and so would every program that the tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+if dtype := os.environ.get("HEADWAY_TESTS_DTYPE"):
+    torch.set_default_dtype(getattr(torch, dtype))  # as a user may have done (see test_settings.py)
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

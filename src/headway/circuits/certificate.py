@@ -24,6 +24,7 @@ from headway.circuits.yardstick import agreeing, r2
 from headway.errors import HeadwayError, require
 from headway.fields import Finding, require_allowed
 from headway.intervals import clopper_pearson_low, draws_for
+from headway.settings import computes_as_usual
 from headway.tasks import Task
 from headway.text import wrapped
 from headway.training.run import Run
@@ -146,6 +147,7 @@ def require_sequences(agreement: float, confidence: float, sequences: int | None
     return count
 
 
+@computes_as_usual
 def certify(
     model: Run | str | Path | Any,
     task: Task | None = None,

@@ -6,6 +6,7 @@ depends on it. If another head does the same, the loss may never depend on it.
 """
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
@@ -16,7 +17,7 @@ import torch
 
 from headway.circuits.ablation import Bench
 from headway.circuits.discovery import Discovery, given_or_own, missing
-from headway.circuits.mechanism import Circuit, KnockOut, WrittenPath
+from headway.circuits.mechanism import Circuit, KnockOut, WrittenLoss, WrittenPath
 from headway.circuits.patterns import attention_along
 from headway.circuits.reading import row_weights
 from headway.circuits.subject import Counted, device_of, opened, require_task, with_tap
@@ -26,6 +27,7 @@ from headway.fields import Finding, NotNegative, require_allowed
 from headway.late import Shown
 from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
+from headway.settings import computes_as_usual
 from headway.tasks import Task
 from headway.training.data import held_out
 from headway.training.run import Run
@@ -55,7 +57,7 @@ class PathHistory:
 
     path: WrittenPath
     attention: list[float]
-    loss_without: list[float]
+    loss_without: list[WrittenLoss]
     emerged: float | None
     needed: float | None
 
@@ -76,7 +78,7 @@ class Timeline(Finding, Shown):
     FILE: ClassVar[str] = "emergence.json"
 
     steps: list[int]
-    loss: list[float]
+    loss: list[WrittenLoss]
     paths: list[PathHistory]
     hops: dict[str, float | None]
     sequences: Counted
@@ -108,6 +110,7 @@ class Timeline(Finding, Shown):
         require(lengths == {len(steps)}, "values in a curve", lengths, f"{len(steps)}, one a step")
 
 
+@computes_as_usual
 def emergence(
     checkpoints: Run | str | Path | Mapping[int, Any],
     circuit: Circuit | Discovery | Path | str | None = None,
@@ -183,8 +186,10 @@ def _dated(
     whole, *without = map(list, zip(*losses, strict=True))
 
     def history(path: AttentionPath, curve: tuple[float, ...], cut: list[float]) -> PathHistory:
-        rise = [high - low for high, low in zip(cut, whole, strict=True)]
-        needed = crossing(steps, rise, max(rise) / 2) if max(rise) > MATTERS else None
+        # Where the model itself gives no numbers, nothing rises above that.
+        rise = [high - low if low < math.inf else 0.0 for high, low in zip(cut, whole, strict=True)]
+        half = min(max(rise) / 2, sys.float_info.max)
+        needed = crossing(steps, rise, half) if max(rise) > MATTERS else None
         return PathHistory(path, [*curve], cut, crossing(steps, curve, EMERGES_AT), needed)
 
     histories = [*map(history, paths, zip(*attention, strict=True), without)]
@@ -226,4 +231,6 @@ def crossing(steps: Sequence[int], values: Sequence[float], level: float) -> flo
     if not at:
         return None if at is None else float(steps[0])
     (before, step), (low, value) = steps[at - 1 : at + 1], values[at - 1 : at + 1]
+    if math.isinf(value - low):
+        return float(step)
     return before + (step - before) * (level - low) / (value - low)

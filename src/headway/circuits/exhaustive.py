@@ -12,7 +12,6 @@ judged.
 """
 
 import math
-import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -22,15 +21,23 @@ from itertools import chain, combinations, repeat
 from pathlib import Path
 from typing import Any, ClassVar
 
-from headway.circuits.ablation import Bench
+from headway.circuits.ablation import Bench, above, most_workers
 from headway.circuits.ablation import workers as threads
 from headway.circuits.discovery import Discovery, saved_discovery
-from headway.circuits.mechanism import Circuit, Head, Mechanism, WrittenCircuit, WrittenPath
+from headway.circuits.mechanism import (
+    Circuit,
+    Head,
+    Mechanism,
+    WrittenCircuit,
+    WrittenLoss,
+    WrittenPath,
+)
 from headway.circuits.search import candidates_among
-from headway.circuits.subject import Counted, Sequences, require_fits, studied
+from headway.circuits.subject import Counted, Sequences, device_of, require_fits, studied
 from headway.errors import require
 from headway.fields import AtLeastOne, Finding, require_allowed
 from headway.relations.paths import AttentionPath
+from headway.settings import computes_as_usual
 from headway.tasks import Task
 from headway.text import counted, wrapped
 from headway.training.run import Run
@@ -73,7 +80,7 @@ class MinimalCircuits(Finding):
     candidates: tuple[WrittenPath, ...]
     idle: WrittenCircuit
     circuits: tuple[tuple[WrittenPath, ...], ...]
-    losses: tuple[float, ...]
+    losses: tuple[WrittenLoss, ...]
     judged: int
     searched: int
     discovered: tuple[WrittenPath, ...]
@@ -132,6 +139,7 @@ class MinimalCircuits(Finding):
         require(count == len(self.circuits), "number of losses", count, allowed)
 
 
+@computes_as_usual
 def every_circuit(
     model: Run | str | Path | Any,
     task: Task | None = None,
@@ -158,7 +166,8 @@ def every_circuit(
         sequences: how many to judge on; with as many as the search had, the same ones.
         most: sets of paths to judge at most. The search goes from small to large sets, and ends
             before a size that would take more.
-        workers: threads, each on one core; by default as many as the machine has cores.
+        workers: threads, each on one core; by default as many as the machine has cores. A model of
+            others is called by one thread alone.
         seed: of the sequences; by default the run's, or 0.
         watch: called with a number of paths, how many sets were judged and how many minimal ones
             found.
@@ -175,8 +184,9 @@ def every_circuit(
         known = saved_discovery(run) if run else require_allowed("found", found, Discovery)
         require_fits(known.circuit, subject.model)
         batch, started = subject.sequences(sequences, "circuit"), time.perf_counter()
-        about, count = (subject.model, subject.task, batch, known.ablation), os.cpu_count()
-        benches = [Bench(*about) for _ in range(workers or count or 1)]
+        about = subject.model, subject.task, batch, known.ablation
+        count = most_workers(subject.model, device_of(subject.model), workers)
+        benches = [Bench(*about) for _ in range(count)]
         candidates = candidates_among(benches[0], known.circuit)
         with threads(workers, benches) as work:
 
@@ -255,7 +265,7 @@ class Exhaustive:
         if known.paths:
             below = [self.mechanisms(frozenset(known.paths), layer) for layer in self.free]
             for layer, loss in zip(self.free, losses(below, math.inf), strict=True):
-                self.free[layer] = max(threshold, math.nextafter(loss, math.inf))
+                self.free[layer] = max(threshold, above(loss))
 
     def search(self, first: bool = False) -> list[Chosen]:
         """The minimal sets, the smallest first; ends early if there would be too much to judge.

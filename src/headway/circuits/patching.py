@@ -23,6 +23,7 @@ from headway.errors import HeadwayError, require
 from headway.models import Tapped, Transformer, tapped
 from headway.models.interception import Read
 from headway.relations.paths import AttentionPath
+from headway.settings import computes_as_usual
 from headway.tasks import Batch, Task
 from headway.text import aligned
 
@@ -62,6 +63,7 @@ class Effects:
         return "\n".join(aligned(rows, "<" + ">" * len(self.hops)))
 
 
+@computes_as_usual
 def patch(
     model: nn.Module,
     task: Task,
@@ -93,6 +95,7 @@ def patch(
     return _Patching(model, task, clean, corrupted).outputs(*map(site_of, sites))
 
 
+@computes_as_usual
 @torch.no_grad()
 def patch_all(
     model: nn.Module,
@@ -108,13 +111,17 @@ def patch_all(
             may use, but those whose relation leads elsewhere in the corrupted sequences.
 
     Raises:
-        HeadwayError: as `patch`.
+        HeadwayError: as `patch`; or if the loss of either run is no number.
     """
     patching = _Patching(model, task, clean, corrupted)
     sites = patching.all_of(at) if isinstance(at, str) else tuple(map(site_of, at))
     whole = patching.outputs(), patching.corrupted_outputs
     outputs = chain(whole, (patching.outputs(site) for site in sites))
-    losses = [task.targets.partial_losses(one, clean.targets) for one in outputs]
+    asked = [task.targets.at_queries(one, clean.targets) for one in outputs]
+    losses = [task.targets.partial_losses(one, clean.targets) for one in asked]
+    for name, loss in zip(("clean", "corrupted"), losses, strict=False):
+        by_hop = dict(zip(task.hops, loss.tolist(), strict=True))
+        require(bool(loss.isfinite().all()), f"{name}: loss by hop", by_hop, "numbers")
     return Effects(sites, task.hops, losses[0], losses[1], torch.stack(losses)[2:])
 
 

@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headway.circuits.ablation import Bench
-from headway.circuits.mechanism import WITHOUT_PATHS, Circuit, Head, Mechanism
+from headway.circuits.ablation import Bench, above
+from headway.circuits.mechanism import WITHOUT_PATHS, Circuit, Head, Mechanism, WrittenLoss
 from headway.errors import HeadwayError
 from headway.tasks import Targets
 
@@ -52,6 +52,23 @@ def one_answer(kind: Targets, targets: Tensor) -> float:
     return torch.stack(losses).mean().item()
 
 
+def own_loss(bench: Bench) -> float:
+    """The loss of the model as it is.
+
+    Raises:
+        NoCircuitError: if it gives no numbers in some sequence.
+    """
+    loss = bench.loss()
+    if loss == math.inf:
+        errors = bench.errors([{}])[0]
+        count = int(errors.isinf().any(1).sum())
+        raise NoCircuitError(
+            f"there is no circuit to find: the model's own answers are no numbers in {count} of"
+            f" {bench.sequences} sequences"
+        )
+    return loss
+
+
 @dataclass(frozen=True)
 class Yardstick:
     """The conditions on which a circuit is faithful.
@@ -83,10 +100,18 @@ class Yardstick:
         corrupted = bench.patterns.rows == "corrupted"
         if loss is not None:
             return cls(loss, "corrupted" if corrupted else "uniform", measure)
+        own = own_loss(bench)
         names = ("corrupted",) if corrupted else ("mean", "zero")
         ends = [cls(None, name, measure) for name in names]
-        costlier = max(ends, key=lambda end: bench.loss(end.without(bench)))
-        own, most = bench.losses([{}, costlier.without(bench)])
+        losses = [bench.loss(end.without(bench)) for end in ends]
+        # A gap to an infinite loss has no shares.
+        finite = [(loss, end) for loss, end in zip(losses, ends, strict=True) if loss < math.inf]
+        if not finite:
+            raise NoCircuitError(
+                f"there is no circuit to find: with {' and '.join(names)} ablation of every head"
+                f" the model gives no numbers; its own loss is {own:.3f}"
+            )
+        most, costlier = max(finite, key=lambda one: one[0])
         wanted = bench.batch.targets[:, :, bench.columns]
         guess = math.inf if corrupted else one_answer(bench.task.targets, wanted)
         if not own < guess:
@@ -94,10 +119,12 @@ class Yardstick:
                 f"the model has not learnt the task: its loss is {own:.3f}, and that of one answer"
                 f" to all queries {guess:.3f}; is it the task that it was trained on?"
             )
-        if not most > own:
+        if not most > above(own):
+            others = {end.ablated for end in ends} - {end.ablated for _, end in finite}
+            without = f" (with {', '.join(others)} ablation it gives no numbers)" if others else ""
             raise NoCircuitError(
                 f"there is no circuit to find: the model's own loss is {own:.3f}, and with"
-                f" {costlier.ablated} ablation of every head it is {most:.3f}"
+                f" {costlier.ablated} ablation of every head it is {most:.3f}{without}"
             )
         return costlier
 
@@ -145,17 +172,17 @@ class Likeness:
             Outputs are vectors, or logits less their mean. None if the intact outputs are constant.
         faithfulness: the share of the gap that is closed: (loss of the ablated model - loss) /
             (loss of the ablated model - loss of the intact one): 1 is as good as the model, 0 is
-            as bad as without attention. None if ablation does no harm.
+            as bad as without attention. None if ablation does no harm, or leaves no numbers.
         median_faithfulness: the same of the median losses of sequences.
     """
 
-    loss: float
+    loss: WrittenLoss
     agreement: float
     agreement_by_hop: dict[str, float]
     sequence_agreement: float
-    r2: float | None
-    faithfulness: float | None
-    median_faithfulness: float | None
+    r2: WrittenLoss | None
+    faithfulness: WrittenLoss | None
+    median_faithfulness: WrittenLoss | None
 
 
 @dataclass(frozen=True)
@@ -196,7 +223,7 @@ def likenesses(bench: Bench, circuit: Circuit, yardstick: Yardstick) -> Likeness
         by_hop = map(share, same.unbind(2), asked.unbind(2))
         found = _losses(bench, outputs)
         closed = [
-            (most - loss) / (most - own) if most > own else None
+            (most - loss) / (most - own) if own < most < math.inf else None
             for loss, own, most in zip(found, *ends, strict=True)
         ]
         return Likeness(
@@ -242,7 +269,10 @@ def r2(bench: Bench, altered: Outputs, intact: Outputs) -> float | None:
     squares = other.square().sum(0)
     means = other.sum(0).square() / asked.double().sum(0).clamp(min=1)
     total, constant = (squares - means).sum().item(), CONSTANT * squares.sum().item()
-    return 1 - (one - other).square().sum().item() / total if total > constant else None
+    if not total > constant:
+        return None
+    apart = (one - other).square().sum().item()
+    return -math.inf if math.isnan(apart) else 1 - apart / total
 
 
 def share(same: Tensor, asked: Tensor) -> float:
@@ -264,5 +294,8 @@ def _losses(bench: Bench, outputs: Outputs) -> tuple[float, float]:
 
 
 def percent(part: float | None) -> str:
-    """A share in percent: rounded down, so that only what is whole says 100 %; `-` if not known."""
-    return "-" if part is None else f"{math.floor(part * 1000 + 1e-9) / 10:.1f} %"
+    """A share in percent: rounded down, so that only what is whole says 100 %; `-` if not known,
+    or infinite."""
+    if part is None or not math.isfinite(part):
+        return "-"
+    return f"{math.floor(part * 1000 + 1e-9) / 10:.1f} %"

@@ -24,11 +24,17 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from headway.errors import HeadwayError, require
 from headway.models.tapped import Tap
+from headway.settings import usual_factories
 
 SOFTMAXES = {F.softmax, torch.softmax, torch.Tensor.softmax, torch.special.softmax}
 PRODUCTS = {
     *(torch.matmul, torch.Tensor.matmul, torch.bmm, torch.Tensor.bmm, torch.einsum),
     *(torch.baddbmm, torch.Tensor.baddbmm, torch.Tensor.baddbmm_),
+}
+DIVISIONS = {
+    *(torch.div, torch.divide, torch.true_divide),
+    *(Tensor.div, Tensor.divide, Tensor.true_divide, Tensor.__truediv__),
+    *(Tensor.div_, Tensor.divide_, Tensor.true_divide_, Tensor.__itruediv__),
 }
 Reads = Callable[["Read"], Tensor]
 """Called where a pattern meets values; what it returns is what the heads read."""
@@ -159,6 +165,8 @@ class Interception(TorchFunctionMode):
         self.failed: Exception | None = None
         """An error that the tap raised."""
         self.dtypes: set[torch.dtype] = set()
+        self.is_edited = False
+        """True once the tap has changed a pattern."""
         self.scores = WeakTensorKeyDictionary()
         """`Scores` that tensors belong to, up to the product with the values."""
 
@@ -183,6 +191,8 @@ class Interception(TorchFunctionMode):
             raise HeadwayError(
                 f"attention is no softmax that can be seen: {name_of(func)} is called"
             )
+        if self.is_edited and func in DIVISIONS and len(args) > 1:
+            args = args[0], _divisor(*args[:2]), *args[2:]
         out = func(*args, **kwargs)
         if isinstance(out, Tensor):
             if func in PRODUCTS:
@@ -237,12 +247,14 @@ class Interception(TorchFunctionMode):
         own = self._place(layer).own(heads, self.length)
         version = None if own.is_inference() else own._version
         try:
-            used = self.tap(layer, own)
+            with usual_factories():
+                used = self.tap(layer, own)
         except Exception as error:
             self.failed = error
             raise
         if used is own and version is not None and own._version == version:
             return pattern
+        self.is_edited = True
         field = f"shape of the pattern that the tap returned for layer {layer}"
         allowed = f"{list(own.shape)}, that of the pattern it was given"
         require(used.shape == own.shape, field, list(used.shape), allowed)
@@ -348,6 +360,17 @@ def _softmax_of(
     scores = scores.masked_fill(~mask, -torch.inf) if is_bool else scores + mask
     no_key = (scores == -torch.inf).all(-1, keepdim=True)  # torch lets such a query read nothing
     return scores.masked_fill(no_key, 0.0).softmax(-1).masked_fill(no_key, 0.0)
+
+
+def _divisor(given: Any, divisor: Any) -> Any:
+    """A divisor with ones in the place of zeros that divide zeros.
+
+    A module may divide patterns, or what heads read, by the sums of rows. A row of zeros, which a
+    tap may put, reads nothing there as elsewhere.
+    """
+    if not (isinstance(given, Tensor) and isinstance(divisor, Tensor)):
+        return divisor
+    return divisor.masked_fill((given == 0) & (divisor == 0), 1)
 
 
 def is_activation(x: Tensor) -> bool:

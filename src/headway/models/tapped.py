@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.overrides import BaseTorchFunctionMode
 
 from headway.errors import HeadwayError, require
+from headway.settings import computes_as_usual, users_factories
 from headway.userfile import described
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def attention_patterns(
     return torch.stack(seen, dim=1)
 
 
+@computes_as_usual
 def tapped(module: nn.Module, inputs: Tensor | None = None) -> "Tapped":
     """Gives a module a tap, without a change to its code.
 
@@ -117,7 +119,11 @@ class Tapped(nn.Module):
             HeadwayError: if attention cannot be tapped, or is not called as it was at first.
         """
         if tap is None:
-            with BaseTorchFunctionMode():  # any mode keeps `TransformerEncoder` from its fast path
+            from headway.models.recomputing import kept
+
+            # Any mode keeps `TransformerEncoder` from its fast path.
+            keeping = nullcontext() if torch.is_grad_enabled() else kept()
+            with BaseTorchFunctionMode(), keeping:
                 return output_of(self.module, inputs)
         if self._shape is None:
             self._shape = _shape_of(self.module, inputs)
@@ -172,8 +178,10 @@ def intercepted(module: nn.Module, inputs: Tensor, seen: "Interception") -> Tens
     Raises:
         HeadwayError: if the module fails, or its attention cannot be seen.
     """
+    from headway.models.recomputing import kept
+
     try:
-        with eagerly(), seen:
+        with eagerly(), kept(), seen:
             return output_of(module, inputs)
     except HeadwayError:
         if seen.failed is not None:
@@ -189,7 +197,8 @@ def output_of(module: nn.Module, inputs: Tensor) -> Tensor:
     """
     name = type(module).__name__
     try:
-        result = module(inputs)
+        with users_factories():
+            result = module(_fitting(inputs, module))
     except HeadwayError:
         raise
     except Exception as error:  # whatever a module of somebody's may raise
@@ -203,6 +212,15 @@ def output_of(module: nn.Module, inputs: Tensor) -> Tensor:
             "tensor, a tuple that starts with one, or an object with .logits"
         )
     return output
+
+
+def _fitting(inputs: Tensor, module: nn.Module) -> Tensor:
+    """Inputs as a module reads them: vectors in the type of its first weight."""
+    if not inputs.is_floating_point():
+        return inputs
+    weights = (weight for weight in module.parameters() if weight.is_floating_point())
+    first = next(weights, inputs)
+    return inputs.to(first.dtype)
 
 
 def eagerly() -> AbstractContextManager[Any]:

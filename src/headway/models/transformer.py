@@ -23,6 +23,7 @@ from headway.errors import require
 from headway.models.config import TransformerConfig
 from headway.models.hooks import Hooked, HookPoint, is_watched
 from headway.models.tapped import Tap
+from headway.settings import makes_as_usual
 
 Inputs = Float[Tensor, "batch position d_input"] | Int[Tensor, "batch position"]
 Pattern = Float[Tensor, "batch head query key"]
@@ -169,6 +170,7 @@ class Transformer(Hooked):
     mask: Tensor | None
     embed: nn.Linear | nn.Embedding
 
+    @makes_as_usual
     def __init__(
         self,
         config: TransformerConfig,

@@ -32,6 +32,7 @@ from headway.models.interception import (
     name_of,
     tensors_in,
 )
+from headway.models.recomputing import kept
 from headway.models.tapped import Tap, intercepted, output_of
 
 BITS, DRAWN = 5, 3
@@ -117,7 +118,7 @@ def _shape_seen(
     name = type(module).__name__
     fits = len(output) == len(pair) and output.ndim > 1
     require(fits, f"shape of the output of {name}", list(output.shape), "[batch, position, output]")
-    with BaseTorchFunctionMode():  # any mode keeps `TransformerEncoder` from its fast path
+    with BaseTorchFunctionMode(), kept():  # a mode keeps `TransformerEncoder` from its fast path
         plain = output_of(module, pair[:1])
     if not _agree([output[:1]], [plain], precision):
         raise HeadwayError(f"the output of {name} changes when its attention is computed openly")

@@ -23,9 +23,14 @@ from headway.relations import (
     own_position,
     previous_token,
 )
+from headway.settings import makes_as_usual
 from headway.tasks.meter import IN_ALL, Meter, TooMuchError
 from headway.tasks.registry import register, require_hints
 from headway.tasks.targets import Targets, Tokens, Vectors
+
+MAKES = {"draw", "assemble", "relations", "shallower"}
+"""Methods of headway's tasks that make the same tensors, whatever default type is set. Those of a
+user's do so where headway calls them, and elsewhere as the user has set it."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,9 @@ class Task(ABC):
 
     def __init_subclass__(cls, registered: bool = True, **kwargs):
         super().__init_subclass__(**kwargs)
+        if cls.__module__.startswith("headway"):
+            for name in MAKES & vars(cls).keys():
+                setattr(cls, name, makes_as_usual(vars(cls)[name]))
         if "kind" not in cls.__dict__:
             cls.kind = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
         if registered:

@@ -16,6 +16,7 @@ from torch import Tensor
 from headway.errors import HeadwayError
 from headway.relations.edges import NO_KEY, Edges
 from headway.relations.paths import NAME, Relation
+from headway.settings import computes_as_usual
 from headway.tasks.base import Batch, Task
 from headway.tasks.registry import KINDS, task_from_json, task_to_json
 from headway.tasks.targets import IGNORE_INDEX, Tokens, Vectors
@@ -62,6 +63,7 @@ class WrongError(Exception):
         self.finding = Finding(attribute, what)
 
 
+@computes_as_usual
 def check_task(task: Task | type[Task]) -> list[Finding]:
     """The faults of a task, in the order in which it is used; empty if there are none.
 

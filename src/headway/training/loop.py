@@ -14,6 +14,7 @@ from torch import Tensor
 
 from headway.errors import HeadwayError, require
 from headway.fields import found_in
+from headway.settings import computes_as_usual
 from headway.tasks import Batch, Task
 from headway.text import command
 from headway.training.clamp import blocked
@@ -40,6 +41,7 @@ Watch = Callable[[Run, int, int, dict[str, Any] | None], None]
 if the step was evaluated."""
 
 
+@computes_as_usual
 def train(config: RunConfig, folder: str | Path | None = None, watch: Watch | None = None) -> Run:
     """Trains a model from scratch in a new run folder.
 
@@ -72,6 +74,7 @@ def free_folder(config: RunConfig) -> Path:
     return next(folder for folder in tried if not folder.exists())
 
 
+@computes_as_usual
 def resume(folder: str | Path, watch: Watch | None = None, changed_task: bool = False) -> Run:
     """Continues a run that was killed, interrupted or failed, as if it had never stopped.
 
@@ -234,9 +237,9 @@ class Trainer:
                     run.save_checkpoint(0, self.model.state_dict())
                 ask, batch = self.batches.asked(self.state.step + 1, self.state.stage)
                 self.after(self.step(ask, batch), watch)
+            self.finish()
         except DivergedError as error:
             raise self.fail(error) from None
-        self.finish()
 
     def step(self, ask: Ask, batch: Batch) -> Tensor:
         """Makes one step, on a batch of what the curriculum asks for.
@@ -347,8 +350,12 @@ class Trainer:
         """Records that the run is done.
 
         When to stop was decided on the validation sample, so the end is judged on another.
+
+        Raises:
+            DivergedError: if the loss on that is no number.
         """
         found = self.scores(self.model, self.run.task, self.held_out("test"))
+        self.state.require_number(found["val_loss"])
         self._end(test_loss=found["val_loss"])
 
     def fail(self, error: DivergedError) -> DivergedError:

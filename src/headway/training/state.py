@@ -119,8 +119,7 @@ class State:
             DivergedError: if the loss is no number.
         """
         loss = scores["val_loss"]
-        if not math.isfinite(loss):
-            raise self._diverged(self.step, loss)
+        self.require_number(loss)
         examples = (self.spent + self.step) * config.batch_size
         metrics = {
             "step": self.step,
@@ -139,6 +138,15 @@ class State:
         if learnt > self.learnt:
             self.learnt, self.learnt_at = learnt, self.step
         return metrics
+
+    def require_number(self, loss: float) -> None:
+        """Makes sure that a loss at this step is a number.
+
+        Raises:
+            DivergedError: if it is none.
+        """
+        if not math.isfinite(loss):
+            raise self._diverged(self.step, loss)
 
     def is_stuck(self, config: TrainingConfig, n_hops: int, full_from: int) -> bool:
         """Tell whether nothing was learnt for too long, and there is room for another attempt.
