@@ -55,7 +55,8 @@ class Subject:
 
     def sequences(self, count: int, purpose: str) -> Batch:
         """So many held-out sequences that are drawn for this purpose alone."""
-        return held_out(self.task, count, self.seed, device_of(self.model), purpose)
+        config = None if self.run is None else self.run.config
+        return held_out(self.task, count, self.seed, device_of(self.model), purpose, config)
 
     def fresh(
         self, circuit: Circuit, rows: str, purpose: str, count: int, shared: bool = False

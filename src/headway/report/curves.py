@@ -40,6 +40,26 @@ def losses(findings: Findings) -> list[Curve]:
     return [Curve("training", "", -1, 0, training), *hops]
 
 
+def accuracies(findings: Findings) -> list[Curve]:
+    """The accuracies of a run, hop by hop: held out, and then on its fixed training set.
+
+    There are none without such a set, or if answers are vectors.
+    """
+    kept = thinned(findings.metrics, MOST_POINTS)
+    lines = [line for line in kept if line.get("training_set", {}).get("accuracy")]
+    curves, colours = list[Curve](), symbol_colours(findings.task)
+    for dashes, place in enumerate(("held out", "training set")):
+        for hop in findings.task.hops:
+            shares = list[tuple[float, float]]()
+            for line in lines:
+                scores = line["training_set"] if place == "training set" else line
+                shares.append((line["step"], scores["accuracy"].get(hop, math.nan)))
+            if drawn := points(shares):
+                name = f"{typeset(hop)}, {place}"
+                curves.append(Curve(name, "", colours[hop], dashes, drawn))
+    return curves
+
+
 def dated(
     timeline: Timeline, task: Task | Cast, steps: Container[int] | None = None
 ) -> tuple[list[Curve], list[Curve]]:

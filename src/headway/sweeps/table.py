@@ -14,6 +14,7 @@ from headway.training import Run, fast
 from headway.training.config import flat
 from headway.training.files import clear_content_errors, write_whole
 from headway.training.finding import run_folders
+from headway.training.losses import mean_accuracy
 from headway.training.recipes import annotations
 
 Row = dict[str, Any]
@@ -27,8 +28,9 @@ def table(
 
     Every row has the run's name, folder and status, why it failed, every field of its config by
     dotted name, and its figures: `step`, `val_loss`, `test_loss`, `partial.x_1` and so on,
-    `seconds`, `given_up_steps`, `attempts`, `useful_heads`; None where it is not known yet. What
-    cannot be read has the status `unreadable`, and the reason in `message`.
+    `seconds`, `given_up_steps`, `attempts`, `useful_heads`, `accuracy`; None where it is not known
+    yet. With a fixed training set there are `training_set.loss` and `training_set.accuracy`, too.
+    What cannot be read has the status `unreadable`, and the reason in `message`.
 
     Args:
         folder: that holds run folders, or sweeps' folders, or both; or a run's own.
@@ -68,10 +70,18 @@ def row_of(folder: Path) -> Row:
             "given_up_steps": sum(attempt["step"] for attempt in given_up),
             "attempts": len(given_up) + 1,
             "useful_heads": heads,
+            "accuracy": mean_accuracy(last),
+            **{f"training_set.{name}": score for name, score in on_training_set(last).items()},
             **{f"partial.{hop}": loss for hop, loss in last.get("partial", {}).items()},
         }
     except HeadwayError as error:
         return {**row, "status": "unreadable", "message": str(error)}
+
+
+def on_training_set(evaluation: Row) -> dict[str, float | None]:
+    """Loss and accuracy on the fixed training set; empty if there is none."""
+    scores = evaluation.get("training_set")
+    return {} if scores is None else {"loss": scores["loss"], "accuracy": mean_accuracy(scores)}
 
 
 def columns(rows: Sequence[Row]) -> list[str]:

@@ -48,10 +48,24 @@ def scores(model: Reader, task: Task, batch: Batch, tap: TapOf | None = None) ->
     return found
 
 
+def mean_accuracy(scores: dict[str, Any]) -> float | None:
+    """The share of right answers, the mean of the hops; None if there is none."""
+    shares = [*scores.get("accuracy", {}).values()]
+    return sum(shares) / len(shares) if shares else None
+
+
 def accuracy_text(evaluation: dict[str, Any]) -> str:
-    """The accuracy of an evaluation, the mean of its hops, as it is printed behind a loss."""
-    shares = [*evaluation.get("accuracy", {}).values()]
-    return f", accuracy {sum(shares) / len(shares):.1%}" if shares else ""
+    """The accuracy of an evaluation, as it is printed behind a loss.
+
+    With a fixed training set, its accuracy follows, or else its loss.
+    """
+    accuracy, learnt = mean_accuracy(evaluation), evaluation.get("training_set")
+    text = "" if accuracy is None else f", accuracy {accuracy:.1%}"
+    if learnt is None:
+        return text
+    trained = mean_accuracy(learnt)
+    said = f"{learnt['loss']:.4f}" if trained is None else f"{trained:.1%}"
+    return f"{text}, on the training set {said}"
 
 
 @torch.no_grad()
