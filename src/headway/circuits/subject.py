@@ -21,6 +21,7 @@ from headway.models import Tappable, Transformer, tapped
 from headway.tasks import Batch, Task
 from headway.tasks.checking import require_sound
 from headway.training.data import generator_for, held_out
+from headway.training.losses import misfit, misread
 from headway.training.run import Run
 
 MOST = 1_000_000
@@ -166,7 +167,12 @@ def with_tap(model: Any, task: Task) -> Tappable:
     example = task.sample(2, generator_for(device_of(model), "example"))
     if "logits_to_keep" in inspect.signature(getattr(model, "forward", model)).parameters:
         model = ReadOut(model, task.n_read)
-    return tapped(model, example.inputs)
+    try:
+        return tapped(model, example.inputs)
+    except HeadwayError as error:
+        if (why := misfit(model, example.inputs)) is None:
+            raise
+        raise misread(task, example.inputs, why) from error
 
 
 class ReadOut(nn.Module):

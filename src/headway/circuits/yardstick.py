@@ -16,7 +16,7 @@ from torch import Tensor
 
 from headway.circuits.ablation import Bench
 from headway.circuits.mechanism import WITHOUT_PATHS, Circuit, Head, Mechanism
-from headway.errors import HeadwayError
+from headway.errors import HeadwayError, note_once
 from headway.tasks import Targets
 
 
@@ -36,6 +36,9 @@ AGREES = {"agreement": 0.9, "r2": 0.8}
 CONSTANT = 1e-10
 """Outputs count as constant if their variance is at most so much of their mean square."""
 
+MANY = 32
+"""In so many sequences a hop that has one answer has no other by chance."""
+
 Outputs = Float[Tensor, "sequence query output"]
 
 
@@ -50,6 +53,57 @@ def one_answer(kind: Targets, targets: Tensor) -> float:
             counts = answers.unique(return_counts=True)[1]
             losses.append(torch.special.entr(counts / counts.sum()).sum())
     return torch.stack(losses).mean().item()
+
+
+def varying_hops(bench: Bench) -> list[int]:
+    """The hops that count and have several answers, by their index among these."""
+    varying = list[int]()
+    for index, column in enumerate(bench.columns):
+        targets = bench.batch.targets[:, :, [column]]
+        answers = targets[bench.task.targets.asked(targets)]
+        if (answers != answers[:1]).any():
+            varying.append(index)
+    return varying
+
+
+def require_told_apart(bench: Bench) -> None:
+    """Makes sure that there are different answers, and notes which hops have none.
+
+    Raises:
+        NoCircuitError: if every hop has one answer only, or none.
+    """
+    varying = varying_hops(bench)
+    if not varying:
+        raise NoCircuitError(
+            "there is no circuit to find: every query has the same answer, so one answer serves all"
+            " and nothing can be told by attention; ask for something that differs"
+        )
+    for index, hop in enumerate(bench.hops):
+        if index not in varying and bench.sequences >= MANY:
+            note_once(
+                f"{hop} has one answer only, about which nothing can be told by attention: leave it"
+                " out of the task's `judged`, as it makes others count less"
+            )
+
+
+def require_better_than_one_answer(bench: Bench) -> None:
+    """Makes sure that a model knows more than which answers there are, of hops with several.
+
+    Raises:
+        NoCircuitError: if it does not.
+    """
+    varying = varying_hops(bench)
+    columns = [bench.columns[index] for index in varying]
+    guess = one_answer(bench.task.targets, bench.batch.targets[:, :, columns])
+    if len(varying) == len(bench.columns):
+        own = bench.loss()
+    else:
+        own = bench.errors([{}])[0].mean(0)[varying].mean().item()
+    if not own < guess:
+        raise NoCircuitError(
+            f"the model has not learnt the task: its loss is {own:.3f}, and that of one answer"
+            f" to all queries {guess:.3f}; is it the task that it was trained on?"
+        )
 
 
 @dataclass(frozen=True)
@@ -86,14 +140,10 @@ class Yardstick:
         names = ("corrupted",) if corrupted else ("mean", "zero")
         ends = [cls(None, name, measure) for name in names]
         costlier = max(ends, key=lambda end: bench.loss(end.without(bench)))
+        if not corrupted:
+            require_told_apart(bench)
+            require_better_than_one_answer(bench)
         own, most = bench.losses([{}, costlier.without(bench)])
-        wanted = bench.batch.targets[:, :, bench.columns]
-        guess = math.inf if corrupted else one_answer(bench.task.targets, wanted)
-        if not own < guess:
-            raise NoCircuitError(
-                f"the model has not learnt the task: its loss is {own:.3f}, and that of one answer"
-                f" to all queries {guess:.3f}; is it the task that it was trained on?"
-            )
         if not most > own:
             raise NoCircuitError(
                 f"there is no circuit to find: the model's own loss is {own:.3f}, and with"

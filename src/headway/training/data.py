@@ -11,6 +11,7 @@ from headway.tasks.checking import require_sound
 from headway.training.config import RunConfig
 from headway.training.curriculum import Ask
 from headway.training.environment import generator_for
+from headway.training.files import clear_errors
 from headway.training.fixed_set import draws_apart_from, training_set
 from headway.training.size import require_room
 
@@ -47,7 +48,7 @@ def held_out(
     generator = generator_for(device, seed, purpose)
     known = None if trained_by is None else training_set(trained_by)
     if known is None:
-        return task.sample(count, generator)
+        return in_shape(task, task.sample(count, generator))
     draws = draws_apart_from(known, task, count, generator)
     if draws is None:
         raise HeadwayError(
@@ -55,7 +56,31 @@ def held_out(
             f" every sequence of task {task.kind!r} is in the training set, and too few are left to"
             " hold out"
         )
-    return task.assemble(draws)
+    return in_shape(task, task.assemble(draws))
+
+
+def in_shape(task: Task, batch: Batch) -> Batch:
+    """A batch of whole sequences as it is.
+
+    Raises:
+        HeadwayError: if its shape is not that of the task's other batches, or, on the CPU, a token
+            is none of the vocabulary: a fault that is too rare for `check_task` to meet.
+    """
+    known = task.length, task.n_read, task.n_hops
+    sizes = batch.inputs.shape[1], *batch.targets.shape[1:3]
+    if sizes != known:
+        named = "{} positions, {} queries and {} hops"
+        raise HeadwayError(
+            f"{type(task).__name__}.draw: a batch has {named.format(*sizes)}, where others have"
+            f" {named.format(*known)}: all must be of one shape"
+        )
+    if task.vocabulary is not None and batch.inputs.device.type == "cpu":
+        largest, most = int(batch.inputs.max()), task.vocabulary - 1
+        if largest > most:
+            raise HeadwayError(
+                f"{type(task).__name__}.assemble: inputs hold {largest}: it must be 0 to {most}"
+            )
+    return batch
 
 
 def require_held_out(config: RunConfig) -> None:
@@ -110,7 +135,11 @@ class Stream:
     def asked(self, step: int, stage: int = 0) -> tuple[Ask, Batch]:
         """The demands of a step (from 1) in a stage of the curriculum, and its batch."""
         ask = self.curriculum.ask(step, stage, self.task, self.seed)
-        return ask, batch_of(self.task, self.draws(step), ask)
+        with clear_errors(f"task = {self.task.kind!r}, at step {step}, raises"):
+            batch = batch_of(self.task, self.draws(step), ask)
+        if ask.depth is None and ask.hops is None:
+            in_shape(self.task, batch)
+        return ask, batch
 
     def draws(self, step: int) -> tuple[Tensor, ...]:
         """The random draws of the batch of a step."""
