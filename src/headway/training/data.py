@@ -47,9 +47,10 @@ def held_out(
     require_room(count * numbers, f"{count} {purpose} sequences (task.*)", device)
     generator = generator_for(device, seed, purpose)
     known = None if trained_by is None else training_set(trained_by)
-    if known is None:
-        return in_shape(task, task.sample(count, generator))
-    draws = draws_apart_from(known, task, count, generator)
+    with clear_errors(f"task = {task.kind!r} raises"):
+        if known is None:
+            return in_shape(task, task.sample(count, generator))
+        draws = draws_apart_from(known, task, count, generator)
     if draws is None:
         raise HeadwayError(
             f"training.train_examples = {len(known)} is not allowed: it must be smaller, as nearly"
