@@ -11,8 +11,11 @@ from headway.errors import HeadwayError
 from headway.models import TransformerConfig
 from headway.report import Findings, write_report
 from headway.report.curves import accuracies
+from headway.report.members import Runs
+from headway.report.runs import runs_page
 from headway.sweeps import Plan, sweep, table
 from headway.tasks import Batch, Retrieval, Task
+from headway.terminal.tables import print_runs
 from headway.training import Run, RunConfig, Stream, TrainingConfig, held_out, train
 from headway.training.curriculum import Mixture
 from headway.training.fixed_set import training_set
@@ -175,7 +178,7 @@ def test_fresh_sequences_have_no_such_curves(tiny, tmp_path):
     assert "training_set.accuracy" not in table(run.folder)[0]
 
 
-def test_a_sweep_over_sizes_has_both_accuracies_in_its_table(tmp_path, kinds):
+def test_a_sweep_over_sizes_has_both_accuracies_in_its_table(tmp_path, kinds, capsys):
     kinds["pair_sums"] = PairSums
     plan = Plan("sizes", {f"n={count}": config(count) for count in (16, 32, 50)})
     board = sweep(plan, tmp_path / "sizes", InThisProcess())
@@ -187,6 +190,14 @@ def test_a_sweep_over_sizes_has_both_accuracies_in_its_table(tmp_path, kinds):
         assert row["accuracy"] == scores_at_end["accuracy"]["answer"]
         assert row["training_set.loss"] == scores_at_end["training_set"]["loss"]
         assert row["training_set.accuracy"] == scores_at_end["training_set"]["accuracy"]["answer"]
+    print_runs(table(tmp_path / "sizes"), tmp_path / "sizes")
+    lines = capsys.readouterr().out.splitlines()
+    assert re.search(r"val loss +accuracy +in training +circuit", lines[0])
+    assert f"{small['accuracy']:.1%}" in lines[1]
+    page = runs_page(Runs.of(tmp_path / "sizes"), lambda folder: None)
+    columns = dict(zip(page.tables[0].head, page.tables[0].rows[0], strict=True))
+    assert columns["accuracy"] == small["accuracy"]
+    assert columns["training accuracy"] == small["training_set.accuracy"]
 
 
 def test_a_curriculum_asks_for_shallower_sequences_and_is_judged_by_the_whole(tmp_path):

@@ -22,6 +22,7 @@ from headway.report.schema import Cell, Curve, RunsPage, Section, Table
 from headway.text import counted, enumerated, rounded
 from headway.training import Run
 from headway.training.files import write_whole
+from headway.training.losses import mean_accuracy
 
 FEW = 12
 """Of more runs, circuits are not drawn, and tables have no column a run."""
@@ -141,8 +142,10 @@ def _between(values: Iterable[int]) -> str:
 def _table(members: Sequence[Findings], axes: Sequence[Axis], link: Link) -> Table:
     """A row for every run, with its values of what varies."""
     rows = list[dict[str, Cell]]()
+    have_sets = any("training_set" in line for m in members for line in m.metrics[-1:])
     for member in members:
         row, values = row_of(member), {axis.name: axis.of(member) for axis in axes}
+        row |= _accuracies(member) if have_sets else {}
         rows.append({"run": row["run"], "status": row["status"], **values, **row})
     along = [f"With {a.name} goes {enumerated(a.along[:6])}." for a in axes if a.along]
     note = (
@@ -158,6 +161,13 @@ def _table(members: Sequence[Findings], axes: Sequence[Axis], link: Link) -> Tab
         links=[link(member.run.folder) for member in members],
         note=" ".join([*along, note]),
     )
+
+
+def _accuracies(member: Findings) -> dict[str, Cell]:
+    """The accuracies of a run at its last evaluation, held out and on its fixed training set."""
+    last = (member.metrics or [{}])[-1]
+    trained = mean_accuracy(last.get("training_set", {}))
+    return {"accuracy": mean_accuracy(last), "training accuracy": trained}
 
 
 def _by_field(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Section]:

@@ -24,17 +24,21 @@ def print_runs(rows: Sequence[dict[str, Any]], folder: Path, where: Sequence[str
         folder: that they lie in; runs deeper inside are named with the folders between.
         where: the conditions that they were to meet.
     """
+    shares = ("accuracy", "training_set.accuracy")
+    shares = shares if any("training_set.loss" in row for row in rows) else ()
     cells = [
         (
             *(_name(row, folder), row["status"], row["step"]),
             "-" if row["val_loss"] is None else f"{row['val_loss']:.4f}",
+            *("-" if row.get(name) is None else f"{row[name]:.1%}" for name in shares),
             "-" if row["useful_heads"] is None else f"{row['useful_heads']} heads",
             "-" if row["seconds"] is None else duration(row["seconds"]),
         )
         for row in rows
         if row["status"] != "unreadable"
     ]
-    heads = ("run", "status"), ("step", "val loss", "circuit", "time")
+    both = ("accuracy", "in training") if shares else ()
+    heads = ("run", "status"), ("step", "val loss", *both, "circuit", "time")
     out = console()
     nothing = "no runs here yet: headway train makes one"
     nothing = f"no run here is {' and '.join(where)}" if where else nothing
