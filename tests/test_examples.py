@@ -95,6 +95,7 @@ def test_the_example_of_grokking_knows_by_heart_first_and_understands_later(tmp_
     assert late["training_set"]["accuracy"]["answer"] > 0.95
     assert late["accuracy"]["answer"] > 0.95
     known, apart = training_set(config), held_out(run.task, 400, 0, "cpu", "mirror", config)
+    assert known is not None
     pairs = {tuple(pair) for pair in known.draws[0].tolist()}
     is_mirrored = torch.tensor([(b, a) in pairs for a, b, _ in apart.inputs.tolist()])
     said = run.transformer(400)(apart.inputs)[:, -1].argmax(-1)

@@ -35,14 +35,20 @@ def two_back(draws: tuple[Tensor, ...]) -> Batch:
     return Batch(draws[0], draws[0][:, :-2, None])
 
 
-def task_of(draw: Draw = drawn, lay_out: LayOut = two_back, size: int = VOCABULARY) -> Task:
+def task_of(draw: Draw = drawn, lay_out: LayOut = two_back, reads: int | None = VOCABULARY) -> Task:
     """Random tokens, and the token two back; but for what is given."""
 
     @dataclass(frozen=True)
     class Wrong(Task, registered=False):
         """The answer is the token two back."""
 
-        vocabulary = size
+        @property
+        def vocabulary(self) -> int | None:
+            return reads
+
+        @property
+        def targets(self) -> headway.Tokens:
+            return headway.Tokens(VOCABULARY)
 
         def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
             return draw(count, generator)
@@ -187,7 +193,9 @@ def test_an_init_that_sets_no_fields_is_an_error():
     class Sized(Task, registered=False):
         """The answer is the token two back."""
 
-        vocabulary = VOCABULARY
+        @property
+        def vocabulary(self) -> int | None:
+            return VOCABULARY
 
         def __init__(self, sizes=(1, 2)):
             self.sizes = list(sizes)
@@ -281,14 +289,8 @@ def test_positions_that_a_model_does_not_have_are_named(model):
 
 
 def test_vectors_for_a_model_of_tokens_are_named():
-    @dataclass(frozen=True)
-    class InVectors(type(task_of(lay_out=vectors)), registered=False):
-        """The same in vectors."""
-
-        vocabulary = None
-        targets = headway.Tokens(VOCABULARY)
-
-    refused(lambda: headway.discover(Net(), InVectors()), "they are vectors, and it reads tokens")
+    task = task_of(lay_out=vectors, reads=None)
+    refused(lambda: headway.discover(Net(), task), "they are vectors, and it reads tokens")
 
 
 # Answers, as a search meets them.

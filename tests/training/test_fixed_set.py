@@ -18,7 +18,7 @@ from headway.tasks import Batch, Retrieval, Task
 from headway.terminal.tables import print_runs
 from headway.training import Run, RunConfig, Stream, TrainingConfig, held_out, train
 from headway.training.curriculum import Mixture
-from headway.training.fixed_set import training_set
+from headway.training.fixed_set import TrainingSet, training_set
 from headway.training.losses import accuracy_text, scores
 from headway.training.state import State
 from in_process import InThisProcess
@@ -55,6 +55,12 @@ def config(train_examples: int = 30, task: Task | None = None, **fields) -> RunC
     return RunConfig(task or PairSums(), model, training)
 
 
+def set_of(trained: RunConfig) -> TrainingSet:
+    known = training_set(trained)
+    assert known is not None
+    return known
+
+
 def sequences(batch: Batch) -> set[tuple[int, ...]]:
     """The sequences of a batch, without repeats."""
     return {tuple(row) for row in batch.inputs.tolist()}
@@ -63,7 +69,7 @@ def sequences(batch: Batch) -> set[tuple[int, ...]]:
 def seen_by(trained: RunConfig, attempt: int = 0) -> list[tuple[int, ...]]:
     """The sequences of an epoch."""
     stream = Stream(trained, attempt)
-    steps = trained.training.train_examples // trained.training.batch_size
+    steps = len(set_of(trained)) // trained.training.batch_size
     batches = [stream.asked(step)[1].inputs for step in range(1, steps + 1)]
     return [tuple(row) for row in torch.cat(batches).tolist()]
 
@@ -81,8 +87,7 @@ def test_the_set_is_of_different_sequences_and_the_same_in_every_attempt():
 @pytest.mark.parametrize("train_examples", [16, 40, 46])
 def test_what_is_held_out_is_not_in_the_set(train_examples):
     trained = config(train_examples)
-    task, known = trained.task, training_set(trained)
-    assert known is not None
+    task, known = trained.task, set_of(trained)
     seen = sequences(task.assemble(known.draws))
     assert len(seen) == train_examples
     for purpose in ("held-out", "test", "circuit"):
@@ -129,7 +134,7 @@ def run(tmp_path_factory) -> Run:
 
 def test_an_evaluation_has_both_accuracies_and_each_is_of_its_own_sequences(run):
     last, task = run.metrics()[-1], run.task
-    model, known = run.transformer(), training_set(run.config)
+    model, known = run.transformer(), set_of(run.config)
     first = task.assemble(tuple(drawn[:20] for drawn in known.draws))
     learnt = scores(model, task, first)
     told = last["training_set"]
@@ -152,7 +157,7 @@ def test_both_accuracies_are_said(run):
 
 
 def test_a_search_for_circuits_sees_what_is_held_out(run):
-    known = training_set(run.config)
+    known = set_of(run.config)
     with studied(run, None, writes=False) as subject:
         looked_at = subject.sequences(200, "circuit")
     assert not sequences(looked_at) & sequences(run.task.assemble(known.draws))
@@ -202,7 +207,7 @@ def test_a_sweep_over_sizes_has_both_accuracies_in_its_table(tmp_path, kinds, ca
 
 def test_a_curriculum_asks_for_shallower_sequences_and_is_judged_by_the_whole(tmp_path):
     trained = config(16, task=Retrieval(depth=2, n_chains=2), curriculum=Mixture())
-    stream, known = Stream(trained), training_set(trained)
+    stream, known = Stream(trained), set_of(trained)
     depths = {stream.asked(step)[0].depth for step in range(1, 9)}
     assert depths == {1, 2}
     run = train(trained, tmp_path / "run")

@@ -20,6 +20,8 @@ MOST_POINTS = 600
 """Evaluations on the page of a run; of more, evenly many are kept."""
 
 Kept = TypeVar("Kept")
+Shares = list[tuple[float, dict[str, float]]]
+"""Steps, and what is right of every hop."""
 
 
 def losses(findings: Findings) -> list[Curve]:
@@ -45,18 +47,34 @@ def accuracies(findings: Findings) -> list[Curve]:
 
     There are none without such a set, or if answers are vectors.
     """
-    kept = thinned(findings.metrics, MOST_POINTS)
-    lines = [line for line in kept if line.get("training_set", {}).get("accuracy")]
-    curves, colours = list[Curve](), symbol_colours(findings.task)
-    for dashes, place in enumerate(("held out", "training set")):
-        for hop in findings.task.hops:
-            shares = list[tuple[float, float]]()
-            for line in lines:
-                scores = line["training_set"] if place == "training set" else line
-                shares.append((line["step"], scores["accuracy"].get(hop, math.nan)))
-            if drawn := points(shares):
-                name = f"{typeset(hop)}, {place}"
-                curves.append(Curve(name, "", colours[hop], dashes, drawn))
+    held_out: Shares = []
+    trained: Shares = []
+    for line in thinned(findings.metrics, MOST_POINTS):
+        scores = line.get("training_set") or {}
+        shares = scores.get("accuracy")
+        if not shares:
+            continue
+        step = line["step"]
+        apart = line.get("accuracy", {})
+        held_out.append((step, apart))
+        trained.append((step, shares))
+    task = findings.task
+    curves = _by_hop(task, held_out, "held out", 0)
+    curves += _by_hop(task, trained, "training set", 1)
+    return curves
+
+
+def _by_hop(task: Task, shares: Shares, place: str, dashes: int) -> list[Curve]:
+    """The curve of every hop, from its shares of right answers by step."""
+    curves: list[Curve] = []
+    colours = symbol_colours(task)
+    for hop in task.hops:
+        drawn = points((step, by_hop.get(hop, math.nan)) for step, by_hop in shares)
+        if not drawn:
+            continue
+        name = f"{typeset(hop)}, {place}"
+        curve = Curve(name, "", colours[hop], dashes, drawn)
+        curves.append(curve)
     return curves
 
 

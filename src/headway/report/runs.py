@@ -142,11 +142,12 @@ def _between(values: Iterable[int]) -> str:
 def _table(members: Sequence[Findings], axes: Sequence[Axis], link: Link) -> Table:
     """A row for every run, with its values of what varies."""
     rows = list[dict[str, Cell]]()
-    have_sets = any("training_set" in line for m in members for line in m.metrics[-1:])
     for member in members:
         row, values = row_of(member), {axis.name: axis.of(member) for axis in axes}
-        row |= _accuracies(member) if have_sets else {}
         rows.append({"run": row["run"], "status": row["status"], **values, **row})
+    if any("training_set" in line for member in members for line in member.metrics[-1:]):
+        for row, member in zip(rows, members, strict=True):
+            row.update(_accuracies(member))
     along = [f"With {a.name} goes {enumerated(a.along[:6])}." for a in axes if a.along]
     note = (
         "in order: whether no hop was learnt before one that is nearer to the query. layers used:"
@@ -166,7 +167,7 @@ def _table(members: Sequence[Findings], axes: Sequence[Axis], link: Link) -> Tab
 def _accuracies(member: Findings) -> dict[str, Cell]:
     """The accuracies of a run at its last evaluation, held out and on its fixed training set."""
     last = (member.metrics or [{}])[-1]
-    trained = mean_accuracy(last.get("training_set", {}))
+    trained = mean_accuracy(last.get("training_set") or {})
     return {"accuracy": mean_accuracy(last), "training accuracy": trained}
 
 

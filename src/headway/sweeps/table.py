@@ -70,18 +70,21 @@ def row_of(folder: Path) -> Row:
             "given_up_steps": sum(attempt["step"] for attempt in given_up),
             "attempts": len(given_up) + 1,
             "useful_heads": heads,
-            "accuracy": mean_accuracy(last),
-            **{f"training_set.{name}": score for name, score in on_training_set(last).items()},
+            **accuracies(last),
             **{f"partial.{hop}": loss for hop, loss in last.get("partial", {}).items()},
         }
     except HeadwayError as error:
         return {**row, "status": "unreadable", "message": str(error)}
 
 
-def on_training_set(evaluation: Row) -> dict[str, float | None]:
-    """Loss and accuracy on the fixed training set; empty if there is none."""
-    scores = evaluation.get("training_set")
-    return {} if scores is None else {"loss": scores["loss"], "accuracy": mean_accuracy(scores)}
+def accuracies(evaluation: Row) -> Row:
+    """The accuracy of an evaluation; on a fixed training set, if there is one, its loss, too."""
+    shares: Row = {"accuracy": mean_accuracy(evaluation)}
+    trained = evaluation.get("training_set")
+    if trained is not None:
+        shares["training_set.loss"] = trained["loss"]
+        shares["training_set.accuracy"] = mean_accuracy(trained)
+    return shares
 
 
 def columns(rows: Sequence[Row]) -> list[str]:

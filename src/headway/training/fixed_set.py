@@ -101,12 +101,17 @@ def _collected(
         if in_vain >= IN_VAIN or drawn >= MOST * max(count, IN_VAIN):
             return None
         draws = task.draw(count, generator)
-        marks = enumerate(_marks(task, draws))
-        rows = [*islice((row for row, mark in marks if is_wanted(mark)), count - kept)]
+        wanted = (row for row, mark in enumerate(_marks(task, draws)) if is_wanted(mark))
+        rows = [*islice(wanted, count - kept)]
         parts.append(tuple(one[rows] for one in draws))
         kept += len(rows)
         drawn += count
         in_vain = 0 if rows else in_vain + count
+    return _joined(parts)
+
+
+def _joined(parts: list[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+    """Draws one after the other."""
     return tuple(torch.cat(same) for same in zip(*parts, strict=True))
 
 
