@@ -156,7 +156,7 @@ def grown_in(run: Run, circuit: Sequence[AttentionPath]) -> Training:
     """The fate of a circuit's paths in one training, as seen at its last checkpoint."""
     config, step = run.config, run.checkpoint_steps()[-1]
     clamped = next(map(AttentionPath.parse, config.training.clamped), None)
-    batch = held_out(run.task, SEQUENCES, run.config.seed, run.device, "emergence")
+    batch = held_out(run.task, SEQUENCES, config.seed, run.device, "emergence", config)
     edges = run.task.edges(batch, ahead=not config.model.causal)
     tap = clamp.blocked(config, run.task, batch, step)
     patterns = attention_patterns(run.transformer(step), batch.inputs, tap)

@@ -29,6 +29,7 @@ from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
 from headway.settings import computes_as_usual
 from headway.tasks import Task
+from headway.training.config import RunConfig
 from headway.training.data import held_out
 from headway.training.run import Run
 
@@ -151,7 +152,8 @@ def emergence(
         if not (steps := run.checkpoint_steps()):
             raise HeadwayError(f"{run.folder}: the run has no checkpoints yet")
         about = run.task, circuit, sequences, run.config.seed if seed is None else seed, watch
-        timeline = _dated(steps, run.model, *about, hop_steps(run.metrics(), run.task.hops))
+        learnt = hop_steps(run.metrics(), run.task.hops)
+        timeline = _dated(steps, run.model, *about, learnt, run.config)
         found = run.load(Discovery)
         if found is None or timeline.is_of(found):
             run.save(timeline)
@@ -168,10 +170,14 @@ def _dated(
     seed: int,
     watch: Callable[[int, int], None],
     learnt: dict[str, float | None] | None = None,
+    trained_by: RunConfig | None = None,
 ) -> Timeline:
-    """The timeline of a circuit's paths; `learnt` has the step of every hop, if it is known."""
+    """The timeline of a circuit's paths.
+
+    `learnt` has the step of every hop, and `trained_by` the config of the run, if they are known.
+    """
     last, paths = with_tap(load(steps[-1]), task), circuit.paths
-    batch = held_out(task, sequences, seed, device_of(last), "emergence")
+    batch = held_out(task, sequences, seed, device_of(last), "emergence", trained_by)
     cut = [{path.at: KnockOut(frozenset({path.relation}))} for path in paths]
     rows = row_weights(last, task, batch) if task.is_read_blind else None
     losses, attention = list[list[float]](), list[list[float]]()

@@ -21,6 +21,7 @@ from headway.models import Tappable, Transformer, tapped
 from headway.tasks import Batch, Task
 from headway.tasks.checking import require_sound
 from headway.training.data import generator_for, held_out
+from headway.training.losses import misfit, misread
 from headway.training.run import FOUND_OUT, Run
 
 MOST = 1_000_000
@@ -58,7 +59,8 @@ class Subject:
 
     def sequences(self, count: int, purpose: str) -> Batch:
         """So many held-out sequences that are drawn for this purpose alone."""
-        return held_out(self.task, count, self.seed, device_of(self.model), purpose)
+        config = None if self.run is None else self.run.config
+        return held_out(self.task, count, self.seed, device_of(self.model), purpose, config)
 
     def fresh(
         self, circuit: Circuit, rows: str, purpose: str, count: int, shared: bool = False
@@ -168,7 +170,12 @@ def with_tap(model: Any, task: Task) -> Tappable:
     example = task.sample(2, generator_for(device_of(model), "example"))
     if "logits_to_keep" in inspect.signature(getattr(model, "forward", model)).parameters:
         model = ReadOut(model, task.n_read)
-    return tapped(model, example.inputs)
+    try:
+        return tapped(model, example.inputs)
+    except HeadwayError as error:
+        if (why := misfit(model, example.inputs)) is None:
+            raise
+        raise misread(task, example.inputs, why) from error
 
 
 class ReadOut(nn.Module):

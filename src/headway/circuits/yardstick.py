@@ -16,7 +16,7 @@ from torch import Tensor
 
 from headway.circuits.ablation import Bench, above
 from headway.circuits.mechanism import WITHOUT_PATHS, Circuit, Head, Mechanism, WrittenLoss
-from headway.errors import HeadwayError
+from headway.errors import HeadwayError, note_once
 from headway.tasks import Targets
 
 
@@ -35,6 +35,9 @@ AGREES = {"agreement": 0.9, "r2": 0.8}
 
 CONSTANT = 1e-10
 """Outputs count as constant if their variance is at most so much of their mean square."""
+
+MANY = 32
+"""In so many sequences a hop that has one answer has no other by chance."""
 
 Outputs = Float[Tensor, "sequence query output"]
 
@@ -67,6 +70,57 @@ def own_loss(bench: Bench) -> float:
             f" {bench.sequences} sequences"
         )
     return loss
+
+
+def varying_hops(bench: Bench) -> list[int]:
+    """The hops that count and have several answers, by their index among these."""
+    varying = list[int]()
+    for index, column in enumerate(bench.columns):
+        targets = bench.batch.targets[:, :, [column]]
+        answers = targets[bench.task.targets.asked(targets)]
+        if (answers != answers[:1]).any():
+            varying.append(index)
+    return varying
+
+
+def require_told_apart(bench: Bench) -> None:
+    """Makes sure that there are different answers, and notes which hops have none.
+
+    Raises:
+        NoCircuitError: if every hop has one answer only, or none.
+    """
+    varying = varying_hops(bench)
+    if not varying:
+        raise NoCircuitError(
+            "there is no circuit to find: every query has the same answer, so one answer serves all"
+            " and nothing can be told by attention; ask for something that differs"
+        )
+    for index, hop in enumerate(bench.hops):
+        if index not in varying and bench.sequences >= MANY:
+            note_once(
+                f"{hop} has one answer only, about which nothing can be told by attention: leave it"
+                " out of the task's `judged`, as it makes others count less"
+            )
+
+
+def require_better_than_one_answer(bench: Bench) -> None:
+    """Makes sure that a model knows more than which answers there are, of hops with several.
+
+    Raises:
+        NoCircuitError: if it does not.
+    """
+    varying = varying_hops(bench)
+    columns = [bench.columns[index] for index in varying]
+    guess = one_answer(bench.task.targets, bench.batch.targets[:, :, columns])
+    if len(varying) == len(bench.columns):
+        own = bench.loss()
+    else:
+        own = bench.errors([{}])[0].mean(0)[varying].mean().item()
+    if not own < guess:
+        raise NoCircuitError(
+            f"the model has not learnt the task: its loss is {own:.3f}, and that of one answer"
+            f" to all queries {guess:.3f}; is it the task that it was trained on?"
+        )
 
 
 @dataclass(frozen=True)
@@ -103,6 +157,9 @@ class Yardstick:
         own = own_loss(bench)
         names = ("corrupted",) if corrupted else ("mean", "zero")
         ends = [cls(None, name, measure) for name in names]
+        if not corrupted:
+            require_told_apart(bench)
+            require_better_than_one_answer(bench)
         losses = [bench.loss(end.without(bench)) for end in ends]
         # A gap to an infinite loss has no shares.
         finite = [(loss, end) for loss, end in zip(losses, ends, strict=True) if loss < math.inf]
@@ -112,13 +169,6 @@ class Yardstick:
                 f" the model gives no numbers; its own loss is {own:.3f}"
             )
         most, costlier = max(finite, key=lambda one: one[0])
-        wanted = bench.batch.targets[:, :, bench.columns]
-        guess = math.inf if corrupted else one_answer(bench.task.targets, wanted)
-        if not own < guess:
-            raise NoCircuitError(
-                f"the model has not learnt the task: its loss is {own:.3f}, and that of one answer"
-                f" to all queries {guess:.3f}; is it the task that it was trained on?"
-            )
         if not most > above(own):
             others = {end.ablated for end in ends} - {end.ablated for _, end in finite}
             without = f" (with {', '.join(others)} ablation it gives no numbers)" if others else ""

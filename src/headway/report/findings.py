@@ -36,6 +36,9 @@ from headway.training.size import n_weights
 SEQUENCES, EXAMPLES = 16, 8
 """Held-out sequences that are drawn, and how many of them are shown."""
 
+MOST_COMPARED = 65_536
+"""With larger training sets a page's sequences are not compared, as that would take long."""
+
 MOST_POSITIONS, MOST_CELLS = 256, 3_000_000
 """The most positions of an example, and cells of all its maps; of more the page shows the end."""
 
@@ -267,8 +270,14 @@ class Findings:
     @functools.cached_property
     def sequences(self) -> Batch:
         """The held-out sequences on which the page looks at attention."""
-        config = self.run.config
-        return held_out(self.task, SEQUENCES, config.seed, self.run.device, "emergence")
+        return self.held_out(SEQUENCES)
+
+    def held_out(self, count: int) -> Batch:
+        """So many sequences apart from the training set, unless that is too large to compare."""
+        config, device = self.run.config, self.run.device
+        is_small = (config.training.train_examples or 0) <= MOST_COMPARED
+        trained_by = config if is_small else None
+        return held_out(self.task, count, config.seed, device, "emergence", trained_by)
 
     @property
     def shown(self) -> range:

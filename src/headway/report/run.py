@@ -12,7 +12,7 @@ from headway.circuits.verdicts import Verdict, to_type, verdicts
 from headway.fields import to_json
 from headway.report import schema
 from headway.report.circuit import circuit_data, evidence, minimum, stream
-from headway.report.curves import dated, losses
+from headway.report.curves import accuracies, dated, losses
 from headway.report.examples import Memory, examples
 from headway.report.findings import Findings, judged_loss, no_circuit
 from headway.report.heads import heads
@@ -76,6 +76,7 @@ def run_page(
         steps=steps,
         end=end,
         losses=losses(findings),
+        accuracies=accuracies(findings),
         along=along,
         without=without,
         circuit=circuit_data(findings, shown.cells),

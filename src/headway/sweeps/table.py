@@ -15,6 +15,7 @@ from headway.training import Run, fast
 from headway.training.config import flat
 from headway.training.files import clear_content_errors, write_whole
 from headway.training.finding import run_folders
+from headway.training.losses import mean_accuracy
 from headway.training.recipes import annotations
 
 Row = dict[str, Any]
@@ -35,8 +36,9 @@ def table(
 
     Every row has the run's name, folder and status, why it failed, every field of its config by
     dotted name, and its figures: `step`, `val_loss`, `test_loss`, `partial.x_1` and so on,
-    `seconds`, `given_up_steps`, `attempts`, `useful_heads`; None where it is not known yet. What
-    cannot be read has the status `unreadable`, and the reason in `message`.
+    `seconds`, `given_up_steps`, `attempts`, `useful_heads`, `accuracy`; None where it is not known
+    yet. With a fixed training set there are `training_set.loss` and `training_set.accuracy`, too.
+    What cannot be read has the status `unreadable`, and the reason in `message`.
 
     Args:
         folder: that holds run folders, or sweeps' folders, or both; or a run's own.
@@ -76,10 +78,21 @@ def row_of(folder: Path) -> Row:
             "given_up_steps": sum(attempt["step"] for attempt in given_up),
             "attempts": len(given_up) + 1,
             "useful_heads": heads,
+            **accuracies(last),
             **{f"partial.{hop}": loss for hop, loss in last.get("partial", {}).items()},
         }
     except HeadwayError as error:
         return {**row, "status": "unreadable", "message": str(error)}
+
+
+def accuracies(evaluation: Row) -> Row:
+    """The accuracy of an evaluation; on a fixed training set, if there is one, its loss, too."""
+    shares: Row = {"accuracy": mean_accuracy(evaluation)}
+    trained = evaluation.get("training_set")
+    if trained is not None:
+        shares["training_set.loss"] = trained["loss"]
+        shares["training_set.accuracy"] = mean_accuracy(trained)
+    return shares
 
 
 def columns(rows: Sequence[Row]) -> list[str]:

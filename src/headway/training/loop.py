@@ -20,9 +20,15 @@ from headway.text import command
 from headway.training.clamp import blocked
 from headway.training.config import RunConfig
 from headway.training.curriculum import Ask
-from headway.training.data import Stream, batch_of, held_out
+from headway.training.data import Stream, batch_of, held_out, require_held_out
 from headway.training.environment import describe_environment, generator_for, resolved
-from headway.training.files import is_there, read_header, read_tensors, write_tensors
+from headway.training.files import (
+    is_there,
+    read_header,
+    read_tensors,
+    write_tensors,
+)
+from headway.training.fixed_set import training_set
 from headway.training.graphs import Passes, Recorded
 from headway.training.losses import Reader, scores
 from headway.training.optimisers import Optimisers
@@ -60,6 +66,7 @@ def train(config: RunConfig, folder: str | Path | None = None, watch: Watch | No
     require(isinstance(config, RunConfig), "config", config, "a RunConfig, such as fast(depth=3)")
     require_device(config.device)
     require_size(config)
+    require_held_out(config)
     run = Run.create(Path(folder) if folder is not None else free_folder(config), config)
     fit(run, watch)
     return run
@@ -138,6 +145,7 @@ class Trainer:
         config: how it is trained.
         precision: of its matrix products.
         validation: the sequences that it is evaluated on.
+        learnt_from: sequences of its fixed training set that it is evaluated on; None without one.
         state: how far training is.
         model: that learns.
         optimisers: that move its weights.
@@ -152,6 +160,7 @@ class Trainer:
         self._unread: list[Tensor] = []
         self._clock = time.perf_counter()
         self.validation = self.held_out("held-out")
+        self.learnt_from = self.of_training_set()
         self.start(state)
 
     def start(self, state: State) -> None:
@@ -294,7 +303,7 @@ class Trainer:
         state.seconds += self._clock - before
         state.add_losses(known)
         if state.is_due(config.eval_every):
-            found = self.scores(self.model, run.task, self.validation)
+            found = self.evaluated()
             metrics = state.add_evaluation(config, found)
             run.append_metrics(metrics)
             if self.is_stage_over():
@@ -313,7 +322,22 @@ class Trainer:
     def held_out(self, purpose: str) -> Batch:
         """The run's sequences for a purpose: `held-out` while it is trained, `test` at its end."""
         config, count = self.run.config, self.config.eval_examples
-        return held_out(self.run.task, count, config.seed, config.device, purpose)
+        return held_out(self.run.task, count, config.seed, config.device, purpose, config)
+
+    def of_training_set(self) -> Batch | None:
+        """As many sequences of the fixed training set, if there is one, as are held out."""
+        if (known := training_set(self.run.config)) is None:
+            return None
+        first = [drawn[: self.config.eval_examples].to(self.device) for drawn in known.draws]
+        return self.run.task.assemble(tuple(first))
+
+    def evaluated(self) -> dict[str, Any]:
+        """The scores on held-out sequences and, if there is a fixed training set, on that."""
+        found = self.scores(self.model, self.run.task, self.validation)
+        if self.learnt_from is not None:
+            scores = self.scores(self.model, self.run.task, self.learnt_from)
+            found["training_set"] = {"loss": scores.pop("val_loss"), **scores}
+        return found
 
     def is_stage_over(self) -> bool:
         """Tell whether the model has learnt what the present stage of its curriculum is about."""

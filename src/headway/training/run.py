@@ -54,6 +54,15 @@ CHECKPOINT = re.compile(r"step_([0-9]+)\.safetensors")
 
 
 @dataclass(frozen=True)
+class OnTrainingSet:
+    """The scores of a model on its fixed training set."""
+
+    loss: float
+    partial: dict[str, float]
+    accuracy: dict[str, Fraction] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """A line of `metrics.jsonl`."""
 
@@ -63,6 +72,7 @@ class Evaluation:
     partial: dict[str, float]
     seconds: NotBelowZero
     accuracy: dict[str, Fraction] = field(default_factory=dict)
+    training_set: OnTrainingSet | None = None
 
 
 @dataclass(frozen=True)

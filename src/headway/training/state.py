@@ -47,7 +47,7 @@ class State:
         end: its last step, as planned now; before it the rates fall.
         seconds: since the start of the first attempt.
         losses: of the steps since the last evaluation.
-        learnt: the most hops that were learnt at an evaluation.
+        learnt: the most hops that were learnt at an evaluation, if only of a fixed training set.
         learnt_at: the step at which so many first were.
         stage: of the curriculum, from 0.
         given_up: for every attempt before, its last `step` and its `partial` losses there.
@@ -134,7 +134,9 @@ class State:
             self.end = min(self.end, self.step + config.cooldown_steps)
         if loss < config.stop_below:
             self.end = self.step
-        learnt = sum(hop < LEARNT for hop in scores["partial"].values())
+        learnt = _learnt_hops(scores)
+        if "training_set" in scores:  # what is known by heart may be understood later
+            learnt = max(learnt, _learnt_hops(scores["training_set"]))
         if learnt > self.learnt:
             self.learnt, self.learnt_at = learnt, self.step
         return metrics
@@ -164,3 +166,8 @@ class State:
 
     def _diverged(self, step: int, loss: float) -> DivergedError:
         return DivergedError(f"the loss is {loss} at step {step}: lower training.learning_rate")
+
+
+def _learnt_hops(scores: dict[str, Any]) -> int:
+    """The number of hops whose loss counts as learnt."""
+    return sum(loss < LEARNT for loss in scores["partial"].values())
