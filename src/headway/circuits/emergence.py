@@ -18,7 +18,7 @@ from headway.circuits.ablation import Bench
 from headway.circuits.discovery import Discovery, given_or_own, missing
 from headway.circuits.mechanism import Circuit, KnockOut, WrittenPath
 from headway.circuits.patterns import attention_along
-from headway.circuits.reading import row_weights
+from headway.circuits.rows import measured_weights
 from headway.circuits.subject import device_of, opened, require_task, with_tap
 from headway.circuits.text import of_timeline
 from headway.errors import HeadwayError, require
@@ -170,7 +170,7 @@ def _dated(
     last, paths = with_tap(load(steps[-1]), task), circuit.paths
     batch = held_out(task, sequences, seed, device_of(last), "emergence")
     cut = [{path.at: KnockOut(frozenset({path.relation}))} for path in paths]
-    rows = row_weights(last, task, batch) if task.is_read_blind else None
+    rows = measured_weights(last, task, batch, circuit.useful_heads) if task.is_read_blind else None
     losses, attention = list[list[float]](), list[list[float]]()
     for done, step in enumerate(steps, start=1):
         bench = Bench(with_tap(load(step), task), task, batch)
