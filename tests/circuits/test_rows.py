@@ -16,7 +16,7 @@ PLACE, CONTENT = 4, 6
 
 
 @dataclass(frozen=True)
-class Symbols(Task):
+class TokenBefore(Task):
     """Random tokens; the answer is the one before a place."""
 
     vocabulary = TOKENS
@@ -63,8 +63,8 @@ def read_of(**rows):
 
 
 def weights_of(model, count=64):
-    batch = Symbols().sample(count, torch.Generator().manual_seed(1))
-    return measured_weights(model, Symbols(), batch)
+    batch = TokenBefore().sample(count, torch.Generator().manual_seed(1))
+    return measured_weights(model, TokenBefore(), batch)
 
 
 def by_place(weights):
