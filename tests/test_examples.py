@@ -38,6 +38,8 @@ SMALLER = {
     "n_heads=1))": "n_heads=1), training=replace(config.training, steps=250, cooldown_steps=99))",
 }
 """Of their sizes, what goes as well in less time."""
+WHOLE = {"vector_task", "own_loop"}
+"""Programs that have no smaller size; the second also runs in test_printed.py."""
 
 
 def test_every_example_is_tried_and_short():
@@ -47,7 +49,7 @@ def test_every_example_is_tried_and_short():
 
 
 CASES = [
-    *(pytest.param(name, SMALLER, id=f"{name}, small") for name in SHOWN if name != "vector_task"),
+    *(pytest.param(name, SMALLER, id=f"{name}, small") for name in SHOWN if name not in WHOLE),
     *(pytest.param(name, {}, id=f"{name}, whole", marks=pytest.mark.slow) for name in SHOWN),
 ]
 

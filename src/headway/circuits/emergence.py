@@ -10,19 +10,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
+from annotated_types import Ge, Le
 
 from headway.circuits.ablation import Bench
 from headway.circuits.discovery import Discovery, given_or_own, missing
 from headway.circuits.mechanism import Circuit, KnockOut, WrittenPath
 from headway.circuits.patterns import attention_along
 from headway.circuits.rows import measured_weights
-from headway.circuits.subject import device_of, opened, require_task, with_tap
+from headway.circuits.subject import MOST, device_of, opened, require_task, with_tap
 from headway.circuits.text import of_timeline
 from headway.errors import HeadwayError, require
-from headway.fields import AtLeastOne, Finding, NotNegative, require_allowed
+from headway.fields import Finding, NotNegative, require_allowed
 from headway.late import Shown
 from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
@@ -127,14 +128,14 @@ def emergence(
         circuit: the circuit of the last, what `discover` returned, or a file that holds it; by
             default the run's own.
         task: what the models were trained on, if models are given.
-        sequences: how many held-out sequences to average over (the paper's 32).
+        sequences: how many held-out sequences to average over (the paper's 32): at least 1.
         seed: of the held-out sequences; by default the run's, or 0.
         watch: called with how many checkpoints are done, and of how many.
 
     Raises:
         HeadwayError: if a checkpoint cannot be read, or a path is not one of this model and task.
     """
-    require_allowed("sequences", sequences, AtLeastOne)
+    require_allowed("sequences", sequences, Annotated[int, Ge(1), Le(MOST)])
     require_allowed("seed", seed, NotNegative | None)
     run = opened(checkpoints)
     circuit, _ = given_or_own(circuit, run if isinstance(run, Run) else None)

@@ -38,61 +38,74 @@ def measured_weights(
         heads: whose rows are weighed, by default all; those of others weigh nothing.
     """
     own = attention_patterns(model, batch.inputs)
-    mean, zero = own.mean(0), torch.zeros_like(own[0])
-    chosen = heads_of(model) if heads is None else heads
-    sequences, layers, _, rows = own.shape[:4]
-    passes = 2 * len(chosen) * rows
-    turns = -(-passes * sequences * rows * layers // MOST_VECTORS)
     weights = own.new_zeros(own.shape[:-1])
+    chosen = heads_of(model) if heads is None else heads
+    vectors_a_pass = batch.inputs.shape[:2].numel() * model.n_layers
+    passes = 2 * len(chosen) * own.shape[-2]
+    outputs = _Outputs(model, task, batch, turns=-(-passes * vectors_a_pass // MOST_VECTORS))
     for head in chosen:
-        by_mean = _rows_moved(model, task, batch, head, mean[*head], turns)
-        by_zero = _rows_moved(model, task, batch, head, zero[*head], turns)
-        by_place = own[:, *head].minimum(mean[*head]).sum(-1)
-        weights[:, *head] = by_mean.maximum(by_place * by_zero)
+        weights[:, *head] = outputs.moved(head, own[:, *head])
     total = weights.sum((0, 3), keepdim=True)
     return weights / total.clamp(min=torch.finfo(weights.dtype).tiny)
 
 
-def _rows_moved(
-    model: Tappable,
-    task: Task,
-    batch: Batch,
-    head: Head,
-    instead: Float[Tensor, "query key"],
-    turns: int,
-) -> Float[Tensor, "sequence query"]:
-    """The distance that outputs move if another row is in the place of a head's.
+class _Outputs:
+    """The outputs of a model, and how far they move when rows of its attention are replaced.
 
     Args:
         model: of any kind that has a tap.
         task: that it was trained on.
         batch: sequences.
-        head: whose rows they are.
-        instead: what is put in the place of a row, by its query.
         turns: every sequence tries one row in so many; the others count as if they moved nothing.
     """
-    asked, n_read = task.targets.asked(batch.targets), batch.targets.shape[1]
-    layer, number = head
-    each = torch.arange(len(batch.inputs), device=batch.inputs.device)
 
-    def numbers(tap: Tap) -> Tensor:
-        outputs = model(batch.inputs, tap)[:, -n_read:]
-        return task.targets.numbers(outputs, batch.targets)
+    def __init__(self, model: Tappable, task: Task, batch: Batch, turns: int):
+        self.model, self.task, self.batch, self.turns = model, task, batch, turns
+        self.intact = self._numbers(as_it_is)
 
-    intact = numbers(as_it_is)
-    moved = instead.new_zeros(len(each), len(instead))
-    for first in range(0, len(instead), turns):
-        rows = first + each % turns
-        tries = rows < len(instead)
-        cells = each[tries], rows[tries]
+    def moved(
+        self, head: Head, own: Float[Tensor, "sequence query key"]
+    ) -> Float[Tensor, "sequence query"]:
+        """What depends on every row of a head, given its own attention."""
+        mean = own.mean(0)
+        by_mean = self._moved_by(head, mean)
+        by_zero = self._moved_by(head, torch.zeros_like(mean))
+        by_place = own.minimum(mean).sum(-1)
+        return by_mean.maximum(by_place * by_zero)
 
-        def tap(at: int, pattern: Tensor, cells: tuple[Tensor, Tensor] = cells) -> Tensor:
-            if at == layer:
-                pattern = pattern.clone()
-                sequences, queries = cells
-                pattern[sequences, number, queries] = instead[queries]
-            return pattern
+    def _moved_by(
+        self, head: Head, instead: Float[Tensor, "query key"]
+    ) -> Float[Tensor, "sequence query"]:
+        """The distance that outputs move with another row in the place of each of a head's."""
+        each = torch.arange(len(self.batch.inputs), device=instead.device)
+        moved = instead.new_zeros(len(each), len(instead))
+        for first in range(0, len(instead), self.turns):
+            rows = first + each % self.turns
+            tries = rows < len(instead)
+            cells = each[tries], rows[tries]
+            moved[cells] = self._distances(_replacing(head, cells, instead))[tries]
+        return moved.where(moved.isfinite(), 0.0)  # without a row, some models divide by zero
 
-        apart = (numbers(tap) - intact).square().sum(-1)
-        moved[cells] = apart.where(asked, 0.0).sum((1, 2)).sqrt()[tries]
-    return moved.where(moved.isfinite(), 0.0)  # without a row, some models divide by zero
+    def _distances(self, tap: Tap) -> Float[Tensor, " sequence"]:
+        asked = self.task.targets.asked(self.batch.targets)
+        squares = (self._numbers(tap) - self.intact).square().sum(-1)
+        return squares.where(asked, 0.0).sum((1, 2)).sqrt()
+
+    def _numbers(self, tap: Tap) -> Float[Tensor, "sequence query hop number"]:
+        outputs = self.model(self.batch.inputs, tap)[:, -self.batch.targets.shape[1] :]
+        return self.task.targets.numbers(outputs, self.batch.targets)
+
+
+def _replacing(
+    head: Head, cells: tuple[Tensor, Tensor], instead: Float[Tensor, "query key"]
+) -> Tap:
+    """The tap that replaces rows of a head, given by sequence and query."""
+    sequences, queries = cells
+
+    def tap(layer: int, pattern: Tensor) -> Tensor:
+        if layer == head[0]:
+            pattern = pattern.clone()
+            pattern[sequences, head[1], queries] = instead[queries]
+        return pattern
+
+    return tap
