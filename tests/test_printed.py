@@ -66,11 +66,11 @@ NUMBER = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 
 
 def words_of(text: str) -> list[str]:
-    """Numbers, curves and what is between them, without white space, times and memory."""
+    """Numbers, marks and words; white space, times and memory do not count."""
     text = re.sub(r"(\d+ min )?[\d.]+ s\b", "# s", text)
     text = re.sub(r"[\d.]+ GB", "# GB", text)
     text = re.sub(r"[▁▂▃▄▅▆▇█]+", "▁", text)
-    return re.findall(rf"{NUMBER}|[^\s\d]+", text)
+    return re.findall(rf"{NUMBER}|[,;:()]|[^\s\d,;:()]+", text)
 
 
 def is_alike(said: str, printed: str, steps: bool) -> bool:
@@ -157,7 +157,11 @@ def workshop(tmp_path_factory):
 
 
 CASES = [
-    pytest.param(block, marks=pytest.mark.slow if PRINTED.get(block) == DEMO else ())
+    pytest.param(
+        block,
+        id=f"{block[0]} {block[1]}",
+        marks=pytest.mark.slow if PRINTED.get(block) == DEMO else (),
+    )
     for block in printed_blocks()
 ]
 
