@@ -49,8 +49,8 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 LONG = (
     *("test_blind", "test_browser", "test_contest", "test_elsewhere", "test_evaluation"),
     *("test_every_task", "test_every_verb", "test_examples", "test_fuzz", "test_golden"),
-    *("test_benchmarks", "test_hostile_names", "test_local", "test_pipeline", "test_ray"),
-    *("test_recorded", "test_reproduce", "test_strangers", "test_trust"),
+    *("test_benchmarks", "test_hostile_names", "test_local", "test_pipeline", "test_printed"),
+    *("test_ray", "test_recorded", "test_reproduce", "test_strangers", "test_trust"),
 )
 """Files of tests that take longest."""
 

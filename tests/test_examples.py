@@ -44,6 +44,8 @@ SMALLER = {
     "n_heads=1))": "n_heads=1), training=replace(config.training, steps=250, cooldown_steps=99))",
 }
 """Of their sizes, what goes as well in less time."""
+WHOLE = {"vector_task", "own_loop"}
+"""Programs that have no smaller size; the second also runs in test_printed.py."""
 
 
 def test_every_example_is_tried_and_short():
@@ -54,7 +56,7 @@ def test_every_example_is_tried_and_short():
 
 LONG = [name for name in SHOWN if name != "grokking"]  # of which one seed is tried below
 CASES = [
-    *(pytest.param(name, SMALLER, id=f"{name}, small") for name in SHOWN if name != "vector_task"),
+    *(pytest.param(name, SMALLER, id=f"{name}, small") for name in SHOWN if name not in WHOLE),
     *(pytest.param(name, {}, id=f"{name}, whole", marks=pytest.mark.slow) for name in LONG),
 ]
 

@@ -5,7 +5,15 @@ from dataclasses import fields, replace
 import pytest
 
 from headway import Circuit, discover, every_circuit
-from headway.circuits import Discovery, MinimalCircuits, Tabled, Uniform, Yardstick, verdicts
+from headway.circuits import (
+    Discovery,
+    MinimalCircuits,
+    Tabled,
+    Timeline,
+    Uniform,
+    Yardstick,
+    verdicts,
+)
 from headway.circuits.evidence import Necessity, Pair, Trial
 from headway.circuits.text import of_discovery
 from headway.errors import HeadwayError
@@ -128,6 +136,55 @@ def test_tables_are_judged_as_a_whole(found):
     assert [one.name for one in unknown] == ["necessary", "minimal", "unique", "feasible"]
     assert all("L0.H0" in one.because and one.next for one in unknown[:3])
     assert "upper heads free" not in str(tables)
+
+
+NOTHING_CUT = ("complement", "rows without a path", "back-ups", "again", "cut:")
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "brought"),
+    [
+        (Tabled(), "attention brings what tables of tokens and places say (L0.H0 and L1.H0)"),
+        (Uniform(), "what attention brings is not needed, or from the same places in all seq"),
+    ],
+)
+def test_without_paths_no_stability_and_one_line_on_what_attention_brings(
+    found, mechanism, brought
+):
+    plain = with_all(found, mechanism)
+    trials = [Trial([], 1.0), Trial([], 1.0)]
+    plain = replace(plain, evidence=replace(plain.evidence, trials=trials))
+    assert held(plain)["stable"] is None
+    said = " ".join(str(plain).split())
+    assert said.count("no head has a path") == 1
+    assert brought in said
+    assert "the rest is computed position by position, in MLPs" in said
+    assert not [words for words in NOTHING_CUT if words in said]
+
+
+def test_of_an_unfaithful_circuit_it_is_not_said_what_attention_brings(found):
+    plain = with_all(found, Tabled())
+    plain = replace(plain, evidence=replace(plain.evidence, replaced={"x_1": 9.0}))
+    assert "no head has a path" not in str(plain)
+
+
+def test_where_other_samples_have_paths_a_circuit_without_is_not_stable(found):
+    plain = with_all(found, Tabled())
+    trials = [Trial(found.circuit.paths, 0.0)]
+    plain = replace(plain, evidence=replace(plain.evidence, trials=trials))
+    assert held(plain)["stable"] is False
+
+
+def test_a_circuit_with_paths_says_nothing_of_heads_without(found):
+    assert "no head has a path" not in str(found)
+
+
+def test_a_timeline_without_paths_has_no_table():
+    timeline = Timeline([0, 10], [1.0, 0.1], [], {"answer": 5.0}, 8)
+    assert str(timeline).splitlines() == [
+        "the circuit has no path to date",
+        "partial loss below 0.5 at step:  answer 5",
+    ]
 
 
 @pytest.mark.parametrize(

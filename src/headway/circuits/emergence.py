@@ -19,7 +19,7 @@ from headway.circuits.ablation import Bench
 from headway.circuits.discovery import Discovery, given_or_own, missing
 from headway.circuits.mechanism import Circuit, KnockOut, WrittenLoss, WrittenPath
 from headway.circuits.patterns import attention_along
-from headway.circuits.reading import row_weights
+from headway.circuits.rows import measured_weights
 from headway.circuits.subject import Counted, device_of, opened, require_task, with_tap
 from headway.circuits.text import of_timeline
 from headway.errors import HeadwayError, require
@@ -131,7 +131,7 @@ def emergence(
         circuit: the circuit of the last, what `discover` returned, or a file that holds it; by
             default the run's own.
         task: what the models were trained on, if models are given.
-        sequences: how many held-out sequences to average over (the paper's 32).
+        sequences: how many held-out sequences to average over (the paper's 32): at least 1.
         seed: of the held-out sequences; by default the run's, or 0.
         watch: called with how many checkpoints are done, and of how many.
 
@@ -179,7 +179,7 @@ def _dated(
     last, paths = with_tap(load(steps[-1]), task), circuit.paths
     batch = held_out(task, sequences, seed, device_of(last), "emergence", trained_by)
     cut = [{path.at: KnockOut(frozenset({path.relation}))} for path in paths]
-    rows = row_weights(last, task, batch) if task.is_read_blind else None
+    rows = measured_weights(last, task, batch, circuit.useful_heads) if task.is_read_blind else None
     losses, attention = list[list[float]](), list[list[float]]()
     for done, step in enumerate(steps, start=1):
         bench = Bench(with_tap(load(step), task), task, batch)

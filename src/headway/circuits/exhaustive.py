@@ -163,7 +163,7 @@ def every_circuit(
         model: a run in which a circuit was discovered, or its folder; or a model (see `discover`).
         task: the model's task, if a model is given.
         found: what `discover` found, if a model is given.
-        sequences: how many to judge on; with as many as the search had, the same ones.
+        sequences: how many to judge on, at least 8; with as many as the search had, the same ones.
         most: sets of paths to judge at most. The search goes from small to large sets, and ends
             before a size that would take more.
         workers: threads, each on one core; by default as many as the machine has cores. A model of

@@ -83,7 +83,8 @@ def discover(
         threshold: the loss that the model must stay below with every head replaced; by default the
             task's own, or, if it has none, what closes 95, 90 or 80 % of the gap between the
             model's own loss and that with every head ablated (see `Yardstick`).
-        sequences: how many held-out sequences to search on, and as many others to judge on.
+        sequences: how many held-out sequences to search on, and as many others to judge on: at
+            least 8.
         ablation: what stands in rows without a path, of heads that have paths (`ABLATIONS`); by
             default zero, or, for such a task, mean; `corrupted` for a task that lays out corrupted
             sequences (see `circuits.corrupted` for how it is then searched and measured).

@@ -232,7 +232,7 @@ class Findings:
             lacks["circuit"] = f"The circuit has not been looked for yet: {how}"
             if why is not None:
                 lacks["circuit"] = f"{why} To look all the same: {how} --threshold LOSS"
-        elif self.timeline is None:
+        elif self.timeline is None and self.paths:
             how = command("emergence", self.run.folder)
             lacks["emergence"] = f"The circuit's paths are not dated yet: {how}"
         return lacks

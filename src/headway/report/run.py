@@ -174,7 +174,7 @@ def details(findings: Findings) -> Iterator[schema.Section]:
         text = str(discovery).replace(f"{given}\n\n", "")
         yield schema.Section("The circuit and the evidence for it", text=text)
     for title, found in (
-        ("When its paths emerged", findings.timeline),
+        ("When its paths emerged", findings.timeline if findings.paths else None),
         ("Is it certified?", findings.certificate),
         ("Are there other circuits?", findings.circuits),
         ("What depends on what?", findings.dependence),
