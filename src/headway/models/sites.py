@@ -268,38 +268,43 @@ class Assembled:
     """A tap of sites that asks a tap of layers.
 
     A layer's tap is asked once all of its heads are known. Where they are several sites, the first
-    ones have been computed by then, so that the module is called once more: `is_done` tells.
+    ones have been computed by then, so that the module is called once more. What taps put, and what
+    heads read, is kept for that: nobody is asked twice.
 
     Args:
         tap: called once a layer.
+        reads: called once for every product of a pattern and values.
         parts: the heads of every site.
+
+    Attributes:
+        is_true: whether all of the pass so far is as the taps put it.
     """
 
-    def __init__(self, tap: Tap, parts: Sequence[Part]):
-        self.tap, self.parts = tap, parts
+    def __init__(self, tap: Tap, reads: Reads | None, parts: Sequence[Part]):
+        self.tap, self.reads_of_layers, self.parts = tap, reads, parts
         self.put: dict[Part, Tensor] = {}
         self.seen: dict[Part, Tensor] = {}
-        self.is_done = True
+        self.products: dict[int, Tensor] = {}
+        self.n_products = 0
+        self.is_true = True
 
     @property
-    def is_last(self) -> bool:
-        """Tell whether the next pass will be the last."""
-        return all(part in self.put or self._is_whole(part) for part in self.parts)
-
-    def _is_whole(self, part: Part) -> bool:
-        return all(other == part or other.layer != part.layer for other in self.parts)
+    def reads(self) -> Reads | None:
+        """Called for every product in every pass."""
+        return None if self.reads_of_layers is None else self._read
 
     def begin(self) -> None:
         """Called before every pass."""
         self.seen.clear()
-        self.is_done = True
+        self.n_products = 0
+        self.is_true = True
 
     def __call__(self, site: int, own: Tensor) -> Tensor:
         """What the module gets in the place of a site's pattern."""
         if site >= len(self.parts):  # the caller counts them afterwards
             return own
         part = self.parts[site]
-        if part not in self.put and self.is_done:
+        if part not in self.put and self.is_true:
             self.seen[part] = own
             layer = dict.fromkeys(other for other in self.parts if other.layer == part.layer)
             if len(self.seen) == len(layer):
@@ -318,20 +323,23 @@ class Assembled:
         if len(layer) == 1:
             self.put[layer[0]] = used
             return
-        self.is_done = False
+        self.is_true = False
         for part in layer:
             self.put[part] = part.of(used)
 
-
-def read_by_layer(reads: Reads, parts: Sequence[Part]) -> Reads:
-    """What is called for every site, made of what is to be called with layers."""
-
-    def of_layer(read: Read) -> Tensor:
-        part = parts[read.layer]
+    def _read(self, read: Read) -> Tensor:
+        """What heads read, asked for once it is what they read in the end."""
+        number = self.n_products
+        self.n_products += 1
+        if number in self.products:
+            return self.products[number]
+        part = self.parts[read.layer]
+        if self.reads_of_layers is None or part not in self.put or not self.is_true:
+            return read.product(read.pattern, read.values)
 
         def laid(own: Tensor) -> Tensor:
             return read.laid(part.of(own))
 
-        return reads(read._replace(layer=part.layer, laid=laid))
-
-    return of_layer
+        of_layer = read._replace(layer=part.layer, laid=laid)
+        self.products[number] = self.reads_of_layers(of_layer)
+        return self.products[number]

@@ -16,7 +16,6 @@ from headway.userfile import described
 
 if TYPE_CHECKING:
     from headway.models.interception import Interception, Reads
-    from headway.models.sites import Assembled
     from headway.models.trial import Shape
 
 Tap = Callable[[int, Float[Tensor, "batch head query key"]], Tensor]
@@ -126,27 +125,21 @@ class Tapped(nn.Module):
                 return output_of(self.module, inputs)
         if self._shape is None:
             self._shape = _shape_of(self.module, inputs)
-        from headway.models.sites import Assembled, read_by_layer
-
-        parts = self._shape.sites.parts
-        taps = Assembled(tap, parts)
-        while not taps.is_last:
-            self._passed(inputs, taps, None)
-        return self._passed(inputs, taps, None if reads is None else read_by_layer(reads, parts))
-
-    def _passed(self, inputs: Tensor, taps: "Assembled", reads: "Reads | None") -> Tensor:
-        """The output of one pass in which a tap of sites is asked."""
         from headway.models.interception import Interception
+        from headway.models.sites import Assembled
 
-        shape = self._known()
-        batch, length = inputs.shape[:2]
-        seen = Interception(taps, batch, length, shape.places, reads, shape.sites.late)
-        taps.begin()
-        output = intercepted(self.module, inputs, seen)
+        shape = self._shape
+        taps = Assembled(tap, reads, shape.sites.parts)
         before = [(part.count, shape.beside) for part in shape.sites.parts]
         field = "heads and keys beside the positions by layer"
-        require(seen.sizes == before, field, seen.sizes, f"{before}, as at first")
-        return output
+        while True:
+            taps.begin()
+            batch, length = inputs.shape[:2]
+            seen = Interception(taps, batch, length, shape.places, taps.reads, shape.sites.late)
+            output = intercepted(self.module, inputs, seen)
+            require(seen.sizes == before, field, seen.sizes, f"{before}, as at first")
+            if taps.is_true:
+                return output
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
         """The module's own state dict."""

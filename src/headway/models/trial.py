@@ -227,18 +227,16 @@ class _Trial:
         all, and the others to all but these."""
         self.alone[-2:] = ~(~sets[0][:, None] & sets[0])
         # Weights that are zero before training would hide what they are going to let through.
-        numbers = [weight for weight in weights if weight.is_floating_point() and weight.numel()]
-        self.zero = [weight for weight in numbers if weight.abs().max() < SMALL]
+        self.weights = [w for w in weights if w.is_floating_point() and w.numel()]
+        self.zero = [weight for weight in self.weights if weight.abs().max() < SMALL]
 
     def placed(self) -> tuple[tuple[Place, ...], tuple[str, ...]]:
         """The places of positions in the patterns, and the operations that mix them otherwise."""
         every = list(_arrangements(self.shapes, self.length))
-        true: list[tuple[Place, ...]] = []
-        for places in every:
-            if self._is_true(places):
-                true.append(places)
-                if not self.is_partial:
-                    break
+        true = self._true_of(every)
+        if len(true) > 1:  # values that are zero would stand anywhere
+            with drawn(self.weights, around=True):
+                true = self._true_of(true)
         if len(true) == 1:
             return true[0], ()
         if self.is_blind:
@@ -260,6 +258,13 @@ class _Trial:
             raise refused
         fewest = min((places for places in found if found[places]), key=lambda p: len(found[p]))
         return fewest, found[fewest]
+
+    def _true_of(self, every: list[tuple[Place, ...]]) -> list[tuple[Place, ...]]:
+        """The places that outputs agree with; one, if no layer lacks queries or keys."""
+        if self.is_partial:
+            return [places for places in every if self._is_true(places)]
+        first = next((places for places in every if self._is_true(places)), None)
+        return [] if first is None else [first]
 
     def others(self, places: tuple[Place, ...]) -> tuple[str, ...]:
         """Operations that mix positions although no head reads anything.
