@@ -93,7 +93,8 @@ MORE = {
     "ModernBertForMaskedLM": {**WIDE, "local_attention": 6, "cls_token_id": 1, "sep_token_id": 2},
 }
 SMALL = {"vocab_size": 31, "hidden_size": 32}
-QUICK = ("GPT2LMHeadModel", "LlamaForCausalLM", "GPTNeoForCausalLM", "Qwen2ForCausalLM")
+QUICK = {"GPT2LMHeadModel", "LlamaForCausalLM", "GPTNeoForCausalLM", "Qwen2ForCausalLM"}
+QUICK |= {"DiffLlamaForCausalLM", "OlmoeForCausalLM", "BartForConditionalGeneration"}
 
 
 def marked(name, *more):
@@ -174,6 +175,140 @@ def test_more_families(name):
         seen_as_it_is(model, ids, 3, lambda: model(ids).logits)
 
 
+TWO = {**EIGHT, "num_hidden_layers": 2, "sliding_window": 5}
+EXPERTS = {
+    **{**TWO, "num_experts": 4, "num_local_experts": 4, "n_routed_experts": 4},
+    **{"num_experts_per_tok": 2, "moe_intermediate_size": 16, "n_group": 1, "topk_group": 1},
+    **{"first_k_dense_replace": 1, "n_shared_experts": 1, "decoder_sparse_step": 1},
+    "shared_intermediate_size": 16,
+}
+LATENT = {"num_key_value_heads": 4, "q_lora_rank": 8, "kv_lora_rank": 8, "v_head_dim": 8}
+LATENT |= {"qk_rope_head_dim": 4, "qk_nope_head_dim": 4}
+MAMBA = {"mamba_n_heads": 8, "mamba_d_head": 8, "mamba_d_state": 4, "mamba_n_groups": 1}
+MAMBA |= {"mamba_chunk_size": 4}
+BERT = {**WIDE, "num_hidden_layers": 2, "embedding_size": 32}
+SEQUENCES = {
+    **{"vocab_size": 31, "d_model": 32, "max_position_embeddings": 64, "init_std": 0.3},
+    **dict.fromkeys(("encoder_layers", "decoder_layers"), 2),
+    **dict.fromkeys(("encoder_attention_heads", "decoder_attention_heads"), 4),
+    **dict.fromkeys(("encoder_ffn_dim", "decoder_ffn_dim"), 48),
+    **{"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2},
+    "forced_eos_token_id": None,
+}
+T5 = {"vocab_size": 31, "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}
+T5 |= {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1}
+# By what is special about it: the name of a family's classes, and the options of its config.
+KINDS = {
+    "two calls a pattern": {"DiffLlamaForCausalLM": TWO},
+    "norms of queries and keys": dict.fromkeys(
+        ("ApertusForCausalLM", "NanoChatForCausalLM", "HunYuanDenseV1ForCausalLM"), TWO
+    ),
+    "sliding windows": dict.fromkeys(
+        ("Olmo3ForCausalLM", "Exaone4ForCausalLM", "CwmForCausalLM"), TWO
+    ),
+    "soft caps": {"VaultGemmaForCausalLM": TWO},
+    "blocks of their own": dict.fromkeys(
+        ("ArceeForCausalLM", "Ernie4_5ForCausalLM", "Glm4ForCausalLM", "SeedOssForCausalLM"), TWO
+    ),
+    "sparse masks": {"DogeForCausalLM": TWO},
+    "experts": dict.fromkeys(
+        (
+            *("GraniteMoeForCausalLM", "PhimoeForCausalLM", "OlmoeForCausalLM"),
+            *("Qwen3MoeForCausalLM", "FlexOlmoForCausalLM", "AfmoeForCausalLM"),
+            *("Ernie4_5_MoeForCausalLM", "HunYuanMoEV1ForCausalLM", "MiniMaxM2ForCausalLM"),
+        ),
+        EXPERTS,
+    ),
+    "latent keys": {"DeepseekV2ForCausalLM": {**EXPERTS, **LATENT}},
+    "older decoders": {
+        "XGLMForCausalLM": {**SEQUENCES, "num_layers": 2, "attention_heads": 4, "ffn_dim": 48},
+        "CTRLLMHeadModel": {**GPT2, "n_layer": 2, "dff": 48},
+        "OpenAIGPTLMHeadModel": {**GPT2, "n_layer": 2, "initializer_range": 0.3},
+        "XLNetLMHeadModel": {"vocab_size": 31, "d_model": 32, "n_layer": 2, "n_head": 4}
+        | {"d_inner": 48, "initializer_range": 0.3},
+    },
+    "encoders": dict.fromkeys(
+        (
+            *("MPNetForMaskedLM", "DebertaForMaskedLM", "EsmForMaskedLM", "ErnieForMaskedLM"),
+            *("XLMRobertaXLForMaskedLM", "NomicBertForMaskedLM", "IBertForMaskedLM"),
+        ),
+        BERT,
+    ),
+    "encoders and decoders": {
+        **dict.fromkeys(
+            (
+                *("BartForConditionalGeneration", "PegasusForConditionalGeneration"),
+                *("MarianMTModel", "BlenderbotForConditionalGeneration"),
+            ),
+            SEQUENCES,
+        ),
+        **dict.fromkeys(("T5ForConditionalGeneration", "UMT5ForConditionalGeneration"), T5),
+    },
+}
+ALIKE = [marked(name, options) for kind in KINDS.values() for name, options in kind.items()]
+
+
+class Both(torch.nn.Module):
+    """An encoder and a decoder that read the same tokens."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids):
+        return self.model(input_ids=ids, decoder_input_ids=ids)
+
+
+def attentions_of(output):
+    """The library's patterns, in the order in which they are computed."""
+    if "encoder_attentions" not in output:
+        return list(output.attentions)
+    pairs = zip(output.decoder_attentions, output.cross_attentions, strict=True)
+    return [*output.encoder_attentions, *(pattern for pair in pairs for pattern in pair)]
+
+
+@pytest.mark.parametrize(("name", "options"), ALIKE)
+def test_kinds_of_families(name, options):
+    """Every pattern is the library's own."""
+    model = made(name, "eager", options)
+    model.config.use_cache = False
+    ids = torch.randint(3, 31, (3, 10))
+    with torch.no_grad():
+        given = {"input_ids": ids}
+        if model.config.is_encoder_decoder:
+            given["decoder_input_ids"] = ids
+        known = attentions_of(model(**given, output_attentions=True))
+        wrapped, seen = tapped(Both(model) if len(given) > 1 else model, ids[:2]), []
+        found = wrapped(ids, lambda _, own: seen.append(own) or own.clone())
+    assert (wrapped.n_layers, wrapped.n_heads) == (len(known), 4)
+    for pattern, expected in zip(seen, known, strict=True):
+        torch.testing.assert_close(pattern, expected, atol=1e-5, rtol=0)
+    close(found, model(**given).logits)
+
+
+HYBRIDS = {
+    "BambaForCausalLM": {**TWO, **MAMBA, "attn_layer_indices": [1]},
+    "GraniteMoeHybridForCausalLM": {**EXPERTS, **MAMBA, "layer_types": ["mamba", "attention"]},
+    "Lfm2ForCausalLM": {**TWO, "layer_types": ["conv", "full_attention"]},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HYBRIDS)
+def test_hybrids_are_seen_with_what_else_mixes_positions(name):
+    model = made(name, "eager", HYBRIDS[name])
+    model.config.use_cache = False
+    ids = torch.randint(3, 31, (3, 10))
+    with torch.no_grad():
+        with pytest.warns(UserWarning, match="mixes positions by"):
+            wrapped = tapped(model, ids[:2])
+        seen = []
+        wrapped(ids, lambda _, own: seen.append(own) or own)
+        known = model(ids, output_attentions=True).attentions
+    assert (wrapped.n_layers, wrapped.n_heads) == (1, 4)
+    torch.testing.assert_close(seen, [x for x in known if x is not None], atol=1e-5, rtol=0)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options", "why"),
@@ -212,19 +347,69 @@ OPTIONS = {
 }
 
 
+def of_x_transformers(options, tokens=None):
+    library = pytest.importorskip("x_transformers")
+    torch.manual_seed(0)
+    layers = library.Decoder(dim=32, depth=2, heads=4, attn_dim_head=16, **options)
+    model = library.TransformerWrapper(
+        num_tokens=31, max_seq_len=64, num_memory_tokens=tokens, attn_layers=layers
+    )
+    return model.eval()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.filterwarnings("ignore")
 def test_options_of_x_transformers(name):
-    library = pytest.importorskip("x_transformers")
     options, beside = OPTIONS[name]
-    torch.manual_seed(0)
-    layers = library.Decoder(dim=32, depth=2, heads=4, attn_dim_head=16, **options)
-    tokens = beside if name == "memory tokens" else None
-    model = library.TransformerWrapper(
-        num_tokens=31, max_seq_len=64, num_memory_tokens=tokens, attn_layers=layers
-    ).eval()
+    model = of_x_transformers(options, beside if name == "memory tokens" else None)
     ids = torch.randint(3, 31, (3, 10))
     with torch.no_grad():
         own = seen_as_it_is(model, ids, 2, lambda: model(ids), beside)[0][..., :10]
         assert not own.triu(1).any()  # each position is where it says
+
+
+WEIGHED = {
+    **dict.fromkeys(("attn_cog_signed", "attn_hard", "attn_qk_norm", "attn_l2_distance"), True),
+    **dict.fromkeys(("attn_selective", "attn_use_cope", "attn_laser", "attn_on_attn"), True),
+    **dict.fromkeys(("attn_data_dependent_alibi", "attn_gate_value_heads"), True),
+    **dict.fromkeys(("attn_head_scale", "dynamic_pos_bias", "sandwich_norm", "macaron"), True),
+    **dict.fromkeys(("attn_sparse_topk", "attn_max_attend_past"), 3),
+    **dict.fromkeys(("attn_kv_heads", "num_residual_streams"), 2),
+}
+
+
+@pytest.mark.parametrize(
+    "option",
+    [pytest.param(o, marks=() if o == "attn_cog_signed" else pytest.mark.slow) for o in WEIGHED],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_x_transformers_own_weights(option):
+    """Every pattern is what the library says of itself."""
+    model = of_x_transformers({option: WEIGHED[option]})
+    ids = torch.randint(3, 31, (3, 10))
+    with torch.no_grad():
+        expected, said = model(ids, return_intermediates=True)
+        wrapped, seen = tapped(model, ids[:2]), []
+        found = wrapped(ids, lambda _, own: seen.append(own) or own.clone())
+    close(found, expected)
+    known = [attended.post_softmax_attn for attended in said.attn_intermediates if attended]
+    assert (wrapped.n_layers, wrapped.n_heads, len(known)) == (2, 4, 2)
+    torch.testing.assert_close(seen, known, atol=1e-5, rtol=0)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_x_transformers_heads_that_talk_behind_the_softmax():
+    model = of_x_transformers({"attn_post_talking_heads": True})
+    talks = [m for m in model.modules() if isinstance(m, torch.nn.Conv2d)]
+    ids = torch.randint(3, 31, (3, 10))
+    with torch.no_grad():
+        for talk in talks:
+            torch.nn.init.normal_(talk.weight)
+        _, said = model(ids, return_intermediates=True)
+        wrapped, seen = tapped(model, ids[:2]), []
+        wrapped(ids, lambda _, own: seen.append(own) or own.clone())
+        pairs = zip(talks, said.attn_intermediates, strict=True)
+        known = [talk(attended.post_softmax_attn) for talk, attended in pairs]
+    torch.testing.assert_close(seen, known, atol=1e-5, rtol=0)
