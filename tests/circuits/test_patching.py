@@ -192,22 +192,43 @@ class Own(torch.nn.Module):
             k, v = (torch.nn.functional.pad(t, (0, 0, 1, 0)) for t in (k, v))
             seen = torch.nn.functional.pad(past, (1, 0))
             scores = (q @ k.mT * q.shape[-1] ** -0.5).masked_fill(~seen, -torch.inf)
-            z = scores.softmax(-1) @ v
+            z = self.read(scores.softmax(-1), v)
             x = x + block.attn.out(z.transpose(1, 2).flatten(2))
             x = x + block.mlp(block.ln2(x))
         return model.read(x)
 
+    def read(self, pattern, values):
+        return pattern @ values
 
-def test_heads_and_paths_of_any_module():
+
+class Transposed(Own):
+    def read(self, pattern, values):
+        return (values.mT @ pattern.mT).mT
+
+
+class Halved(Own):
+    """The pattern is halved before it meets values, which are doubled."""
+
+    def read(self, pattern, values):
+        return (pattern / 2) @ (values * 2)
+
+
+class HalvedTransposed(Transposed):
+    def read(self, pattern, values):
+        return super().read(pattern / 2, values * 2)
+
+
+@pytest.mark.parametrize("kind", [Own, Transposed, Halved, HalvedTransposed])
+def test_heads_and_paths_of_any_module(kind):
     task, clean, corrupted = SHORT
     model = build(task)
     for site in ("L0.H1", "L1.H0", "L0.H0 s2←s1", "L1.H1 s0←s2"):
         expected = patch(model, task, clean, corrupted, site)
-        for mine in (Own(model), tapped(Own(model), clean.inputs)):
+        for mine in (kind(model), tapped(kind(model), clean.inputs)):
             said = patch(mine, task, clean, corrupted, site)
             torch.testing.assert_close(said, expected, atol=1e-5, rtol=0)
         assert (expected - model(clean.inputs)).abs().max() > 1e-3
-    ours = patch_all(Own(model), task, clean, corrupted, "heads")
+    ours = patch_all(kind(model), task, clean, corrupted, "heads")
     theirs = patch_all(model, task, clean, corrupted, "heads")
     torch.testing.assert_close(ours.patched, theirs.patched, atol=1e-5, rtol=0)
 

@@ -95,6 +95,7 @@ MORE = {
 SMALL = {"vocab_size": 31, "hidden_size": 32}
 QUICK = {"GPT2LMHeadModel", "LlamaForCausalLM", "GPTNeoForCausalLM", "Qwen2ForCausalLM"}
 QUICK |= {"DiffLlamaForCausalLM", "OlmoeForCausalLM", "BartForConditionalGeneration"}
+QUICK.add("attn_cog_signed")
 
 
 def marked(name, *more):
@@ -176,76 +177,47 @@ def test_more_families(name):
 
 
 TWO = {**EIGHT, "num_hidden_layers": 2, "sliding_window": 5}
-EXPERTS = {
-    **{**TWO, "num_experts": 4, "num_local_experts": 4, "n_routed_experts": 4},
-    **{"num_experts_per_tok": 2, "moe_intermediate_size": 16, "n_group": 1, "topk_group": 1},
-    **{"first_k_dense_replace": 1, "n_shared_experts": 1, "decoder_sparse_step": 1},
-    "shared_intermediate_size": 16,
-}
+EXPERTS = {**TWO, "moe_intermediate_size": 16, "shared_intermediate_size": 16}
+for count in ("num_experts", "num_local_experts", "n_routed_experts"):
+    EXPERTS[count] = 4
+for count in ("n_group", "topk_group", "n_shared_experts"):
+    EXPERTS[count] = 1
+for count in ("first_k_dense_replace", "decoder_sparse_step"):
+    EXPERTS[count] = 1
+EXPERTS["num_experts_per_tok"] = 2
 LATENT = {"num_key_value_heads": 4, "q_lora_rank": 8, "kv_lora_rank": 8, "v_head_dim": 8}
 LATENT |= {"qk_rope_head_dim": 4, "qk_nope_head_dim": 4}
 MAMBA = {"mamba_n_heads": 8, "mamba_d_head": 8, "mamba_d_state": 4, "mamba_n_groups": 1}
-MAMBA |= {"mamba_chunk_size": 4}
+MAMBA["mamba_chunk_size"] = 4
 BERT = {**WIDE, "num_hidden_layers": 2, "embedding_size": 32}
-SEQUENCES = {
-    **{"vocab_size": 31, "d_model": 32, "max_position_embeddings": 64, "init_std": 0.3},
-    **dict.fromkeys(("encoder_layers", "decoder_layers"), 2),
-    **dict.fromkeys(("encoder_attention_heads", "decoder_attention_heads"), 4),
-    **dict.fromkeys(("encoder_ffn_dim", "decoder_ffn_dim"), 48),
-    **{"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2},
-    "forced_eos_token_id": None,
-}
+PAIR = {"vocab_size": 31, "d_model": 32, "max_position_embeddings": 64, "init_std": 0.3}
+for side in ("encoder", "decoder"):
+    PAIR[f"{side}_layers"] = 2
+    PAIR[f"{side}_attention_heads"] = 4
+    PAIR[f"{side}_ffn_dim"] = 48
+PAIR |= {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+PAIR |= {"decoder_start_token_id": 2, "forced_eos_token_id": None}
 T5 = {"vocab_size": 31, "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}
 T5 |= {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1}
-# By what is special about it: the name of a family's classes, and the options of its config.
-KINDS = {
-    "two calls a pattern": {"DiffLlamaForCausalLM": TWO},
-    "norms of queries and keys": dict.fromkeys(
-        ("ApertusForCausalLM", "NanoChatForCausalLM", "HunYuanDenseV1ForCausalLM"), TWO
-    ),
-    "sliding windows": dict.fromkeys(
-        ("Olmo3ForCausalLM", "Exaone4ForCausalLM", "CwmForCausalLM"), TWO
-    ),
-    "soft caps": {"VaultGemmaForCausalLM": TWO},
-    "blocks of their own": dict.fromkeys(
-        ("ArceeForCausalLM", "Ernie4_5ForCausalLM", "Glm4ForCausalLM", "SeedOssForCausalLM"), TWO
-    ),
-    "sparse masks": {"DogeForCausalLM": TWO},
-    "experts": dict.fromkeys(
-        (
-            *("GraniteMoeForCausalLM", "PhimoeForCausalLM", "OlmoeForCausalLM"),
-            *("Qwen3MoeForCausalLM", "FlexOlmoForCausalLM", "AfmoeForCausalLM"),
-            *("Ernie4_5_MoeForCausalLM", "HunYuanMoEV1ForCausalLM", "MiniMaxM2ForCausalLM"),
-        ),
-        EXPERTS,
-    ),
-    "latent keys": {"DeepseekV2ForCausalLM": {**EXPERTS, **LATENT}},
-    "older decoders": {
-        "XGLMForCausalLM": {**SEQUENCES, "num_layers": 2, "attention_heads": 4, "ffn_dim": 48},
-        "CTRLLMHeadModel": {**GPT2, "n_layer": 2, "dff": 48},
-        "OpenAIGPTLMHeadModel": {**GPT2, "n_layer": 2, "initializer_range": 0.3},
-        "XLNetLMHeadModel": {"vocab_size": 31, "d_model": 32, "n_layer": 2, "n_head": 4}
-        | {"d_inner": 48, "initializer_range": 0.3},
-    },
-    "encoders": dict.fromkeys(
-        (
-            *("MPNetForMaskedLM", "DebertaForMaskedLM", "EsmForMaskedLM", "ErnieForMaskedLM"),
-            *("XLMRobertaXLForMaskedLM", "NomicBertForMaskedLM", "IBertForMaskedLM"),
-        ),
-        BERT,
-    ),
-    "encoders and decoders": {
-        **dict.fromkeys(
-            (
-                *("BartForConditionalGeneration", "PegasusForConditionalGeneration"),
-                *("MarianMTModel", "BlenderbotForConditionalGeneration"),
-            ),
-            SEQUENCES,
-        ),
-        **dict.fromkeys(("T5ForConditionalGeneration", "UMT5ForConditionalGeneration"), T5),
-    },
-}
-ALIKE = [marked(name, options) for kind in KINDS.values() for name, options in kind.items()]
+# Two calls a pattern, norms of queries and keys, windows, soft caps, sparse masks, other blocks.
+DECODERS = """DiffLlama Apertus NanoChat HunYuanDenseV1 Olmo3 Exaone4 Cwm VaultGemma Doge Arcee
+    Ernie4_5 Glm4 SeedOss"""
+MIXTURES = """GraniteMoe Phimoe Olmoe Qwen3Moe FlexOlmo Afmoe Ernie4_5_Moe HunYuanMoEV1
+    MiniMaxM2"""
+ENCODERS = "MPNet Deberta Esm Ernie XLMRobertaXL NomicBert IBert"
+ENCODERS_AND_DECODERS = "Bart Pegasus Blenderbot"
+T5S = "T5 UMT5"
+ALIKE = {"DeepseekV2ForCausalLM": {**EXPERTS, **LATENT}, "MarianMTModel": PAIR}
+ALIKE["XGLMForCausalLM"] = {**PAIR, "num_layers": 2, "attention_heads": 4, "ffn_dim": 48}
+ALIKE["CTRLLMHeadModel"] = {**GPT2, "n_layer": 2, "dff": 48}
+ALIKE["OpenAIGPTLMHeadModel"] = {**GPT2, "n_layer": 2, "initializer_range": 0.3}
+XLNET = {"vocab_size": 31, "d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 48}
+ALIKE["XLNetLMHeadModel"] = {**XLNET, "initializer_range": 0.3}
+ALIKE |= {f"{name}ForCausalLM": TWO for name in DECODERS.split()}
+ALIKE |= {f"{name}ForCausalLM": EXPERTS for name in MIXTURES.split()}
+ALIKE |= {f"{name}ForMaskedLM": BERT for name in ENCODERS.split()}
+ALIKE |= {f"{name}ForConditionalGeneration": PAIR for name in ENCODERS_AND_DECODERS.split()}
+ALIKE |= {f"{name}ForConditionalGeneration": T5 for name in T5S.split()}
 
 
 class Both(torch.nn.Module):
@@ -267,10 +239,10 @@ def attentions_of(output):
     return [*output.encoder_attentions, *(pattern for pair in pairs for pattern in pair)]
 
 
-@pytest.mark.parametrize(("name", "options"), ALIKE)
-def test_kinds_of_families(name, options):
+@pytest.mark.parametrize("name", [marked(name) for name in ALIKE])
+def test_kinds_of_families(name):
     """Every pattern is the library's own."""
-    model = made(name, "eager", options)
+    model = made(name, "eager", ALIKE[name])
     model.config.use_cache = False
     ids = torch.randint(3, 31, (3, 10))
     with torch.no_grad():
@@ -369,20 +341,15 @@ def test_options_of_x_transformers(name):
         assert not own.triu(1).any()  # each position is where it says
 
 
-WEIGHED = {
-    **dict.fromkeys(("attn_cog_signed", "attn_hard", "attn_qk_norm", "attn_l2_distance"), True),
-    **dict.fromkeys(("attn_selective", "attn_use_cope", "attn_laser", "attn_on_attn"), True),
-    **dict.fromkeys(("attn_data_dependent_alibi", "attn_gate_value_heads"), True),
-    **dict.fromkeys(("attn_head_scale", "dynamic_pos_bias", "sandwich_norm", "macaron"), True),
-    **dict.fromkeys(("attn_sparse_topk", "attn_max_attend_past"), 3),
-    **dict.fromkeys(("attn_kv_heads", "num_residual_streams"), 2),
-}
+SWITCHES = """attn_cog_signed attn_hard attn_qk_norm attn_l2_distance attn_selective attn_use_cope
+    attn_laser attn_on_attn attn_data_dependent_alibi attn_gate_value_heads attn_head_scale
+    dynamic_pos_bias sandwich_norm macaron"""
+NUMBERS = {"attn_sparse_topk": 3, "attn_max_attend_past": 3, "attn_kv_heads": 2}
+NUMBERS["num_residual_streams"] = 2
+WEIGHED = dict.fromkeys(SWITCHES.split(), True) | NUMBERS
 
 
-@pytest.mark.parametrize(
-    "option",
-    [pytest.param(o, marks=() if o == "attn_cog_signed" else pytest.mark.slow) for o in WEIGHED],
-)
+@pytest.mark.parametrize("option", [marked(option) for option in WEIGHED])
 @pytest.mark.filterwarnings("ignore")
 def test_x_transformers_own_weights(option):
     """Every pattern is what the library says of itself."""

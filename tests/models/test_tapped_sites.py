@@ -48,13 +48,17 @@ class Weighs(nn.Module):
         query, key = split(self.query(x)), split(self.key(x))
         scores = (query @ key.mT).masked_fill(~CAUSAL, -torch.inf)
         self.pattern = self.weigh(self, scores, x)
-        return joined(self.meet(self.pattern, split(self.value(x))))
+        values = split(self.value(x))
+        read = self.meet(self.pattern, values)
+        return joined(read)
 
 
 # What a module makes of its scores.
 def signed(net, scores, x):
     size = scores.abs().masked_fill(~CAUSAL, -torch.inf)
-    return size.softmax(-1) * scores.masked_fill(~CAUSAL, 0.0).sign()
+    sign = scores.masked_fill(~CAUSAL, 0.0).sign()
+    pattern = size.softmax(-1)
+    return pattern * sign
 
 
 def masked_behind(net, scores, x):
@@ -95,25 +99,33 @@ def in_place(net, scores, x):
 
 
 def heads_talk(net, scores, x):
-    return torch.einsum("bhqk,gh->bgqk", scores.softmax(-1), net.talk)
+    pattern = scores.softmax(-1)
+    return torch.einsum("bhqk,gh->bgqk", pattern, net.talk)
 
 
 def heads_are_convolved(net, scores, x):
-    return net.conv(scores.softmax(-1))
+    pattern = scores.softmax(-1)
+    return net.conv(pattern)
 
 
 def heads_are_gated(net, scores, x):
-    return scores.softmax(-1) * net.gate(x).sigmoid().mT[..., None]
+    pattern = scores.softmax(-1)
+    gates = net.gate(x).sigmoid()
+    return pattern * gates.mT[..., None]
 
 
 def weighed_by_other_scores(net, scores, x):
-    other = split(net.value(x)) @ split(net.query(x)).mT
-    return scores.softmax(-1) * other
+    query, key = split(net.value(x)), split(net.query(x))
+    other = query @ key.mT
+    pattern = scores.softmax(-1)
+    return pattern * other
 
 
 def difference(net, scores, x):
-    other = (split(net.key(x)) @ split(net.key(x)).mT).masked_fill(~CAUSAL, -torch.inf)
-    return scores.softmax(-1) - 0.4 * other.softmax(-1)
+    key = split(net.key(x))
+    other = (key @ key.mT).masked_fill(~CAUSAL, -torch.inf)
+    pattern, taken = scores.softmax(-1), other.softmax(-1)
+    return pattern - 0.4 * taken
 
 
 def two_steps(net, scores, x):
@@ -123,7 +135,10 @@ def two_steps(net, scores, x):
 
 def straight_through(net, scores, x):
     pattern = scores.softmax(-1)
-    return pattern + (F.one_hot(pattern.argmax(-1), LENGTH) - pattern).detach()
+    largest = pattern.argmax(-1)
+    hard = F.one_hot(largest, LENGTH)
+    step = hard - pattern
+    return pattern + step.detach()
 
 
 def written_into(net, scores, x):
@@ -190,15 +205,21 @@ def test_what_meets_values_is_what_the_tap_gets_and_puts(weigh, meet):
     torch.testing.assert_close(seen, [known])
     other = torch.randn(known.shape, generator=torch.Generator().manual_seed(1))
     found = wrapped(X, lambda _, own: other)
-    torch.testing.assert_close(found, joined(other @ split(net.value(X))))
+    values = split(net.value(X))
+    expected = joined(other @ values)
+    torch.testing.assert_close(found, expected)
 
 
 def sink_left_out(net, scores, x):
-    return torch.cat([scores, torch.ones_like(scores[..., :1])], -1).softmax(-1)[..., :LENGTH]
+    sink = torch.ones_like(scores[..., :1])
+    pattern = torch.cat([scores, sink], -1).softmax(-1)
+    return pattern[..., :LENGTH]
 
 
 def first_sink_left_out(net, scores, x):
-    return torch.cat([torch.ones_like(scores[..., :1]), scores], -1).softmax(-1)[..., 1:]
+    sink = torch.ones_like(scores[..., :1])
+    pattern = torch.cat([sink, scores], -1).softmax(-1)
+    return pattern[..., 1:]
 
 
 @pytest.mark.parametrize("weigh", [sink_left_out, first_sink_left_out])
@@ -212,7 +233,10 @@ def test_a_sink_that_is_left_out_is_still_seen(weigh):
 
 
 def head_by_head(pattern, values):
-    return torch.stack([pattern[:, h] @ values[:, h] for h in range(HEADS)], 1)
+    read = []
+    for head in range(HEADS):
+        read.append(pattern[:, head] @ values[:, head])
+    return torch.stack(read, 1)
 
 
 def halves_of_heads(pattern, values):

@@ -11,9 +11,9 @@ import functools
 import math
 import re
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -32,6 +32,7 @@ PRODUCTS = {
     *(torch.baddbmm, torch.Tensor.baddbmm, torch.Tensor.baddbmm_),
 }
 TIMES = {torch.mul, torch.multiply, torch.Tensor.mul, torch.Tensor.multiply}
+Origin = TypeVar("Origin")
 Reads = Callable[["Read"], Tensor]
 """Called where a pattern meets values; what it returns is what the heads read."""
 
@@ -131,19 +132,36 @@ class Scores:
     is_taken: bool = False
 
 
+class Turned(NamedTuple):
+    """How a pattern is laid out in a call.
+
+    Attributes:
+        there: turns what is given to the call into [..., query, key].
+        back: the other way.
+    """
+
+    there: Callable[[Tensor], Tensor]
+    back: Callable[[Tensor], Tensor]
+
+
+AS_IT_IS = Turned(lambda pattern: pattern, lambda pattern: pattern)
+KEY_QUERY = Turned(lambda pattern: pattern.mT, lambda pattern: pattern.mT)
+ONE_MORE = Turned(lambda pattern: pattern.squeeze(-1), lambda pattern: pattern.unsqueeze(-1))
+
+
 class Meeting(NamedTuple):
     """A call in which a pattern meets values.
 
     Attributes:
         pattern: as it is given to the call.
         values: that it meets.
-        turned: turns what is given into [..., query, key], and back.
+        turned: how the pattern is laid out.
         product: of any such pattern and values.
     """
 
     pattern: Tensor
     values: Tensor
-    turned: tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]
+    turned: Turned
     product: Callable[[Tensor, Tensor], Tensor]
 
 
@@ -182,15 +200,15 @@ class Interception(TorchFunctionMode):
         self.failed: Exception | None = None
         """An error that the tap raised."""
         self.dtypes: set[torch.dtype] = set()
-        self.scores = WeakTensorKeyDictionary()
+        self.scores: MutableMapping[Tensor, frozenset[Scores]] = WeakTensorKeyDictionary()
         """Sets of `Scores` that tensors are made of, up to the product with the values."""
-        self.softmaxes = WeakTensorKeyDictionary()
+        self.softmaxes: MutableMapping[Tensor, frozenset[int]] = WeakTensorKeyDictionary()
         """Sets of softmaxes over keys, by number, that tensors are made of, up to that product."""
         self.site_of: list[int | None] = []
         """The site of every softmax over keys; None if it is late."""
         self.keys_of: list[int] = []
         """How many keys every softmax is over."""
-        self.caught = WeakTensorKeyDictionary()
+        self.caught: MutableMapping[Tensor, tuple[int, Tensor]] = WeakTensorKeyDictionary()
         """The site of what met values late, and what the tap put in its place."""
 
     @property
@@ -208,7 +226,7 @@ class Interception(TorchFunctionMode):
         if func is F.multi_head_attention_forward:
             with self:
                 return _multi_head_attention(*args, **kwargs)
-        if "dropout" in name_of(func):
+        if _is_dropout(func):
             _refuse_dropout(*args, **kwargs)
         elif _is_other_attention(func):
             raise HeadwayError(
@@ -218,7 +236,8 @@ class Interception(TorchFunctionMode):
         written_to = kwargs.pop("out", None)
         given = list(tensors_in(args, kwargs))
         if not isinstance(out, Tensor):
-            for part in tensors_in((out,), {}):
+            parts = out if isinstance(out, tuple | list) else ()
+            for part in tensors_in(parts, {}):
                 self._follow(given, part)
             return out
         seen = out
@@ -299,17 +318,19 @@ class Interception(TorchFunctionMode):
         pattern: Tensor,
         values: Tensor,
         product: Callable[[Tensor, Tensor], Tensor],
+        turned: Turned = AS_IT_IS,
     ) -> Tensor:
         """The values that are read where a pattern meets them."""
         if self.reads is None:
             return product(pattern, values)
         n_heads, n_queries, n_keys = self.shapes[site]
         heads = pattern.new_zeros(self.batch, n_heads, n_queries, n_keys)
-        kept = pattern.shape[-1]  # a sink may have been left out behind
+        shape = turned.there(pattern).shape
+        kept = shape[-1]  # a sink may have been left out behind
 
         def laid(own: Tensor) -> Tensor:
             whole = self._place(site).put(own.to(heads.dtype), heads)
-            return whole[..., :kept].reshape(pattern.shape)
+            return turned.back(whole[..., :kept].reshape(shape))
 
         return self.reads(Read(site, pattern, values, laid, product))
 
@@ -361,18 +382,12 @@ class Interception(TorchFunctionMode):
         summed = summed_over(func, args, given, pattern, out)
         if values is None or summed < min(n_keys, self.length):
             return None
-
-        def product(one: Tensor, other: Tensor) -> Tensor:
-            new = {id(pattern): one, id(values): other}
-            named = {name: new.get(id(arg), arg) for name, arg in kwargs.items()}
-            return func(*_exchanged(args, new), **named)
-
-        turned = (_as_it_is, _as_it_is)
+        product = functools.partial(_called, func, args, kwargs, (pattern, values))
         if func in TIMES:
-            turned = (_without_last, _with_last)
-        elif func is not torch.einsum and pattern is not given[0]:
-            turned = (_transposed, _transposed)
-        return Meeting(pattern, values, turned, product)
+            return Meeting(pattern, values, ONE_MORE, product)
+        if func is torch.einsum or pattern is given[0]:
+            return Meeting(pattern, values, AS_IT_IS, product)
+        return Meeting(pattern, values, KEY_QUERY, product)
 
     def _met(self, meeting: Meeting, out: Tensor) -> Tensor:
         """What is read where a pattern meets values.
@@ -381,19 +396,20 @@ class Interception(TorchFunctionMode):
             meeting: of the two.
             out: their product, before the tap took hold of the pattern.
         """
-        pattern, values, (turn, back), product = meeting
+        pattern, values, turned, product = meeting
         site = self.site_of[min(self.softmaxes[pattern])]
         if site is not None:
             if self.reads is None:
                 return out
-            return self._read(site, pattern, values, product)
+            return self._read(site, pattern, values, product, turned)
         if pattern not in self.caught:
-            for scores in self.scores.get(pattern, ()):
+            for scores in self.scores.get(pattern, frozenset()):
                 scores.is_taken = True
             site = len(self.shapes)
-            self.caught[pattern] = site, back(self._through_tap(turn(pattern)))
+            put = self._through_tap(turned.there(pattern))
+            self.caught[pattern] = site, turned.back(put)
         site, put = self.caught[pattern]
-        return self._read(site, put, values, product)
+        return self._read(site, put, values, product, turned)
 
     def _note_product(self, given: list[Tensor], out: Tensor) -> None:
         """Notes what may be scores, or a pattern of which heads take shares."""
@@ -414,9 +430,8 @@ class Interception(TorchFunctionMode):
             is_of_heads = tensor.ndim > 3 and out.shape[-2:] == tensor.shape[-2:]
             if not (is_alike or is_of_heads):
                 continue
-            for origins in (self.scores, self.softmaxes):
-                if tensor in origins:
-                    origins[out] = origins[tensor] | origins.get(out, frozenset())
+            _add_origins(self.scores, tensor, out)
+            _add_origins(self.softmaxes, tensor, out)
 
     def _has_batch(self, x: Tensor) -> bool:
         """Tell whether x may be [batch, …, query, key] or [batch * head, query, key]."""
@@ -444,7 +459,7 @@ def _softmax_of(
     return scores.masked_fill(no_key, 0.0).softmax(-1).masked_fill(no_key, 0.0)
 
 
-def _materialised(mask: Tensor, device: torch.device) -> Tensor:
+def _materialised(mask: Any, device: torch.device) -> Tensor:
     """A mask in full: of a `CausalBias`, torch keeps the sizes alone."""
     variant = getattr(mask, "variant", None)  # to import its class takes seconds
     if variant is None:
@@ -457,6 +472,15 @@ def _materialised(mask: Tensor, device: torch.device) -> Tensor:
 def is_activation(x: Tensor) -> bool:
     """Tell what was computed from the inputs, most likely, from weights."""
     return x.ndim > 2 and not isinstance(x, nn.Parameter)
+
+
+def _add_origins(
+    origins: MutableMapping[Tensor, frozenset[Origin]], tensor: Tensor, out: Tensor
+) -> None:
+    """Notes that what a tensor is made of is in another, too."""
+    if tensor in origins:
+        nothing = frozenset[Origin]()
+        origins[out] = origins[tensor] | origins.get(out, nothing)
 
 
 def summed_over(
@@ -475,6 +499,15 @@ def summed_over(
     return max((size for letter, size in sizes if letter not in kept), default=0)
 
 
+def _called(
+    func: Callable[..., Any], args: Any, kwargs: Any, pair: tuple[Tensor, Tensor], *new: Tensor
+) -> Tensor:
+    """What a function gives if a pair of tensors among its arguments is exchanged."""
+    by_id = {id(old): other for old, other in zip(pair, new, strict=True)}
+    named = {name: by_id.get(id(arg), arg) for name, arg in kwargs.items()}
+    return func(*_exchanged(args, by_id), **named)
+
+
 def _exchanged(args: Any, new: dict[int, Tensor]) -> Iterator[Any]:
     """Arguments, with some tensors exchanged, in lists and tuples, too."""
     for arg in args:
@@ -482,22 +515,6 @@ def _exchanged(args: Any, new: dict[int, Tensor]) -> Iterator[Any]:
             yield type(arg)(_exchanged(arg, new))
         else:
             yield new.get(id(arg), arg)
-
-
-def _as_it_is(pattern: Tensor) -> Tensor:
-    return pattern
-
-
-def _transposed(pattern: Tensor) -> Tensor:
-    return pattern.mT
-
-
-def _without_last(pattern: Tensor) -> Tensor:
-    return pattern.squeeze(-1)
-
-
-def _with_last(pattern: Tensor) -> Tensor:
-    return pattern.unsqueeze(-1)
 
 
 def _refuse_dropout(
@@ -518,6 +535,11 @@ def tensors_in(args: Any, kwargs: Any) -> Iterator[Tensor]:
         for item in value if isinstance(value, list | tuple) else (value,):
             if isinstance(item, Tensor):
                 yield item
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_dropout(func: Callable[..., Any]) -> bool:
+    return bool(re.fullmatch(r"torch\..*dropout\w*", name_of(func)))
 
 
 @functools.lru_cache(maxsize=4096)

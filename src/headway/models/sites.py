@@ -9,7 +9,7 @@ none of them can read what another gives. A site whose pattern is always that of
 layer has the same heads, as when a pattern meets the halves of the values one by one.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -29,16 +29,16 @@ class Part(NamedTuple):
     Attributes:
         layer: that they are of.
         first: the number of the first.
-        count: how many there are.
+        n_heads: how many there are.
     """
 
     layer: int
     first: int
-    count: int
+    n_heads: int
 
     def of(self, pattern: Tensor) -> Tensor:
         """The heads among those of the layer."""
-        return pattern[:, self.first : self.first + self.count]
+        return pattern[:, self.first : self.first + self.n_heads]
 
 
 class Sites(NamedTuple):
@@ -69,18 +69,19 @@ def sites_of(module: nn.Module, inputs: Tensor) -> Sites:
     late = watch.changed()
     if late:
         watch = _watched(module, inputs, late)
-    unseen = [softmax for softmax, operands in watch.operands.items() if not operands]
-    sites_unseen = [watch.site_of[softmax] for softmax in unseen]
-    groups = watch.parallel()
-    same = _with_equal_patterns(module, inputs, watch, groups)
-    parts = _parts(watch, groups, same)
-    layers = defaultdict[int, set[Part]](set)
-    for part in parts:
-        layers[part.layer].add(part)
-    sizes = {sum(part.count for part in layer) for layer in layers.values()}
-    if len(sizes) > 1:  # calls are layers, then
+    unseen = [watch.site_of[n] for n, operands in watch.operands.items() if not operands]
+    parts = _parts(module, inputs, watch)
+    if len(_heads_by_layer(parts)) > 1:  # then calls are layers
         parts = [Part(site, 0, shape[0]) for site, shape in enumerate(watch.shapes)]
-    return Sites(late, tuple(site for site in sites_unseen if site is not None), tuple(parts))
+    return Sites(late, tuple(site for site in unseen if site is not None), tuple(parts))
+
+
+def _heads_by_layer(parts: Iterable[Part]) -> set[int]:
+    """The numbers of heads that layers have."""
+    counts = Counter[int]()
+    for part in {*parts}:
+        counts[part.layer] += part.n_heads
+    return set(counts.values())
 
 
 def _watched(module: nn.Module, inputs: Tensor, late: frozenset[int]) -> "_Watch":
@@ -104,17 +105,20 @@ def _with_equal_patterns(
     return {site: first for first, site in pairs if moved.has_equal(first, site)}
 
 
-def _parts(watch: "_Watch", groups: list[list[int]], same: dict[int, int]) -> list[Part]:
+def _parts(module: nn.Module, inputs: Tensor, watch: "_Watch") -> list[Part]:
+    """The heads of every site, if sites that cannot read one another are one layer."""
+    groups = watch.parallel()
+    same = _with_equal_patterns(module, inputs, watch, groups)
     parts: dict[int, Part] = {}
     for layer, group in enumerate(groups):
-        count = 0
+        n_before = 0
         for site in group:
             if site in same:
                 parts[site] = parts[same[site]]
                 continue
             heads = watch.shapes[site][0]
-            parts[site] = Part(layer, count, heads)
-            count += heads
+            parts[site] = Part(layer, n_before, heads)
+            n_before += heads
     return [parts[site] for site in sorted(parts)]
 
 

@@ -130,7 +130,7 @@ class Tapped(nn.Module):
 
         shape = self._shape
         taps = Assembled(tap, reads, shape.sites.parts)
-        before = [(part.count, shape.beside) for part in shape.sites.parts]
+        before = [(part.n_heads, shape.beside) for part in shape.sites.parts]
         field = "heads and keys beside the positions by layer"
         while True:
             taps.begin()

@@ -65,7 +65,7 @@ class Shape:
     @property
     def n_heads(self) -> int:
         """Heads in every layer."""
-        return sum(part.count for part in {*self.sites.parts} if part.layer == 0)
+        return sum(part.n_heads for part in {*self.sites.parts} if part.layer == 0)
 
 
 @torch.no_grad()
@@ -179,7 +179,7 @@ def _by_layer(parts: Sequence[Part], sizes: Sequence[tuple[int, int]]) -> list[t
     of_sites = zip(parts, sizes, strict=True)
     beside = {part: n_keys for part, (_, n_keys) in of_sites}
     layers = sorted({part.layer for part in parts})
-    heads = [sum(part.count for part in beside if part.layer == layer) for layer in layers]
+    heads = [sum(part.n_heads for part in beside if part.layer == layer) for layer in layers]
     keys = [next(n for part, n in beside.items() if part.layer == layer) for layer in layers]
     return list(zip(heads, keys, strict=True))
 
