@@ -203,14 +203,16 @@ class Own(torch.nn.Module):
 
 class Transposed(Own):
     def read(self, pattern, values):
-        return (values.mT @ pattern.mT).mT
+        read = values.mT @ pattern.mT
+        return read.mT
 
 
 class Halved(Own):
     """The pattern is halved before it meets values, which are doubled."""
 
     def read(self, pattern, values):
-        return (pattern / 2) @ (values * 2)
+        half, twice = pattern / 2, values * 2
+        return half @ twice
 
 
 class HalvedTransposed(Transposed):
@@ -260,8 +262,10 @@ class Listed(Own):
             read = []
             for head in range(model.n_heads):
                 q, k, v = mapped[:, :, :, head].unbind(2)
-                scores = q @ k.mT * q.shape[-1] ** -0.5 + future
-                read.append(scores.softmax(-1) @ v)
+                scores = q @ k.mT
+                scores = scores * q.shape[-1] ** -0.5
+                pattern = (scores + future).softmax(-1)
+                read.append(pattern @ v)
             x = x + attention.out(torch.cat(read, -1))
             x = x + block.mlp(block.ln2(x))
         return model.read(x)

@@ -38,8 +38,10 @@ class Weighs(nn.Module):
     def __init__(self, weigh, meet=torch.matmul):
         super().__init__()
         torch.manual_seed(0)
-        self.query, self.key = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
-        self.value, self.gate = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, HEADS)
+        self.query = nn.Linear(WIDTH, WIDTH)
+        self.key = nn.Linear(WIDTH, WIDTH)
+        self.value = nn.Linear(WIDTH, WIDTH)
+        self.gate = nn.Linear(WIDTH, HEADS)
         self.talk = nn.Parameter(torch.randn(HEADS, HEADS))
         self.conv = nn.Conv2d(HEADS, HEADS, 1, bias=False)
         self.weigh, self.meet = weigh, meet
@@ -169,16 +171,20 @@ def by_einsum_of_a_list(pattern, values):
 
 
 def by_flat_heads(pattern, values):
-    read = torch.bmm(pattern.flatten(0, 1), values.flatten(0, 1))
+    flat = pattern.flatten(0, 1)
+    read = torch.bmm(flat, values.flatten(0, 1))
     return read.unflatten(0, (-1, HEADS))
 
 
 def transposed(pattern, values):
-    return (values.mT @ pattern.mT).mT
+    read = values.mT @ pattern.mT
+    return read.mT
 
 
 def entry_by_entry(pattern, values):
-    return (pattern[..., None] * values[:, :, None]).sum(-2)
+    shares = pattern[..., None]
+    read = shares * values[:, :, None]
+    return read.sum(-2)
 
 
 def written_elsewhere(pattern, values):
@@ -284,13 +290,18 @@ class Head(nn.Module):
 
     def __init__(self, width=WIDTH, d_head=4):
         super().__init__()
-        self.query, self.key = nn.Linear(width, d_head), nn.Linear(width, d_head)
-        self.value, self.out = nn.Linear(width, d_head), nn.Linear(d_head, width, bias=False)
+        self.query = nn.Linear(width, d_head)
+        self.key = nn.Linear(width, d_head)
+        self.value = nn.Linear(width, d_head)
+        self.out = nn.Linear(d_head, width, bias=False)
 
     def forward(self, x):
-        scores = (self.query(x) @ self.key(x).mT).masked_fill(~CAUSAL, -torch.inf)
-        self.pattern = scores.softmax(-1)
-        return self.out(self.pattern @ self.value(x))
+        query, key = self.query(x), self.key(x)
+        scores = query @ key.mT
+        hidden = scores.masked_fill(~CAUSAL, -torch.inf)
+        self.pattern = hidden.softmax(-1)
+        read = self.pattern @ self.value(x)
+        return self.out(read)
 
 
 class Listed(nn.Module):
@@ -369,9 +380,12 @@ class Halves(nn.Module):
 
     def forward(self, x):
         for qkv, out in zip(self.maps, self.outs, strict=True):
-            query, key, value = (split(y) for y in qkv(x).chunk(3, -1))
-            read = [self.attend(query, key, half) for half in value.chunk(2, -1)]
-            x = x + out(joined(torch.cat(read, -1)))
+            mapped = qkv(x).chunk(3, -1)
+            query, key, value = map(split, mapped)
+            halves = value.chunk(2, -1)
+            read = [self.attend(query, key, half) for half in halves]
+            whole = torch.cat(read, -1)
+            x = x + out(joined(whole))
         return x
 
 
@@ -401,9 +415,11 @@ def test_two_calls_of_one_differential_attention_are_heads_of_one_layer():
     class Differs(Halves):
         def forward(self, x):
             for qkv, out in zip(self.maps, self.outs, strict=True):
-                query, key, value = (split(y) for y in qkv(x).chunk(3, -1))
-                read = by_torch(query, key, value) - 0.4 * by_torch(key, query, value)
-                x = x + out(joined(read))
+                mapped = qkv(x).chunk(3, -1)
+                query, key, value = map(split, mapped)
+                read = by_torch(query, key, value)
+                taken = by_torch(key, query, value)
+                x = x + out(joined(read - 0.4 * taken))
             return x
 
     wrapped = tapped(Differs(by_torch), X)
@@ -428,15 +444,20 @@ class Block(nn.Module):
         super().__init__()
         self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
         if zero == "queries and keys":
-            nn.init.zeros_(self.qkv.weight[: 2 * WIDTH]), nn.init.zeros_(self.qkv.bias)
+            nn.init.zeros_(self.qkv.weight[: 2 * WIDTH])
+            nn.init.zeros_(self.qkv.bias)
         elif zero == "values":
-            nn.init.zeros_(self.qkv.weight[2 * WIDTH :]), nn.init.zeros_(self.qkv.bias)
+            nn.init.zeros_(self.qkv.weight[2 * WIDTH :])
+            nn.init.zeros_(self.qkv.bias)
         elif zero == "output":
-            nn.init.zeros_(self.out.weight), nn.init.zeros_(self.out.bias)
+            nn.init.zeros_(self.out.weight)
+            nn.init.zeros_(self.out.bias)
 
     def forward(self, x):
-        query, key, value = (split(y) for y in self.qkv(x).chunk(3, -1))
-        return x + self.out(joined(by_torch(query, key, value)))
+        mapped = self.qkv(x).chunk(3, -1)
+        query, key, value = map(split, mapped)
+        read = by_torch(query, key, value)
+        return x + self.out(joined(read))
 
 
 class Towers(nn.Module):
@@ -450,7 +471,9 @@ class Towers(nn.Module):
         self.top = Block() if on_top else nn.Identity()
 
     def forward(self, x):
-        return self.top(self.left(x) + self.right(x.flip(-1)))
+        left = self.left(x)
+        right = self.right(x.flip(-1))
+        return self.top(left + right)
 
 
 @pytest.mark.parametrize(
