@@ -460,6 +460,28 @@ class Block(nn.Module):
         return x + self.out(joined(read))
 
 
+@pytest.mark.parametrize("attend", [by_hand, by_torch])
+@torch.no_grad()
+def test_values_alone_may_make_layers(attend):
+    """All patterns are made of the inputs; only values tell of the layer before."""
+
+    class Positions(nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            self.maps = nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(3))
+
+        def forward(self, x):
+            query = split(x)
+            for values in self.maps:
+                read = attend(query, query.flip(-1), split(values(x)))
+                x = x + joined(read)
+            return x
+
+    wrapped = tapped(Positions(), X)
+    assert (wrapped.n_layers, wrapped.n_heads) == (3, HEADS)
+
+
 class Towers(nn.Module):
     """Two stacks beside one another, and a layer on top of both."""
 

@@ -139,8 +139,6 @@ class _Watch(Interception):
         """By site, what the module got in its place."""
         self.operands = defaultdict[int, dict[int, Tensor]](dict)
         """By softmax, what is made of it and meets values."""
-        self.together: list[frozenset[int]] = []
-        """Softmaxes that are parts of one operand."""
         self.needs = defaultdict[int, set[int]](set)
         """By site, the sites that its queries, keys and values depend on."""
         self.origins: dict[int, frozenset[int]] = {}
@@ -186,7 +184,6 @@ class _Watch(Interception):
 
     def _met(self, meeting: Meeting, out: Tensor) -> Tensor:
         pattern, softmaxes = meeting.pattern, self.softmaxes[meeting.pattern]
-        self.together.append(softmaxes)
         for softmax in softmaxes:
             self.operands[softmax][id(pattern)] = pattern
         read = super()._met(meeting, out)
@@ -203,9 +200,6 @@ class _Watch(Interception):
             for softmax, operands in self.operands.items()
             if operands and not _is_put([*operands.values()], self._put_for(softmax), self.length)
         }
-        for softmaxes in sorted(self.together, key=min):
-            if len(softmaxes) > 1 or softmaxes & late:
-                late |= softmaxes
         return frozenset(late)
 
     def _put_for(self, softmax: int) -> Tensor:
@@ -338,7 +332,7 @@ class Assembled:
         if number in self.products:
             return self.products[number]
         part = self.parts[read.layer]
-        if self.reads_of_layers is None or part not in self.put or not self.is_true:
+        if self.reads_of_layers is None or part not in self.put:
             return read.product(read.pattern, read.values)
 
         def laid(own: Tensor) -> Tensor:
