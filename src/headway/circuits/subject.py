@@ -3,7 +3,7 @@
 import hashlib
 import inspect
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -168,7 +168,7 @@ def with_tap(model: Any, task: Task) -> Tappable:
             " torch.nn.Module with its weights loaded"
         )
     example = task.sample(2, generator_for(device_of(model), "example"))
-    if "logits_to_keep" in inspect.signature(getattr(model, "forward", model)).parameters:
+    if "logits_to_keep" in parameters_of(model):
         model = ReadOut(model, task.n_read)
     try:
         return tapped(model, example.inputs)
@@ -196,8 +196,17 @@ def has_tap(model: Any) -> TypeGuard[Tappable]:
     takes any arguments is believed to."""
     if not isinstance(model, Tappable):
         return False
-    taken = inspect.signature(model.forward if isinstance(model, nn.Module) else model).parameters
+    taken = parameters_of(model)
     return "tap" in taken or any(one.kind is one.VAR_POSITIONAL for one in taken.values())
+
+
+def parameters_of(model: Any) -> Mapping[str, inspect.Parameter]:
+    """What a model takes, by name; nothing if it does not tell, as a scripted one."""
+    function = model.forward if isinstance(model, nn.Module) else model
+    try:
+        return inspect.signature(function).parameters
+    except ValueError:
+        return {}
 
 
 def device_of(model: Any) -> str:

@@ -65,7 +65,12 @@ class Attention(nn.Module):
             scores = (q * self.d_head**-0.5).transpose(1, 2) @ k.permute(0, 2, 3, 1)
             pattern = self.weigh(scores, None if mask is None else mask[at])
             pattern = pattern if tap is None else tap(pattern)
-        z = self.hook_z((self.hook_pattern(pattern) @ v.transpose(1, 2)).transpose(1, 2))
+        pattern = self.hook_pattern(pattern)
+        values = v.transpose(1, 2)
+        if not torch.is_autocast_enabled(x.device.type):  # which casts the two itself
+            exact = torch.promote_types(pattern.dtype, v.dtype)
+            pattern, values = pattern.to(exact), values.to(exact)
+        z = self.hook_z((pattern @ values).transpose(1, 2).to(v.dtype))
         return self.out(z.flatten(2))
 
     def weigh(
