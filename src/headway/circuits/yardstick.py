@@ -7,8 +7,9 @@ alone.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NoReturn
 
 import torch
 from jaxtyping import Bool, Float
@@ -155,28 +156,11 @@ class Yardstick:
         if loss is not None:
             return cls(loss, "corrupted" if corrupted else "uniform", measure)
         own = own_loss(bench)
-        names = ("corrupted",) if corrupted else ("mean", "zero")
-        ends = [cls(None, name, measure) for name in names]
         if not corrupted:
             require_told_apart(bench)
             require_better_than_one_answer(bench)
-        losses = [bench.loss(end.without(bench)) for end in ends]
-        # A gap to an infinite loss has no shares.
-        finite = [(loss, end) for loss, end in zip(losses, ends, strict=True) if loss < math.inf]
-        if not finite:
-            raise NoCircuitError(
-                f"there is no circuit to find: with {' and '.join(names)} ablation of every head"
-                f" the model gives no numbers; its own loss is {own:.3f}"
-            )
-        most, costlier = max(finite, key=lambda one: one[0])
-        if not most > above(own):
-            others = {end.ablated for end in ends} - {end.ablated for _, end in finite}
-            without = f" (with {', '.join(others)} ablation it gives no numbers)" if others else ""
-            raise NoCircuitError(
-                f"there is no circuit to find: the model's own loss is {own:.3f}, and with"
-                f" {costlier.ablated} ablation of every head it is {most:.3f}{without}"
-            )
-        return costlier
+        names = ("corrupted",) if corrupted else ("mean", "zero")
+        return _costliest(bench, own, [cls(None, name, measure) for name in names])
 
     @property
     def closes(self) -> tuple[float, ...]:
@@ -192,6 +176,8 @@ class Yardstick:
         if self.loss is not None:
             return [self.loss]
         own, most = bench.losses([{}, self.without(bench)])
+        if most == math.inf:
+            _refuse_infinite(own, [self])
         return [most + share * (own - most) for share in self.closes]
 
     def met(self, bench: Bench, loss: float) -> float:
@@ -204,6 +190,41 @@ class Yardstick:
         like = agreement if self.measure == "agreement" else r2
         loss_alone = self.loss is not None or self.ablated == "corrupted"
         return loss_alone or like is None or like >= AGREES[self.measure]
+
+
+def _costliest(bench: Bench, own: float, ends: Sequence[Yardstick]) -> Yardstick:
+    """The yardstick whose gap is the largest; one of infinite size has no shares.
+
+    Args:
+        bench: the model.
+        own: its loss.
+        ends: yardsticks by their ablations.
+
+    Raises:
+        HeadwayError: if no ablation costs anything, or all leave no numbers.
+    """
+    losses = {end: bench.loss(end.without(bench)) for end in ends}
+    finite = [end for end in ends if losses[end] < math.inf]
+    if not finite:
+        _refuse_infinite(own, ends)
+    costliest = max(finite, key=losses.__getitem__)
+    if losses[costliest] > above(own):
+        return costliest
+    others = ", ".join(end.ablated for end in ends if end not in finite)
+    without = f" (with {others} ablation it gives no numbers)" if others else ""
+    raise NoCircuitError(
+        f"there is no circuit to find: the model's own loss is {own:.3f}, and with"
+        f" {costliest.ablated} ablation of every head it is {losses[costliest]:.3f}{without}"
+    )
+
+
+def _refuse_infinite(own: float, ends: Sequence[Yardstick]) -> NoReturn:
+    """Raises `NoCircuitError`: ablations leave no numbers."""
+    names = " and ".join(end.ablated for end in ends)
+    raise NoCircuitError(
+        f"there is no circuit to find: with {names} ablation of every head the model gives no"
+        f" numbers; its own loss is {own:.3f}"
+    )
 
 
 @dataclass(frozen=True)
