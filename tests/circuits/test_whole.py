@@ -109,6 +109,7 @@ def test_verdicts_know_what_was_found_later(copy):
     found = discover(copy, **HOW)
     every = every_circuit(copy, sequences=8, most=50)
     again = Findings.of(Run.open(copy))
+    assert again.discovery is not None
     assert again.discovery == found
     assert again.circuits == every
     assert verdicts(again.discovery, again.circuits) == verdicts(found, every)

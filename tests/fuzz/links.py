@@ -11,7 +11,7 @@ import os
 import random
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -244,7 +244,14 @@ def drawn_plainly() -> Iterator[None]:
         yield
 
 
-def linked_trees(tried: Tried, count: int, seed: int, folder: Path, run: Run) -> None:
+def linked_trees(
+    tried: Tried,
+    count: int,
+    seed: int,
+    folder: Path,
+    run: Run,
+    verbs: Sequence[str] = VERBS,
+) -> None:
     """Trees with links go through every verb in turn; nothing outside is touched.
 
     Args:
@@ -253,13 +260,14 @@ def linked_trees(tried: Tried, count: int, seed: int, folder: Path, run: Run) ->
         seed: of what is drawn.
         folder: a new one, for all that is made.
         run: with every file.
+        verbs: that are taken in turn.
     """
     chance = random.Random(seed)
     folder.mkdir(parents=True)
     world = made(folder, run)
     with swept_here(), drawn_plainly():
         for number in range(count):
-            words = VERBS[number % len(VERBS)]
+            words = verbs[number % len(verbs)]
             tree = planted(words, world, chance)
             places = outside_of(words, world, tree)
             before = kept(*places)

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from typing import Any
 
 import pytest
 import torch
@@ -72,7 +73,8 @@ def test_evaluations_past_the_end_are_told(run):
 
 def sparse(path, shapes: dict[str, list[int]], about: dict) -> None:
     """A file of tensors that takes no room on the disk, however large it is."""
-    header, end = {"__metadata__": {"about": json.dumps(about)}}, 0
+    header: dict[str, Any] = {"__metadata__": {"about": json.dumps(about)}}
+    end = 0
     for name, shape in shapes.items():
         size = 4 * torch.Size(shape).numel()
         header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [end, end + size]}

@@ -180,26 +180,19 @@ class Findings:
 
         Counted is what a page computes at once: sequences, relations, weights, attention.
         """
-        task, model = self.task, self.run.config.model
         where = f"{self.run.folder}/config.json: "
         try:
-            of_task = cost_of(task) * SEQUENCES // 2 + relating(task)
-            maps = EXAMPLES * model.n_layers * model.n_heads * task.length**2
-            of_model = 0 if isinstance(model, Module) else building(model, task)
+            numbers = numbers_at_once(self.run)
         except HeadwayError as error:
             return f"{where}{error}"
-        numbers = of_task + of_model + COPIES * maps
-        if numbers <= MOST_NUMBERS:
+        if sum(numbers.values()) <= MOST_NUMBERS:
             return None
-        parts = {f"task.{largest_field(self.run.config.task)}": of_task}
-        parts[f"model.{largest_field(model)}"] = of_model
-        value = flat(self.run.config)
-        field = max(parts, key=parts.__getitem__) if maps < of_task + of_model else None
-        named = [field] if field else [*parts]
-        said = " and ".join(f"{name} = {value[name]}" for name in named)
+        named = max(numbers, key=numbers.__getitem__)
+        values = flat(self.run.config)
+        said = " and ".join(f"{name} = {values[name]}" for name in named)
         return (
-            f"{where}{said}: a page of it would compute about {numbers:,} numbers at once, more"
-            f" than {MOST_NUMBERS:,}"
+            f"{where}{said}: a page of it would compute about {sum(numbers.values()):,} numbers at"
+            f" once, more than {MOST_NUMBERS:,}"
         )
 
     def require_drawable(self) -> None:
@@ -284,6 +277,25 @@ class Findings:
         """The positions of an example that the page shows: the last ones, if there are many."""
         most = min(MOST_POSITIONS, math.isqrt(MOST_CELLS // len(self.followed_heads)))
         return range(self.task.length)[-most:]
+
+
+def numbers_at_once(run: Run) -> dict[tuple[str, ...], int]:
+    """About how many numbers a page of a run computes at once, by the fields that decide.
+
+    Raises:
+        HeadwayError: if no sequence can be laid out.
+    """
+    task, model = run.task, run.config.model
+    of_task = cost_of(task) * SEQUENCES // 2 + relating(task)
+    of_model = 0 if isinstance(model, Module) else building(model, task)
+    maps = EXAMPLES * model.n_layers * model.n_heads * task.length**2
+    task_field = f"task.{largest_field(run.config.task)}"
+    model_field = f"model.{largest_field(model)}"
+    return {
+        (task_field,): of_task,
+        (model_field,): of_model,
+        (task_field, model_field): COPIES * maps,
+    }
 
 
 def relating(task: Task) -> int:

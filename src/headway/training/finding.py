@@ -44,27 +44,29 @@ def run_folders(folder: Path, root: Path | None = None, levels: int = LEVELS) ->
         # What lies behind links comes last, so that a folder is called by its own path.
         behind = not plain
         path, left = linked.popleft() if behind else plain.popleft()
-        known = _identity(path)
-        if known in entered:
+        known, is_run = _identity(path), _is_run(path)
+        if known in entered or not (is_run or left):
             continue
-        if any(os.path.exists(path / name) for name in ("config.json", *LEFT_BY_RUNS)):
-            entered.add(known)
+        entered.add(known)
+        if is_run:
             found.append(path)
-        elif left:
-            entered.add(known)
-            below = 0 if os.path.exists(path / PLAN) else left - 1
-            try:
-                names = _names_in(path, root)
-            except HeadwayError:
-                if path == folder:
-                    raise
-                found.append(path)  # `Run.open` tells what is wrong
-                continue
-            for name in names:
-                inner = path / name
-                queue = linked if behind or inner.is_symlink() else plain
-                queue.append((inner, below))
+            continue
+        below = 0 if os.path.exists(path / PLAN) else left - 1
+        try:
+            inner = [path / name for name in _names_in(path, root)]
+        except HeadwayError:
+            if path == folder:
+                raise
+            found.append(path)  # `Run.open` tells what is wrong
+            continue
+        for one in inner:
+            (linked if behind or one.is_symlink() else plain).append((one, below))
     return sorted(found, key=lambda path: [*map(natural, path.relative_to(folder).parts)])
+
+
+def _is_run(folder: Path) -> bool:
+    """Tell whether a folder is a run's, perhaps one that has lost its config."""
+    return any(os.path.exists(folder / name) for name in ("config.json", *LEFT_BY_RUNS))
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import partial
 from itertools import chain, count
@@ -18,7 +18,7 @@ from headway.settings import computes_as_usual
 from headway.tasks import Batch, Task
 from headway.text import command
 from headway.training.clamp import blocked
-from headway.training.config import RunConfig
+from headway.training.config import RunConfig, TrainingConfig
 from headway.training.curriculum import Ask
 from headway.training.data import Stream, batch_of, held_out, require_held_out
 from headway.training.environment import describe_environment, generator_for, resolved
@@ -130,6 +130,18 @@ def fit(run: Run, watch: Watch | None = None) -> None:
                 raise
 
 
+def saved_state(path: Path, config: TrainingConfig) -> State:
+    """The state that was saved with weights and optimisers, which are not read for it.
+
+    Raises:
+        HeadwayError: if there is none, or it is of a step that training does not come to.
+    """
+    state = found_in(State, read_header(path).about, str(path))
+    allowed = f"at most training.steps = {config.steps}"
+    require(state.step <= state.end <= config.steps, f"{path}: step", state.step, allowed)
+    return state
+
+
 class Trainer:
     """A run while it is trained: all that changes, the data, and the loop.
 
@@ -188,23 +200,27 @@ class Trainer:
             if max(run.checkpoint_steps(), default=0) > config.save_every:
                 raise HeadwayError(f"{path} is missing: cannot resume; its checkpoints are kept")
             return cls(run, State.at_start(config))
-        header = read_header(path)
-        state = found_in(State, header.about, str(path))
-        allowed = f"at most training.steps = {config.steps}"
-        require(state.step <= state.end <= config.steps, f"{path}: step", state.step, allowed)
-        trainer = cls(run, state)
-        if odd := trainer.misfits(header.shapes):
+        trainer = cls(run, saved_state(path, config))
+        if odd := trainer.misfits(read_header(path).shapes):
             raise HeadwayError(f"{path} does not fit the model in config.json: {odd[0]}")
+        trainer.load(path)
+        trainer.require_evaluated()
+        return trainer
+
+    def load(self, path: Path) -> None:
+        """Puts back the weights and what the optimisers remember, which must fit.
+
+        Raises:
+            HeadwayError: if a value is no finite number.
+        """
         tensors, _ = read_tensors(path)
         for name, tensor in tensors.items():
             if tensor.is_floating_point() and not tensor.isfinite().all():
                 raise HeadwayError(f"{path}: {name} holds a value that is no finite number")
-        if state.step > 0:
+        if self.state.step > 0:
             model = {n[6:]: t for n, t in tensors.items() if n.startswith("model.")}
-            trainer.model.load_state_dict(model)
-            trainer.optimisers.load(tensors)
-        trainer.require_evaluated()
-        return trainer
+            self.model.load_state_dict(model)
+            self.optimisers.load(tensors)
 
     def misfits(self, shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
         """The names of saved tensors that are missing, too many or of another shape."""
@@ -220,17 +236,17 @@ class Trainer:
         Raises:
             HeadwayError: if one is missing.
         """
-        run, state, every = self.run, self.state, self.config.eval_every
-        made = {line["step"] for line in run.evaluations(state.step)}
-        due: list[Sequence[int]] = [range(every, state.step + 1, every)]
-        if state.step == state.end and state.step not in due[0] and state.step > 0:
-            due.append([state.step])
-        count = sum(map(len, due))
-        lacking = count - sum(step in some for step in made for some in due)
+        now, every = self.state.step, self.config.eval_every
+        made = {line["step"] for line in self.run.evaluations(now)}
+        due = range(every, now + 1, every)
+        is_last = now == self.state.end and now > 0 and now not in due
+        count = len(due) + is_last
+        lacking = count - sum(step in due or (is_last and step == now) for step in made)
         if lacking:  # the first of them stands among as many as were made, and one
-            first = next(step for step in chain(*due) if step not in made)
+            first = next(step for step in chain(due, [now]) if step not in made)
             told = f"lacks {lacking} of {count} evaluations, of step {first} on"
-            raise HeadwayError(f"{run.folder}/metrics.jsonl {told}: cannot resume to a whole run")
+            where = f"{self.run.folder}/metrics.jsonl"
+            raise HeadwayError(f"{where} {told}: cannot resume to a whole run")
 
     def fit(self, watch: Watch | None = None) -> None:
         """The loop: steps from where the run is to its end, and whatever is due after each.
