@@ -681,11 +681,7 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
             "return not",
         ),
     },
-    (f"{COUNTING} -k 'traced or fewest_layers'", "theory/witnesses.py"): {
-        "finding a key is free": (
-            "bringing = 1 + self.finding[layer]",
-            "bringing = 1 + 0 * self.finding[layer]",
-        ),
+    (f"{COUNTING} -k traced", "theory/witnesses.py"): {
         "no path is left out": ("in sorted(paths, reverse=True):", "in ():"),
     },
     (OPTIMISERS, "training/optimisers.py"): {
