@@ -18,7 +18,7 @@ SHARP = 12.0
 
 
 @dataclass(frozen=True)
-class TwoBack(Task):
+class TwoBack(Task, registered=False):
     """Random tokens; the answer is the token two back."""
 
     vocabulary = TOKENS

@@ -130,9 +130,17 @@ def test_a_change_must_close_a_fiftieth_of_what_is_left(after, is_taken):
     assert circuit.mechanisms == {(0, 0): paths("a") if is_taken else NOTHING}
 
 
-def test_changes_that_gain_nothing_to_first_order_are_not_tried():
-    judge = Judge(lambda chosen: float(chosen[0, 0] != paths("a")), gain=lambda _: 0.0)
-    assert mended(judge, Circuit({(0, 0): NOTHING}), {(0, 0): ["a"]}, 0.5).paths == []
+def test_changes_that_gain_nothing_to_first_order_are_tried_only_if_none_does():
+    def rule(chosen):
+        return float(chosen[0, 0] != paths("a"))
+
+    def gain(mechanism):
+        return float(mechanism == paths("b"))
+
+    start, candidates = Circuit({(0, 0): NOTHING}), {(0, 0): ["a", "b"]}
+    assert mended(Judge(rule, gain=gain), start, candidates, 0.5).paths == []
+    without_slopes = mended(Judge(rule, gain=lambda _: 0.0), start, candidates, 0.5)
+    assert without_slopes.mechanisms == {(0, 0): paths("a")}
 
 
 def test_of_the_changes_judged_together_the_best_is_taken():

@@ -171,9 +171,10 @@ def test_what_was_done_to_a_module_is_told(name, kind):
 @pytest.mark.filterwarnings("ignore")
 def test_discovery_of_a_traced_module_is_refused_in_the_same_words():
     task = Hops(asked=(1,), n_symbols=4, n_places=8)
-    module = nn.Sequential(nn.Embedding(4, WIDTH), Nano("sdpa"), nn.Linear(WIDTH, 4))
+    n_tokens = task.vocabulary
+    module = nn.Sequential(nn.Embedding(n_tokens, WIDTH), Nano("sdpa"), nn.Linear(WIDTH, n_tokens))
     inputs = task.sample(2, torch.Generator().manual_seed(0)).inputs
-    script = torch.jit.trace(module, inputs % 4, check_trace=False)
+    script = torch.jit.trace(module, inputs, check_trace=False)
     with refusing("is traced or scripted (TorchScript)"):
         discover(script, task)
 

@@ -98,8 +98,16 @@ def serving(folder: Path) -> Iterator[Site]:
         server.server_close()
 
 
+def lengthened(run: Run, steps: int) -> None:
+    """Lets a run have more steps to go than it was made with."""
+    config = json.loads((run.folder / "config.json").read_text())
+    config["training"]["steps"] = max(steps, config["training"]["steps"])
+    run.write("config.json", config)
+
+
 def add_line(run: Run, loss: float, step: int = 100) -> None:
     """One more evaluation, as training adds it."""
+    lengthened(run, step)
     run.remove("outcome.json")
     partial = dict.fromkeys(run.task.hops, loss)
     told = {"step": step, "train_loss": loss, "val_loss": loss, "partial": partial}

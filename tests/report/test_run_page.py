@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 import torch
 from pages import Page, numbers, page_data, report, said, unpacked
+from serving import lengthened
 
 from fuzz.runs import with_every_file
 from headway.circuits import (
@@ -214,6 +215,8 @@ def test_the_headline_says_what_came_out(run):
     assert "did not solve the task" in page_data(report(run))["summary"][0]
     told = {"step": 99, "val_loss": 0.01, "partial": {"x_1": 0.01}}
     line, outcome = {**run.metrics()[-1], **told}, {**run.outcome(), **told}
+    lengthened(run, told["step"])
+    run = Run.open(run.folder)
     run.append_metrics(line)
     run.write("outcome.json", outcome)
     data = page_data(report(run))

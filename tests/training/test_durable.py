@@ -141,4 +141,4 @@ def test_whether_a_run_is_whole(tiny, tmp_path, capsys):
     Run.open(tmp_path / "b").drop_checkpoint(8)
     with pytest.raises(SystemExit):
         cli.main(["check", str(tmp_path / "b")])
-    assert "the checkpoints of steps [8] are missing" in capsys.readouterr().out
+    assert "the checkpoints of steps 8 are missing" in capsys.readouterr().out

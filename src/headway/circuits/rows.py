@@ -7,7 +7,7 @@ of its own, to first order: `reading.row_weights`.)
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headway.circuits.ablation import heads_of
@@ -77,13 +77,15 @@ class _Outputs:
         self, head: Head, instead: Float[Tensor, "query key"]
     ) -> Float[Tensor, "sequence query"]:
         """The distance that outputs move with another row in the place of each of a head's."""
-        each = torch.arange(len(self.batch.inputs), device=instead.device)
-        moved = instead.new_zeros(len(each), len(instead))
+        sequences = len(self.batch.inputs)
+        each = torch.arange(sequences, device=instead.device)
+        every_row = torch.arange(len(instead), device=instead.device)
+        moved = instead.new_zeros(sequences, len(instead))
         for first in range(0, len(instead), self.turns):
             rows = first + each % self.turns
-            tries = rows < len(instead)
-            cells = each[tries], rows[tries]
-            moved[cells] = self._distances(_replacing(head, cells, instead))[tries]
+            is_tried = rows[:, None] == every_row
+            distances = self._distances(_replacing(head, is_tried, instead))
+            moved = torch.where(is_tried, distances[:, None], moved)
         return moved.where(moved.isfinite(), 0.0)  # without a row, some models divide by zero
 
     def _distances(self, tap: Tap) -> Float[Tensor, " sequence"]:
@@ -97,15 +99,15 @@ class _Outputs:
 
 
 def _replacing(
-    head: Head, cells: tuple[Tensor, Tensor], instead: Float[Tensor, "query key"]
+    head: Head, cells: Bool[Tensor, "sequence query"], instead: Float[Tensor, "query key"]
 ) -> Tap:
-    """The tap that replaces rows of a head, given by sequence and query."""
-    sequences, queries = cells
+    """The tap that replaces some rows of a head."""
 
     def tap(layer: int, pattern: Tensor) -> Tensor:
         if layer == head[0]:
             pattern = pattern.clone()
-            pattern[sequences, head[1], queries] = instead[queries]
+            own = pattern[:, head[1]]
+            pattern[:, head[1]] = torch.where(cells[..., None], instead, own)
         return pattern
 
     return tap

@@ -245,7 +245,7 @@ def _storage(tensor: Tensor) -> int:
     """A number that a tensor shares with its views."""
     if is_functorch_wrapped_tensor(tensor) or tensor.layout != torch.strided:
         return id(tensor)
-    return tensor.untyped_storage().data_ptr()
+    return tensor.untyped_storage()._cdata  # of wrappers there is no address of data
 
 
 @contextmanager

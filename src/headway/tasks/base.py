@@ -99,7 +99,9 @@ class Task(ABC):
         super().__init_subclass__(**kwargs)
         if cls.__module__.startswith("headway"):
             for name in MAKES & vars(cls).keys():
-                setattr(cls, name, makes_as_usual(vars(cls)[name]))
+                method = vars(cls)[name]
+                if callable(method):  # not a property that hands on another task's
+                    setattr(cls, name, makes_as_usual(method))
         if "kind" not in cls.__dict__:
             cls.kind = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
         if registered:
