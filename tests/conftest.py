@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from filelock import FileLock
 from hypothesis import settings
 
@@ -21,6 +22,9 @@ from headway.training import Run, RunConfig, TrainingConfig, train
 os.fsync = lambda file: None  # in these processes: no test cuts the power
 # A shell's background job ignores interrupts, and so would every program that the tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+if dtype := os.environ.get("HEADWAY_TESTS_DTYPE"):
+    torch.set_default_dtype(getattr(torch, dtype))  # as a user may have done (see test_settings.py)
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
@@ -45,8 +49,8 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 LONG = (
     *("test_blind", "test_browser", "test_contest", "test_elsewhere", "test_evaluation"),
     *("test_every_task", "test_every_verb", "test_examples", "test_fuzz", "test_golden"),
-    *("test_benchmarks", "test_hostile_names", "test_local", "test_pipeline", "test_ray"),
-    *("test_recorded", "test_reproduce", "test_strangers", "test_trust"),
+    *("test_benchmarks", "test_hostile_names", "test_local", "test_pipeline", "test_printed"),
+    *("test_ray", "test_recorded", "test_reproduce", "test_strangers", "test_trust"),
 )
 """Files of tests that take longest."""
 

@@ -2,7 +2,8 @@
 
 A case fails if it ends in a traceback, or takes more than ten seconds. A run, a sweep or a page
 that was cut off also fails if it is refused, does not go on to the same end, in every file, or
-leaves anything behind; a file, if it is sound and refused, or broken and read.
+leaves anything behind; a file, if it is sound and refused, or broken and read; a tree with links,
+if anything outside of it is touched.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from fuzz.calls import failing_calls
 from fuzz.commands import command_lines
 from fuzz.crashes import crash_points
 from fuzz.damage import altered_files, damaged_files
+from fuzz.links import linked_trees
 from fuzz.markup import browsed, markup
 from fuzz.power import power_cuts
 from fuzz.runs import taken_apart
@@ -24,10 +26,13 @@ from fuzz.strangers import strangers
 from fuzz.tried import Tried
 from headway.training import Run
 
-AREAS = ("power", "calls", "crashes", "markup", "altered", "damaged", "commands", "strangers")
+AREAS = (
+    *("power", "calls", "crashes", "markup", "altered", "damaged", "commands", "strangers"),
+    "links",
+)
 COUNTS = {
     **{"seed": 0, "cuts": 1000, "calls": None, "every": 1},
-    **{"altered": 4000, "damaged": 20_000, "commands": 5000, "strangers": 200},
+    **{"altered": 4000, "damaged": 20_000, "commands": 5000, "strangers": 200, "links": 500},
 }
 """Counts of what is tried: of calls all, unless told otherwise; of crash points one in so many."""
 
@@ -63,6 +68,7 @@ def main() -> None:
             "strangers": lambda: strangers(
                 tried, asked.strangers, asked.seed, folder / "strangers", run
             ),
+            "links": lambda: linked_trees(tried, asked.links, asked.seed, folder / "links", run),
             "commands": lambda: command_lines(tried, asked.commands, asked.seed, run),
         }
         for name in asked.areas:

@@ -8,9 +8,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import torch
 
 import headway
 from headway.terminal import cli
+from headway.training import held_out
+from headway.training.fixed_set import training_set
 from in_process import swept_here
 
 ROOT = Path(__file__).parent.parent
@@ -27,6 +30,7 @@ SHOWN = {
         "conditional: 302 of 450; finds 1 of 6; carries 0 of 0; serves 0 of 0; apart 301 of 444",
     ),
     "sweep_figure": ("2 runs, drawn in pairs.png",),
+    "grokking": ("seed 0, training_set: right from step", "seed 0, held_out: right from step"),
 }
 """Of every program, words of what it prints."""
 SMALLER = {
@@ -35,9 +39,13 @@ SMALLER = {
     "steps=400, cooldown_steps=200": "steps=40, cooldown_steps=20",
     '"n_pairs": "2,4"': '"n_pairs": "1,2"',
     "range(1, 201)": "range(1, 101)",
+    "range(3)": "range(1)",
+    "steps: int = 3_000": "steps: int = 30",
     "n_heads=1))": "n_heads=1), training=replace(config.training, steps=250, cooldown_steps=99))",
 }
 """Of their sizes, what goes as well in less time."""
+WHOLE = {"vector_task", "own_loop"}
+"""Programs that have no smaller size; the second also runs in test_printed.py."""
 
 
 def test_every_example_is_tried_and_short():
@@ -46,9 +54,10 @@ def test_every_example_is_tried_and_short():
     assert all(len(text.splitlines()) < 60 for text in scripts.values())
 
 
+LONG = [name for name in SHOWN if name != "grokking"]  # of which one seed is tried below
 CASES = [
-    *(pytest.param(name, SMALLER, id=f"{name}, small") for name in SHOWN if name != "vector_task"),
-    *(pytest.param(name, {}, id=f"{name}, whole", marks=pytest.mark.slow) for name in SHOWN),
+    *(pytest.param(name, SMALLER, id=f"{name}, small") for name in SHOWN if name not in WHOLE),
+    *(pytest.param(name, {}, id=f"{name}, whole", marks=pytest.mark.slow) for name in LONG),
 ]
 
 
@@ -76,7 +85,28 @@ def test_an_example_runs(name, sizes, tmp_path, monkeypatch, capsys, kinds):
         assert words in told
 
 
-@pytest.mark.parametrize("name", ["token_task", "vector_task"])
+@pytest.mark.slow
+def test_the_example_of_grokking_knows_by_heart_first_and_understands_later(tmp_path, kinds):
+    config = headway.recipes.config_asked_for([str(FOLDER / "grokking.py"), "steps=2000"])
+    run = headway.train(config, tmp_path / "run")
+    lines = run.metrics()
+    by_step = {line["step"]: line for line in lines}
+    early, late = by_step[200], by_step[2_000]
+    assert early["training_set"]["accuracy"]["answer"] > 0.99
+    assert early["accuracy"]["answer"] < 0.6
+    assert late["training_set"]["accuracy"]["answer"] > 0.95
+    assert late["accuracy"]["answer"] > 0.95
+    known, apart = training_set(config), held_out(run.task, 400, 0, "cpu", "mirror", config)
+    assert known is not None
+    pairs = {tuple(pair) for pair in known.draws[0].tolist()}
+    is_mirrored = torch.tensor([(b, a) in pairs for a, b, _ in apart.inputs.tolist()])
+    said = run.transformer(400)(apart.inputs)[:, -1].argmax(-1)
+    is_right = said == apart.targets[:, 0, 0]
+    assert is_right[is_mirrored].float().mean() > 0.95
+    assert is_right[~is_mirrored].float().mean() < 0.1
+
+
+@pytest.mark.parametrize("name", ["token_task", "vector_task", "grokking"])
 def test_a_task_of_an_example_is_sound(name, capsys, kinds):
     cli.main(["check", str(FOLDER / f"{name}.py")])
     assert "error" not in capsys.readouterr().out

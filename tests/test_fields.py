@@ -24,6 +24,7 @@ from headway.fields import (
     named,
     read,
     said,
+    short_names,
     to_json,
     values_of,
 )
@@ -233,3 +234,12 @@ def test_a_field_may_be_named_by_its_last_part(name, whole):
 def test_a_field_that_is_none_is_told_with_the_nearest(name, complaint):
     with refusing(complaint):
         named(name, FIELDS)
+
+
+def test_a_range_may_be_of_one_number():
+    assert values_of("seed", "3..3", int) == [3]
+
+
+def test_names_are_short_where_no_other_ends_alike():
+    names = ["model.width", "task.width", "training.seed"]
+    assert short_names(names) == {**{name: name for name in names[:2]}, "training.seed": "seed"}

@@ -6,6 +6,8 @@ from fuzz.calls import failing_calls
 from fuzz.commands import command_lines
 from fuzz.crashes import crash_points
 from fuzz.damage import altered_files, damaged_files
+from fuzz.links import VERBS, linked_trees
+from fuzz.mutants import MUTANTS, PACKAGE
 from fuzz.power import power_cuts
 from fuzz.runs import taken_apart
 from fuzz.tried import Tried
@@ -40,6 +42,31 @@ def test_damaged_files_and_command_lines(run):
     areas = ("damaged files", "sound files", "broken files", "command lines")
     assert [tried.counts[area] for area in areas] == [150, 20, 20, 30]
     assert not tried.failed
+
+
+def test_what_a_planted_fault_replaces_stands_once_in_the_package():
+    """So that `make fuzz-mutants` can plant it; a fault whose text has changed is written anew."""
+    outdated = [
+        f"{file}: {what}"
+        for (_, file), faults in MUTANTS.items()
+        for what, (old, _) in faults.items()
+        if (PACKAGE / file).read_text().count(old) != 1
+    ]
+    assert not outdated
+
+
+def test_trees_with_links(run, tmp_path):
+    tried = Tried()
+    linked_trees(tried, 12, 0, tmp_path / "links", run, VERBS[::2])
+    assert tried.counts["linked trees"] == 12
+    assert not tried.failed
+
+
+def test_a_tree_fails_if_anything_outside_is_touched(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("headway.training.files.refuse_link", lambda path: None)
+    tried = Tried()
+    linked_trees(tried, 1, 3, tmp_path / "links", run, ["record {tree}/new"])
+    assert ["touched" in what for _, what in tried.failed] == [True]
 
 
 def test_a_refusal_fails_unless_it_is_allowed():

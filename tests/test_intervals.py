@@ -5,7 +5,7 @@ from math import comb
 
 import pytest
 
-from headway.intervals import clopper_pearson_low, draws_for
+from headway.intervals import clopper_pearson_low, draws_for, wilson
 
 
 def at_least(successes: int, count: int, share: float) -> float:
@@ -30,3 +30,24 @@ def test_so_many_draws_are_needed_and_no_fewer(share, confidence, failures, coun
     assert draws_for(share, confidence, failures) == count
     assert clopper_pearson_low(count - failures, count, confidence) >= share
     assert clopper_pearson_low(count - 1 - failures, count - 1, confidence) < share
+
+
+NORMAL = 1.959964
+"""The normal quantile of a 95 % interval."""
+
+
+@pytest.mark.parametrize(
+    ("right", "count"), [(0, 1), (0, 20), (1, 3), (7.5, 20), (50, 100), (199, 200), (30, 30)]
+)
+def test_at_the_ends_of_wilsons_interval_the_share_seen_is_as_unlikely_as_may_be(right, count):
+    """At an end p the share that was seen is 1.96 standard errors of p away (Wilson 1927)."""
+    low, high = wilson(right, count)
+    seen = right / count
+    assert 0 <= low <= seen <= high <= 1
+    for end in (low, high):
+        standard_error = (end * (1 - end) / count) ** 0.5
+        assert abs(seen - end) == pytest.approx(NORMAL * standard_error, abs=1e-7)
+
+
+def test_no_success_at_all_bounds_nothing_from_below():
+    assert clopper_pearson_low(0, 50, 0.95) == 0.0

@@ -17,7 +17,7 @@ from headway.tasks import KINDS
 
 SOURCE = Path(__file__).parent.parent / "src" / "headway"
 ROOMS = [
-    {"errors", "late"},
+    {"errors", "late", "settings"},
     {"fields", "intervals", "reading", "text"},
     {"userfile"},
     {"relations"},

@@ -23,7 +23,7 @@ def paper(depth: int = 3, seed: int = 0) -> RunConfig:
     return RunConfig(
         task=Retrieval(depth=depth),
         model=TransformerConfig(n_layers=12, d_model=128, n_heads=1, init="gpt2_blocks"),
-        training=TrainingConfig(precision="auto"),
+        training=TrainingConfig(train_examples=2**18, precision="auto"),
         seed=seed,
     )
 

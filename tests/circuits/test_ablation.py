@@ -1,6 +1,8 @@
 """Ablated patterns are exactly what mechanisms say; shared computing changes no loss."""
 
 import math
+import subprocess
+import sys
 from unittest.mock import patch
 
 import pytest
@@ -8,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from commands import refusing
 from headway.circuits import (
     ABLATIONS,
     Bench,
@@ -184,7 +187,7 @@ def test_a_limit_only_saves_work(shape, data):
         assert below == (pytest.approx(loss, rel=1e-4) if loss < limit else math.inf)
     assert bench.losses(several) == pytest.approx(whole, rel=1e-4)
     for one in several:
-        assert made(**shape).losses([one], math.nextafter(bench.loss(one), math.inf)) != [math.inf]
+        assert made(**shape).losses([one], ablation.above(bench.loss(one))) != [math.inf]
 
 
 def test_what_candidates_share_is_computed_once(bench):
@@ -261,3 +264,37 @@ def test_a_key_that_is_no_position_is_on_no_path(rows):
     found = discover(model, task, threshold=10.0, sequences=8, ablation=rows, trials=False)
     assert found.replaced_loss < 10
     assert Patterns(tapped(model), task.sample(2, torch.Generator()), {}).causal
+
+
+def test_an_unknown_fill_of_rows_is_refused_by_name(bench):
+    with refusing("mechanism = 'novel' is not allowed", "uniform, mean", "resample"):
+        bench.loss({(0, 0): Paths(frozenset({"s0←s0"}), "novel")})
+
+
+UNKNOWN = """
+from headway.circuits import Bench
+from headway.errors import HeadwayError
+from headway.training import held_out
+from headway_experiments.arena import compiled
+
+known = compiled(1)
+bench = Bench(known.model, known.task, held_out(known.task, 2, 0, "cpu"))
+for mechanism in ("uniform", object, None):
+    try:
+        bench.loss({(0, 0): mechanism})
+    except HeadwayError as error:
+        print(str(error).count("is not allowed"))
+"""
+
+
+def test_an_unknown_mechanism_is_refused_where_assertions_are_off():
+    command = [sys.executable, "-O", "-c", UNKNOWN]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1", "1", "1"]
+
+
+@given(st.floats(0, 100))
+def test_a_limit_above_a_loss_is_larger_than_its_rounding(loss):
+    single = torch.tensor(loss).float().item()
+    assert 2e-7 * max(loss, 1) < ablation.above(loss) - loss < 1e-4 * max(loss, 1)
+    assert single < ablation.above(loss)

@@ -331,7 +331,7 @@ def test_a_head_that_goes_by_a_table_is_put_to_one_and_said_to_be_unexplained():
     assert found.evidence.likeness.circuit.agreement > 0.95
     (look,) = found.looks
     assert look.explained > 0.95
-    assert "in all: 0.85 other token, 0.12 own position" in " ".join(str(found).split())
+    assert "in all: 1.00 all so far" in " ".join(str(found).split())
     assert found.circuit.program.splitlines()[1] == "L0.H0 = aggregate(table(x0), x0)"
     again = Discovery.from_json(found.to_json())
     assert again.circuit == found.circuit

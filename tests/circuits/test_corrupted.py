@@ -18,17 +18,28 @@ INDUCTION, PREVIOUS = "L1.H2 after same token", "L0.H1 previous token"
 
 
 class Planted(torch.nn.Module):
-    """An induction head, which reads what a previous-token head brought, among other heads."""
+    """An induction head, which reads what a previous-token head brought, among other heads.
+
+    Args:
+        brought: how much of what each of two heads of the first layer brings it reads; the second
+            attends to the previous token, too, if this is not 0.
+    """
 
     n_layers, n_heads = 2, 3
+
+    def __init__(self, brought=(1.0, 0.0)):
+        super().__init__()
+        self.brought = brought
 
     def forward(self, inputs, tap=None):
         tap = tap or (lambda _, pattern: pattern)
         n, tokens = inputs.shape[1], torch.nn.functional.one_hot(inputs, 64).float()
         own, before = torch.eye(n), torch.eye(n).roll(1, 0)
-        scores = torch.stack([own, 2 * before, 0 * own]).expand(len(inputs), -1, -1, -1)
+        one, two = self.brought
+        other = before if two else 0 * own
+        scores = torch.stack([own, 2 * before, 2 * other]).expand(len(inputs), -1, -1, -1)
         first = tap(0, weighed(5 * scores))
-        heard = first[:, 1] @ tokens
+        heard = (one * first[:, 1] + two * first[:, 2]) @ tokens
         alike = tokens @ heard.transpose(1, 2)
         scores = torch.stack([0 * alike, own.expand_as(alike), 2 * alike], 1)
         second = tap(1, weighed(5 * scores))
@@ -51,6 +62,15 @@ def test_an_induction_head_and_the_one_that_brings_its_key_are_named(found):
     assert found.faithful
     assert found.circuit.idle_heads == {"corrupted": [(0, 0), (0, 2), (1, 0), (1, 1)]}
     assert {trial.jaccard for trial in found.evidence.trials} == {1.0}
+
+
+@pytest.mark.parametrize(("brought", "is_named"), [((1.0, 0.02), False), ((0.4, 0.4), True)])
+def test_a_head_below_is_named_only_if_much_of_the_attention_above_is_lost_without_it(
+    brought, is_named
+):
+    found = discover(Planted(brought), TASK, sequences=16, trials=False)
+    also = ["L0.H2 previous token"] * is_named
+    assert list(map(str, found.circuit.paths)) == [PREVIOUS, *also, INDUCTION]
 
 
 def test_what_is_measured_is_what_it_is_called(found):

@@ -9,8 +9,10 @@ from itertools import combinations
 
 import pytest
 
-from headway.circuits import Bench, discover, verdicts
-from headway.circuits.evidence import serving
+from headway.circuits import Bench, Yardstick, discover, evidence, verdicts
+from headway.circuits.evidence import evidence_for, serving
+from headway.circuits.evidence import variants as evidence_variants
+from headway.circuits.search import free_above
 from headway.models import Tappable
 from headway.relations.paths import AttentionPath
 from headway.training import held_out
@@ -39,6 +41,56 @@ def test_paths_too_many_are_not_necessary_and_two_can_be_dropped_together(known,
     pairs = [{p.first, p.second} for p in serving(bench, without, 0.05)]
     assert pairs == ([set(extra)] if len(extra) == 2 else [])
     assert not evidence.trials
+
+
+@pytest.fixture(scope="module")
+def broken(known):
+    """The true circuit without its last path, and what is measured of it."""
+    whole = true_circuit(known)
+    circuit = whole.without(whole.paths[-1])
+    return discover(known.model, known.task, circuit=circuit, sequences=8, trials=False, workers=1)
+
+
+def test_intervals_are_of_the_circuit_and_of_the_model(broken):
+    evidence = broken.evidence
+    assert evidence.intact_interval[1] < 0.01 < 0.4 < evidence.interval[0]
+
+
+def test_the_seed_decides_on_which_further_sequences_intervals_are_measured(
+    broken, known, monkeypatch
+):
+    monkeypatch.setattr(evidence, "DRAWN", 16)
+    bench = Bench(known.model, known.task, held_out(known.task, 8, 0, "cpu", "certificate"))
+    about = bench, broken.circuit, bench.patterns.attention, Yardstick.of(bench)
+    first, again, other = (evidence_for(*about, seed)[1].interval for seed in (0, 0, 1))
+    assert first == again
+    assert first != other
+
+
+def test_heads_are_replaced_one_by_one(broken):
+    lost = {head for head, loss in broken.evidence.alone.items() if loss > 0.4}
+    assert lost == {(2, 0)}
+
+
+def test_the_losses_without_a_path_are_its_own(broken, known):
+    bench = Bench(known.model, known.task, held_out(known.task, 8, 0, "cpu", "certificate"))
+    for needed in broken.evidence.necessity:
+        cut = broken.circuit.without(needed.path)
+        free = free_above(cut, needed.path.layer)
+        expected = pytest.approx((1.0, bench.loss(cut), bench.loss(free)), rel=1e-5)
+        assert (needed.attention, needed.loss, needed.free) == expected
+        assert needed.worst == max(needed.loss, needed.free)
+
+
+def test_rows_without_a_path_are_filled_in_every_way(broken, known):
+    """The last layer has no path left, so that its rows decide."""
+    batch = held_out(known.task, 8, 0, "cpu", "certificate")
+    spoilt = broken.circuit.adding("L2.H0 s4←s3")
+    ways = evidence_variants(Bench(known.model, known.task, batch), spoilt)
+    for rows, loss in ways.items():
+        bench = Bench(known.model, known.task, batch, rows)
+        assert bench.loss(spoilt) == pytest.approx(loss, rel=1e-5)
+    assert ways["own"] < 0.01 < 0.4 < ways["zero"]
 
 
 def test_a_spare_head_is_a_back_up():

@@ -126,7 +126,5 @@ class Plain(torch.nn.Module):
 
 def test_what_is_no_module_of_torch_is_refused():
     given = partners(TASK, 16, torch.Generator().manual_seed(0))
-    with pytest.raises(
-        HeadwayError, match=r"^model = Foreign is not allowed: .* torch\.nn"
-    ):
+    with pytest.raises(HeadwayError, match=r"^model = Foreign is not allowed: .* torch\.nn"):
         Exchange.among(Foreign(model_of(TASK)), TASK, given)

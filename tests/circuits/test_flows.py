@@ -39,6 +39,14 @@ def test_what_is_lost_with_a_path_by_hand():
     assert lost_without(Retrieval(depth=3), general, True) is None
 
 
+def test_a_path_whose_key_no_flow_explains_is_found_whatever_else_is_cut():
+    """At layer 0 the query shares nothing with s2, which the model finds all the same."""
+    brings, unexplained = map(AttentionPath.parse, ("L0.H0 s2←s1", "L0.H1 s0←s2"))
+    lost = lost_without(Retrieval(depth=1), [brings, unexplained], True)
+    assert lost is not None
+    assert lost[brings].unfound == ()
+
+
 X, Y = (
     [AttentionPath.of(0, 0, "ax.x←ax.a"), AttentionPath.of(1, 0, "a←ax.x")],
     [AttentionPath.of(0, 0, "ay.y←ay.a"), AttentionPath.of(2, 0, "a←ay.y")],

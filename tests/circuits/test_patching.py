@@ -192,22 +192,45 @@ class Own(torch.nn.Module):
             k, v = (torch.nn.functional.pad(t, (0, 0, 1, 0)) for t in (k, v))
             seen = torch.nn.functional.pad(past, (1, 0))
             scores = (q @ k.mT * q.shape[-1] ** -0.5).masked_fill(~seen, -torch.inf)
-            z = scores.softmax(-1) @ v
+            z = self.read(scores.softmax(-1), v)
             x = x + block.attn.out(z.transpose(1, 2).flatten(2))
             x = x + block.mlp(block.ln2(x))
         return model.read(x)
 
+    def read(self, pattern, values):
+        return pattern @ values
 
-def test_heads_and_paths_of_any_module():
+
+class Transposed(Own):
+    def read(self, pattern, values):
+        read = values.mT @ pattern.mT
+        return read.mT
+
+
+class Halved(Own):
+    """The pattern is halved before it meets values, which are doubled."""
+
+    def read(self, pattern, values):
+        half, twice = pattern / 2, values * 2
+        return half @ twice
+
+
+class HalvedTransposed(Transposed):
+    def read(self, pattern, values):
+        return super().read(pattern / 2, values * 2)
+
+
+@pytest.mark.parametrize("kind", [Own, Transposed, Halved, HalvedTransposed])
+def test_heads_and_paths_of_any_module(kind):
     task, clean, corrupted = SHORT
     model = build(task)
     for site in ("L0.H1", "L1.H0", "L0.H0 s2←s1", "L1.H1 s0←s2"):
         expected = patch(model, task, clean, corrupted, site)
-        for mine in (Own(model), tapped(Own(model), clean.inputs)):
+        for mine in (kind(model), tapped(kind(model), clean.inputs)):
             said = patch(mine, task, clean, corrupted, site)
             torch.testing.assert_close(said, expected, atol=1e-5, rtol=0)
         assert (expected - model(clean.inputs)).abs().max() > 1e-3
-    ours = patch_all(Own(model), task, clean, corrupted, "heads")
+    ours = patch_all(kind(model), task, clean, corrupted, "heads")
     theirs = patch_all(model, task, clean, corrupted, "heads")
     torch.testing.assert_close(ours.patched, theirs.patched, atol=1e-5, rtol=0)
 
@@ -223,3 +246,51 @@ def test_a_relation_that_leads_elsewhere_is_left_out():
     for call, at in ((patch, site), (patch_all, [site])):
         with pytest.raises(HeadwayError, match="must lead where it leads in clean"):
             call(model, task, clean, corrupted, at)
+
+
+class Listed(Own):
+    """The same, with heads that are computed one by one."""
+
+    def forward(self, inputs):
+        model = self.inner
+        x = model.embedded(inputs)
+        n = x.shape[1]
+        future = torch.full((n, n), -torch.inf).triu(1)
+        for block in model.blocks:
+            attention = block.attn
+            mapped = attention.qkv(block.ln1(x)).unflatten(-1, (3, model.n_heads, -1))
+            read = []
+            for head in range(model.n_heads):
+                q, k, v = mapped[:, :, :, head].unbind(2)
+                scores = q @ k.mT
+                scores = scores * q.shape[-1] ** -0.5
+                pattern = (scores + future).softmax(-1)
+                read.append(pattern @ v)
+            x = x + attention.out(torch.cat(read, -1))
+            x = x + block.mlp(block.ln2(x))
+        return model.read(x)
+
+
+def test_heads_that_are_computed_one_by_one_are_patched_as_those_of_a_layer():
+    task, clean, corrupted = SHORT
+    model = build(task)
+    for at in ("heads", "paths"):
+        ours = patch_all(Listed(model), task, clean, corrupted, at)
+        theirs = patch_all(model, task, clean, corrupted, at)
+        assert ours.sites == theirs.sites
+        torch.testing.assert_close(ours.patched, theirs.patched, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("silent", [1, 2])
+@torch.no_grad()
+def test_upper_heads_may_read_nothing(silent):
+    """Then no output tells which positions the queries of the last layer are."""
+    task, clean, corrupted = SHORT
+    model = build(task)
+    width = model.config.d_model
+    for block in model.blocks[-silent:]:
+        block.attn.qkv.weight[-width:] = 0
+        block.attn.qkv.bias[-width:] = 0
+    effects = patch_all(model, task, clean, corrupted, "heads")
+    upper = [n for n, site in enumerate(effects.sites) if site[0] >= 2 - silent]
+    torch.testing.assert_close(effects.patched[upper], effects.clean.expand(len(upper), -1))

@@ -194,6 +194,7 @@ def test_crossing_is_the_first_one_interpolated(values, step):
     ("steps", "verdict"),
     [
         ((1.0, 2.0, 3.0), True),
+        ((1.0, 2.0, 2.0), True),
         ((1.0, 2.0, None), True),
         ((1.0, None, None), True),
         ((2.0, 1.0, 3.0), False),

@@ -16,6 +16,7 @@ from headway.relations.paths import AttentionPath
 from headway.tasks import Batch, Edges, Task, Tokens
 from headway.training import held_out
 from headway_experiments.arena import planted
+from ruled import First4
 
 
 def test_a_path_that_changes_no_answer_is_never_taken(solved):
@@ -39,22 +40,6 @@ class Shifted(nn.Module):
         one_hot = nn.functional.one_hot(tokens, 6).float()
         heads = (scores.expand(len(tokens), 1, 4, 4).softmax(-1) @ one_hot[:, None])[:, 0]
         return 40 * nn.functional.pad(heads, (0, 0, 2, 0))[:, :4]
-
-
-@dataclass(frozen=True)
-class First4(Task):
-    """Reads 4 tokens; the answer is the first."""
-
-    vocabulary = 6
-    roles = ("query", "mid", "key")
-
-    def draw(self, count, generator):
-        return (torch.randint(0, 6, (count, 4), generator=generator),)
-
-    def assemble(self, draws):
-        (tokens,) = draws
-        roles = torch.tensor([[3], [1], [0]]).expand(len(tokens), 3, 1)
-        return Batch(tokens, tokens[:, :1, None], roles)
 
 
 def test_where_positions_mix_after_attention_every_path_may_be_taken():

@@ -37,7 +37,8 @@ def test_a_task_names_its_own_loss_and_another_can_be_asked_for(bench):
     assert Yardstick.of(bench) == Yardstick(0.05, "uniform", "r2")
     asked = Yardstick.of(bench, 0.2)
     assert asked.limits(bench) == [0.2]
-    assert asked.agrees(0.0, None)
+    assert asked.agrees(0.0, 0.0)
+    assert not Yardstick(None, "zero", "r2").agrees(1.0, 0.0)
 
 
 def test_elsewhere_the_gap_to_the_costlier_ablation_counts(bench):

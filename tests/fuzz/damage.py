@@ -26,8 +26,7 @@ SUFFIXES = (".json", ".jsonl", ".safetensors")
 MOST = 2**28
 """The most bytes of a JSON file."""
 PASSED_OVER = {
-    "certificate.json": {"bound", "holds"},
-    "circuit.json": {"loss", "useful_heads", "useful_layers", "verdicts"},
+    "circuit.json": {"loss", "useful_heads", "useful_layers"},
     "environment.json": {"torch", "platform", "device", "cores", "started"},
     "metrics.jsonl": {"rate_scale", "examples_per_second"},
 }
@@ -36,7 +35,6 @@ FREE = {"metrics.jsonl": {"train_loss", "seconds"}, "outcome.json": {"seconds", 
 """Numbers that need not agree with others."""
 OPTIONAL = {
     **PASSED_OVER,
-    "circuit.json": {*PASSED_OVER["circuit.json"], "looks"},
     "outcome.json": {"message", "given_up", "test_loss"},
 }
 """Fields that may be missing."""

@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 
 from headway.models import Tappable, Transformer, TransformerConfig, attention_patterns, tapped
 from nano import BIAS, LENGTH, WIDTH, Nano, X, looked
@@ -98,6 +99,34 @@ def test_attention_in_the_open_is_that_of_torch(name):
     if name == "no key":
         expected[:, :, 2] = 0
     torch.testing.assert_close(pattern.sum(-1), expected)
+
+
+class LastQueries(nn.Module):
+    """Attention of the last queries, under a mask that torch keeps as its sizes alone."""
+
+    def __init__(self, bias, count):
+        super().__init__()
+        self.bias, self.count = bias, count
+
+    def forward(self, x):
+        keys = x.view(*x.shape[:2], 4, -1).transpose(1, 2)
+        queries = 0.5 * keys[:, :, -self.count :]
+        mask = self.bias(self.count, x.shape[1])
+        read = F.scaled_dot_product_attention(queries, keys, keys, attn_mask=mask)
+        return x[:, -self.count :] + read.transpose(1, 2).flatten(2)
+
+
+@pytest.mark.parametrize("count", [2, LENGTH])
+@pytest.mark.parametrize("bias", [causal_lower_right, causal_upper_left])
+def test_causal_masks_that_are_their_sizes(bias, count):
+    module = LastQueries(bias, count)
+    wrapped = tapped(module, X)
+    assert (wrapped.n_layers, wrapped.n_heads, wrapped.mixers) == (1, 4, ())
+    found, (pattern,) = looked(wrapped)
+    torch.testing.assert_close(found, module(X), atol=1e-6, rtol=0)
+    first = 1 + (LENGTH - count if bias is causal_lower_right else 0)
+    allowed = torch.ones(count, LENGTH).tril(first - 1).bool()
+    assert torch.equal(pattern[:, :, -count:] > 0, allowed.expand(3, 4, -1, -1))
 
 
 class SelfAttention(nn.Module):

@@ -93,7 +93,9 @@ MORE = {
     "ModernBertForMaskedLM": {**WIDE, "local_attention": 6, "cls_token_id": 1, "sep_token_id": 2},
 }
 SMALL = {"vocab_size": 31, "hidden_size": 32}
-QUICK = ("GPT2LMHeadModel", "LlamaForCausalLM", "GPTNeoForCausalLM", "Qwen2ForCausalLM")
+QUICK = {"GPT2LMHeadModel", "LlamaForCausalLM", "GPTNeoForCausalLM", "Qwen2ForCausalLM"}
+QUICK |= {"DiffLlamaForCausalLM", "OlmoeForCausalLM", "BartForConditionalGeneration"}
+QUICK.add("attn_cog_signed")
 
 
 def marked(name, *more):
@@ -174,6 +176,111 @@ def test_more_families(name):
         seen_as_it_is(model, ids, 3, lambda: model(ids).logits)
 
 
+TWO = {**EIGHT, "num_hidden_layers": 2, "sliding_window": 5}
+EXPERTS = {**TWO, "moe_intermediate_size": 16, "shared_intermediate_size": 16}
+for count in ("num_experts", "num_local_experts", "n_routed_experts"):
+    EXPERTS[count] = 4
+for count in ("n_group", "topk_group", "n_shared_experts"):
+    EXPERTS[count] = 1
+for count in ("first_k_dense_replace", "decoder_sparse_step"):
+    EXPERTS[count] = 1
+EXPERTS["num_experts_per_tok"] = 2
+LATENT = {"num_key_value_heads": 4, "q_lora_rank": 8, "kv_lora_rank": 8, "v_head_dim": 8}
+LATENT |= {"qk_rope_head_dim": 4, "qk_nope_head_dim": 4}
+MAMBA = {"mamba_n_heads": 8, "mamba_d_head": 8, "mamba_d_state": 4, "mamba_n_groups": 1}
+MAMBA["mamba_chunk_size"] = 4
+BERT = {**WIDE, "num_hidden_layers": 2, "embedding_size": 32}
+PAIR = {"vocab_size": 31, "d_model": 32, "max_position_embeddings": 64, "init_std": 0.3}
+for side in ("encoder", "decoder"):
+    PAIR[f"{side}_layers"] = 2
+    PAIR[f"{side}_attention_heads"] = 4
+    PAIR[f"{side}_ffn_dim"] = 48
+PAIR |= {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+PAIR |= {"decoder_start_token_id": 2, "forced_eos_token_id": None}
+T5 = {"vocab_size": 31, "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}
+T5 |= {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1}
+# Two calls a pattern, norms of queries and keys, windows, soft caps, sparse masks, other blocks.
+DECODERS = """DiffLlama Apertus NanoChat HunYuanDenseV1 Olmo3 Exaone4 Cwm VaultGemma Doge Arcee
+    Ernie4_5 Glm4 SeedOss"""
+MIXTURES = """GraniteMoe Phimoe Olmoe Qwen3Moe FlexOlmo Afmoe Ernie4_5_Moe HunYuanMoEV1
+    MiniMaxM2"""
+ENCODERS = "MPNet Deberta Esm Ernie XLMRobertaXL NomicBert IBert"
+ENCODERS_AND_DECODERS = "Bart Pegasus Blenderbot"
+T5S = "T5 UMT5"
+ALIKE = {"DeepseekV2ForCausalLM": {**EXPERTS, **LATENT}, "MarianMTModel": PAIR}
+ALIKE["XGLMForCausalLM"] = {**PAIR, "num_layers": 2, "attention_heads": 4, "ffn_dim": 48}
+ALIKE["CTRLLMHeadModel"] = {**GPT2, "n_layer": 2, "dff": 48}
+ALIKE["OpenAIGPTLMHeadModel"] = {**GPT2, "n_layer": 2, "initializer_range": 0.3}
+XLNET = {"vocab_size": 31, "d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 48}
+ALIKE["XLNetLMHeadModel"] = {**XLNET, "initializer_range": 0.3}
+ALIKE |= {f"{name}ForCausalLM": TWO for name in DECODERS.split()}
+ALIKE |= {f"{name}ForCausalLM": EXPERTS for name in MIXTURES.split()}
+ALIKE |= {f"{name}ForMaskedLM": BERT for name in ENCODERS.split()}
+ALIKE |= {f"{name}ForConditionalGeneration": PAIR for name in ENCODERS_AND_DECODERS.split()}
+ALIKE |= {f"{name}ForConditionalGeneration": T5 for name in T5S.split()}
+
+
+class Both(torch.nn.Module):
+    """An encoder and a decoder that read the same tokens."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids):
+        return self.model(input_ids=ids, decoder_input_ids=ids)
+
+
+def attentions_of(output):
+    """The library's patterns, in the order in which they are computed."""
+    if "encoder_attentions" not in output:
+        return list(output.attentions)
+    pairs = zip(output.decoder_attentions, output.cross_attentions, strict=True)
+    return [*output.encoder_attentions, *(pattern for pair in pairs for pattern in pair)]
+
+
+@pytest.mark.parametrize("name", [marked(name) for name in ALIKE])
+def test_kinds_of_families(name):
+    """Every pattern is the library's own."""
+    model = made(name, "eager", ALIKE[name])
+    model.config.use_cache = False
+    ids = torch.randint(3, 31, (3, 10))
+    with torch.no_grad():
+        given = {"input_ids": ids}
+        if model.config.is_encoder_decoder:
+            given["decoder_input_ids"] = ids
+        known = attentions_of(model(**given, output_attentions=True))
+        wrapped, seen = tapped(Both(model) if len(given) > 1 else model, ids[:2]), []
+        found = wrapped(ids, lambda _, own: seen.append(own) or own.clone())
+    assert (wrapped.n_layers, wrapped.n_heads) == (len(known), 4)
+    for pattern, expected in zip(seen, known, strict=True):
+        torch.testing.assert_close(pattern, expected, atol=1e-5, rtol=0)
+    close(found, model(**given).logits)
+
+
+HYBRIDS = {
+    "BambaForCausalLM": {**TWO, **MAMBA, "attn_layer_indices": [1]},
+    "GraniteMoeHybridForCausalLM": {**EXPERTS, **MAMBA, "layer_types": ["mamba", "attention"]},
+    "Lfm2ForCausalLM": {**TWO, "layer_types": ["conv", "full_attention"]},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HYBRIDS)
+def test_hybrids_are_seen_with_what_else_mixes_positions(name):
+    model = made(name, "eager", HYBRIDS[name])
+    model.config.use_cache = False
+    ids = torch.randint(3, 31, (3, 10))
+    with torch.no_grad():
+        with pytest.warns(UserWarning, match="mixes positions by"):
+            wrapped = tapped(model, ids[:2])
+        seen = []
+        wrapped(ids, lambda _, own: seen.append(own) or own)
+        known = model(ids, output_attentions=True).attentions
+    assert (wrapped.n_layers, wrapped.n_heads) == (1, 4)
+    torch.testing.assert_close(seen, [x for x in known if x is not None], atol=1e-5, rtol=0)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options", "why"),
@@ -212,19 +319,64 @@ OPTIONS = {
 }
 
 
+def of_x_transformers(options, tokens=None):
+    library = pytest.importorskip("x_transformers")
+    torch.manual_seed(0)
+    layers = library.Decoder(dim=32, depth=2, heads=4, attn_dim_head=16, **options)
+    model = library.TransformerWrapper(
+        num_tokens=31, max_seq_len=64, num_memory_tokens=tokens, attn_layers=layers
+    )
+    return model.eval()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.filterwarnings("ignore")
 def test_options_of_x_transformers(name):
-    library = pytest.importorskip("x_transformers")
     options, beside = OPTIONS[name]
-    torch.manual_seed(0)
-    layers = library.Decoder(dim=32, depth=2, heads=4, attn_dim_head=16, **options)
-    tokens = beside if name == "memory tokens" else None
-    model = library.TransformerWrapper(
-        num_tokens=31, max_seq_len=64, num_memory_tokens=tokens, attn_layers=layers
-    ).eval()
+    model = of_x_transformers(options, beside if name == "memory tokens" else None)
     ids = torch.randint(3, 31, (3, 10))
     with torch.no_grad():
         own = seen_as_it_is(model, ids, 2, lambda: model(ids), beside)[0][..., :10]
         assert not own.triu(1).any()  # each position is where it says
+
+
+SWITCHES = """attn_cog_signed attn_hard attn_qk_norm attn_l2_distance attn_selective attn_use_cope
+    attn_laser attn_on_attn attn_data_dependent_alibi attn_gate_value_heads attn_head_scale
+    dynamic_pos_bias sandwich_norm macaron"""
+NUMBERS = {"attn_sparse_topk": 3, "attn_max_attend_past": 3, "attn_kv_heads": 2}
+NUMBERS["num_residual_streams"] = 2
+WEIGHED = dict.fromkeys(SWITCHES.split(), True) | NUMBERS
+
+
+@pytest.mark.parametrize("option", [marked(option) for option in WEIGHED])
+@pytest.mark.filterwarnings("ignore")
+def test_x_transformers_own_weights(option):
+    """Every pattern is what the library says of itself."""
+    model = of_x_transformers({option: WEIGHED[option]})
+    ids = torch.randint(3, 31, (3, 10))
+    with torch.no_grad():
+        expected, said = model(ids, return_intermediates=True)
+        wrapped, seen = tapped(model, ids[:2]), []
+        found = wrapped(ids, lambda _, own: seen.append(own) or own.clone())
+    close(found, expected)
+    known = [attended.post_softmax_attn for attended in said.attn_intermediates if attended]
+    assert (wrapped.n_layers, wrapped.n_heads, len(known)) == (2, 4, 2)
+    torch.testing.assert_close(seen, known, atol=1e-5, rtol=0)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_x_transformers_heads_that_talk_behind_the_softmax():
+    model = of_x_transformers({"attn_post_talking_heads": True})
+    talks = [m for m in model.modules() if isinstance(m, torch.nn.Conv2d)]
+    ids = torch.randint(3, 31, (3, 10))
+    with torch.no_grad():
+        for talk in talks:
+            torch.nn.init.normal_(talk.weight)
+        _, said = model(ids, return_intermediates=True)
+        wrapped, seen = tapped(model, ids[:2]), []
+        wrapped(ids, lambda _, own: seen.append(own) or own.clone())
+        pairs = zip(talks, said.attn_intermediates, strict=True)
+        known = [talk(attended.post_softmax_attn) for talk, attended in pairs]
+    torch.testing.assert_close(seen, known, atol=1e-5, rtol=0)

@@ -5,8 +5,11 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from commands import refusing
+from headway import discover
 from headway.errors import HeadwayError
 from headway.models import tapped
+from headway.tasks import Hops
 from nano import BIAS, LENGTH, WIDTH, Nano, X, looked
 
 
@@ -84,6 +87,103 @@ def test_dropout(where):
     module["encoder"] = nn.TransformerEncoder(layer, 1)
     assert "dropout is on (p = 0.1)" in refusal(module[where])
     assert tapped(module[where].eval(), X).n_layers == 1
+
+
+class Trains(nn.Module):
+    """A module in training mode, with something that only training has."""
+
+    def __init__(self, part):
+        super().__init__()
+        self.inner, self.part = Nano("sdpa").eval(), part
+
+    def forward(self, x):
+        return self.part(self.inner(x))
+
+
+@pytest.mark.parametrize("part", [nn.Dropout1d(0.2), nn.AlphaDropout(0.2)], ids=str)
+def test_dropout_of_other_kinds(part):
+    assert "dropout is on (p = 0.2): call .eval()" in refusal(Trains(part))
+    assert tapped(Trains(part).eval(), X).n_layers == 1
+
+
+def test_a_module_in_training_mode_is_told_so():
+    said = refusal(Trains(nn.BatchNorm1d(LENGTH)))
+    assert "the pattern of a sequence changes with the rest of its batch" in said
+    assert said.endswith("it is in training mode: call .eval() on it first")
+    assert tapped(Trains(nn.BatchNorm1d(LENGTH)).eval(), X).n_layers == 1
+
+
+class FixedBatch(nn.Module):
+    """A module for two sequences."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = Nano("sdpa")
+
+    def forward(self, x):
+        return self.inner(x.view(2, LENGTH, WIDTH))
+
+
+def test_a_fixed_number_of_sequences_is_told():
+    said = refusal(FixedBatch(), X[:2])
+    assert "cannot be called with another number of sequences" in said
+    assert "at inputs of [1, 6, 16]" in said
+
+
+def exported(module, **options):
+    return torch.export.export(module, (X,), **options).module()
+
+
+def of_any_batch(module):
+    return exported(module, dynamic_shapes=({0: torch.export.Dim.DYNAMIC},))
+
+
+def quantised(module):
+    return torch.ao.quantization.quantize_dynamic(module, {nn.Linear})
+
+
+def traced(module):
+    return torch.jit.trace(module, X, check_trace=False)
+
+
+SEALED = {
+    "traced": (traced, "is traced or scripted (TorchScript): its calls cannot be seen"),
+    "part of it traced": (
+        lambda module: nn.Sequential(nn.Identity(), traced(module)),
+        "Sequential is traced or scripted",
+    ),
+    "exported": (exported, "GraphModule is exported (torch.export)"),
+    "exported, for any batch": (of_any_batch, "GraphModule is exported (torch.export)"),
+    "quantised": (quantised, "is quantised: what it rounds to depends on the whole batch"),
+}
+
+
+@pytest.mark.parametrize("name", SEALED)
+@pytest.mark.parametrize("kind", ["sdpa", "softmax"])
+@pytest.mark.filterwarnings("ignore")
+def test_what_was_done_to_a_module_is_told(name, kind):
+    make, said = SEALED[name]
+    told = refusal(make(Nano(kind)))
+    assert said in told
+    assert told.endswith("give the module that it was made from")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_discovery_of_a_traced_module_is_refused_in_the_same_words():
+    task = Hops(asked=(1,), n_symbols=4, n_places=8)
+    module = nn.Sequential(nn.Embedding(4, WIDTH), Nano("sdpa"), nn.Linear(WIDTH, 4))
+    inputs = task.sample(2, torch.Generator().manual_seed(0)).inputs
+    script = torch.jit.trace(module, inputs % 4, check_trace=False)
+    with refusing("is traced or scripted (TorchScript)"):
+        discover(script, task)
+
+
+def test_a_graph_of_calls_is_no_exported_module():
+    class Attends(nn.Module):
+        def forward(self, x):
+            return F.scaled_dot_product_attention(x[:, None], x[:, None], x[:, None])[:, 0]
+
+    assert tapped(torch.fx.symbolic_trace(Attends()), X).n_layers == 1
 
 
 def test_inputs_of_another_shape():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import random_models
 from headway.errors import HeadwayError
-from headway.models import Transformer, TransformerConfig, attention_patterns
+from headway.models import Transformer, TransformerConfig, attention_patterns, tapped
 from random_models import D_INPUT, D_TARGET, LENGTH, configs, quick, seeds
 
 shapes = configs(init=st.sampled_from(["gpt2", "gpt2_blocks", "fan_in", "orthogonal"]))
@@ -106,3 +106,37 @@ def test_a_sequence_that_is_too_long_is_refused(vocabulary):
     with pytest.raises(HeadwayError, match=r"positions in a sequence = 8 is not .* at most 7"):
         model(inputs)
     assert model(inputs[:, :LENGTH]).shape == (2, 1, 5)
+
+
+@pytest.mark.parametrize("attention", ["softmax", "linear"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@torch.no_grad()
+def test_a_model_in_half_precision(attention, dtype):
+    config = TransformerConfig(n_layers=2, n_heads=2, d_model=16, attention=attention)
+    model = random_models.build(config, 0, n_read=2)
+    inputs = random_models.random_inputs(0)
+    expected = model(inputs)
+    known = attention_patterns(model, inputs)
+    halved, few = model.to(dtype), inputs.to(dtype)
+    found = halved(few)
+    assert found.dtype == dtype
+    close = {"atol": 0.1 * expected.abs().max().item(), "rtol": 0}
+    torch.testing.assert_close(found.float(), expected, **close)
+    patterns = attention_patterns(halved, few)
+    assert patterns.dtype == torch.float32
+    near = 0.02 * known.abs().max().item()
+    torch.testing.assert_close(patterns, known, atol=near, rtol=0)
+    without = halved(few, lambda layer, pattern: pattern * 0)
+    assert without.dtype == dtype
+    assert not torch.allclose(without, found)
+
+
+@torch.no_grad()
+def test_a_model_in_half_precision_can_be_tapped():
+    config = TransformerConfig(n_layers=2, n_heads=2, d_model=16)
+    model = random_models.build(config, 0, n_read=2).bfloat16()
+    inputs = random_models.random_inputs(0).bfloat16()
+    wrapped = tapped(model, inputs)
+    assert (wrapped.n_layers, wrapped.n_heads) == (2, 2)
+    found = wrapped(inputs, lambda layer, pattern: pattern.clone())
+    torch.testing.assert_close(found, model(inputs))

@@ -145,7 +145,10 @@ class Text(Net):
         ({"model": nn.Linear(2, 3)}, "Linear"),
         ({"model": Flat()}, "outputs' shape"),
         ({"model": Text()}, "the output of Text"),
-        ({"model": nn.Embedding(3, TASK.d_target)}, "IndexError"),
+        (
+            {"model": nn.Embedding(3, TASK.d_target)},
+            "tokens up to 4, for which it has no embedding",
+        ),
         ({"task": "hops"}, "^task = 'hops'"),
         ({"task": headway.tasks.Hops}, "^task = <class"),
         ({"task": headway.tasks.Retrieval()}, "does not read its sequences"),

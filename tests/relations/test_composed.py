@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
 from headway.relations import Composed, Edges
+from headway.relations.composed import complexity
 from headway.relations.paths import AttentionPath, Relation
 
 TOKENS = torch.tensor([[5, 3, 9, 3, 7, 5]])
@@ -23,6 +24,10 @@ KEYS = {
     "mirror position if the same token, else own position": [[0], [1], [2], [3], [4], [0]],
     "repeated token": [[], [], [], [3], [3], [3, 5]],
     "position 2": [[], [], [2], [2], [2], [2]],
+    "all before": [[], [0], [0, 1], [0, 1, 2], [0, 1, 2, 3], [0, 1, 2, 3, 4]],
+    "every 2 back": [[], [], [0], [1], [0, 2], [1, 3]],
+    "second smallest any token": [[], [0], [0], [0], [0], [0, 5]],
+    "second largest any token": [[], [1], [0], [0], [4], [4]],
     "smallest same or larger token": [[], [0], [], [1], [2], [0]],
     "largest token of 0–5": [[0], [0], [0], [0], [0], [0, 5]],
     "earliest token of 7,9": [[], [], [2], [2], [2], [2]],
@@ -45,6 +50,53 @@ def test_a_name_leads_where_it_says(name):
 def test_keys_count_by_their_tokens():
     weights = Composed(TOKENS).weights("all so far by weight (token 3 0.5, token 5 0.25)")[0]
     assert weights[2].tolist() == [0.25, 0.5, 1, 0, 0, 0]
+
+
+def test_weights_of_an_else_count_only_where_the_first_has_no_key():
+    composed = Composed(TOKENS)
+    weights = composed.weights("same token by weight (token 3 0.5), else own position")[0]
+    assert weights[3].tolist() == [0, 0.5, 0, 0, 0, 0]
+    assert weights[5].tolist() == [1, 0, 0, 0, 0, 0]
+    assert weights[2].tolist() == [0, 0, 1, 0, 0, 0]
+
+
+def test_where_a_token_has_not_stood_yet_nothing_is_past_it():
+    composed = Composed(TOKENS, ahead=True)
+    for way in ("aligned past", "twice past", "mirror across"):
+        assert not composed.mask(f"{way} token 9")[0, :2].any()
+        assert composed.mask(f"{way} token 9")[0, 2:].any()
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        *(("own position", 1), ("after latest same token", 1), ("mirror across token 7", 2)),
+        *(("2 back, else own position", 2), ("2 back, else 3 back, else own position", 3)),
+        *(("2 back and own position", 2), ("2 back for tokens 1–3, else own position", 3)),
+    ],
+)
+def test_a_relation_is_as_complex_as_it_has_parts(name, parts):
+    assert complexity(name) == parts
+
+
+def test_the_farthest_places_are_tried():
+    names = Composed(torch.zeros(1, 5, 2), of_tokens=False).vocabulary(0)
+    assert {"2 back", "3 back", "4 back", "position 1", "position 4"} <= {*names}
+    assert not {"5 back", "position 5"} & {*names}
+
+
+def test_a_token_that_stands_twice_in_some_sequences_separates_nothing():
+    words = torch.arange(20, 140).reshape(20, 6)
+    words[:, 2] = 0
+    assert Composed(words).separators == [0]
+    words[:2, 4] = 0
+    assert Composed(words).separators == []
+
+
+def test_separators_may_have_the_smallest_numbers():
+    words = torch.stack([torch.randperm(12)[:5] + 2 for _ in range(30)])
+    ends = torch.tensor([[0, 1]]).expand(30, 2)
+    assert Composed(torch.cat([words, ends], 1)).ordinary == ["token of 2–13"]
 
 
 def test_a_relation_given_can_be_for_some_tokens():

@@ -238,6 +238,23 @@ def test_the_headline_says_what_came_out(run):
     assert page_data(report(run))["summary"][0].endswith(" attention paths.")
 
 
+def test_without_paths_nothing_is_to_be_dated(run):
+    circuit = run.read("circuit.json")
+    circuit["circuit"] = dict.fromkeys(circuit["circuit"], "uniform")
+    circuit["evidence"] |= {"necessity": [], "trials": [], "droppable": [], "backups": []}
+    run.write("circuit.json", circuit)
+    timeline = run.read("emergence.json")
+    for dates in (None, {**timeline, "paths": []}):
+        run.remove("emergence.json")
+        if dates is not None:
+            run.write("emergence.json", dates)
+        data = page_data(report(run))
+        assert "emergence" not in data["missing"]
+        titles = [section["title"] for section in data["details"]]
+        assert "The circuit and the evidence for it" in titles
+        assert "When its paths emerged" not in titles
+
+
 def test_with_many_heads_the_maps_are_of_the_useful_ones(run, monkeypatch):
     monkeypatch.setattr("headway.report.findings.MOST_HEADS", 1)
     circuit = run.read("circuit.json")

@@ -7,8 +7,8 @@ import torch
 
 from headway.circuits import Circuit, Head, Mechanism, Paths, Relation, Uniform, discover, emergence
 from headway.circuits.evidence import Trial
+from headway.circuits.whole import heads_of
 from headway.models import TransformerConfig
-from headway.report.findings import heads_of
 from headway.tasks import Conditional, Hops, Retrieval, Task, task_in
 from headway.training import Run, RunConfig, TrainingConfig, train
 from headway_experiments.arena import Labelled

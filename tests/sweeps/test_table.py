@@ -11,6 +11,7 @@ from headway.circuits import discover
 from headway.errors import HeadwayError
 from headway.sweeps import table, write_table
 from headway.tasks import Conditional
+from headway.terminal import cli
 from headway.training import Run, train
 from headway.training.config import flat
 
@@ -110,10 +111,34 @@ def test_a_table_that_is_written_holds_the_same(runs, tmp_path):
     with open(tmp_path / "t.csv", newline="") as file:
         read = list(csv.DictReader(file))
     assert [row["name"] for row in read] == [row["name"] for row in whole]
-    assert read[1]["message"] == 'it, "so" to say,\nbroke'
+    assert read[1]["message"] == r'it, "so" to say,\nbroke'
     assert float(read[0]["val_loss"]) == whole[0]["val_loss"]
     assert (read[0]["training.train_examples"], read[0]["model.causal"]) == ("", "true")
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+
+
+HOSTILE = [
+    *("=cmd|' /C calc'!A0", "+1+1", "@x", "-1", "\t=1", "\r=1", "\uff1d1+1"),
+    *("two\nlines", "a,b", 'a"b', "caf\udce9", "\x1b[2J", "12", "plain"),
+]
+"""Names that a spreadsheet or a reader of lines may take for something else."""
+
+
+def test_names_are_no_formulas_and_break_no_line(tiny, tmp_path, capsys):
+    for name in HOSTILE:
+        Run.create(tmp_path / "runs" / name, tiny)
+    write_table(tmp_path / "t.csv", [{"=hop": -1.5, **row} for row in table(tmp_path / "runs")])
+    text = (tmp_path / "t.csv").read_bytes().decode()
+    assert len(text.splitlines()) == 1 + len(HOSTILE)
+    header, *rows = csv.reader(text.splitlines())
+    assert header[0] == "'=hop"
+    assert {row[0] for row in rows} == {"-1.5"}, "a number remains one"
+    written = {row[1] for row in rows}
+    assert not [name for name in written if name.startswith(("=", "+", "-", "@", "\t", "\uff1d"))]
+    assert {"'-1", "'+1+1", "12", "plain", "a,b", 'a"b', r"two\nlines", r"caf\udce9"} <= written
+    cli.main(["runs", str(tmp_path / "runs"), "--table", str(tmp_path / "again.csv")])
+    assert len((tmp_path / "again.csv").read_text().splitlines()) == 1 + len(HOSTILE)
+    assert r"caf\udce9" in capsys.readouterr().out
 
 
 def test_a_table_that_cannot_be_written_is_one_clear_line(tmp_path):

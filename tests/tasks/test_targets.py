@@ -76,3 +76,66 @@ def test_what_is_never_asked_costs_nothing_and_has_no_accuracy():
     targets[0, 1, 0] = logits[0, 1].argmax()
     targets[1, 1, 0] = logits[1, 1].argmin()
     assert tokens.accuracies(logits, targets).tolist() == [0.5]
+
+
+def test_tokens_diverge_by_the_information_that_is_lost_where_something_is_asked():
+    tokens = Tokens(2)
+    logits = torch.tensor([[[0.0, 0.0], [3.0, -3.0]]])
+    other = torch.tensor([[[math.log(3), 0.0], [-5.0, 5.0]]])
+    targets = torch.tensor([[[1], [IGNORE_INDEX]]])
+    lost = 0.5 * math.log(0.5 / 0.75) + 0.5 * math.log(0.5 / 0.25)
+    assert tokens.divergence(logits, other, targets).item() == pytest.approx(lost)
+    assert tokens.divergence(other, logits, targets).item() != pytest.approx(lost)
+    assert tokens.divergence(logits, other, torch.full_like(targets, IGNORE_INDEX)) == 0
+
+
+def test_vectors_diverge_by_their_mean_squared_difference_where_something_is_asked():
+    vectors = Vectors(2)
+    predicted = torch.tensor([[[1.0, 2.0], [5.0, 5.0]]])
+    other = torch.tensor([[[1.0, 5.0], [0.0, 0.0]]])
+    targets = torch.zeros(1, 2, 1, 2)
+    targets[0, 1] = math.nan
+    assert vectors.divergence(predicted, other, targets).item() == pytest.approx(9 / 2)
+
+
+def test_answers_are_the_same_if_all_their_numbers_are_and_one_is_asked_for():
+    vectors = Vectors(2)
+    targets = torch.tensor([[[[0.0, 1.0]], [[0.0, -1.0]], [[math.nan, math.nan]]]])
+    first = torch.tensor([[[0.1, 0.9], [0.1, -0.9], [0.0, 1.0]]])
+    second = torch.tensor([[[0.2, 0.6], [0.1, 0.9], [0.0, 1.0]]])
+    assert vectors.same(first, second, targets)[0, :, 0].tolist() == [True, False, False]
+    assert vectors.right(first, targets)[0, :, 0].tolist() == [True, True, False]
+    assert vectors.right(second, targets)[0, :, 0].tolist() == [True, False, False]
+
+
+def test_what_is_not_asked_is_no_answer_to_choose():
+    """The prediction is nearest to 0, which would stand for a target that there is not."""
+    targets = torch.tensor([[[[1.0]], [[3.0]], [[math.nan]]]])
+    predicted = torch.tensor([[[-0.5], [2.5], [0.0]]])
+    assert Vectors(1).answers(predicted, targets)[0, :2, 0, 0].tolist() == [1.0, 3.0]
+    assert Vectors(1).right(predicted, targets)[0, :, 0].tolist() == [True, True, False]
+
+
+def test_logits_count_less_their_mean():
+    logits = random(2, 3, 5)
+    targets = torch.zeros(2, 3, 2, dtype=torch.long)
+    numbers = Tokens(5).numbers(logits + 7.0, targets)
+    assert numbers.shape == (2, 3, 2, 5)
+    assert torch.allclose(numbers, Tokens(5).numbers(logits, targets), atol=1e-5)
+    assert torch.allclose(numbers.sum(-1), torch.zeros(2, 3, 2), atol=1e-5)
+
+
+def test_a_query_chooses_among_the_answers_of_its_sequence_or_all_tokens():
+    targets = torch.zeros(2, 3, 1, 4)
+    targets[0, 0] = targets[0, 1] = math.nan
+    assert Vectors(4).choices(targets) == 3
+    assert Tokens(5).choices(torch.zeros(2, 3, 1, dtype=torch.long)) == 5
+
+
+def test_numbers_put_out_at_a_query():
+    assert Vectors(4).width(3) == 12
+    assert Tokens(5).width(3) == 5
+    assert Tokens(5, own_logits=True).width(3) == 15
+    predicted = random(2, 7, 12)
+    targets = torch.zeros(2, 3, 2, 4)
+    assert torch.equal(Vectors(4).at_queries(predicted, targets), predicted[:, 4:, :8])

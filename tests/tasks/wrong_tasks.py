@@ -108,6 +108,12 @@ BROKEN = {
         "targets are IGNORE_INDEX everywhere": targets("chains[..., 1:] * 0 - 100"),
         "roles are int64 [8, 3, 5]: the second size must": roles("roles"),
         "roles hold 1 to 15: it must be 0 to 14": roles("roles.transpose(1, 2) + 1"),
+        "every query has the same answer in all of 512 sequences: one answer serves": targets(
+            "chains[..., 1:] * 0 + 7"
+        ),
+        "targets are others if sequences stand in another order: no sequence may": targets(
+            "(chains[..., 1:] + chains[:1, :1, :1]) % 30"
+        ),
         "inputs of 4 sequences differ from those among 8": inputs("(inputs + inputs.sum()) % 30"),
     },
     "error draw": {
@@ -122,6 +128,22 @@ BROKEN = {
             "device = generator.device", "device = generator.place"
         ),
         "the same generator draws something else: all that": swap("generator=generator, ", ""),
+        "every generator draws the same sequences: all that": swap(
+            "device = generator.device",
+            "device, generator = 'cpu', torch.Generator().manual_seed(1)",
+        ),
+        "inputs of a sequence are [16] by one seed and [15] by another: all batches": swap(
+            DRAWN,
+            f"fill = torch.randint(2, (1,), generator=generator).item()\n        {DRAWN}, "
+            "torch.zeros(count, fill)",
+        )
+        + inputs("torch.cat([inputs, draws[2].long()], 1)"),
+        "targets of a sequence are [3, 2] by one seed and [2, 2] by another": swap(
+            DRAWN,
+            f"asked = 2 + torch.randint(2, (1,), generator=generator).item()\n        {DRAWN}, "
+            "torch.zeros(count, asked)",
+        )
+        + targets("chains[:, : draws[2].shape[1], 1:]"),
     },
     "error depth": {
         "it is no field: Pairs must be decorated, @dataclass(frozen=True)": swap(
@@ -137,12 +159,6 @@ BROKEN = {
     "doubt n_pairs": {
         "it has no type, so it is no field: n_pairs: int = 3 is one": more(
             "n_pairs = 3\nMOST = 4\nlooks_ahead = False"
-        )
-    },
-    "doubt draw": {
-        "another seed draws the same sequences": swap(
-            "device = generator.device",
-            "device, generator = 'cpu', torch.Generator().manual_seed(1)",
         )
     },
     "error vocabulary": {"None, but inputs are int64 [8, 15]": swap(ADDED, "")},
@@ -203,7 +219,7 @@ BROKEN = {
             "chains[..., 1:].roll(1, 1)"
         ),
         "the answer to hop 1 is the token 7 in 100% of 1536 cases": targets(
-            "chains[..., 1:] * 0 + 7"
+            "torch.stack([chains[..., 1] * 0 + 7, chains[..., 2]], -1)"
         ),
         "one sequence has two answers to hop 1: it does not decide": inputs("inputs * 0"),
     },

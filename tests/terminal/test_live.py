@@ -47,6 +47,21 @@ def test_a_terminal_shows_the_losses_of_every_hop(tiny):
     assert any(f"at most {round(9 * tiny.training.batch_size / 10)} s left" in x for x in lines)
 
 
+def test_a_fixed_training_set_has_its_accuracy_and_a_curve(tiny):
+    run, page = SimpleNamespace(config=tiny), io.StringIO()
+    metrics = {
+        **METRICS,
+        "accuracy": {"x_1": 0.25, "x_2": 0.75},
+        "training_set": {"loss": 0.02, "partial": {}, "accuracy": {"x_1": 1.0, "x_2": 0.8}},
+    }
+    with Live(console=Console(width=100, file=page, force_terminal=True)) as live:
+        progress = Progress(Display(live, 0.0))
+        progress(run, 3, 12, metrics)  # pyright: ignore[reportArgumentType]
+    lines = page.getvalue().splitlines()
+    assert any("loss 0.100, accuracy 50.0%, on the training set 90.0%" in line for line in lines)
+    assert any(line.rstrip().endswith("training set ▂ 0.020") for line in lines)
+
+
 def test_a_file_has_a_line_every_tenth_evaluation(tiny, capsys):
     progress, run = Progress(Display(None, 9.0)), SimpleNamespace(config=tiny)
     for step in range(1, 13):

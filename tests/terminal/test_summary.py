@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headway.circuits import THRESHOLD, discover, emergence, every_circuit
+from headway.circuits import THRESHOLD, Circuit, Uniform, discover, emergence, every_circuit
 from headway.relations.paths import AttentionPath
 from headway.terminal import print_summary
 from headway.terminal.summary import said_of_every, said_of_minimum, said_of_verdicts
@@ -44,6 +44,17 @@ def test_the_findings_fit_one_screen(findings, capsys):
     assert "4 Minimum 2 layers, 2 paths; the fewest by information flow: 2 layers, 2 paths" in said
     assert said_of_every(every) in said
     assert "5 Report runs/x/report.html 1 min 01 s in all, at most 0.50 GB of memory" in said
+
+
+def test_without_paths_a_line_says_what_attention_brings(findings, capsys):
+    run, found, timeline, every = findings
+    uniform = Circuit(dict.fromkeys(found.circuit.mechanisms, Uniform()))
+    plain = replace(found, circuit=uniform, evidence=replace(found.evidence, necessity=[]))
+    page = Path("runs/x/report.html")
+    print_summary(run, plain, replace(timeline, paths=[]), every, page, 61.0, 0.5)
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.count("no head has a path") == 1
+    assert "upper heads free" not in said
 
 
 def test_a_table_that_is_too_wide_is_broken(findings, capsys, monkeypatch):

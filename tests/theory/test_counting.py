@@ -17,6 +17,7 @@ from headway.theory import (
     closed_form,
     conditional_flow,
     count_circuits,
+    facts_flow,
     fewest_paths,
     is_minimal_circuit,
     minimum_layers,
@@ -186,6 +187,14 @@ def test_a_row_that_must_be_singled_out_needs_both_values():
     assert found.fewest
     assert conditional_flow().minimum_layers(causal=False) == 2
     assert conditional_flow(singled=True).minimum_layers(causal=False) == 3
+
+
+def test_a_circuit_that_is_traced_where_branches_share_paths_has_none_to_spare():
+    """Both values of the row come by way of x, so that their branches have paths in common."""
+    flow = facts_flow(["xu", "ax", "xv", "uvz"], "a", "z", singled=True)
+    found = witness(flow)
+    assert len(found.paths) == 9
+    assert is_minimal_circuit(flow, found.paths)
 
 
 def test_what_cannot_be_reached_is_refused():

@@ -95,6 +95,14 @@ def test_a_relation_that_is_known_opens_a_shorter_way():
         retrieval_flow(4, related=[("s0", "s9")])
 
 
+def test_heads_of_a_layer_copy_what_stood_there_before_it():
+    """s2 takes x_0 over from s1 in the layer in which s3 takes over what s2 held before."""
+    paths = [AttentionPath.parse(text) for text in ("L0.H0 s2←s1", "L0.H1 s3←s2")]
+    before, after = retrieval_flow(2).along(paths, causal=False).stages
+    assert after["s2"] == before["s2"] | {"x_0"}
+    assert after["s3"] == before["s3"] | {"p_1"}
+
+
 def test_a_broken_path_still_brings_what_stands_there():
     along = retrieval_flow(2).along(
         [AttentionPath.of(0, 0, "s0←s4"), AttentionPath.of(1, 0, "s2←s1")], True

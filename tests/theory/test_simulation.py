@@ -56,6 +56,13 @@ def test_stretches_are_what_the_flow_of_sets_holds(depth, causal, layers, rest):
             assert stage[role] == set(line[first : last + 1])
 
 
+@pytest.mark.parametrize("depth", [127, 128, 300, 600])
+@pytest.mark.parametrize("causal", [True, False])
+def test_positions_see_those_of_blocks_before_theirs(depth, causal):
+    """Positions are compared 256 at once; depth 600 has 1,201."""
+    assert minimum_layers(depth, causal=causal) == closed_form(depth, causal)
+
+
 def test_no_order_of_the_pairs_needs_more_layers_and_some_need_fewer():
     for depth in range(1, 7):
         needed = {minimum_layers(depth, order=order) for order in permutations(range(1, depth + 1))}

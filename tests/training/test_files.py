@@ -4,6 +4,7 @@ import errno
 import os
 
 import pytest
+import safetensors.torch
 import torch
 
 from headway.errors import HeadwayError
@@ -38,6 +39,47 @@ def test_one_changed_byte_is_noticed(tmp_path, where):
     content = bytearray(path.read_bytes())
     content[where] ^= 1
     path.write_bytes(content)
+    with pytest.raises(HeadwayError, match="does not match its checksum"):
+        read_tensors(path)
+
+
+def swapped(tensors):
+    return {"a": tensors["b"], "b": tensors["a"]}
+
+
+def turned(tensors):
+    return {**tensors, "a": tensors["a"].reshape(3, 2)}
+
+
+def of_another_type(tensors):
+    return {**tensors, "a": tensors["a"].view(torch.int32)}
+
+
+def renamed(tensors):
+    return {"a": tensors["a"], "c": tensors["b"]}
+
+
+def without(tensors):
+    return {"a": tensors["a"]}
+
+
+@pytest.mark.parametrize("change", [swapped, turned, of_another_type, renamed, without])
+def test_the_same_bytes_under_another_name_shape_or_type_are_noticed(tmp_path, change):
+    path = tmp_path / "t.safetensors"
+    write_tensors(path, {"a": torch.randn(2, 3), "b": torch.zeros(2, 3)}, {"step": 3})
+    tensors, _ = read_tensors(path)
+    with safetensors.safe_open(path, framework="pt") as file:
+        about = file.metadata()
+    changed = {name: tensor.contiguous() for name, tensor in change(tensors).items()}
+    safetensors.torch.save_file(changed, path, about)
+    with pytest.raises(HeadwayError, match="does not match its checksum"):
+        read_tensors(path)
+
+
+def test_what_is_said_about_tensors_is_checked_too(tmp_path):
+    path = tmp_path / "t.safetensors"
+    write_tensors(path, {"a": torch.zeros(2)}, {"step": 3})
+    path.write_bytes(path.read_bytes().replace(b'\\"step\\": 3', b'\\"step\\": 4'))
     with pytest.raises(HeadwayError, match="does not match its checksum"):
         read_tensors(path)
 

@@ -108,7 +108,7 @@ def test_a_state_of_another_model_or_without_its_optimisers_is_refused(tiny, tmp
         ({**tensors, "model.embed.weight": torch.zeros(1, 1)}, about),
     ):
         write_tensors(path, spoilt, note)
-        with pytest.raises(HeadwayError, match=r"state\.safetensors is corrupted or of another"):
+        with pytest.raises(HeadwayError, match=r"state\.safetensors does not fit the model"):
             resume(run.folder)
         assert run.checkpoint_steps() == [0, 4]
 

@@ -8,10 +8,15 @@ import sys
 import pytest
 import torch
 
+from headway.circuits import Discovery, MinimalCircuits, Timeline
+from headway.circuits.certificate import Certificate
+from headway.circuits.dependence import Dependence
+from headway.circuits.discovery import Refusal
 from headway.errors import HeadwayError
 from headway.training import Run, train
 from headway.training.files import write_tensors
 from headway.training.finding import LEFT_BY_RUNS, run_folders
+from headway.training.run import FOUND_OUT
 
 LOSSES = {"x_1": 1.0, "x_2": 1.0}
 EVALUATION = {"train_loss": 1.0, "val_loss": 1.0, "partial": LOSSES, "seconds": 1.0}
@@ -151,6 +156,16 @@ def test_rewinding_forgets_what_came_later(tiny, tmp_path):
     assert [line["step"] for line in run.metrics()] == [2, 4, 6]
     assert run.read("emergence.json") is run.read("circuit_0000008.json") is None
     assert run.read("circuit_0000004.json") == {}
+
+
+@pytest.mark.parametrize("name", FOUND_OUT)
+def test_rewinding_forgets_all_that_was_found_out(tiny, tmp_path, name):
+    run = train(tiny, tmp_path / "run")
+    run.write(name, {})
+    run.rewind(8)
+    assert not (run.folder / name).exists()
+    findings = (Discovery, MinimalCircuits, Timeline, Dependence, Certificate, Refusal)
+    assert {kind.FILE for kind in findings} <= {*FOUND_OUT}
 
 
 BESIDE = ("figures", "results", "asked")

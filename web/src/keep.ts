@@ -7,10 +7,22 @@ export function keep(name: string, content: BlobPart, type: string): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-/** Keep rows as comma-separated values, exact; RFC 4180. */
+const FORMULA = /^[=+\-@\uff1d\uff0b\uff0d\uff20]/;
+const UNWRITABLE = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/g;
+
+/** A cell as text: no spreadsheet takes a name for a formula, and no name breaks its line. */
+function written(value: unknown): string {
+  if (typeof value !== "string") return String(value ?? "");
+  const text = value.replace(UNWRITABLE, (one) => {
+    return `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  });
+  return FORMULA.test(text) ? `'${text}` : text;
+}
+
+/** Keep rows as comma-separated values, numbers exact; RFC 4180. */
 export function keepCsv(name: string, rows: unknown[][]): void {
   const cell = (value: unknown) => {
-    const text = String(value ?? "");
+    const text = written(value);
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   const text = rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";

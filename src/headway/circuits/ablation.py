@@ -54,6 +54,12 @@ AT_ONCE = 16_384
 MOST_NUMBERS = 2**28
 """Numbers that a model may put out at once."""
 
+ROUNDING = 1e-5
+"""A loss of single precision depends on what is computed beside it by at most this part of it."""
+
+SMALL_LOSS = 0.1
+"""Smaller losses are rounded as this one is: they are differences of numbers that are larger."""
+
 Measured = Callable[[slice, Tensor, Sequence[Tensor]], Tensor]
 """A number about some sequences, the outputs at their queries, and the patterns of all layers."""
 
@@ -61,6 +67,11 @@ Candidate = Mapping[Head, Mechanism]
 Named = frozenset[tuple[Head, Mechanism]]
 Stream = tuple[int, int, int, Named]
 """Residual streams: the sequences' first and last, after how many layers, and what is in these."""
+
+
+def above(loss: float) -> float:
+    """A limit that a loss stays below, whatever it is computed beside (see `ROUNDING`)."""
+    return loss + ROUNDING * max(loss, SMALL_LOSS)
 
 
 class Judging:
@@ -335,7 +346,7 @@ class Bench(Judging):
                 change = self.patterns.edit(head, mechanism, now, part=part) - now
                 found[i] -= (slopes[:, *head] * change).sum().item()
         self._computed += 3 * self._vectors(count)
-        return found
+        return [gain if math.isfinite(gain) else 0.0 for gain in found]
 
     def _checked(self, candidate: Replaced) -> Candidate:
         chosen = candidate.mechanisms if isinstance(candidate, Circuit) else candidate
@@ -349,6 +360,7 @@ class Bench(Judging):
             )
             for name in getattr(mechanism, "relations", ()):
                 self.patterns.relation(name)
+            self.patterns.prepare(mechanism)
         return chosen
 
 
@@ -385,16 +397,36 @@ def heads_of(model: Tappable) -> list[Head]:
     return [(layer, head) for layer in range(model.n_layers) for head in range(model.n_heads)]
 
 
+def most_workers(model: Tappable, device: str, count: int | None = None) -> int:
+    """The number of threads that may call a model at once.
+
+    A model of others is called by one thread at a time, as it may keep something of a pass in an
+    attribute, which another thread would read. On a GPU there is one thread, too.
+
+    Args:
+        model: that they call.
+        device: that it is on.
+        count: asked for; by default as many as the machine has cores.
+    """
+    if not isinstance(model, Transformer) or torch.device(device).type != "cpu":
+        return 1
+    return (os.cpu_count() or 1) if count is None else count
+
+
 @contextmanager
 def workers(count: int | None, benches: Sequence[Bench]) -> Iterator[ThreadPoolExecutor]:
     """Threads of one core each. If one of them fails, the others are stopped at once.
 
+    Whoever gives them work must not call the model before they are done with it: of a model of
+    others there is one thread, so that passes come one after the other (see `most_workers`).
+
     Args:
-        count: of threads; by default as many as the machine has cores. On a GPU there is one.
+        count: of threads; by default, and at most, as `most_workers` says.
         benches: that the threads work at, never two at the same one.
     """
-    threads = (os.cpu_count() or 1) if count is None else count
-    threads = threads if benches[0].batch.inputs.device.type == "cpu" else 1
+    first = benches[0]
+    threads = most_workers(first.model, str(first.batch.inputs.device), count)
+    own_cores = torch.get_num_threads()
     pool = ThreadPoolExecutor(threads, initializer=partial(torch.set_num_threads, 1))
     try:
         yield pool
@@ -403,4 +435,8 @@ def workers(count: int | None, benches: Sequence[Bench]) -> Iterator[ThreadPoolE
             bench.given_up = True
         pool.shutdown(wait=False, cancel_futures=True)
         raise
-    pool.shutdown()
+    else:
+        pool.shutdown()
+    finally:
+        # What a thread sets for itself is what threads to come begin with.
+        torch.set_num_threads(own_cores)

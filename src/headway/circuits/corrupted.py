@@ -12,14 +12,13 @@ circuit's. Of the first, each is cut by itself: where much of that attention goe
 circuit, too.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from itertools import product
 
 import torch
 from torch import Tensor
 
-from headway.circuits.ablation import Bench, Measured, Replaced
+from headway.circuits.ablation import Bench, Measured, Replaced, above
 from headway.circuits.mechanism import Circuit, Corrupted, Head, KnockOut, Paths
 from headway.circuits.patterns import Attention, along_all, tap_of
 from headway.circuits.yardstick import Yardstick
@@ -66,7 +65,7 @@ def found(bench: Bench, yardstick: Yardstick, candidate_attention: Sequence[floa
         if loss(tried[-1]) < threshold:
             break
     chosen = min(tried, key=loss)
-    most = max(threshold, math.nextafter(loss(chosen), math.inf))
+    most = max(threshold, above(loss(chosen)))
     for path in reversed(chosen):
         fewer = [other for other in chosen if other != path]
         chosen = fewer if loss(fewer) < most else chosen

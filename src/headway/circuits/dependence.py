@@ -15,6 +15,7 @@ from headway.circuits.discovery import Discovery
 from headway.circuits.emergence import EMERGES_AT
 from headway.circuits.mechanism import WrittenPath
 from headway.circuits.patterns import attention_along
+from headway.circuits.subject import Counted
 from headway.errors import HeadwayError, require
 from headway.fields import Finding
 from headway.models import attention_patterns
@@ -85,7 +86,7 @@ class Dependence(Finding):
     circuit: list[WrittenPath]
     free: Training
     clamped: list[Training]
-    sequences: int
+    sequences: Counted
 
     def is_of(self, found: Discovery) -> bool:
         """True if it is about the circuit that was discovered."""
@@ -155,7 +156,7 @@ def grown_in(run: Run, circuit: Sequence[AttentionPath]) -> Training:
     """The fate of a circuit's paths in one training, as seen at its last checkpoint."""
     config, step = run.config, run.checkpoint_steps()[-1]
     clamped = next(map(AttentionPath.parse, config.training.clamped), None)
-    batch = held_out(run.task, SEQUENCES, run.config.seed, run.device, "emergence")
+    batch = held_out(run.task, SEQUENCES, config.seed, run.device, "emergence", config)
     edges = run.task.edges(batch, ahead=not config.model.causal)
     tap = clamp.blocked(config, run.task, batch, step)
     patterns = attention_patterns(run.transformer(step), batch.inputs, tap)

@@ -1,6 +1,6 @@
 """The first of a run's findings: a circuit, its evidence, and whether that is enough."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
@@ -9,7 +9,6 @@ from headway.circuits.looks import Look
 from headway.circuits.mechanism import Circuit, WrittenCircuit
 from headway.circuits.patterns import ABLATIONS, Attention
 from headway.circuits.text import of_discovery
-from headway.circuits.verdicts import verdicts
 from headway.circuits.yardstick import Yardstick
 from headway.errors import HeadwayError, require, shown
 from headway.fields import Finding
@@ -44,10 +43,11 @@ class Discovery(Finding, Shown):
             pieces it starts with by the task's flow (none if the flow is not known).
         candidates: how many candidate circuits were judged in searches and evidence.
         forwards: what that cost, in forward passes of the model over `sequences` sequences.
-        seconds: wall time that search and evidence took.
         looks: how much of every head's attention its mechanism explains, and what else it
             may follow.
         asked: the threshold, the sequences and the ablation that were asked for, if any were.
+        seconds: wall time that search and evidence took; not kept, so that files of the same
+            circuit are the same. None if it was read from a file.
     """
 
     FILE: ClassVar[str] = "circuit.json"
@@ -61,9 +61,9 @@ class Discovery(Finding, Shown):
     standing: dict[str, tuple[str, ...]]
     candidates: int
     forwards: float
-    seconds: float
-    looks: list[Look] = field(default_factory=list)
-    asked: dict[str, int | float | str] = field(default_factory=dict)
+    looks: list[Look]
+    asked: dict[str, int | float | str]
+    seconds: float | None = field(default=None, compare=False)
 
     @property
     def intact_loss(self) -> float:
@@ -109,11 +109,16 @@ class Discovery(Finding, Shown):
         return of_discovery(self)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as JSON data, with the verdicts."""
+        """Everything as JSON data, but for the time that it took.
+
+        Verdicts are not among it: they depend on what else is known of the model, and are made
+        when they are asked for (`verdicts`).
+        """
+        data = super().to_json()
+        del data["seconds"]
         return {
-            **super().to_json(),
+            **data,
             "loss": {"intact": self.intact_loss, "replaced": self.replaced_loss},
-            "verdicts": [asdict(verdict) for verdict in verdicts(self)],
             "useful_heads": len(self.circuit.useful_heads),
             "useful_layers": len(self.circuit.useful_layers),
         }

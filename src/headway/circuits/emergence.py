@@ -6,6 +6,7 @@ depends on it. If another head does the same, the loss may never depend on it.
 """
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
@@ -16,17 +17,19 @@ import torch
 
 from headway.circuits.ablation import Bench
 from headway.circuits.discovery import Discovery, given_or_own, missing
-from headway.circuits.mechanism import Circuit, KnockOut, WrittenPath
+from headway.circuits.mechanism import Circuit, KnockOut, WrittenLoss, WrittenPath
 from headway.circuits.patterns import attention_along
-from headway.circuits.reading import row_weights
-from headway.circuits.subject import device_of, opened, require_task, with_tap
+from headway.circuits.rows import measured_weights
+from headway.circuits.subject import Counted, device_of, opened, require_task, with_tap
 from headway.circuits.text import of_timeline
 from headway.errors import HeadwayError, require
-from headway.fields import AtLeastOne, Finding, NotNegative, require_allowed
+from headway.fields import Finding, NotNegative, require_allowed
 from headway.late import Shown
 from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
+from headway.settings import computes_as_usual
 from headway.tasks import Task
+from headway.training.config import RunConfig
 from headway.training.data import held_out
 from headway.training.run import Run
 
@@ -55,7 +58,7 @@ class PathHistory:
 
     path: WrittenPath
     attention: list[float]
-    loss_without: list[float]
+    loss_without: list[WrittenLoss]
     emerged: float | None
     needed: float | None
 
@@ -76,10 +79,10 @@ class Timeline(Finding, Shown):
     FILE: ClassVar[str] = "emergence.json"
 
     steps: list[int]
-    loss: list[float]
+    loss: list[WrittenLoss]
     paths: list[PathHistory]
     hops: dict[str, float | None]
-    sequences: int
+    sequences: Counted
 
     def is_of(self, found: Discovery) -> bool:
         """True if it is about the circuit that was discovered."""
@@ -108,6 +111,7 @@ class Timeline(Finding, Shown):
         require(lengths == {len(steps)}, "values in a curve", lengths, f"{len(steps)}, one a step")
 
 
+@computes_as_usual
 def emergence(
     checkpoints: Run | str | Path | Mapping[int, Any],
     circuit: Circuit | Discovery | Path | str | None = None,
@@ -127,14 +131,14 @@ def emergence(
         circuit: the circuit of the last, what `discover` returned, or a file that holds it; by
             default the run's own.
         task: what the models were trained on, if models are given.
-        sequences: how many held-out sequences to average over (the paper's 32).
+        sequences: how many held-out sequences to average over (the paper's 32): at least 1.
         seed: of the held-out sequences; by default the run's, or 0.
         watch: called with how many checkpoints are done, and of how many.
 
     Raises:
         HeadwayError: if a checkpoint cannot be read, or a path is not one of this model and task.
     """
-    require_allowed("sequences", sequences, AtLeastOne)
+    require_allowed("sequences", sequences, Counted)
     require_allowed("seed", seed, NotNegative | None)
     run = opened(checkpoints)
     circuit, _ = given_or_own(circuit, run if isinstance(run, Run) else None)
@@ -144,11 +148,12 @@ def emergence(
         require(fits, "checkpoints", run, "models by their steps, whole numbers from 0 on")
         return _dated(sorted(run), run.__getitem__, task, circuit, sequences, seed or 0, watch)
     require(task is None, "task", task, "None, as the run has its own")
-    with run.writing(), run.computing():
+    with run.writing(Timeline.FILE), run.computing():
         if not (steps := run.checkpoint_steps()):
             raise HeadwayError(f"{run.folder}: the run has no checkpoints yet")
         about = run.task, circuit, sequences, run.config.seed if seed is None else seed, watch
-        timeline = _dated(steps, run.model, *about, hop_steps(run.metrics(), run.task.hops))
+        learnt = hop_steps(run.metrics(), run.task.hops)
+        timeline = _dated(steps, run.model, *about, learnt, run.config)
         found = run.load(Discovery)
         if found is None or timeline.is_of(found):
             run.save(timeline)
@@ -165,12 +170,16 @@ def _dated(
     seed: int,
     watch: Callable[[int, int], None],
     learnt: dict[str, float | None] | None = None,
+    trained_by: RunConfig | None = None,
 ) -> Timeline:
-    """The timeline of a circuit's paths; `learnt` has the step of every hop, if it is known."""
+    """The timeline of a circuit's paths.
+
+    `learnt` has the step of every hop, and `trained_by` the config of the run, if they are known.
+    """
     last, paths = with_tap(load(steps[-1]), task), circuit.paths
-    batch = held_out(task, sequences, seed, device_of(last), "emergence")
+    batch = held_out(task, sequences, seed, device_of(last), "emergence", trained_by)
     cut = [{path.at: KnockOut(frozenset({path.relation}))} for path in paths]
-    rows = row_weights(last, task, batch) if task.is_read_blind else None
+    rows = measured_weights(last, task, batch, circuit.useful_heads) if task.is_read_blind else None
     losses, attention = list[list[float]](), list[list[float]]()
     for done, step in enumerate(steps, start=1):
         bench = Bench(with_tap(load(step), task), task, batch)
@@ -183,8 +192,10 @@ def _dated(
     whole, *without = map(list, zip(*losses, strict=True))
 
     def history(path: AttentionPath, curve: tuple[float, ...], cut: list[float]) -> PathHistory:
-        rise = [high - low for high, low in zip(cut, whole, strict=True)]
-        needed = crossing(steps, rise, max(rise) / 2) if max(rise) > MATTERS else None
+        # Where the model itself gives no numbers, nothing rises above that.
+        rise = [high - low if low < math.inf else 0.0 for high, low in zip(cut, whole, strict=True)]
+        half = min(max(rise) / 2, sys.float_info.max)
+        needed = crossing(steps, rise, half) if max(rise) > MATTERS else None
         return PathHistory(path, [*curve], cut, crossing(steps, curve, EMERGES_AT), needed)
 
     histories = [*map(history, paths, zip(*attention, strict=True), without)]
@@ -226,4 +237,6 @@ def crossing(steps: Sequence[int], values: Sequence[float], level: float) -> flo
     if not at:
         return None if at is None else float(steps[0])
     (before, step), (low, value) = steps[at - 1 : at + 1], values[at - 1 : at + 1]
+    if math.isinf(value - low):
+        return float(step)
     return before + (step - before) * (level - low) / (value - low)

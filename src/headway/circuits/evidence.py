@@ -19,10 +19,17 @@ from torch import Tensor
 
 from headway import theory
 from headway.circuits.ablation import Bench, First
-from headway.circuits.mechanism import Circuit, Corrupted, KnockOut, WrittenHead, WrittenPath
+from headway.circuits.mechanism import (
+    Circuit,
+    Corrupted,
+    KnockOut,
+    WrittenHead,
+    WrittenLoss,
+    WrittenPath,
+)
 from headway.circuits.patterns import ABLATIONS, Attention
 from headway.circuits.search import free_above
-from headway.circuits.subject import Subject
+from headway.circuits.subject import Counted, Subject
 from headway.circuits.yardstick import Likenesses, Yardstick, likenesses
 from headway.relations.paths import AttentionPath
 
@@ -44,13 +51,13 @@ class Necessity:
 
     path: WrittenPath
     attention: float
-    loss: float
-    free: float
+    loss: WrittenLoss
+    free: WrittenLoss
 
     @property
     def worst(self) -> float:
         """The loss without the path, in the one of the two ways that costs more."""
-        return max(self.loss, self.free, key=lambda loss: (math.isnan(loss), loss))
+        return max(self.loss, self.free)
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,7 @@ class Pair:
 
     first: WrittenPath
     second: WrittenPath
-    loss: float
+    loss: WrittenLoss
 
 
 @dataclass(frozen=True)
@@ -106,12 +113,12 @@ class Evidence:
         likeness: how like the model the circuit is.
     """
 
-    intact: dict[str, float]
-    replaced: dict[str, float]
-    interval: tuple[float, float]
-    intact_interval: tuple[float, float]
-    drawn: int
-    variants: dict[str, float]
+    intact: dict[str, WrittenLoss]
+    replaced: dict[str, WrittenLoss]
+    interval: tuple[WrittenLoss, WrittenLoss]
+    intact_interval: tuple[WrittenLoss, WrittenLoss]
+    drawn: Counted
+    variants: dict[str, WrittenLoss]
     necessity: list[Necessity]
     droppable: list[Pair]
     pairs: int
@@ -119,8 +126,8 @@ class Evidence:
     trials: list[Trial]
     infeasible: list[WrittenPath] | None
     minimum: int | None
-    sequences: int
-    alone: dict[WrittenHead, float]
+    sequences: Counted
+    alone: dict[WrittenHead, WrittenLoss]
     likeness: Likenesses
 
 
@@ -182,8 +189,11 @@ def interval_of(losses: Float[Tensor, " sequence"]) -> tuple[float, float]:
     """The 95 % interval of the mean over sequences, corrected for skewness (Hall 1992).
 
     It reaches farther on the side of a long tail, where a few sequences carry much of the loss.
+    Of an infinite loss both ends are infinite.
     """
     each, count = losses.double(), len(losses)
+    if not each.isfinite().all():
+        return math.inf, math.inf
     mean, spread = each.mean().item(), each.std(correction=0).item()
     skew = (((each - mean) / (spread or 1.0)) ** 3).mean().item()
     tail = NormalDist().inv_cdf(0.975) / count**0.5

@@ -12,25 +12,32 @@ judged.
 """
 
 import math
-import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import chain, combinations, repeat
 from pathlib import Path
 from typing import Any, ClassVar
 
-from headway.circuits.ablation import Bench
+from headway.circuits.ablation import Bench, above, most_workers
 from headway.circuits.ablation import workers as threads
 from headway.circuits.discovery import Discovery, saved_discovery
-from headway.circuits.mechanism import Circuit, Head, Mechanism, WrittenCircuit, WrittenPath
+from headway.circuits.mechanism import (
+    Circuit,
+    Head,
+    Mechanism,
+    WrittenCircuit,
+    WrittenLoss,
+    WrittenPath,
+)
 from headway.circuits.search import candidates_among
-from headway.circuits.subject import Sequences, require_fits, studied
+from headway.circuits.subject import Counted, Sequences, device_of, require_fits, studied
 from headway.errors import require
 from headway.fields import AtLeastOne, Finding, require_allowed
 from headway.relations.paths import AttentionPath
+from headway.settings import computes_as_usual
 from headway.tasks import Task
 from headway.text import counted, wrapped
 from headway.training.run import Run
@@ -62,23 +69,23 @@ class MinimalCircuits(Finding):
         judged: sets of paths that were judged, those of lower layers alone included.
         searched: all minimal circuits of up to so many paths are known.
         discovered: the paths of the circuit that the search had found.
-        seconds: wall time.
         most: sets that might have been judged.
+        seconds: wall time; not kept, and None if it was read from a file.
     """
 
     FILE: ClassVar[str] = "circuits.json"
 
     threshold: float
-    sequences: int
+    sequences: Counted
     candidates: tuple[WrittenPath, ...]
     idle: WrittenCircuit
     circuits: tuple[tuple[WrittenPath, ...], ...]
-    losses: tuple[float, ...]
+    losses: tuple[WrittenLoss, ...]
     judged: int
     searched: int
     discovered: tuple[WrittenPath, ...]
-    seconds: float
     most: int = MOST
+    seconds: float | None = field(default=None, compare=False)
 
     @property
     def complete(self) -> bool:
@@ -92,11 +99,11 @@ class MinimalCircuits(Finding):
 
     def __str__(self):
         count, among = len(self.circuits), counted(len(self.candidates), "candidate path")
+        took = "" if self.seconds is None else f", {self.seconds:.1f} s"
         found = [
             f"{counted(count, 'minimal circuit')} among {among}; threshold {self.threshold:g}",
             "judged with all heads replaced, and with the layers above any layer free:"
-            f" {counted(self.judged, 'set')} of paths, {self.sequences} sequences,"
-            f" {self.seconds:.1f} s",
+            f" {counted(self.judged, 'set')} of paths, {self.sequences} sequences{took}",
             "complete: every set was judged, or ruled out by what was judged"
             if self.complete
             else f"NOT complete: larger sets than those of {self.searched} paths were not judged;"
@@ -121,11 +128,18 @@ class MinimalCircuits(Finding):
             lines += wrapped(f"and {count - SHOWN} more, in {self.FILE}")
         return "\n".join(lines)
 
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON data, but for the time that it took."""
+        data = super().to_json()
+        del data["seconds"]
+        return data
+
     def __post_init__(self):
         count, allowed = len(self.losses), f"{len(self.circuits)}, one a circuit"
         require(count == len(self.circuits), "number of losses", count, allowed)
 
 
+@computes_as_usual
 def every_circuit(
     model: Run | str | Path | Any,
     task: Task | None = None,
@@ -149,10 +163,11 @@ def every_circuit(
         model: a run in which a circuit was discovered, or its folder; or a model (see `discover`).
         task: the model's task, if a model is given.
         found: what `discover` found, if a model is given.
-        sequences: how many to judge on; with as many as the search had, the same ones.
+        sequences: how many to judge on, at least 8; with as many as the search had, the same ones.
         most: sets of paths to judge at most. The search goes from small to large sets, and ends
             before a size that would take more.
-        workers: threads, each on one core; by default as many as the machine has cores.
+        workers: threads, each on one core; by default as many as the machine has cores. A model of
+            others is called by one thread alone.
         seed: of the sequences; by default the run's, or 0.
         watch: called with a number of paths, how many sets were judged and how many minimal ones
             found.
@@ -169,8 +184,9 @@ def every_circuit(
         known = saved_discovery(run) if run else require_allowed("found", found, Discovery)
         require_fits(known.circuit, subject.model)
         batch, started = subject.sequences(sequences, "circuit"), time.perf_counter()
-        about, count = (subject.model, subject.task, batch, known.ablation), os.cpu_count()
-        benches = [Bench(*about) for _ in range(workers or count or 1)]
+        about = subject.model, subject.task, batch, known.ablation
+        count = most_workers(subject.model, device_of(subject.model), workers)
+        benches = [Bench(*about) for _ in range(count)]
         candidates = candidates_among(benches[0], known.circuit)
         with threads(workers, benches) as work:
 
@@ -191,8 +207,8 @@ def every_circuit(
             judged=search.judged,
             searched=search.searched,
             discovered=tuple(known.circuit.paths),
-            seconds=round(time.perf_counter() - started, 3),
             most=most,
+            seconds=round(time.perf_counter() - started, 3),
         )
         if run is not None:
             run.save(every)
@@ -249,7 +265,7 @@ class Exhaustive:
         if known.paths:
             below = [self.mechanisms(frozenset(known.paths), layer) for layer in self.free]
             for layer, loss in zip(self.free, losses(below, math.inf), strict=True):
-                self.free[layer] = max(threshold, math.nextafter(loss, math.inf))
+                self.free[layer] = max(threshold, above(loss))
 
     def search(self, first: bool = False) -> list[Chosen]:
         """The minimal sets, the smallest first; ends early if there would be too much to judge.

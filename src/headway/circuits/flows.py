@@ -16,7 +16,7 @@ from itertools import groupby, product
 from headway.circuits.roles import Cast, joins_roles, places, symbol_order
 from headway.relations.paths import AttentionPath
 from headway.tasks import Task
-from headway.theory import Flow, Holdings, is_code
+from headway.theory import Flow, Holdings, chain_depth, closed_form, is_code
 
 
 @dataclass(frozen=True)
@@ -134,5 +134,7 @@ def least_layers(flow: Flow | None, causal: bool) -> str:
     """The flow minimum, with the causal mask or without, as a table says it."""
     if flow is None:
         return "not known"
+    if (depth := chain_depth(flow)) is not None:  # simulation would take minutes with many roles
+        return str(closed_form(depth, causal))
     least = flow.minimum_layers(causal)
     return "none is enough" if least is None else str(least)

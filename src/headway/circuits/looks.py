@@ -1,6 +1,6 @@
 """Heads at a second look: the attention that mechanisms explain, the rest, and rival relations.
 
-Rows of attention count by what their ablation would move (`reading.row_weights`), so that rows of
+Rows of attention count by what changing them moves (`rows.measured_weights`), so that rows of
 which nothing depends do not hide what a head does in the others.
 """
 
@@ -12,7 +12,7 @@ import torch
 
 from headway.circuits.mechanism import Circuit, Head, Mechanism, Paths, Tabled, WrittenHead, name_of
 from headway.circuits.patterns import Patterns, edges_of
-from headway.circuits.reading import row_weights
+from headway.circuits.rows import measured_weights
 from headway.models import Tappable, attention_patterns
 from headway.relations.paths import AttentionPath
 from headway.relations.shares import Rival, by_token, largest, rivals_of, split_of
@@ -67,7 +67,8 @@ def looks(
     """
     if not heads:
         return []
-    every, rows = attention_patterns(model, batch.inputs), row_weights(model, task, batch)
+    every = attention_patterns(model, batch.inputs)
+    rows = measured_weights(model, task, batch, heads)
     edges, tokens = edges_of(task, model, batch), batch.inputs
     patterns, known = Patterns(model, batch, edges), edges.composed
     masks = {name: known.part(name) for name in known.vocabulary(1)}

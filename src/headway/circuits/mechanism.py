@@ -1,5 +1,6 @@
 """Mechanisms of heads as data, circuits of them, and several circuits side by side."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,7 +9,7 @@ from itertools import combinations
 from statistics import fmean
 from typing import Annotated, Any
 
-from pydantic import PlainSerializer, PlainValidator
+from pydantic import BeforeValidator, PlainSerializer, PlainValidator
 
 from headway.errors import HeadwayError, require, shown
 from headway.late import Shown
@@ -329,3 +330,17 @@ WrittenCircuit = Annotated[
     Circuit, PlainValidator(Circuit.from_json), PlainSerializer(Circuit.to_json)
 ]
 """A circuit that is saved as `{"L0.H0": "uniform", "L1.H0": ["s0←s2"]}`."""
+
+INFINITE = {math.inf: "infinite", -math.inf: "minus infinite"}
+"""Words for infinite numbers in JSON, which has none."""
+
+
+def _number(written: Any) -> Any:
+    """The number that a word of `INFINITE` stands for; all else as it is."""
+    return next((number for number, word in INFINITE.items() if word == written), written)
+
+
+WrittenLoss = Annotated[
+    float, BeforeValidator(_number), PlainSerializer(lambda loss: INFINITE.get(loss, loss))
+]
+"""A loss, or what is computed from some, which may be infinite (see `Targets.errors`)."""

@@ -17,6 +17,7 @@ from headway.circuits.exchange import OWN, PARTNER, WHOLE_HEAD, Change, Exchange
 from headway.circuits.mechanism import Head, head_of, name_of
 from headway.errors import HeadwayError, require
 from headway.relations.paths import AttentionPath
+from headway.settings import computes_as_usual
 from headway.tasks import Batch, Task
 from headway.text import aligned
 
@@ -56,6 +57,7 @@ class Effects:
         return "\n".join(aligned(rows, "<" + ">" * len(self.hops)))
 
 
+@computes_as_usual
 def patch(
     model: nn.Module,
     task: Task,
@@ -89,6 +91,7 @@ def patch(
     return next(patching.exchange.outputs([change]))
 
 
+@computes_as_usual
 @torch.no_grad()
 def patch_all(
     model: nn.Module,
@@ -104,23 +107,23 @@ def patch_all(
             may use, but those whose relation leads elsewhere in the corrupted sequences.
 
     Raises:
-        HeadwayError: as `patch`.
+        HeadwayError: as `patch`; or if the loss of either run is no number.
     """
     patching = _Patching(model, task, clean, corrupted)
     sites = patching.all_of(at) if isinstance(at, str) else tuple(map(site_of, at))
     exchange = patching.exchange
 
     def losses(outputs: Tensor) -> Tensor:
-        return task.targets.partial_losses(outputs, clean.targets)
+        asked = task.targets.at_queries(outputs, clean.targets)
+        return task.targets.partial_losses(asked, clean.targets)
 
+    both = {"clean": exchange.outputs_of[OWN], "corrupted": exchange.outputs_of[PARTNER]}
+    whole = {name: losses(outputs) for name, outputs in both.items()}
+    for name, loss in whole.items():
+        by_hop = dict(zip(task.hops, loss.tolist(), strict=True))
+        require(bool(loss.isfinite().all()), f"{name}: loss by hop", by_hop, "numbers")
     patched = exchange.outputs([patching.change(site) for site in sites])
-    return Effects(
-        sites=sites,
-        hops=task.hops,
-        clean=losses(exchange.outputs_of[OWN]),
-        corrupted=losses(exchange.outputs_of[PARTNER]),
-        patched=torch.stack([*map(losses, patched)]),
-    )
+    return Effects(sites, task.hops, **whole, patched=torch.stack([*map(losses, patched)]))
 
 
 def site_of(site: Site | str) -> Site:

@@ -4,20 +4,30 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import NoReturn
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headway.circuits.mechanism import Head, KnockOut, Mechanism, Paths, Tabled
-from headway.errors import HeadwayError, require
+from headway.circuits.mechanism import (
+    WITHOUT_PATHS,
+    Head,
+    KnockOut,
+    Mechanism,
+    Paths,
+    Tabled,
+    WithoutPaths,
+)
+from headway.errors import HeadwayError, require, shown
 from headway.models import Tap, Tappable, Transformer, attention_patterns
 from headway.relations.composed import Related
 from headway.relations.edges import NO_KEY
 from headway.relations.fitted import Tables
 from headway.relations.shares import attention_along
 from headway.tasks import Batch, Edges, Task
+from headway.userfile import described
 
 Attention = dict[str, list[list[float]]]
 """Mean attention along relations, [layer, head], by relation."""
@@ -32,6 +42,10 @@ ABLATIONS: dict[str, str] = {
 }
 """Fills of rows without a path, of a head that has paths, by name. (Of a head that has none
 all rows are zero.)"""
+
+
+OF_OTHER_PASSES = {"mean": "means", "resample": "own", "corrupted": "corrupted"}
+"""Patterns that passes of the model give, of mechanisms and fills of rows, by name."""
 
 
 class Patterns:
@@ -124,6 +138,22 @@ class Patterns:
         """The fill of rows that have no path; zeros if no row has one."""
         return (mechanism.rows or self.rows) if mechanism.relations else "zero"
 
+    def prepare(self, mechanism: Mechanism) -> None:
+        """Calls the model for what a mechanism needs of it.
+
+        That comes before a pass with the mechanism: within one, a model that keeps something of the
+        pass must not be called.
+        """
+        if not isinstance(mechanism, Mechanism):
+            _refuse(mechanism)
+        if isinstance(mechanism, Tabled):
+            self._by_table(mechanism.tables or self.tables)
+        elif isinstance(mechanism, Paths | WithoutPaths):
+            is_path = isinstance(mechanism, Paths)
+            name = self.fill(mechanism) if is_path else str(mechanism)
+            if name in OF_OTHER_PASSES:
+                getattr(self, OF_OTHER_PASSES[name])
+
     def dense(
         self, mechanism: Mechanism, head: Head, part: slice = slice(None)
     ) -> Float[Tensor, "sequence query key"]:
@@ -149,8 +179,13 @@ class Patterns:
                 return self.corrupted[:, *head]
             case "resample":
                 return self.own[:, *head].roll(1, 0)
-        assert name == "uniform", f"{name}: no pattern of its own"
-        visible = self.visible[head[0]].to(self.dtype)
+            case "uniform":
+                return self._even(head[0])
+        _refuse(name)
+
+    def _even(self, layer: int) -> Float[Tensor, "sequence query key"]:
+        """The pattern that attends equally to every position that may be seen."""
+        visible = self.visible[layer].to(self.dtype)
         even = visible / visible.sum(-1, keepdim=True).clamp(min=1)
         return even.expand(self._shape)
 
@@ -264,6 +299,15 @@ class Patterns:
         return self.dense(mechanism, head, part)[:, start:]
 
 
+def _refuse(mechanism: object) -> NoReturn:
+    """Raises `HeadwayError`: this is no mechanism, or no fill of rows without a path."""
+    kinds = f"{', '.join(WITHOUT_PATHS)}, Paths or KnockOut"
+    raise HeadwayError(
+        f"circuit: mechanism = {shown(mechanism)} is not allowed: it must be {kinds}, and what"
+        f" stands in rows without a path {', '.join(ABLATIONS)}"
+    )
+
+
 @torch.no_grad()
 def what_is_seen(
     model: Tappable, inputs: Tensor
@@ -362,16 +406,81 @@ def attention_slopes(
         n_read: how many positions at the end are read.
         measured: a number, from what is read there and the patterns layer by layer.
         through: the tap that patterns pass through before.
+
+    Raises:
+        HeadwayError: if a layer moves what is measured, but has no derivative, as the model keeps
+            gradients from it.
     """
     seen = list[Tensor]()
 
-    def tap(layer: int, pattern: Tensor) -> Tensor:
-        pattern = through(layer, pattern)
-        seen.append(pattern.clone() if pattern.requires_grad else pattern.detach().clone())
-        return seen[-1].requires_grad_()
+    def value(edit: Tap) -> Tensor:
+        """What is measured of a pass whose patterns are edited."""
+        seen.clear()
 
-    value = measured(model(inputs, tap)[:, -n_read:], seen)
+        def tap(layer: int, pattern: Tensor) -> Tensor:
+            seen.append(edit(layer, through(layer, pattern)))
+            return seen[-1]
+
+        return measured(model(inputs, tap)[:, -n_read:], seen)
+
+    def leaf(_: int, pattern: Tensor) -> Tensor:
+        own = pattern if pattern.requires_grad else pattern.detach()
+        return own.clone().requires_grad_()
+
+    from headway.models.recomputing import kept  # where it is needed alone
+
+    with kept():
+        slopes = _slopes(value(leaf), seen)
+        patterns = torch.stack(seen, 1).detach()
+        _require_uncut(value, [at for at, slope in enumerate(slopes) if slope is None])
+    known = zip(patterns.unbind(1), slopes, strict=True)
+    whole = [torch.zeros_like(own) if slope is None else slope for own, slope in known]
+    return patterns, torch.stack(whole, 1)
+
+
+def _slopes(value: Tensor, seen: Sequence[Tensor]) -> Sequence[Tensor | None]:
+    """The derivatives of a number by patterns; None of those that it does not depend on."""
     if not value.requires_grad:
-        return torch.stack(seen, 1), torch.zeros_like(torch.stack(seen, 1))
-    slopes = torch.autograd.grad(value, seen, materialize_grads=True)
-    return torch.stack(seen, 1).detach(), torch.stack(slopes, 1)
+        return [None] * len(seen)
+    try:
+        return torch.autograd.grad(value, seen, allow_unused=True)
+    except RuntimeError as error:  # a backward pass of somebody's, or a pattern written over
+        why = described(error)
+        raise HeadwayError(f"the model's gradients cannot be computed: {why}") from error
+
+
+def _require_uncut(value: Callable[[Tap], Tensor], layers: Sequence[int]) -> None:
+    """Makes sure that the model keeps no gradients from what depends on some layers' patterns.
+
+    (What depends on them in steps, such as comparisons, has none to keep.)
+
+    Args:
+        value: what is measured of a pass whose patterns pass through a tap.
+        layers: those that have no slope.
+
+    Raises:
+        HeadwayError: if it does.
+    """
+    if not layers:
+        return
+
+    from headway.models.gradients import Cuts  # with all that sees attention
+
+    cuts = Cuts()
+
+    def followed(layer: int, pattern: Tensor) -> Tensor:
+        return cuts.follow(pattern) if layer in layers else pattern
+
+    with cuts:
+        value(followed)
+    if cuts.by is None:
+        return
+    with torch.no_grad():
+        own = value(as_it_is)
+        for layer in layers:
+            without = value(lambda at, own, cut=layer: own * (at != cut))
+            if not torch.allclose(own, without, rtol=1e-4, atol=1e-6, equal_nan=True):
+                raise HeadwayError(
+                    f"layer {layer} has no gradient, though what the model gives depends on its"
+                    f" attention: {cuts.by}"
+                )

@@ -22,7 +22,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.circuits.ablation import Bench, First
+from headway.circuits.ablation import Bench, First, above
 from headway.circuits.mechanism import Circuit, Head, Mean, Mechanism, Paths, Tabled
 from headway.circuits.patterns import as_it_is, attention_slopes, edges_of
 from headway.circuits.search import longest, simplify
@@ -109,7 +109,7 @@ def read_missed(bench: Bench, yardstick: Yardstick) -> Circuit:
     near = max(own + min(MISSED * (threshold - own), THRESHOLD), bench.loss(bare))
     if near >= threshold:
         return circuit
-    limit = math.nextafter(near, math.inf)
+    limit = above(near)
     bare = simplify(every, bare, limit, plain=())
     idle = Circuit({h: Mean() if m == nothing else m for h, m in bare.mechanisms.items()})
     serves = every.losses([idle], limit)[0] < math.inf

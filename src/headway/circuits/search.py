@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from itertools import combinations, product
 
-from headway.circuits.ablation import Bench, First, Judging
+from headway.circuits.ablation import Bench, First, Judging, above
 from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Paths, Tabled, Uniform
 from headway.circuits.patterns import Patterns
 from headway.relations.paths import AttentionPath
@@ -87,7 +87,7 @@ def search(
     candidates = candidate_paths(bench, among[-1], min(candidate_attention))
     for judge, most in ((few, draft_limit), (every, limit)):
         circuit = mended(judge, circuit, candidates, most)
-        most = max(most, math.nextafter(judge.loss(circuit), math.inf))
+        most = max(most, above(judge.loss(circuit)))
         circuit = simplify(judge, circuit, most, pairs=judge is every)
     return circuit
 
@@ -108,15 +108,18 @@ def mended(
     def hurts(head: Head, mechanism: Mechanism) -> bool:
         both = (free_above(x, head[0]) for x in (circuit, circuit.replacing(head, mechanism)))
         now, then = bench.losses([*both])
-        return then > max(now, loss)
+        return then > above(max(now, loss))
 
     loss = bench.loss(circuit)
     while loss >= threshold:
         had = circuit.mechanisms
         found = [(at, x) for at, names in candidates.items() for x in changes(had[at], names)]
         gains = dict(zip(found, bench.gains(circuit, found), strict=True))
-        found = sorted((one for one in found if gains[one] > 0), key=lambda one: -gains[one])
-        limit = math.nextafter(loss - WORTHWHILE * (loss - threshold), -math.inf)
+        if any(gains.values()):  # else nothing has a slope, and what helps is not known before
+            found = [one for one in found if gains[one] > 0]
+            found.sort(key=lambda one: -gains[one])
+        more = loss - threshold
+        limit = loss - WORTHWHILE * more if more < math.inf else math.inf
         for start in range(0, len(found), LIKELIEST):
             some = found[start : start + LIKELIEST]
             losses = bench.losses([circuit.replacing(*x) for x in some], limit)

@@ -29,9 +29,10 @@ from headway.circuits.reading import read_missed
 from headway.circuits.search import CANDIDATE_ATTENTION, candidates_among, search, uses_stays
 from headway.circuits.subject import Sequences, Subject, require_fits, studied
 from headway.circuits.verdicts import LAYERWISE
-from headway.circuits.yardstick import NoCircuitError, Yardstick, layerwise
+from headway.circuits.yardstick import NoCircuitError, Yardstick, layerwise, own_loss
 from headway.errors import HeadwayError
 from headway.fields import AtLeastOne, Positive, require_allowed
+from headway.settings import computes_as_usual
 from headway.tasks import Task
 from headway.training.run import Run
 
@@ -46,6 +47,7 @@ OTHER_SAMPLES = ("stability 1", "stability 2")
 """Names of samples to search on again, each half as large."""
 
 
+@computes_as_usual
 def discover(
     model: Run | str | Path | Any,
     task: Task | None = None,
@@ -81,7 +83,8 @@ def discover(
         threshold: the loss that the model must stay below with every head replaced; by default the
             task's own, or, if it has none, what closes 95, 90 or 80 % of the gap between the
             model's own loss and that with every head ablated (see `Yardstick`).
-        sequences: how many held-out sequences to search on, and as many others to judge on.
+        sequences: how many held-out sequences to search on, and as many others to judge on: at
+            least 8.
         ablation: what stands in rows without a path, of heads that have paths (`ABLATIONS`); by
             default zero, or, for such a task, mean; `corrupted` for a task that lays out corrupted
             sequences (see `circuits.corrupted` for how it is then searched and measured).
@@ -90,7 +93,8 @@ def discover(
             else the one with the least loss is taken.
         trials: whether to search again on other samples, to see how stable the circuit is.
         workers: how many searches and measurements to run side by side, each on one core; by
-            default as many as the machine has cores. The findings do not depend on it.
+            default as many as the machine has cores. A model of others, which may keep something of
+            a pass, is called by one thread alone. The findings do not depend on it.
         seed: of the held-out sequences; by default the run's, or 0.
         watch: called every second with the cost so far, in forward passes over `sequences`.
 
@@ -216,14 +220,16 @@ def _study(
             if best.way is told:
                 stays = uses_stays(best.bench.patterns, best.circuit)
                 best = replace(best, way=partial(told, stays=stays))
+        # The model is called here before there is work for the threads, and not meanwhile.
         again, rows = OTHER_SAMPLES if trials and not circuit else (), best.bench.patterns.rows
         elsewhere = [bench(rows, name, math.ceil(sequences / 2)) for name in again]
-        found = [work.submit(best.way, one, best.yardstick) for one in elsewhere]
+        unseen = bench(rows, "certificate")
         edges = dict(edges_of(task, model, best.bench.batch))
         edges |= {n: best.bench.patterns.relation(n) for _, _, n in best.circuit.paths}
         attention = along_all(best.bench.patterns.own, edges)
+        found = [work.submit(best.way, one, best.yardstick) for one in elsewhere]
         about = best.circuit, attention, best.yardstick, subject.seed
-        measuring = work.submit(evidence_for, bench(rows, "certificate"), *about)
+        measuring = work.submit(evidence_for, unseen, *about)
         others = (waited(one).paths for one in found)
         more = [Trial(paths, jaccard(paths, best.circuit.paths)) for paths in others]
         limit, evidence = waited(measuring)
@@ -254,8 +260,7 @@ def circuit_file(run: Run, step: int | None = None, circuit: Circuit | None = No
 def _keep(run: Run, name: str, about: dict[str, Any], found: Discovery) -> None:
     """Leaves a discovery in a run's folder, and removes what is about another circuit."""
     data, known = {**about, **found.to_json()}, run.read("circuit.json")
-    same = isinstance(known, dict) and {**known, "seconds": 0} == {**data, "seconds": 0}
-    if name == "circuit.json" and not same:
+    if name == "circuit.json" and known != data:
         from headway.circuits.certificate import Certificate  # with more than a search needs
         from headway.circuits.dependence import Dependence
         from headway.circuits.emergence import Timeline
@@ -271,6 +276,7 @@ def _keep(run: Run, name: str, about: dict[str, Any], found: Discovery) -> None:
 
 def require_learnt(bench: Bench, threshold: float) -> None:
     """Makes sure that the model's own loss is below the threshold."""
+    own_loss(bench)  # numbers at all
     losses = bench.errors([{}])[0].mean(0)
     if not losses.mean() < threshold:
         each = zip(bench.hops, losses.tolist(), strict=True)

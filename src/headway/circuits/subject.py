@@ -3,7 +3,7 @@
 import hashlib
 import inspect
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +21,16 @@ from headway.models import Tappable, Transformer, tapped
 from headway.tasks import Batch, Task
 from headway.tasks.checking import require_sound
 from headway.training.data import generator_for, held_out
-from headway.training.run import Run
+from headway.training.losses import misfit, misread
+from headway.training.run import FOUND_OUT, Run
 
 MOST = 1_000_000
 """Sequences at most."""
 
 Sequences = Annotated[int, Ge(8), Le(MOST)]
+
+Counted = Annotated[int, Ge(1), Le(MOST)]
+"""Sequences that something was averaged over."""
 
 CHUNK = 512
 """Fresh sequences that are drawn and judged at once."""
@@ -55,7 +59,8 @@ class Subject:
 
     def sequences(self, count: int, purpose: str) -> Batch:
         """So many held-out sequences that are drawn for this purpose alone."""
-        return held_out(self.task, count, self.seed, device_of(self.model), purpose)
+        config = None if self.run is None else self.run.config
+        return held_out(self.task, count, self.seed, device_of(self.model), purpose, config)
 
     def fresh(
         self, circuit: Circuit, rows: str, purpose: str, count: int, shared: bool = False
@@ -118,7 +123,7 @@ def studied(
         yield Subject(with_tap(model, task), task, seed or 0)
         return
     require(task is None, "task", task, "None, as the run has its own")
-    with run.writing() if writes else nullcontext(), run.computing():
+    with run.writing(*FOUND_OUT) if writes else nullcontext(), run.computing():
         steps = run.checkpoint_steps()
         known = shorten(", ".join(map(str, steps)), 60, placeholder=" …")
         require(step in (None, *steps), "step", step, f"one of the run's checkpoints: {known}")
@@ -163,9 +168,14 @@ def with_tap(model: Any, task: Task) -> Tappable:
             " torch.nn.Module with its weights loaded"
         )
     example = task.sample(2, generator_for(device_of(model), "example"))
-    if "logits_to_keep" in inspect.signature(getattr(model, "forward", model)).parameters:
+    if "logits_to_keep" in parameters_of(model):
         model = ReadOut(model, task.n_read)
-    return tapped(model, example.inputs)
+    try:
+        return tapped(model, example.inputs)
+    except HeadwayError as error:
+        if (why := misfit(model, example.inputs)) is None:
+            raise
+        raise misread(task, example.inputs, why) from error
 
 
 class ReadOut(nn.Module):
@@ -186,8 +196,17 @@ def has_tap(model: Any) -> TypeGuard[Tappable]:
     takes any arguments is believed to."""
     if not isinstance(model, Tappable):
         return False
-    taken = inspect.signature(model.forward if isinstance(model, nn.Module) else model).parameters
+    taken = parameters_of(model)
     return "tap" in taken or any(one.kind is one.VAR_POSITIONAL for one in taken.values())
+
+
+def parameters_of(model: Any) -> Mapping[str, inspect.Parameter]:
+    """What a model takes, by name; nothing if it does not tell, as a scripted one."""
+    function = model.forward if isinstance(model, nn.Module) else model
+    try:
+        return inspect.signature(function).parameters
+    except ValueError:
+        return {}
 
 
 def device_of(model: Any) -> str:

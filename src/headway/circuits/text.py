@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from headway.circuits.looks import of_looks
-from headway.circuits.mechanism import name_of
+from headway.circuits.mechanism import Circuit, name_of
 from headway.circuits.verdicts import Verdict, to_type, verdicts
 from headway.circuits.yardstick import percent
 from headway.relations.paths import AttentionPath
-from headway.text import aligned, rounded, sparkline, width, wrapped
+from headway.text import aligned, enumerated, rounded, sparkline, width, wrapped
 
 if TYPE_CHECKING:
     from headway.circuits.discovery import Discovery
@@ -32,6 +32,8 @@ def of_discovery(found: "Discovery", run: object = None) -> str:
     others = [] if found.looks else found.circuit.useful_heads
     heads = [f"{name_of(head)}: {circuit.mechanisms[head]}" for head in others]
     lines += [line for one in (*heads, *circuit.idle_lines) for line in wrapped(one)]
+    if found.faithful and not circuit.paths:
+        lines += wrapped(without_paths(circuit))
     lines += ["", *verdict_lines(verdicts(found), run), ""]
     lines += [*likeness_table(found), ""]
     if circuit.paths:
@@ -43,11 +45,20 @@ def of_discovery(found: "Discovery", run: object = None) -> str:
         lines += wrapped(f"upper heads free: {free}")
         if found.evidence.trials:
             lines += wrapped("again: in how many searches with another sample it was found")
-    lines += wrapped(
-        f"{found.candidates} candidates at the cost of {found.forwards:.0f} forward passes,"
-        f" {found.seconds:.1f} s"
-    )
+    cost = f"{found.candidates} candidates at the cost of {found.forwards:.0f} forward passes"
+    took = "" if found.seconds is None else f", {found.seconds:.1f} s"
+    lines += wrapped(f"{cost}{took}")
     return "\n".join(lines)
+
+
+def without_paths(circuit: Circuit) -> str:
+    """What attention brings in a faithful circuit that has no path."""
+    if tabled := circuit.tabled_heads:
+        names = enumerated(map(name_of, tabled))
+        brought = f"attention brings what tables of tokens and places say ({names})"
+    else:
+        brought = "what attention brings is not needed, or from the same places in all sequences"
+    return f"no head has a path: {brought}; the rest is computed position by position, in MLPs"
 
 
 def verdict_lines(given: Sequence[Verdict], run: object = None) -> list[str]:
@@ -69,7 +80,8 @@ def likeness_table(found: "Discovery") -> list[str]:
     evidence, likeness = found.evidence, found.evidence.likeness
     rows = [["", "loss", "answers", "sequences", "R²", "faithfulness"]]
     rows.append(["intact", f"{found.intact_loss:.4f}", *["100.0 %"] * 2, "1.000", "1.000"])
-    for name in ("circuit", "complement", "ablated"):
+    has_paths = bool(found.circuit.paths)
+    for name in ("circuit", *(["complement"] if has_paths else []), "ablated"):
         one = getattr(likeness, name)
         numbers = ["-" if x is None else f"{x:.3f}" for x in (one.r2, one.faithfulness)]
         shares = map(percent, (one.agreement, one.sequence_agreement))
@@ -85,6 +97,8 @@ def likeness_table(found: "Discovery") -> list[str]:
         " answers are"
     )
     lines += wrapped(f"the circuit hop by hop: {', '.join(by_hop)}")
+    if not has_paths:
+        return lines
     lines += wrapped(f"its loss by rows without a path: {', '.join(by_rows)}")
     backups = [f"{b.first} by {name_of(b.second.at)} (loss {b.loss:.3f})" for b in evidence.backups]
     return lines + wrapped(f"back-ups along paths: {'; '.join(backups) or 'none'}")
@@ -110,6 +124,15 @@ def necessity_table(
 
 def of_timeline(timeline: "Timeline") -> str:
     """The emergence of paths, and the steps at which hops were learnt."""
+    dated = paths_table(timeline) if timeline.paths else ["the circuit has no path to date"]
+    if timeline.hops:
+        learnt = "   ".join(f"{hop} {at_step(step)}" for hop, step in timeline.hops.items())
+        dated += wrapped(f"partial loss below 0.5 at step:  {learnt}")
+    return "\n".join(dated)
+
+
+def paths_table(timeline: "Timeline") -> list[str]:
+    """Every path with the curves of its attention and of the loss without it, and its dates."""
     top = max([1.0, *(x for history in timeline.paths for x in history.loss_without[1:])])
     names = max([len("path"), *(len(str(history.path)) for history in timeline.paths)])
     sparks = min(SPARKS, (width() - names - 29) // 2)
@@ -135,10 +158,7 @@ def of_timeline(timeline: "Timeline") -> str:
         "needed: the step at which the rise of that loss is half of its largest; never, if it"
         " always rises by less than 0.02"
     )
-    if timeline.hops:
-        learnt = "   ".join(f"{hop} {at_step(step)}" for hop, step in timeline.hops.items())
-        lines += wrapped(f"partial loss below 0.5 at step:  {learnt}")
-    return "\n".join(lines)
+    return lines
 
 
 def at_step(step: float | None) -> str:

@@ -196,6 +196,8 @@ def _stable(found: "Discovery") -> Verdict:
     if not same:
         because = "the search was not repeated on other sequences"
         return Verdict("stable", None, because, _again(found, trials=True))
+    if not (found.circuit.paths or any(trial.paths for trial in found.evidence.trials)):
+        return _untestable("stable", found)
     holds, likeness = all(jaccard == 1 for jaccard in same), enumerated(f"{x:.2f}" for x in same)
     because = f"on {counted(len(same), 'other sample')} the search finds "
     because += "this very circuit" if holds else f"circuits like it to {likeness} (Jaccard)"

@@ -7,16 +7,17 @@ alone.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NoReturn
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headway.circuits.ablation import Bench
-from headway.circuits.mechanism import WITHOUT_PATHS, Circuit, Head, Mechanism
-from headway.errors import HeadwayError
+from headway.circuits.ablation import Bench, above
+from headway.circuits.mechanism import WITHOUT_PATHS, Circuit, Head, Mechanism, WrittenLoss
+from headway.errors import HeadwayError, note_once
 from headway.tasks import Targets
 
 
@@ -36,6 +37,9 @@ AGREES = {"agreement": 0.9, "r2": 0.8}
 CONSTANT = 1e-10
 """Outputs count as constant if their variance is at most so much of their mean square."""
 
+MANY = 32
+"""In so many sequences a hop that has one answer has no other by chance."""
+
 Outputs = Float[Tensor, "sequence query output"]
 
 
@@ -50,6 +54,74 @@ def one_answer(kind: Targets, targets: Tensor) -> float:
             counts = answers.unique(return_counts=True)[1]
             losses.append(torch.special.entr(counts / counts.sum()).sum())
     return torch.stack(losses).mean().item()
+
+
+def own_loss(bench: Bench) -> float:
+    """The loss of the model as it is.
+
+    Raises:
+        NoCircuitError: if it gives no numbers in some sequence.
+    """
+    loss = bench.loss()
+    if loss == math.inf:
+        errors = bench.errors([{}])[0]
+        count = int(errors.isinf().any(1).sum())
+        raise NoCircuitError(
+            f"there is no circuit to find: the model's own answers are no numbers in {count} of"
+            f" {bench.sequences} sequences"
+        )
+    return loss
+
+
+def varying_hops(bench: Bench) -> list[int]:
+    """The hops that count and have several answers, by their index among these."""
+    varying = list[int]()
+    for index, column in enumerate(bench.columns):
+        targets = bench.batch.targets[:, :, [column]]
+        answers = targets[bench.task.targets.asked(targets)]
+        if (answers != answers[:1]).any():
+            varying.append(index)
+    return varying
+
+
+def require_told_apart(bench: Bench) -> None:
+    """Makes sure that there are different answers, and notes which hops have none.
+
+    Raises:
+        NoCircuitError: if every hop has one answer only, or none.
+    """
+    varying = varying_hops(bench)
+    if not varying:
+        raise NoCircuitError(
+            "there is no circuit to find: every query has the same answer, so one answer serves all"
+            " and nothing can be told by attention; ask for something that differs"
+        )
+    for index, hop in enumerate(bench.hops):
+        if index not in varying and bench.sequences >= MANY:
+            note_once(
+                f"{hop} has one answer only, about which nothing can be told by attention: leave it"
+                " out of the task's `judged`, as it makes others count less"
+            )
+
+
+def require_better_than_one_answer(bench: Bench) -> None:
+    """Makes sure that a model knows more than which answers there are, of hops with several.
+
+    Raises:
+        NoCircuitError: if it does not.
+    """
+    varying = varying_hops(bench)
+    columns = [bench.columns[index] for index in varying]
+    guess = one_answer(bench.task.targets, bench.batch.targets[:, :, columns])
+    if len(varying) == len(bench.columns):
+        own = bench.loss()
+    else:
+        own = bench.errors([{}])[0].mean(0)[varying].mean().item()
+    if not own < guess:
+        raise NoCircuitError(
+            f"the model has not learnt the task: its loss is {own:.3f}, and that of one answer"
+            f" to all queries {guess:.3f}; is it the task that it was trained on?"
+        )
 
 
 @dataclass(frozen=True)
@@ -83,23 +155,12 @@ class Yardstick:
         corrupted = bench.patterns.rows == "corrupted"
         if loss is not None:
             return cls(loss, "corrupted" if corrupted else "uniform", measure)
+        own = own_loss(bench)
+        if not corrupted:
+            require_told_apart(bench)
+            require_better_than_one_answer(bench)
         names = ("corrupted",) if corrupted else ("mean", "zero")
-        ends = [cls(None, name, measure) for name in names]
-        costlier = max(ends, key=lambda end: bench.loss(end.without(bench)))
-        own, most = bench.losses([{}, costlier.without(bench)])
-        wanted = bench.batch.targets[:, :, bench.columns]
-        guess = math.inf if corrupted else one_answer(bench.task.targets, wanted)
-        if not own < guess:
-            raise NoCircuitError(
-                f"the model has not learnt the task: its loss is {own:.3f}, and that of one answer"
-                f" to all queries {guess:.3f}; is it the task that it was trained on?"
-            )
-        if not most > own:
-            raise NoCircuitError(
-                f"there is no circuit to find: the model's own loss is {own:.3f}, and with"
-                f" {costlier.ablated} ablation of every head it is {most:.3f}"
-            )
-        return costlier
+        return _costliest(bench, own, [cls(None, name, measure) for name in names])
 
     @property
     def closes(self) -> tuple[float, ...]:
@@ -115,6 +176,8 @@ class Yardstick:
         if self.loss is not None:
             return [self.loss]
         own, most = bench.losses([{}, self.without(bench)])
+        if most == math.inf:
+            _refuse_infinite(own, [self])
         return [most + share * (own - most) for share in self.closes]
 
     def met(self, bench: Bench, loss: float) -> float:
@@ -127,6 +190,41 @@ class Yardstick:
         like = agreement if self.measure == "agreement" else r2
         loss_alone = self.loss is not None or self.ablated == "corrupted"
         return loss_alone or like is None or like >= AGREES[self.measure]
+
+
+def _costliest(bench: Bench, own: float, ends: Sequence[Yardstick]) -> Yardstick:
+    """The yardstick whose gap is the largest; one of infinite size has no shares.
+
+    Args:
+        bench: the model.
+        own: its loss.
+        ends: yardsticks by their ablations.
+
+    Raises:
+        HeadwayError: if no ablation costs anything, or all leave no numbers.
+    """
+    losses = {end: bench.loss(end.without(bench)) for end in ends}
+    finite = [end for end in ends if losses[end] < math.inf]
+    if not finite:
+        _refuse_infinite(own, ends)
+    costliest = max(finite, key=losses.__getitem__)
+    if losses[costliest] > above(own):
+        return costliest
+    others = ", ".join(end.ablated for end in ends if end not in finite)
+    without = f" (with {others} ablation it gives no numbers)" if others else ""
+    raise NoCircuitError(
+        f"there is no circuit to find: the model's own loss is {own:.3f}, and with"
+        f" {costliest.ablated} ablation of every head it is {losses[costliest]:.3f}{without}"
+    )
+
+
+def _refuse_infinite(own: float, ends: Sequence[Yardstick]) -> NoReturn:
+    """Raises `NoCircuitError`: ablations leave no numbers."""
+    names = " and ".join(end.ablated for end in ends)
+    raise NoCircuitError(
+        f"there is no circuit to find: with {names} ablation of every head the model gives no"
+        f" numbers; its own loss is {own:.3f}"
+    )
 
 
 @dataclass(frozen=True)
@@ -145,17 +243,17 @@ class Likeness:
             Outputs are vectors, or logits less their mean. None if the intact outputs are constant.
         faithfulness: the share of the gap that is closed: (loss of the ablated model - loss) /
             (loss of the ablated model - loss of the intact one): 1 is as good as the model, 0 is
-            as bad as without attention. None if ablation does no harm.
+            as bad as without attention. None if ablation does no harm, or leaves no numbers.
         median_faithfulness: the same of the median losses of sequences.
     """
 
-    loss: float
+    loss: WrittenLoss
     agreement: float
     agreement_by_hop: dict[str, float]
     sequence_agreement: float
-    r2: float | None
-    faithfulness: float | None
-    median_faithfulness: float | None
+    r2: WrittenLoss | None
+    faithfulness: WrittenLoss | None
+    median_faithfulness: WrittenLoss | None
 
 
 @dataclass(frozen=True)
@@ -196,7 +294,7 @@ def likenesses(bench: Bench, circuit: Circuit, yardstick: Yardstick) -> Likeness
         by_hop = map(share, same.unbind(2), asked.unbind(2))
         found = _losses(bench, outputs)
         closed = [
-            (most - loss) / (most - own) if most > own else None
+            (most - loss) / (most - own) if own < most < math.inf else None
             for loss, own, most in zip(found, *ends, strict=True)
         ]
         return Likeness(
@@ -242,7 +340,10 @@ def r2(bench: Bench, altered: Outputs, intact: Outputs) -> float | None:
     squares = other.square().sum(0)
     means = other.sum(0).square() / asked.double().sum(0).clamp(min=1)
     total, constant = (squares - means).sum().item(), CONSTANT * squares.sum().item()
-    return 1 - (one - other).square().sum().item() / total if total > constant else None
+    if not total > constant:
+        return None
+    apart = (one - other).square().sum().item()
+    return -math.inf if math.isnan(apart) else 1 - apart / total
 
 
 def share(same: Tensor, asked: Tensor) -> float:
@@ -264,5 +365,8 @@ def _losses(bench: Bench, outputs: Outputs) -> tuple[float, float]:
 
 
 def percent(part: float | None) -> str:
-    """A share in percent: rounded down, so that only what is whole says 100 %; `-` if not known."""
-    return "-" if part is None else f"{math.floor(part * 1000 + 1e-9) / 10:.1f} %"
+    """A share in percent: rounded down, so that only what is whole says 100 %; `-` if not known,
+    or infinite."""
+    if part is None or not math.isfinite(part):
+        return "-"
+    return f"{math.floor(part * 1000 + 1e-9) / 10:.1f} %"

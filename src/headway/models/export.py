@@ -141,8 +141,10 @@ class Body(nn.Module):
         return self.head(self.ln_out(x))[:, -self.n_read :]
 
     def _embedded(self, inputs: Tensor | None) -> Float[Tensor, "batch position d_model"]:
-        assert inputs is not None
         own = self.d_input if self.vocabulary is None else None
+        allowed = "tokens [batch, position]" if own is None else f"vectors [batch, position, {own}]"
+        if inputs is None:
+            raise HeadwayError(f"inputs = None is not allowed: it must be {allowed}")
         vectors = inputs.is_floating_point() and inputs.ndim == 3
         is_stream = vectors and inputs.shape[-1] == self.shape.d_model != own
         tokens = self.vocabulary is not None and not inputs.is_floating_point() and inputs.ndim == 2
@@ -150,7 +152,7 @@ class Body(nn.Module):
             is_stream or tokens or (vectors and inputs.shape[-1] == own),
             "inputs",
             f"{inputs.dtype} of shape {list(inputs.shape)}",
-            "tokens [batch, position]" if own is None else f"vectors [batch, position, {own}]",
+            allowed,
         )
         if is_stream:
             return inputs

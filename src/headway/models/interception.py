@@ -1,18 +1,19 @@
 """Attention caught while a module runs, whatever the module looks like.
 
 A call of `scaled_dot_product_attention` is computed step by step: scores, softmax, tap, values. The
-result of a softmax over keys passes through the tap. Routers and outputs have a softmax, too. To
-tell them apart, every product of activations that may be scores is followed until a softmax takes
-it. `trial` notices what is missed here.
+result of a softmax over keys passes through the tap; if a module changes it before it meets values,
+what meets them passes through the tap instead (`sites` tells which). Routers and outputs have a
+softmax, too. To tell them apart, every product of activations that may be scores is followed until
+a softmax takes it. `trial` notices what is missed here.
 """
 
 import functools
 import math
 import re
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -24,12 +25,20 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from headway.errors import HeadwayError, require
 from headway.models.tapped import Tap
+from headway.settings import usual_factories
 
 SOFTMAXES = {F.softmax, torch.softmax, torch.Tensor.softmax, torch.special.softmax}
 PRODUCTS = {
     *(torch.matmul, torch.Tensor.matmul, torch.bmm, torch.Tensor.bmm, torch.einsum),
     *(torch.baddbmm, torch.Tensor.baddbmm, torch.Tensor.baddbmm_),
 }
+DIVISIONS = {
+    *(torch.div, torch.divide, torch.true_divide),
+    *(Tensor.div, Tensor.divide, Tensor.true_divide, Tensor.__truediv__),
+    *(Tensor.div_, Tensor.divide_, Tensor.true_divide_, Tensor.__itruediv__),
+}
+TIMES = {torch.mul, torch.multiply, torch.Tensor.mul, torch.Tensor.multiply}
+Origin = TypeVar("Origin")
 Reads = Callable[["Read"], Tensor]
 """Called where a pattern meets values; what it returns is what the heads read."""
 
@@ -104,7 +113,7 @@ class Read(NamedTuple):
     """A product of a pattern and values.
 
     Attributes:
-        layer: of the pattern.
+        layer: of the pattern; in an `Interception`, its site.
         pattern: as the tap left it, in the module's own layout.
         values: that it meets, in the module's own layout.
         laid: lays out a pattern of the positions [batch, head, position, own_key] as `pattern` is.
@@ -120,27 +129,64 @@ class Read(NamedTuple):
 
 @dataclass(eq=False)
 class Scores:
-    """A product of activations that may be scores, and what is computed from it.
+    """A product of activations that may be scores.
 
     Attributes:
-        layer: of the pattern that a softmax made of it; None if none did.
+        is_taken: whether a softmax took them.
     """
 
-    layer: int | None = None
+    is_taken: bool = False
+
+
+class Turned(NamedTuple):
+    """How a pattern is laid out in a call.
+
+    Attributes:
+        there: turns what is given to the call into [..., query, key].
+        back: the other way.
+    """
+
+    there: Callable[[Tensor], Tensor]
+    back: Callable[[Tensor], Tensor]
+
+
+AS_IT_IS = Turned(lambda pattern: pattern, lambda pattern: pattern)
+KEY_QUERY = Turned(lambda pattern: pattern.mT, lambda pattern: pattern.mT)
+ONE_MORE = Turned(lambda pattern: pattern.squeeze(-1), lambda pattern: pattern.unsqueeze(-1))
+
+
+class Meeting(NamedTuple):
+    """A call in which a pattern meets values.
+
+    Attributes:
+        pattern: as it is given to the call.
+        values: that it meets.
+        turned: how the pattern is laid out.
+        product: of any such pattern and values.
+    """
+
+    pattern: Tensor
+    values: Tensor
+    turned: Turned
+    product: Callable[[Tensor, Tensor], Tensor]
 
 
 class Interception(TorchFunctionMode):
     """Hands the pattern of every attention in a module's forward pass to a tap.
 
+    A *site* is where the tap takes hold of a pattern: a call of `scaled_dot_product_attention`, a
+    softmax, or what is made of softmaxes, where it first meets values. Sites are numbered in order.
+
     Args:
-        tap: called once a layer; layers are numbered in the order of their calls.
+        tap: called once a site, with its number.
         batch: sequences in the module's input.
         length: positions of a sequence.
-        places: where they stand in the pattern of every layer; by default at its beginning.
+        places: where they stand in the pattern of every site; by default at its beginning.
         reads: called where patterns meet values.
+        late: softmaxes, by number, of which the tap gets what meets values.
 
     Attributes:
-        shapes: heads, queries and keys of every layer seen so far.
+        shapes: heads, queries and keys of every site seen so far.
         dtypes: the types of the numbers that patterns were computed from.
     """
 
@@ -151,20 +197,31 @@ class Interception(TorchFunctionMode):
         length: int,
         places: Sequence[Place] = (),
         reads: Reads | None = None,
+        late: frozenset[int] = frozenset(),
     ):
         super().__init__()
         self.tap, self.batch, self.length = tap, batch, length
-        self.places, self.reads = places, reads
+        self.places, self.reads, self.late = places, reads, late
         self.shapes: list[tuple[int, int, int]] = []
         self.failed: Exception | None = None
         """An error that the tap raised."""
         self.dtypes: set[torch.dtype] = set()
-        self.scores = WeakTensorKeyDictionary()
-        """`Scores` that tensors belong to, up to the product with the values."""
+        self.is_edited = False
+        """True once the tap has changed a pattern."""
+        self.scores: MutableMapping[Tensor, frozenset[Scores]] = WeakTensorKeyDictionary()
+        """Sets of `Scores` that tensors are made of, up to the product with the values."""
+        self.softmaxes: MutableMapping[Tensor, frozenset[int]] = WeakTensorKeyDictionary()
+        """Sets of softmaxes over keys, by number, that tensors are made of, up to that product."""
+        self.site_of: list[int | None] = []
+        """The site of every softmax over keys; None if it is late."""
+        self.keys_of: list[int] = []
+        """How many keys every softmax is over."""
+        self.caught: MutableMapping[Tensor, tuple[int, Tensor]] = WeakTensorKeyDictionary()
+        """The site of what met values late, and what the tap put in its place."""
 
     @property
     def sizes(self) -> list[tuple[int, int]]:
-        """Heads, and keys beside the positions, of every layer seen so far."""
+        """Heads, and keys beside the positions, of every site seen so far."""
         return [(heads, max(keys - self.length, 0)) for heads, _, keys in self.shapes]
 
     def __torch_function__(
@@ -177,21 +234,35 @@ class Interception(TorchFunctionMode):
         if func is F.multi_head_attention_forward:
             with self:
                 return _multi_head_attention(*args, **kwargs)
-        if func is F.dropout:
+        if _is_dropout(func):
             _refuse_dropout(*args, **kwargs)
         elif _is_other_attention(func):
             raise HeadwayError(
                 f"attention is no softmax that can be seen: {name_of(func)} is called"
             )
+        if self.is_edited and func in DIVISIONS and len(args) > 1:
+            args = args[0], _divisor(*args[:2]), *args[2:]
         out = func(*args, **kwargs)
-        if isinstance(out, Tensor):
-            if func in PRODUCTS:
-                return self._multiplied(func, args, kwargs, out)
-            if func in SOFTMAXES and self._is_over_keys(out, *args, **kwargs):
-                return self._softmaxed(out, next(tensors_in(args, kwargs)))
-            elif out.ndim > 2 and len(self.scores) and func is not F.linear:
-                self._follow(tensors_in(args, kwargs), out)
-        return out
+        written_to = kwargs.pop("out", None)
+        given = list(tensors_in(args, kwargs))
+        if not isinstance(out, Tensor):
+            parts = out if isinstance(out, tuple | list) else ()
+            for part in tensors_in(parts, {}):
+                self._follow(given, part)
+            return out
+        seen = out
+        if func in SOFTMAXES and self._is_over_keys(out, *args, **kwargs):
+            seen = self._softmaxed(out, given[0])
+        elif meeting := self._meeting(func, args, kwargs, out):
+            seen = self._met(meeting, out)
+        elif func in PRODUCTS:
+            self._note_product(given, out)
+        elif func is not F.linear:
+            self._follow(given, out)
+        if written_to is None or seen is out:
+            return seen
+        self._follow([seen], written_to)
+        return written_to.copy_(seen)
 
     def _attend(
         self,
@@ -221,8 +292,9 @@ class Interception(TorchFunctionMode):
             allowed = f"[batch, head, query, key] with a batch of {self.batch};"
             allowed += " attention that is called with positions first needs batch_first=True"
             require(self._has_batch(pattern), "shape of a pattern", list(pattern.shape), allowed)
-            layer, pattern = len(self.shapes), self._through_tap(pattern)
-            return self._read(layer, pattern, value, torch.matmul).to(dtype)
+            site = len(self.shapes)
+            pattern = self._through_tap(pattern)
+            return self._read(site, pattern, value, torch.matmul).to(dtype)
 
     def _through_tap(
         self, pattern: Float[Tensor, "*rows query key"]
@@ -231,99 +303,147 @@ class Interception(TorchFunctionMode):
             raise HeadwayError(
                 "attention inside torch.vmap cannot be tapped: it has no batch there"
             )
-        layer, heads = len(self.shapes), pattern.reshape(self.batch, -1, *pattern.shape[-2:])
+        site, heads = len(self.shapes), pattern.reshape(self.batch, -1, *pattern.shape[-2:])
         self.shapes.append((heads.shape[1], heads.shape[2], heads.shape[3]))
         heads = heads.nan_to_num(0.0)  # a query that no key is allowed for reads nothing
-        own = self._place(layer).own(heads, self.length)
+        own = self._place(site).own(heads, self.length)
         version = None if own.is_inference() else own._version
         try:
-            used = self.tap(layer, own)
+            with usual_factories():
+                used = self.tap(site, own)
         except Exception as error:
             self.failed = error
             raise
         if used is own and version is not None and own._version == version:
             return pattern
-        field = f"shape of the pattern that the tap returned for layer {layer}"
-        allowed = f"{list(own.shape)}, that of the pattern it was given"
-        require(used.shape == own.shape, field, list(used.shape), allowed)
-        put = self._place(layer).put(used, heads).reshape(pattern.shape)
+        self.is_edited = True
+        put = self._place(site).put(used, heads).reshape(pattern.shape)
         # A module may view what a softmax gives, or write into it; the tap's tensor is the tap's.
         return put.to(pattern.dtype).clone(memory_format=torch.contiguous_format)
 
-    def _place(self, layer: int) -> Place:
-        return self.places[layer] if layer < len(self.places) else Place()
+    def _place(self, site: int) -> Place:
+        return self.places[site] if site < len(self.places) else Place()
 
     def _read(
         self,
-        layer: int,
+        site: int,
         pattern: Tensor,
         values: Tensor,
         product: Callable[[Tensor, Tensor], Tensor],
+        turned: Turned = AS_IT_IS,
     ) -> Tensor:
         """The values that are read where a pattern meets them."""
         if self.reads is None:
             return product(pattern, values)
-        n_heads, n_queries, n_keys = self.shapes[layer]
+        n_heads, n_queries, n_keys = self.shapes[site]
         heads = pattern.new_zeros(self.batch, n_heads, n_queries, n_keys)
-        kept = pattern.shape[-1]  # a sink may have been left out behind
+        shape = turned.there(pattern).shape
+        kept = shape[-1]  # a sink may have been left out behind
 
         def laid(own: Tensor) -> Tensor:
-            whole = self._place(layer).put(own.to(heads.dtype), heads)
-            return whole[..., :kept].reshape(pattern.shape)
+            whole = self._place(site).put(own.to(heads.dtype), heads)
+            return turned.back(whole[..., :kept].reshape(shape))
 
-        return self.reads(Read(layer, pattern, values, laid, product))
+        return self.reads(Read(site, pattern, values, laid, product))
 
     def _is_over_keys(
-        self, out: Tensor, input: Tensor, dim: int | None = None, *_: Any, **__: Any
+        self, result: Tensor, input: Tensor, dim: int | None = None, *_: Any, **__: Any
     ) -> bool:
         """Tell whether a softmax, given as it was called, is one of scores over keys."""
-        square = out.ndim > 3 and out.shape[-2:] == (self.length, self.length)
+        square = result.ndim > 3 and result.shape[-2:] == (self.length, self.length)
         known = square or input in self.scores
-        return dim in (-1, out.ndim - 1) and self._has_batch(out) and known
+        return dim in (-1, result.ndim - 1) and self._has_batch(result) and known
 
-    def _softmaxed(self, out: Tensor, input: Tensor) -> Tensor:
+    def _softmaxed(self, result: Tensor, input: Tensor) -> Tensor:
+        """The pattern that the module gets from a softmax."""
         self.dtypes.add(input.dtype)
-        scores = self.scores.get(input) or Scores()
-        scores.layer = len(self.shapes)
-        pattern = self._through_tap(out)
+        scores = self.scores.get(input) or frozenset({Scores()})
+        for product in scores:
+            product.is_taken = True
+        number = len(self.site_of)
+        self.keys_of.append(result.shape[-1])
+        if number in self.late:
+            self.site_of.append(None)
+            pattern = self._before(result)
+        else:
+            self.site_of.append(len(self.shapes))
+            pattern = self._through_tap(result)
         self.scores[pattern] = scores
+        self.softmaxes[pattern] = frozenset({number})
         return pattern
 
-    def layer_of(self, tensor: Tensor) -> int | None:
-        """The layer whose pattern a tensor is; None if it is none."""
-        scores = self.scores.get(tensor)
-        return None if scores is None else scores.layer
+    def _before(self, pattern: Tensor) -> Tensor:
+        """What a late softmax gives to the module."""
+        return pattern
 
-    def _multiplied(self, func: Callable[..., Any], args: Any, kwargs: Any, out: Tensor) -> Tensor:
-        """Notes what may be scores; where a pattern meets values, gives what is read."""
+    def _meeting(
+        self, func: Callable[..., Any], args: Any, kwargs: Any, out: Tensor
+    ) -> Meeting | None:
+        """The pattern and the values of a product; None if it is no such product."""
+        if not (func in PRODUCTS or func in TIMES):
+            return None
         given = list(tensors_in(args, kwargs))
-        pair = given[-2:]
-        pattern = next((one for one in pair if self.layer_of(one) is not None), None)
-        if pattern is not None:
-            values = pair[1] if pair[0] is pattern else pair[0]
-            if self.reads is None or not is_activation(values):
+        if func is not torch.einsum:
+            given = given[-2:]
+        of_softmaxes = [tensor for tensor in given if tensor in self.softmaxes]
+        if len(of_softmaxes) != 1:
+            return None
+        (pattern,) = of_softmaxes
+        values = next((x for x in given if x is not pattern and is_activation(x)), None)
+        n_keys = min(self.keys_of[number] for number in self.softmaxes[pattern])
+        summed = summed_over(func, args, given, pattern, out)
+        if values is None or summed < min(n_keys, self.length):
+            return None
+        product = functools.partial(_called, func, args, kwargs, (pattern, values))
+        if func in TIMES:
+            return Meeting(pattern, values, ONE_MORE, product)
+        if func is torch.einsum or pattern is given[0]:
+            return Meeting(pattern, values, AS_IT_IS, product)
+        return Meeting(pattern, values, KEY_QUERY, product)
+
+    def _met(self, meeting: Meeting, out: Tensor) -> Tensor:
+        """What is read where a pattern meets values.
+
+        Args:
+            meeting: of the two.
+            out: their product, before the tap took hold of the pattern.
+        """
+        pattern, values, turned, product = meeting
+        site = self.site_of[min(self.softmaxes[pattern])]
+        if site is not None:
+            if self.reads is None:
                 return out
+            return self._read(site, pattern, values, product, turned)
+        if pattern not in self.caught:
+            for scores in self.scores.get(pattern, frozenset()):
+                scores.is_taken = True
+            site = len(self.shapes)
+            put = self._through_tap(turned.there(pattern))
+            self.caught[pattern] = site, turned.back(put)
+        site, put = self.caught[pattern]
+        return self._read(site, put, values, product, turned)
 
-            def product(one: Tensor, other: Tensor) -> Tensor:
-                new = {id(pattern): one, id(values): other}
-                named = {name: new.get(id(arg), arg) for name, arg in kwargs.items()}
-                return func(*(new.get(id(arg), arg) for arg in args), **named)
-
-            return self._read(self.scores[pattern].layer, pattern, values, product)
-        if self._has_batch(out) and self._has_keys(out):
-            if sum(is_activation(tensor) for tensor in given) > 1:
-                self.scores[out] = Scores()
-            else:  # heads exchange scores
-                self._follow(pair, out)
-        return out
+    def _note_product(self, given: list[Tensor], out: Tensor) -> None:
+        """Notes what may be scores, or a pattern of which heads take shares."""
+        are_scores = sum(is_activation(tensor) for tensor in given) > 1
+        if any(tensor in self.softmaxes for tensor in given) or not are_scores:
+            self._follow(given, out)
+        elif self._has_batch(out) and self._has_keys(out):
+            self.scores[out] = frozenset({Scores()})
 
     def _follow(self, tensors: Iterable[Tensor], out: Tensor) -> None:
-        """Notes what is computed from scores or a pattern, entry by entry or with further keys."""
+        """Notes what is computed from scores or a pattern: entry by entry, with further keys, or by
+        heads that take shares of others."""
+        nothing_yet = not (len(self.scores) or len(self.softmaxes))
+        if nothing_yet or out.ndim < 3:
+            return
         for tensor in tensors:
-            same = out.numel() == tensor.numel() or out.shape[:-1] == tensor.shape[:-1]
-            if same and tensor in self.scores:
-                self.scores[out] = self.scores[tensor]
-                return
+            is_alike = out.numel() == tensor.numel() or out.shape[:-1] == tensor.shape[:-1]
+            is_of_heads = tensor.ndim > 3 and out.shape[-2:] == tensor.shape[-2:]
+            if not (is_alike or is_of_heads):
+                continue
+            _add_origins(self.scores, tensor, out)
+            _add_origins(self.softmaxes, tensor, out)
 
     def _has_batch(self, x: Tensor) -> bool:
         """Tell whether x may be [batch, …, query, key] or [batch * head, query, key]."""
@@ -344,10 +464,32 @@ def _softmax_of(
         scores = scores.masked_fill(~past, -torch.inf)
     if mask is None:
         return scores.softmax(-1)
+    mask = _materialised(mask, scores.device)
     is_bool = mask.dtype == torch.bool
     scores = scores.masked_fill(~mask, -torch.inf) if is_bool else scores + mask
     no_key = (scores == -torch.inf).all(-1, keepdim=True)  # torch lets such a query read nothing
     return scores.masked_fill(no_key, 0.0).softmax(-1).masked_fill(no_key, 0.0)
+
+
+def _divisor(given: Any, divisor: Any) -> Any:
+    """A divisor with ones in the place of zeros that divide zeros.
+
+    A module may divide patterns, or what heads read, by the sums of rows. A row of zeros, which a
+    tap may put, reads nothing there as elsewhere.
+    """
+    if not (isinstance(given, Tensor) and isinstance(divisor, Tensor)):
+        return divisor
+    return divisor.masked_fill((given == 0) & (divisor == 0), 1)
+
+
+def _materialised(mask: Any, device: torch.device) -> Tensor:
+    """A mask in full: of a `CausalBias`, torch keeps the sizes alone."""
+    variant = getattr(mask, "variant", None)  # to import its class takes seconds
+    if variant is None:
+        return mask
+    n_queries, n_keys = mask.seq_len_q, mask.seq_len_kv
+    last_key = n_keys - n_queries if variant.name == "LOWER_RIGHT" else 0
+    return torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril(last_key)
 
 
 def is_activation(x: Tensor) -> bool:
@@ -355,10 +497,58 @@ def is_activation(x: Tensor) -> bool:
     return x.ndim > 2 and not isinstance(x, nn.Parameter)
 
 
-def _refuse_dropout(
-    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+def _add_origins(
+    origins: MutableMapping[Tensor, frozenset[Origin]], tensor: Tensor, out: Tensor
 ) -> None:
-    if p > 0 and training:
+    """Notes that what a tensor is made of is in another, too."""
+    if tensor in origins:
+        nothing = frozenset[Origin]()
+        origins[out] = origins[tensor] | origins.get(out, nothing)
+
+
+def summed_over(
+    func: Callable[..., Any], args: Any, given: list[Tensor], pattern: Tensor, out: Tensor
+) -> int:
+    """The size of the largest dimension of a pattern that a product sums over, or will be summed
+    over after it."""
+    if func in TIMES:
+        will_be = pattern.shape[-1] == 1 and out.numel() > pattern.numel()
+        return pattern.shape[-2] if will_be else 0
+    if func is not torch.einsum:
+        return pattern.shape[-1 if pattern is given[0] else -2]
+    terms, _, kept = str(args[0]).replace(" ", "").partition("->")
+    term = terms.split(",")[next(n for n, tensor in enumerate(given) if tensor is pattern)]
+    sizes = zip(reversed(term), reversed(pattern.shape), strict=False)  # "..." comes first
+    return max((size for letter, size in sizes if letter not in kept), default=0)
+
+
+def _called(
+    func: Callable[..., Any], args: Any, kwargs: Any, pair: tuple[Tensor, Tensor], *new: Tensor
+) -> Tensor:
+    """What a function gives if a pair of tensors among its arguments is exchanged."""
+    by_id = {id(old): other for old, other in zip(pair, new, strict=True)}
+    named = {name: by_id.get(id(arg), arg) for name, arg in kwargs.items()}
+    return func(*_exchanged(args, by_id), **named)
+
+
+def _exchanged(args: Any, new: dict[int, Tensor]) -> Iterator[Any]:
+    """Arguments, with some tensors exchanged, in lists and tuples, too."""
+    for arg in args:
+        if isinstance(arg, list | tuple):
+            yield type(arg)(_exchanged(arg, new))
+        else:
+            yield new.get(id(arg), arg)
+
+
+def _refuse_dropout(
+    input: Tensor,
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+    *,
+    train: bool = True,
+) -> None:
+    if p > 0 and training and train:
         raise HeadwayError(f"dropout is on (p = {p:g}): call .eval() on the module that is tapped")
 
 
@@ -371,10 +561,16 @@ def tensors_in(args: Any, kwargs: Any) -> Iterator[Tensor]:
 
 
 @functools.lru_cache(maxsize=4096)
+def _is_dropout(func: Callable[..., Any]) -> bool:
+    return bool(re.fullmatch(r"torch\..*dropout\w*", name_of(func)))
+
+
+@functools.lru_cache(maxsize=4096)
 def _is_other_attention(func: Callable[..., Any]) -> bool:
     return bool(re.search("attn|attention", name_of(func), re.IGNORECASE))
 
 
+@functools.lru_cache(maxsize=4096)
 def name_of(func: Callable[..., Any]) -> str:
     """The name of a function of torch's."""
     return resolve_name(func) or str(getattr(func, "__name__", func))

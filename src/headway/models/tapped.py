@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.overrides import BaseTorchFunctionMode
 
 from headway.errors import HeadwayError, require
+from headway.settings import computes_as_usual, users_factories
 from headway.userfile import described
 
 if TYPE_CHECKING:
@@ -55,14 +56,17 @@ def attention_patterns(
     return torch.stack(seen, dim=1)
 
 
+@computes_as_usual
 def tapped(module: nn.Module, inputs: Tensor | None = None) -> "Tapped":
     """Gives a module a tap, without a change to its code.
 
     The module calls `scaled_dot_product_attention`, `MultiheadAttention` or a softmax over keys
-    of scores [batch, head, query, key] or [batch * head, query, key]. Layers are these calls in
-    their order, so heads that are computed one by one in a loop count as a layer each. Keys that
-    are no position (`add_zero_attn`, a sink) come last in the pattern. Whatever else mixes
-    positions (a convolution, a recurrence) stays as it is.
+    of scores [batch, head, query, key] or [batch * head, query, key]. If a softmax's pattern is
+    changed before it meets values, the tap gets what meets them. Layers are these calls in their
+    order. Calls in a row that depend on the same earlier calls, as heads computed one by one do,
+    are one layer, if all layers have as many heads then; the module is called once more for each
+    such layer. Keys that are no position (`add_zero_attn`, a sink) come last in the pattern.
+    Whatever else mixes positions (a convolution, a recurrence) stays as it is.
 
         model = tapped(GPT2LMHeadModel(config).eval(), tokens[:2])
         logits = model(tokens, lambda layer, pattern: pattern)
@@ -76,9 +80,11 @@ def tapped(module: nn.Module, inputs: Tensor | None = None) -> "Tapped":
     Raises:
         HeadwayError: if it is no module; if it has no attention, or attention that is not a
             softmax; if heads differ from layer to layer or cannot be told from sequences; if two
-            calls with the same inputs differ; if dropout is on.
+            calls with the same inputs differ; if dropout is on; if it is traced, exported or
+            quantised.
     """
     require(isinstance(module, nn.Module), "module", module, "a torch.nn.Module")
+    _refuse_sealed(module)
     return Tapped(module, inputs)
 
 
@@ -92,7 +98,7 @@ class Tapped(nn.Module):
 
     @property
     def n_layers(self) -> int:
-        return len(self._known().places)
+        return self._known().n_layers
 
     @property
     def n_heads(self) -> int:
@@ -117,18 +123,29 @@ class Tapped(nn.Module):
             HeadwayError: if attention cannot be tapped, or is not called as it was at first.
         """
         if tap is None:
-            with BaseTorchFunctionMode():  # any mode keeps `TransformerEncoder` from its fast path
+            from headway.models.recomputing import kept
+
+            # Any mode keeps `TransformerEncoder` from its fast path.
+            keeping = nullcontext() if torch.is_grad_enabled() else kept()
+            with BaseTorchFunctionMode(), keeping:
                 return output_of(self.module, inputs)
         if self._shape is None:
             self._shape = _shape_of(self.module, inputs)
         from headway.models.interception import Interception
+        from headway.models.sites import Assembled
 
-        seen = Interception(tap, len(inputs), inputs.shape[1], self._shape.places, reads)
-        output = intercepted(self.module, inputs, seen)
-        before = [(self.n_heads, self._shape.beside)] * self.n_layers
+        shape = self._shape
+        taps = Assembled(tap, reads, shape.sites.parts)
+        before = [(part.n_heads, shape.beside) for part in shape.sites.parts]
         field = "heads and keys beside the positions by layer"
-        require(seen.sizes == before, field, seen.sizes, f"{before}, as at first")
-        return output
+        while True:
+            taps.begin()
+            batch, length = inputs.shape[:2]
+            seen = Interception(taps, batch, length, shape.places, taps.reads, shape.sites.late)
+            output = intercepted(self.module, inputs, seen)
+            require(seen.sizes == before, field, seen.sizes, f"{before}, as at first")
+            if taps.is_true:
+                return output
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
         """The module's own state dict."""
@@ -147,15 +164,45 @@ class Tapped(nn.Module):
         return self._shape
 
 
+def _refuse_sealed(module: nn.Module) -> None:
+    """Refuses a module whose calls cannot be seen or changed, by what was done to it."""
+    for part in module.modules():
+        if isinstance(part, torch.jit.ScriptModule):
+            done = "traced or scripted (TorchScript): its calls cannot be seen"
+        elif isinstance(part, torch.fx.GraphModule) and _is_exported(part):
+            done = "exported (torch.export): its calls, and maybe its shapes, are fixed"
+        elif type(part).__module__.startswith("torch.ao.nn.quantized"):
+            done = "quantised: what it rounds to depends on the whole batch"
+        else:
+            continue
+        raise HeadwayError(
+            f"{type(module).__name__} is {done}; give the module that it was made from"
+        )
+
+
+def _is_exported(module: torch.fx.GraphModule) -> bool:
+    """Tell whether a graph calls operators of torch's core in the place of functions."""
+    targets = (node.target for node in module.graph.nodes)
+    return any(isinstance(target, torch._ops.OpOverload) for target in targets)
+
+
 def _shape_of(module: nn.Module, inputs: Tensor) -> "Shape":
     """The shape of a module; it warns of what else mixes positions."""
     from headway.models.trial import tried
 
-    shape = tried(module, inputs)
+    shape, name = tried(module, inputs), type(module).__name__
     if shape.mixers:
         warnings.warn(
-            f"{type(module).__name__} mixes positions by {', '.join(shape.mixers)}, too: what is"
+            f"{name} mixes positions by {', '.join(shape.mixers)}, too: what is"
             " said of its attention is not all that positions learn of one another",
+            stacklevel=3,
+        )
+    if shape.sites.unseen:
+        layers = {shape.sites.parts[site].layer for site in shape.sites.unseen}
+        of = ", ".join(map(str, sorted(layers)))
+        warnings.warn(
+            f"how the pattern of layer {of} of {name} meets values is not seen: what a tap puts may"
+            " be changed before it does",
             stacklevel=3,
         )
     return shape
@@ -172,8 +219,10 @@ def intercepted(module: nn.Module, inputs: Tensor, seen: "Interception") -> Tens
     Raises:
         HeadwayError: if the module fails, or its attention cannot be seen.
     """
+    from headway.models.recomputing import kept
+
     try:
-        with eagerly(), seen:
+        with eagerly(), kept(), seen:
             return output_of(module, inputs)
     except HeadwayError:
         if seen.failed is not None:
@@ -189,7 +238,8 @@ def output_of(module: nn.Module, inputs: Tensor) -> Tensor:
     """
     name = type(module).__name__
     try:
-        result = module(inputs)
+        with users_factories():
+            result = module(_fitting(inputs, module))
     except HeadwayError:
         raise
     except Exception as error:  # whatever a module of somebody's may raise
@@ -203,6 +253,15 @@ def output_of(module: nn.Module, inputs: Tensor) -> Tensor:
             "tensor, a tuple that starts with one, or an object with .logits"
         )
     return output
+
+
+def _fitting(inputs: Tensor, module: nn.Module) -> Tensor:
+    """Inputs as a module reads them: vectors in the type of its first weight."""
+    if not inputs.is_floating_point():
+        return inputs
+    weights = (weight for weight in module.parameters() if weight.is_floating_point())
+    first = next(weights, inputs)
+    return inputs.to(first.dtype)
 
 
 def eagerly() -> AbstractContextManager[Any]:

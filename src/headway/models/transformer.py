@@ -23,6 +23,7 @@ from headway.errors import require
 from headway.models.config import TransformerConfig
 from headway.models.hooks import Hooked, HookPoint, is_watched
 from headway.models.tapped import Tap
+from headway.settings import makes_as_usual
 
 Inputs = Float[Tensor, "batch position d_input"] | Int[Tensor, "batch position"]
 Pattern = Float[Tensor, "batch head query key"]
@@ -64,7 +65,12 @@ class Attention(nn.Module):
             scores = (q * self.d_head**-0.5).transpose(1, 2) @ k.permute(0, 2, 3, 1)
             pattern = self.weigh(scores, None if mask is None else mask[at])
             pattern = pattern if tap is None else tap(pattern)
-        z = self.hook_z((self.hook_pattern(pattern) @ v.transpose(1, 2)).transpose(1, 2))
+        pattern = self.hook_pattern(pattern)
+        values = v.transpose(1, 2)
+        if not torch.is_autocast_enabled(x.device.type):  # which casts the two itself
+            exact = torch.promote_types(pattern.dtype, v.dtype)
+            pattern, values = pattern.to(exact), values.to(exact)
+        z = self.hook_z((pattern @ values).transpose(1, 2).to(v.dtype))
         return self.out(z.flatten(2))
 
     def weigh(
@@ -169,6 +175,7 @@ class Transformer(Hooked):
     mask: Tensor | None
     embed: nn.Linear | nn.Embedding
 
+    @makes_as_usual
     def __init__(
         self,
         config: TransformerConfig,

@@ -9,7 +9,6 @@ others must not see an exchange of the first; else queries or keys stand elsewhe
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -32,6 +31,8 @@ from headway.models.interception import (
     name_of,
     tensors_in,
 )
+from headway.models.recomputing import kept
+from headway.models.sites import Part, Sites, drawn, sites_of
 from headway.models.tapped import Tap, intercepted, output_of
 
 BITS, DRAWN = 5, 3
@@ -47,16 +48,25 @@ class Shape:
     """The attention of a module as a tap sees it.
 
     Attributes:
-        n_heads: heads in every attention call.
+        sites: where the tap takes hold.
         beside: keys that are no position.
-        places: where the positions stand in the pattern of every call.
+        places: where the positions stand in the pattern of every site.
         mixers: operations that mix positions beside attention.
     """
 
-    n_heads: int
+    sites: Sites
     beside: int
     places: tuple[Place, ...]
     mixers: tuple[str, ...] = ()
+
+    @property
+    def n_layers(self) -> int:
+        return len({part.layer for part in self.sites.parts})
+
+    @property
+    def n_heads(self) -> int:
+        """Heads in every layer."""
+        return sum(part.n_heads for part in {*self.sites.parts} if part.layer == 0)
 
 
 @torch.no_grad()
@@ -73,57 +83,84 @@ def tried(module: nn.Module, inputs: Tensor) -> Shape:
     fits = inputs.ndim in (2, 3) and inputs.numel() > 0
     require(fits, "shape of inputs", list(inputs.shape), "[batch, position] or one dimension more")
     pair = inputs[:2] if len(inputs) > 1 else torch.cat([inputs, inputs.roll(1, 1)])
-    output, seen, patterns = _recorded(module, pair)
+    sites = sites_of(module, pair)
+    output, seen, patterns = _recorded(module, pair, sites.late)
     precision = max(torch.finfo(dtype).eps for dtype in {output.dtype, *seen.dtypes})
 
     def repeats(count: int) -> bool:
         try:
-            again, _, others = _recorded(module, pair[:count])
+            again, _, others = _recorded(module, pair[:count], sites.late)
         except HeadwayError:
             return False
         expected = [x[:count] for x in (output, *patterns)]
         return _agree([x[:count] for x in (again, *others)], expected, precision)
 
     try:
-        return _shape_seen(module, pair, output, seen, precision)
-    except HeadwayError:
+        return _shape_seen(module, pair, output, seen, sites, precision)
+    except HeadwayError as error:
         if repeats(1):
             raise
-        why = (
-            "heads of {} cannot be told from sequences: the pattern of a sequence changes with the"
-            " rest of its batch"
-            if repeats(2)
-            else "{} keeps state between calls or draws at random: two calls with the same inputs"
+        why = _why_not_the_same(module, pair, repeats(2))
+        raise HeadwayError(f"{why}{_in_training(module)}") from error.__cause__
+
+
+def _why_not_the_same(module: nn.Module, pair: Tensor, repeats: bool) -> str:
+    """The reason why a module does not give for a sequence what it gives for two."""
+    name = type(module).__name__
+    if not repeats:
+        return (
+            f"{name} keeps state between calls or draws at random: two calls with the same inputs"
             " differ"
         )
-        raise HeadwayError(why.format(type(module).__name__)) from None
+    try:
+        output_of(module, pair[:1])
+    except HeadwayError as error:
+        return f"{name} cannot be called with another number of sequences: {error}"
+    return (
+        f"heads of {name} cannot be told from sequences: the pattern of a sequence changes with the"
+        " rest of its batch"
+    )
 
 
-def _recorded(module: nn.Module, inputs: Tensor) -> tuple[Tensor, Interception, list[Tensor]]:
+def _in_training(module: nn.Module) -> str:
+    return "; it is in training mode: call .eval() on it first" if module.training else ""
+
+
+def _recorded(
+    module: nn.Module, inputs: Tensor, late: frozenset[int]
+) -> tuple[Tensor, Interception, list[Tensor]]:
     patterns: list[Tensor] = []
 
     def record(_: int, pattern: Tensor) -> Tensor:
         patterns.append(pattern)
         return pattern
 
-    seen = Interception(record, len(inputs), inputs.shape[1])
+    seen = Interception(record, len(inputs), inputs.shape[1], late=late)
     return intercepted(module, inputs, seen), seen, patterns
 
 
 def _shape_seen(
-    module: nn.Module, pair: Tensor, output: Tensor, seen: Interception, precision: float
+    module: nn.Module,
+    pair: Tensor,
+    output: Tensor,
+    seen: Interception,
+    sites: Sites,
+    precision: float,
 ) -> Shape:
-    """The shape of a module that gave an output while the attention of its layers was seen."""
+    """The shape of a module that gave an output while the attention of its sites was seen."""
     name = type(module).__name__
     fits = len(output) == len(pair) and output.ndim > 1
     require(fits, f"shape of the output of {name}", list(output.shape), "[batch, position, output]")
-    with BaseTorchFunctionMode():  # any mode keeps `TransformerEncoder` from its fast path
+    with BaseTorchFunctionMode(), kept():  # a mode keeps `TransformerEncoder` from its fast path
         plain = output_of(module, pair[:1])
     if not _agree([output[:1]], [plain], precision):
-        raise HeadwayError(f"the output of {name} changes when its attention is computed openly")
-    trial = _Trial(module, pair[:1], precision, seen.shapes)
+        raise HeadwayError(
+            f"the output of {name} changes when its attention is computed openly"
+            + _in_training(module)
+        )
+    trial = _Trial(module, pair[:1], precision, seen.shapes, sites.late)
     if not seen.shapes:
-        with _drawn(trial.zero):
+        with drawn(trial.zero):
             mixers = trial.others(())
         instead = f"; its positions reach one another by {', '.join(mixers)}" if mixers else ""
         raise HeadwayError(
@@ -131,9 +168,21 @@ def _shape_seen(
             f"softmax over keys{instead}"
         )
     field = f"heads and keys beside the positions by layer of {name}"
-    require(len({*seen.sizes}) == 1, field, seen.sizes, "the same in every layer")
-    with _drawn(trial.zero):
-        return Shape(*seen.sizes[0], *trial.placed())
+    sizes = _by_layer(sites.parts, seen.sizes)
+    require(len({*sizes}) == 1, field, sizes, "the same in every layer")
+    with drawn(trial.zero):
+        places, mixers = trial.placed()
+    return Shape(sites, sizes[0][1], places, mixers)
+
+
+def _by_layer(parts: Sequence[Part], sizes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Heads, and keys beside the positions, of every layer."""
+    of_sites = zip(parts, sizes, strict=True)
+    beside = {part: n_keys for part, (_, n_keys) in of_sites}
+    layers = sorted({part.layer for part in parts})
+    heads = [sum(part.n_heads for part in beside if part.layer == layer) for layer in layers]
+    keys = [next(n for part, n in beside.items() if part.layer == layer) for layer in layers]
+    return list(zip(heads, keys, strict=True))
 
 
 class _Trial:
@@ -143,7 +192,8 @@ class _Trial:
         module: that is tried.
         one: a sequence.
         precision: of its numbers.
-        shapes: heads, queries and keys of every layer.
+        shapes: heads, queries and keys of every site.
+        late: softmaxes of which the tap gets what meets values.
     """
 
     def __init__(
@@ -152,9 +202,10 @@ class _Trial:
         one: Tensor,
         precision: float,
         shapes: list[tuple[int, int, int]],
+        late: frozenset[int],
     ):
         self.module, self.name = module, type(module).__name__
-        self.length, self.shapes = one.shape[1], shapes
+        self.length, self.shapes, self.late = one.shape[1], shapes, late
         self.same = partial(_same, tolerance=precision ** (2 / 3))
         self.is_partial = any(min(shape[1:]) < self.length for shape in shapes)
         self.is_blind = True
@@ -177,18 +228,16 @@ class _Trial:
         all, and the others to all but these."""
         self.alone[-2:] = ~(~sets[0][:, None] & sets[0])
         # Weights that are zero before training would hide what they are going to let through.
-        numbers = [weight for weight in weights if weight.is_floating_point() and weight.numel()]
-        self.zero = [weight for weight in numbers if weight.abs().max() < SMALL]
+        self.weights = [w for w in weights if w.is_floating_point() and w.numel()]
+        self.zero = [weight for weight in self.weights if weight.abs().max() < SMALL]
 
     def placed(self) -> tuple[tuple[Place, ...], tuple[str, ...]]:
         """The places of positions in the patterns, and the operations that mix them otherwise."""
         every = list(_arrangements(self.shapes, self.length))
-        true: list[tuple[Place, ...]] = []
-        for places in every:
-            if self._is_true(places):
-                true.append(places)
-                if not self.is_partial:
-                    break
+        true = self._true_of(every)
+        if len(true) > 1:  # values that are zero would stand anywhere
+            with drawn(self.weights, around=True):
+                true = self._true_of(true)
         if len(true) == 1:
             return true[0], ()
         if self.is_blind:
@@ -210,6 +259,13 @@ class _Trial:
             raise refused
         fewest = min((places for places in found if found[places]), key=lambda p: len(found[p]))
         return fewest, found[fewest]
+
+    def _true_of(self, every: list[tuple[Place, ...]]) -> list[tuple[Place, ...]]:
+        """The places that outputs agree with; one, if no layer lacks queries or keys."""
+        if self.is_partial:
+            return [places for places in every if self._is_true(places)]
+        first = next((places for places in every if self._is_true(places)), None)
+        return [] if first is None else [first]
 
     def others(self, places: tuple[Place, ...]) -> tuple[str, ...]:
         """Operations that mix positions although no head reads anything.
@@ -245,7 +301,9 @@ class _Trial:
 
     def _is_true(self, places: tuple[Place, ...]) -> bool:
         """Tell whether outputs depend on what the patterns let them see, and on nothing else."""
-        rows = self._rows(Interception(_fixed(self.alone), self.cases, self.length, places))
+        tap = _fixed(self.alone)
+        seen = Interception(tap, self.cases, self.length, places, late=self.late)
+        rows = self._rows(seen)
         one, other, first, *_, before, after = rows
         differs = ~self.same(one, other)
         self.is_blind &= not differs.any()
@@ -275,18 +333,18 @@ class _Mixing(NamedTuple):
 
     Attributes:
         name: of what was called, and the shape of what came out for one case.
-        scores: if these are some.
+        scores: of which it is made, if it is made of scores.
         is_joint: whether they come from several positions, and not by fixed weights.
     """
 
     name: str
-    scores: Scores | None
+    scores: frozenset[Scores]
     is_joint: bool
 
     @property
     def is_unseen(self) -> bool:
         """True if what meets in it does not meet in a pattern that the tap sees."""
-        return self.scores is None or self.scores.layer is None
+        return not self.scores or not all(scores.is_taken for scores in self.scores)
 
 
 class _Trace(Interception):
@@ -302,7 +360,7 @@ class _Trace(Interception):
     def __init__(
         self, trial: _Trial, allowed: Tensor, places: tuple[Place, ...], cut: Sequence[str]
     ):
-        super().__init__(_fixed(allowed), trial.cases, trial.length, places)
+        super().__init__(_fixed(allowed), trial.cases, trial.length, places, late=trial.late)
         self.trial, self.cut = trial, cut
         self.mixing: list[_Mixing] = []
         self.varying = WeakTensorKeyDictionary()
@@ -316,7 +374,7 @@ class _Trace(Interception):
         """Called by torch in place of each of its functions."""
         given = list(tensors_in(args, kwargs or {}))
         attends = func is F.scaled_dot_product_attention or any(
-            self.layer_of(tensor) is not None for tensor in given
+            tensor in self.softmaxes for tensor in given
         )
         out = super().__torch_function__(func, types, args, kwargs)
         made = args[0] if out is None and args else out  # an assignment changes its first argument
@@ -350,7 +408,8 @@ class _Trace(Interception):
         """
         varying = [tensor for tensor in given if tensor in self.varying]
         is_joint |= any(self.varying[tensor] for tensor in varying)
-        scores = next((self.scores[t] for t in tensors if t in self.scores), None)
+        nothing = frozenset[Scores]()
+        scores = nothing.union(*(self.scores.get(tensor, nothing) for tensor in tensors))
         loose = [tensor for tensor in given if self.varying.get(tensor) is not None]
         apart = [t.shape for t in given if t.is_floating_point() and self.varying.get(t) is None]
         for tensor in tensors:
@@ -370,6 +429,10 @@ class _Trace(Interception):
             if is_number and all(mixed):
                 self.mixing.append(_Mixing(name, scores, is_joint))
 
+    def _before(self, pattern: Tensor) -> Tensor:
+        """Even rows: what becomes of them before they meet values must not mix positions."""
+        return torch.full_like(pattern, 1 / pattern.shape[-1])
+
     def _readings(self, tensor: Tensor) -> Iterator[Tensor]:
         """Views of a tensor as [case, …], by every dimension that cases may be in."""
         count = self.trial.cases
@@ -387,19 +450,6 @@ class _Trace(Interception):
             return rows[:1].clone()
         sizes = [size if size == self.length else 1 for size in rows.shape[1:]]
         return torch.where(self.trial.exchanged.reshape(-1, *sizes), rows[1:2], rows[:1])
-
-
-@contextmanager
-def _drawn(weights: Sequence[Tensor]) -> Iterator[None]:
-    """Within it, weights have small random values in the place of their own."""
-    own, generator = [weight.data for weight in weights], torch.Generator().manual_seed(0)
-    try:
-        for weight in weights:
-            weight.data = 0.1 * torch.randn(weight.shape, generator=generator).to(weight)
-        yield
-    finally:
-        for weight, data in zip(weights, own, strict=True):
-            weight.data = data
 
 
 def _fixed(allowed: Bool[Tensor, "case position position"]) -> Tap:

@@ -151,7 +151,8 @@ class Composed:
     def _counts(self, name: str) -> Float[Tensor, "batch one key"]:
         """The weight of every position by its token."""
         base, _, listed = name.partition(BY_WEIGHT)
-        counts = torch.ones(len(self.inputs), self.length, device=self.inputs.device)
+        shape, device = (len(self.inputs), self.length), self.inputs.device
+        counts = torch.ones(shape, dtype=torch.float32, device=device)
         for entry in listed.removesuffix(")").split(", ") if listed else ():
             known = re.fullmatch(WEIGHT, entry)
             if known is None:

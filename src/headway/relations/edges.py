@@ -53,7 +53,8 @@ class Edges:
 
     def mask(self, length: int) -> Bool[Tensor, "batch query key"]:
         """The keys of every query, among so many positions."""
-        found = torch.zeros(len(self.queries), length, length, device=self.queries.device)
+        shape, device = (len(self.queries), length, length), self.queries.device
+        found = torch.zeros(shape, dtype=torch.float32, device=device)
         rows = torch.arange(len(found), device=found.device)[:, None, None]
         queries, keys = self.queries.clamp(min=0)[..., None], self.keys.clamp(min=0)
         return found.index_put((rows, queries, keys), self.there.float(), accumulate=True) > 0

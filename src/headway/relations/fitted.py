@@ -104,7 +104,9 @@ class Tables:
     ) -> Float[Tensor, "sequence position number"]:
         """The content of every position, with what heads below bring there."""
         below = below if self._numbers(len(below) + 1) <= LARGEST else below[-1:]
-        places = torch.eye(self.inputs.shape[1], device=inputs.device)[: inputs.shape[1]]
+        places = torch.eye(self.inputs.shape[1], dtype=torch.float32, device=inputs.device)[
+            : inputs.shape[1]
+        ]
         places = places.expand(len(inputs), -1, -1)
         here = torch.cat([(inputs[..., None] == self._known).float(), places], -1)
         return torch.cat([here, *(head @ here for one in below for head in one.unbind(1))], -1)

@@ -20,6 +20,8 @@ MOST_POINTS = 600
 """Evaluations on the page of a run; of more, evenly many are kept."""
 
 Kept = TypeVar("Kept")
+Shares = list[tuple[float, dict[str, float]]]
+"""Steps, and what is right of every hop."""
 
 
 def losses(findings: Findings) -> list[Curve]:
@@ -38,6 +40,42 @@ def losses(findings: Findings) -> list[Curve]:
         for i, hop in enumerate(findings.task.hops)
     ]
     return [Curve("training", "", -1, 0, training), *hops]
+
+
+def accuracies(findings: Findings) -> list[Curve]:
+    """The accuracies of a run, hop by hop: held out, and then on its fixed training set.
+
+    There are none without such a set, or if answers are vectors.
+    """
+    held_out: Shares = []
+    trained: Shares = []
+    for line in thinned(findings.metrics, MOST_POINTS):
+        scores = line.get("training_set") or {}
+        shares = scores.get("accuracy")
+        if not shares:
+            continue
+        step = line["step"]
+        apart = line.get("accuracy", {})
+        held_out.append((step, apart))
+        trained.append((step, shares))
+    task = findings.task
+    curves = _by_hop(task, held_out, "held out", 0)
+    curves += _by_hop(task, trained, "training set", 1)
+    return curves
+
+
+def _by_hop(task: Task, shares: Shares, place: str, dashes: int) -> list[Curve]:
+    """The curve of every hop, from its shares of right answers by step."""
+    curves: list[Curve] = []
+    colours = symbol_colours(task)
+    for hop in task.hops:
+        drawn = points((step, by_hop.get(hop, math.nan)) for step, by_hop in shares)
+        if not drawn:
+            continue
+        name = f"{typeset(hop)}, {place}"
+        curve = Curve(name, "", colours[hop], dashes, drawn)
+        curves.append(curve)
+    return curves
 
 
 def dated(

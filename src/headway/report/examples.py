@@ -155,7 +155,7 @@ def _answers(
         return chosen[..., 0].long().cpu()
     nearest = (chosen[:, :, None] == wanted[:, None].nan_to_num(1e9)).all(-1).int().argmax(2)
     alone = (targets.asked(wanted).sum(1, keepdim=True) < 2).expand(nearest.shape)
-    astray = alone & (targets.each(outputs, wanted) >= EMERGES_AT)
+    astray = alone & ~(targets.each(outputs, wanted) < EMERGES_AT)
     return nearest.masked_fill(astray, -1).cpu()
 
 

@@ -15,27 +15,41 @@ from headway.circuits import (
     Timeline,
 )
 from headway.circuits.dependence import Dependence
-from headway.circuits.discovery import Refusal, standing_of
+from headway.circuits.discovery import Refusal
 from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.circuits.flows import least_layers
-from headway.errors import HeadwayError, require
+from headway.circuits.whole import AGAIN, disagreements, heads_of
+from headway.errors import HeadwayError
+from headway.fields import Finding
+from headway.models import TransformerConfig
 from headway.relations.paths import AttentionPath as AttentionPath
 from headway.report.labels import typeset
 from headway.tasks import Batch, Task
+from headway.tasks.base import chains_in, cost_of, largest_field
 from headway.text import command
 from headway.theory.flow import Along
 from headway.training import Run, held_out
 from headway.training.config import flat
 from headway.training.modules import Module
+from headway.training.size import n_weights
 
 SEQUENCES, EXAMPLES = 16, 8
 """Held-out sequences that are drawn, and how many of them are shown."""
 
+MOST_COMPARED = 65_536
+"""With larger training sets a page's sequences are not compared, as that would take long."""
+
 MOST_POSITIONS, MOST_CELLS = 256, 3_000_000
 """The most positions of an example, and cells of all its maps; of more the page shows the end."""
 
-MOST_OF_A_MODEL = 1_000_000
-"""The most heads that a run's model may have for a page."""
+MOST_NUMBERS = 2**27
+"""The most numbers that are computed at once for a page: half a gigabyte."""
+
+COPIES = 3
+"""Copies of attention that are held while a page is made."""
+
+RELATION, LAYER = 12_000, 2**20
+"""Numbers that a relation and a layer count for however small they are, by the time they take."""
 
 MOST_HEADS = 64
 """With more heads than this, the page follows the useful ones only, if they are known."""
@@ -82,36 +96,20 @@ class Findings:
         Raises:
             HeadwayError: if a file in it is corrupted.
         """
-        discovery, timeline = run.load(Discovery), run.load(Timeline)
-        if discovery and set(discovery.circuit.mechanisms) != set(heads_of(run)):
-            raise HeadwayError(
-                f"{run.folder}: circuit.json is of another model than config.json;"
-                f" find this one's with: {command('circuit', run.folder)}"
-            )
-        if discovery and discovery.standing != standing_of(run.task):
-            raise HeadwayError(f"{run.folder}: circuit.json: standing is of another task's roles")
-        certificate, depends = run.load(Certificate), run.load(Dependence)
-        for found, *again in (
-            (timeline, "emergence"),
-            (certificate, "circuit", "--certify"),
-            (depends, "depend"),
-        ):
-            if discovery and found and not found.is_of(discovery):
-                raise HeadwayError(
-                    f"{run.folder}: {found.FILE} is about another circuit than circuit.json; make"
-                    f" it for this one with: {command(*again, run.folder)}"
-                )
+        found: dict[type[Finding], Any] = {kind: run.load(kind) for kind in AGAIN}
+        for line in disagreements(run, found):
+            raise HeadwayError(line)
         return cls(
             run=run,
             metrics=run.metrics(),
             outcome=run.outcome(),
             sessions=run.sessions(),
-            discovery=discovery,
-            timeline=timeline,
-            circuits=run.load(MinimalCircuits),
+            discovery=found[Discovery],
+            timeline=found[Timeline],
+            circuits=found[MinimalCircuits],
             checkpoints=run.checkpoint_steps(),
-            dependence=depends,
-            certificate=certificate,
+            dependence=found[Dependence],
+            certificate=found[Certificate],
             name=name or run.folder.name,
         )
 
@@ -176,6 +174,32 @@ class Findings:
             return None
         return flow.along(self.paths, self.causal, self.run.config.model.n_layers)
 
+    @functools.cached_property
+    def too_large(self) -> str | None:
+        """The reason why no page is made of the run, with the field that decides; None if one is.
+
+        Counted is what a page computes at once: sequences, relations, weights, attention.
+        """
+        where = f"{self.run.folder}/config.json: "
+        try:
+            numbers = numbers_at_once(self.run)
+        except HeadwayError as error:
+            return f"{where}{error}"
+        if sum(numbers.values()) <= MOST_NUMBERS:
+            return None
+        named = max(numbers, key=numbers.__getitem__)
+        values = flat(self.run.config)
+        said = " and ".join(f"{name} = {values[name]}" for name in named)
+        return (
+            f"{where}{said}: a page of it would compute about {sum(numbers.values()):,} numbers at"
+            f" once, more than {MOST_NUMBERS:,}"
+        )
+
+    def require_drawable(self) -> None:
+        """Raises `HeadwayError` if the run is too large for a page."""
+        if self.too_large is not None:
+            raise HeadwayError(self.too_large)
+
     @property
     def no_maps(self) -> str | None:
         """The reason why there is no attention to show, as a sentence; None if there is some."""
@@ -201,7 +225,7 @@ class Findings:
             lacks["circuit"] = f"The circuit has not been looked for yet: {how}"
             if why is not None:
                 lacks["circuit"] = f"{why} To look all the same: {how} --threshold LOSS"
-        elif self.timeline is None:
+        elif self.timeline is None and self.paths:
             how = command("emergence", self.run.folder)
             lacks["emergence"] = f"The circuit's paths are not dated yet: {how}"
         return lacks
@@ -239,14 +263,50 @@ class Findings:
     @functools.cached_property
     def sequences(self) -> Batch:
         """The held-out sequences on which the page looks at attention."""
-        config = self.run.config
-        return held_out(self.task, SEQUENCES, config.seed, self.run.device, "emergence")
+        return self.held_out(SEQUENCES)
+
+    def held_out(self, count: int) -> Batch:
+        """So many sequences apart from the training set, unless that is too large to compare."""
+        config, device = self.run.config, self.run.device
+        is_small = (config.training.train_examples or 0) <= MOST_COMPARED
+        trained_by = config if is_small else None
+        return held_out(self.task, count, config.seed, device, "emergence", trained_by)
 
     @property
     def shown(self) -> range:
         """The positions of an example that the page shows: the last ones, if there are many."""
         most = min(MOST_POSITIONS, math.isqrt(MOST_CELLS // len(self.followed_heads)))
         return range(self.task.length)[-most:]
+
+
+def numbers_at_once(run: Run) -> dict[tuple[str, ...], int]:
+    """About how many numbers a page of a run computes at once, by the fields that decide.
+
+    Raises:
+        HeadwayError: if no sequence can be laid out.
+    """
+    task, model = run.task, run.config.model
+    of_task = cost_of(task) * SEQUENCES // 2 + relating(task)
+    of_model = 0 if isinstance(model, Module) else building(model, task)
+    maps = EXAMPLES * model.n_layers * model.n_heads * task.length**2
+    task_field = f"task.{largest_field(run.config.task)}"
+    model_field = f"model.{largest_field(model)}"
+    return {
+        (task_field,): of_task,
+        (model_field,): of_model,
+        (task_field, model_field): COPIES * maps,
+    }
+
+
+def relating(task: Task) -> int:
+    """About how many numbers it takes to relate all roles of a task with each other."""
+    pairs, chains = len(task.roles) ** 2, chains_in(task)
+    return pairs * (RELATION + COPIES * EXAMPLES * chains**2)
+
+
+def building(model: TransformerConfig, task: Task) -> int:
+    """About how many numbers it takes to build a transformer and to give it its weights."""
+    return 2 * n_weights(model, task) + LAYER * model.n_layers
 
 
 def no_circuit(run: Run) -> str | None:
@@ -266,19 +326,6 @@ def refusal(run: Run) -> str | None:
     if (why := no_circuit(run)) is not None or (found := run.load(Refusal)) is None:
         return why
     return f"The search was refused: {typeset(found.why)}."
-
-
-def heads_of(run: Run) -> list[Head]:
-    """All heads of a run's model.
-
-    Raises:
-        HeadwayError: if there are more than any model has.
-    """
-    model = run.config.model
-    what = f"{run.folder}/config.json: model.n_layers times model.n_heads"
-    count = model.n_layers * model.n_heads
-    require(count <= MOST_OF_A_MODEL, what, count, f"at most {MOST_OF_A_MODEL}")
-    return [(layer, h) for layer in range(model.n_layers) for h in range(model.n_heads)]
 
 
 def solved_at(task: Task, metrics: Sequence[dict[str, Any]]) -> dict[str, Any] | None:

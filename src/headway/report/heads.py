@@ -11,7 +11,6 @@ from headway.report.curves import short
 from headway.report.findings import Findings
 from headway.report.labels import typeset
 from headway.text import rounded
-from headway.training import held_out
 
 SEQUENCES = 128
 """Held-out sequences over which queries, keys and values are parted into place and symbol."""
@@ -56,10 +55,10 @@ def parted(findings: Findings) -> dict[Head, tuple[list[float], float]]:
     """
     if findings.no_maps is not None or not findings.paths:
         return {}
-    model, run = findings.run.model(findings.checkpoints[-1]), findings.run
+    model = findings.run.model(findings.checkpoints[-1])
     if not isinstance(model, Transformer):
         return {}
-    batch = held_out(findings.task, SEQUENCES, run.config.seed, run.device, "emergence")
+    batch = findings.held_out(SEQUENCES)
     wanted = ("hook_q", "hook_k", "hook_v")
     _, cache = model.run_with_cache(batch.inputs, lambda name: name.endswith(wanted))
     length, edges = findings.task.length, findings.task.edges(batch, not findings.causal)

@@ -65,10 +65,11 @@ class Runs:
                 raise HeadwayError(f"{run.folder} is named twice: a run is compared to others")
         if len(runs) < 2:
             raise HeadwayError(f"{len(runs)} run cannot be compared: name at least two")
-        base = Path(os.path.commonpath([folder.parent for folder in folders]))
+        places = [Path(os.path.abspath(run.folder)) for run in runs]  # as named, links and all
+        base = Path(os.path.commonpath([place.parent for place in places]))
         members = [
-            Findings.of(run, folder.relative_to(base).as_posix())
-            for run, folder in zip(runs, folders, strict=True)
+            Findings.of(run, place.relative_to(base).as_posix())
+            for run, place in zip(runs, places, strict=True)
         ]
         title = shortened(enumerated(member.name for member in members), 100)
         parents = {run.folder.parent for run in runs}
@@ -87,8 +88,7 @@ class Runs:
         """
         members, unreadable, planned = list[Findings](), list[str](), list[str]()
         if runs is None:
-            inside = [path for path in run_folders(folder) if path.parent == folder]
-            runs = [partial(Run.open, path) for path in inside]
+            runs = [partial(Run.open, path) for path in run_folders(folder, levels=1)]
         for opened in runs:
             try:
                 members.append(Findings.of(opened()))

@@ -47,7 +47,7 @@ def write_report(run: Run | str | Path) -> Path:
         HeadwayError: if a file of the folder is corrupted or the disk does not take the page.
     """
     run = Run.open(run)
-    page = run.folder / "report.html"
+    page = run.owned("report.html")
     with run.writing(), run.computing():
         write_whole(page, html(run_page(Findings.of(run))))
     return page

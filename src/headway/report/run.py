@@ -12,7 +12,7 @@ from headway.circuits.verdicts import Verdict, to_type, verdicts
 from headway.fields import to_json
 from headway.report import schema
 from headway.report.circuit import circuit_data, evidence, minimum, stream
-from headway.report.curves import dated, losses
+from headway.report.curves import accuracies, dated, losses
 from headway.report.examples import Memory, examples
 from headway.report.findings import Findings, judged_loss, no_circuit
 from headway.report.heads import heads
@@ -47,8 +47,9 @@ def run_page(
         memory: of checkpoints seen before (see `examples`), for the next time.
 
     Raises:
-        HeadwayError: if a checkpoint cannot be read.
+        HeadwayError: if a checkpoint cannot be read, or the run is too large for a page.
     """
+    findings.require_drawable()
     run, task, timeline = findings.run, findings.task, findings.timeline
     colours = symbol_colours(task)
     shown = examples(findings, memory)
@@ -75,6 +76,7 @@ def run_page(
         steps=steps,
         end=end,
         losses=losses(findings),
+        accuracies=accuracies(findings),
         along=along,
         without=without,
         circuit=circuit_data(findings, shown.cells),
@@ -172,7 +174,7 @@ def details(findings: Findings) -> Iterator[schema.Section]:
         text = str(discovery).replace(f"{given}\n\n", "")
         yield schema.Section("The circuit and the evidence for it", text=text)
     for title, found in (
-        ("When its paths emerged", findings.timeline),
+        ("When its paths emerged", findings.timeline if findings.paths else None),
         ("Is it certified?", findings.certificate),
         ("Are there other circuits?", findings.circuits),
         ("What depends on what?", findings.dependence),

@@ -22,6 +22,7 @@ from headway.report.schema import Cell, Curve, RunsPage, Section, Table
 from headway.text import counted, enumerated, rounded
 from headway.training import Run
 from headway.training.files import write_whole
+from headway.training.losses import mean_accuracy
 
 FEW = 12
 """Of more runs, circuits are not drawn, and tables have no column a run."""
@@ -86,6 +87,7 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
         circuits={
             member.name: circuit
             for member in (members if len(members) <= FEW else ())
+            if member.too_large is None
             if (circuit := circuit_data(member)) is not None
         },
         sections=[
@@ -144,6 +146,9 @@ def _table(members: Sequence[Findings], axes: Sequence[Axis], link: Link) -> Tab
     for member in members:
         row, values = row_of(member), {axis.name: axis.of(member) for axis in axes}
         rows.append({"run": row["run"], "status": row["status"], **values, **row})
+    if any("training_set" in line for member in members for line in member.metrics[-1:]):
+        for row, member in zip(rows, members, strict=True):
+            row.update(_accuracies(member))
     along = [f"With {a.name} goes {enumerated(a.along[:6])}." for a in axes if a.along]
     note = (
         "in order: whether no hop was learnt before one that is nearer to the query. layers used:"
@@ -158,6 +163,13 @@ def _table(members: Sequence[Findings], axes: Sequence[Axis], link: Link) -> Tab
         links=[link(member.run.folder) for member in members],
         note=" ".join([*along, note]),
     )
+
+
+def _accuracies(member: Findings) -> dict[str, Cell]:
+    """The accuracies of a run at its last evaluation, held out and on its fixed training set."""
+    last = (member.metrics or [{}])[-1]
+    trained = mean_accuracy(last.get("training_set") or {})
+    return {"accuracy": mean_accuracy(last), "training accuracy": trained}
 
 
 def _by_field(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Section]:

@@ -184,6 +184,9 @@ class RunPage(PageBase):
     #: by the step of the evaluation: on training's own batch, then held out, hop by hop; marked
     #: where a hop's loss first passes below `emerges_at`
     losses: list[Curve]
+    #: shares of right answers, held out, hop by hop, and then on the fixed training set, which the
+    #: last names end with; empty unless there are both
+    accuracies: list[Curve]
     #: mean attention along every path of the circuit, at the steps of the page; marked where it
     #: first passes `emerges_at`; empty if paths were not dated
     along: list[Curve]

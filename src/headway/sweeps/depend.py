@@ -48,7 +48,8 @@ def depend(
     """
     run = Run.open(run)
     plan = clamped_plan(run, paths, after, until)
-    place = run.folder / plan.name
+    run.owned(Dependence.FILE)
+    place = run.owned(plan.name)
     board = sweep(plan, place, engine, retry_failed, training)
     for name in board.named("failed"):
         raise HeadwayError(f"{place / name}: training failed: {board.runs[name].message}")

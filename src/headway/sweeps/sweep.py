@@ -21,7 +21,7 @@ from headway.tasks.checking import require_sound
 from headway.tasks.registry import keep
 from headway.training import Run, RunConfig
 from headway.training.config import flat
-from headway.training.files import clear_io_errors, is_there, whole_lines, write_json
+from headway.training.files import clear_io_errors, is_there, owned, whole_lines, write_json
 from headway.training.finding import PLAN
 from headway.training.run import Evaluation
 from headway.training.size import n_weights
@@ -233,7 +233,7 @@ class Carrier:
         run = self.runs[name]
         try:
             if failure is not None:
-                with run.writing():
+                with run.writing("outcome.json"):
                     run.end(failure)
             there = standing(run)
         except HeadwayError as error:  # which the board tells alone
@@ -251,14 +251,16 @@ def begin(folder: Path, plan: Plan) -> None:
     """Makes a sweep's folder, or adds the new runs to the plan of the one that is there.
 
     Raises:
-        HeadwayError: if it is the folder of a run or has another config under a plan's name, or the
-            disk does not take it.
+        HeadwayError: if it is the folder of a run or has another config under a plan's name, a run
+            in it is a link, or the disk does not take it.
     """
     if is_there(folder / "config.json"):
         raise HeadwayError(f"{folder} is the folder of a run: choose another one for the sweep")
     with clear_io_errors(folder, "make"):
         folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / ".lock", timeout=60.0):
+        for name in (PLAN, *plan.runs):
+            owned(folder, name)
+        with FileLock(owned(folder, ".lock"), timeout=60.0):
             there = read_plan(folder) if is_there(folder / PLAN) else plan
             for name, config in plan.runs.items():
                 begun = Run.open(folder / name) if is_there(folder / name) else None

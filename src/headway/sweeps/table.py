@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -14,10 +15,18 @@ from headway.training import Run, fast
 from headway.training.config import flat
 from headway.training.files import clear_content_errors, write_whole
 from headway.training.finding import run_folders
+from headway.training.losses import mean_accuracy
 from headway.training.recipes import annotations
 
 Row = dict[str, Any]
 STATUSES = ("done", "failed", "running", "stopped", "unreadable")
+
+
+FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What formulas begin with in spreadsheets, in letters of both widths."""
+
+UNWRITABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""Characters that break a line or the cells of it, or are half of one."""
 
 
 def table(
@@ -27,8 +36,9 @@ def table(
 
     Every row has the run's name, folder and status, why it failed, every field of its config by
     dotted name, and its figures: `step`, `val_loss`, `test_loss`, `partial.x_1` and so on,
-    `seconds`, `given_up_steps`, `attempts`, `useful_heads`; None where it is not known yet. What
-    cannot be read has the status `unreadable`, and the reason in `message`.
+    `seconds`, `given_up_steps`, `attempts`, `useful_heads`, `accuracy`; None where it is not known
+    yet. With a fixed training set there are `training_set.loss` and `training_set.accuracy`, too.
+    What cannot be read has the status `unreadable`, and the reason in `message`.
 
     Args:
         folder: that holds run folders, or sweeps' folders, or both; or a run's own.
@@ -68,10 +78,21 @@ def row_of(folder: Path) -> Row:
             "given_up_steps": sum(attempt["step"] for attempt in given_up),
             "attempts": len(given_up) + 1,
             "useful_heads": heads,
+            **accuracies(last),
             **{f"partial.{hop}": loss for hop, loss in last.get("partial", {}).items()},
         }
     except HeadwayError as error:
         return {**row, "status": "unreadable", "message": str(error)}
+
+
+def accuracies(evaluation: Row) -> Row:
+    """The accuracy of an evaluation; on a fixed training set, if there is one, its loss, too."""
+    shares: Row = {"accuracy": mean_accuracy(evaluation)}
+    trained = evaluation.get("training_set")
+    if trained is not None:
+        shares["training_set.loss"] = trained["loss"]
+        shares["training_set.accuracy"] = mean_accuracy(trained)
+    return shares
 
 
 def columns(rows: Sequence[Row]) -> list[str]:
@@ -85,12 +106,27 @@ def write_table(file: str | Path, rows: Sequence[Row]) -> None:
     Raises:
         HeadwayError: if the disk does not take the file.
     """
+    names = columns(rows)
     text = io.StringIO(newline="")
-    table = csv.DictWriter(text, columns(rows))
-    table.writeheader()
+    table = csv.writer(text)
+    table.writerow(map(cell, names))
     for row in rows:
-        table.writerow({name: "" if value is None else said(value) for name, value in row.items()})
+        table.writerow(cell(row.get(name)) for name in names)
     write_whole(Path(file), text.getvalue().encode())
+
+
+def cell(value: Any) -> str:
+    """A value as a cell of a table, on one line.
+
+    Numbers are written as they are. A text that a spreadsheet would take for a formula begins with
+    an apostrophe. Control characters and bytes that are no text are escaped.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, int | float):
+        return said(value)
+    text = UNWRITABLE.sub(lambda found: ascii(found[0])[1:-1], said(value))
+    return f"'{text}" if text.startswith(FORMULAS) else text
 
 
 def _annotations() -> dict[str, Any]:

@@ -25,7 +25,8 @@ def doubts_of(task: Task, batch: Batch) -> Doubts:
     asked = task.targets.asked(batch.targets)
     for i, hop in enumerate(task.hops):
         if not asked[:, :, i].any():
-            yield "hops", f"{hop} is never asked in {len(asked)} sequences"
+            what = f"{hop} is never asked in {len(asked)} sequences: leave it out of the targets"
+            yield "hops", what
             continue
         if isinstance(task.targets, Tokens) and hop in task.judged:
             yield from _undecided(hop, batch, i, asked[:, :, i])
@@ -35,13 +36,31 @@ def doubts_of(task: Task, batch: Batch) -> Doubts:
     yield from _unreached(task, batch, asked.any(2))
 
 
+def constant_hops(task: Task, batch: Batch) -> list[str]:
+    """The hops that are asked, and at each query have the same answer in all sequences."""
+    asked = task.targets.asked(batch.targets)
+    constant = list[str]()
+    for i, hop in enumerate(task.hops):
+        rows, queries = asked[:, :, i].nonzero(as_tuple=True)
+        if not len(rows):
+            continue
+        answers = batch.targets[rows, queries, i].reshape(len(rows), -1)
+        kinds = torch.cat([queries[:, None], answers], 1).unique(dim=0)
+        if len(kinds) == len(queries.unique()):
+            constant.append(hop)
+    return constant
+
+
 def _undecided(hop: str, batch: Batch, i: int, asked: Bool[Tensor, "batch query"]) -> Doubts:
     """Look for answers that differ although their sequences are the same."""
     which = torch.unique(batch.inputs.flatten(1), dim=0, return_inverse=True)[1]
     rows, queries = asked.nonzero(as_tuple=True)
     cases = torch.stack([which[rows], queries, batch.targets[rows, queries, i]], dim=1)
     if len(cases.unique(dim=0)) > len(cases[:, :2].unique(dim=0)):
-        yield "assemble", f"one sequence has two answers to {hop}: it does not decide the answer"
+        what = (
+            f"one sequence has two answers to {hop}: it does not decide the answer; put what does"
+        )
+        yield "assemble", f"{what} into it"
 
 
 def _easy(hop: str, batch: Batch, i: int, asked: Bool[Tensor, "batch query"]) -> Doubts:
@@ -63,7 +82,7 @@ def _easy(hop: str, batch: Batch, i: int, asked: Bool[Tensor, "batch query"]) ->
     for name, (share, simpler) in rules.items():
         if share - simpler >= NOTABLE * (1 - simpler) > 0:
             what = f"the answer to {hop} is {name} in {share:.0%} of {len(answers)} cases"
-            yield "assemble", f"{what}: nothing need be looked up for that"
+            yield "assemble", f"{what}: nothing need be looked up for that; draw others, if it must"
 
 
 def _best_place(there: Bool[Tensor, "case position"], own: Tensor) -> tuple[str, float]:
@@ -116,8 +135,10 @@ def _elsewhere(task: Task, hop: str, batch: Batch, i: int) -> Doubts:
     for r, name in enumerate(task.roles):
         for step, side in ((-1, "before"), (1, "after")):
             if share(batch.roles[:, r] + step) == 1:
-                what = f"the answer to {hop} stands one position {side} {name}, and at no role"
-                yield "assemble", what
+                what = (
+                    f"the answer to {hop} stands one position {side} {name}, and at no role: move"
+                )
+                yield "assemble", f"{what} the role or the target"
                 return
     best = max(at, key=lambda name: at[name])
     what = f"the answer to {hop} stands at no role of its chain (at {best} in {at[best]:.0%})"
@@ -139,8 +160,9 @@ def _unreached(task: Task, batch: Batch, asks: Bool[Tensor, "batch query"]) -> D
     if paths and alone.any():
         row, query = alone.nonzero()[0].tolist()
         what = f"no relation has a key for {alone.sum() / asks.sum():.0%} of the asked positions"
-        yield "relations", f"{what} (query {query} of sequence {row}), but their own may do"
+        what += f" (query {query} of sequence {row}), but their own may do: else add keys for them"
+        yield "relations", what
     if paths and not known.all():
         share, name = 1 - known.float().mean(), "roles" if task.roles else "relations"
         what = f"{share:.0%} of the positions play no role and no path leads to them, so that no"
-        yield name, f"{what} circuit can name heads that look there"
+        yield name, f"{what} circuit can name heads that look there: give them one, if heads should"

@@ -2,16 +2,17 @@
 
 import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields, replace
+from dataclasses import Field, dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from headway import theory
+from headway.errors import require
 from headway.fields import check
 from headway.relations import (
     Composed,
@@ -22,8 +23,14 @@ from headway.relations import (
     own_position,
     previous_token,
 )
+from headway.settings import makes_as_usual
+from headway.tasks.meter import IN_ALL, Meter, TooMuchError
 from headway.tasks.registry import register, require_hints
 from headway.tasks.targets import Targets, Tokens, Vectors
+
+MAKES = {"draw", "assemble", "relations", "shallower"}
+"""Methods of headway's tasks that make the same tensors, whatever default type is set. Those of a
+user's do so where headway calls them, and elsewhere as the user has set it."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,19 @@ class Batch:
         return replace(self, inputs=inputs, targets=targets, roles=roles, corrupted=corrupted)
 
 
+def largest_field(config: Any) -> str:
+    """The field of a dataclass whose number is the most times its default; empty without any."""
+
+    def times(field: Field[Any]) -> int:
+        value, usual = getattr(config, field.name), field.default
+        if not isinstance(value, int):
+            return 0
+        return abs(value) // max(1, abs(usual) if isinstance(usual, int) else 1)
+
+    every = fields(config)
+    return max(every, key=times).name if every else ""
+
+
 @dataclass(frozen=True)
 class Task(ABC):
     """A task and its parameters: a subclass is a frozen dataclass, its fields are the parameters.
@@ -77,6 +97,9 @@ class Task(ABC):
 
     def __init_subclass__(cls, registered: bool = True, **kwargs):
         super().__init_subclass__(**kwargs)
+        if cls.__module__.startswith("headway"):
+            for name in MAKES & vars(cls).keys():
+                setattr(cls, name, makes_as_usual(vars(cls)[name]))
         if "kind" not in cls.__dict__:
             cls.kind = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
         if registered:
@@ -245,9 +268,26 @@ class Task(ABC):
         text, signature = type(self).__doc__ or "", f"{type(self).__name__}("
         return "" if text.startswith(signature) else " ".join(text.split("\n\n")[0].split())
 
-    @cached_property
+    @property
     def _example(self) -> Batch:
-        return self.sample(2, torch.Generator().manual_seed(0))
+        return self._laid_out[0]
+
+    @cached_property
+    def _laid_out(self) -> tuple[Batch, int]:
+        """Two sequences, and what they cost."""
+        meter, field = Meter(), largest_field(self)
+        value = getattr(self, field, None)
+        try:
+            if isinstance(value, int) and abs(value) >= 2**62:  # no number of torch
+                raise TooMuchError
+            with meter:
+                batch = self.sample(2, torch.Generator().manual_seed(0))
+        except TooMuchError:
+            told = "two of its sequences would take too many numbers"
+            allowed = f"smaller: no sequence can be laid out, as {told}"
+            require(False, f"task.{field}", value, allowed)
+            raise
+        return batch, meter.made
 
     @property
     def length(self) -> int:
@@ -277,6 +317,21 @@ class Task(ABC):
     @cached_property
     def standing(self) -> list[str]:
         """The roles in the order in which they stand in a sequence (on average, if shuffled)."""
-        batch = self.sample(64, torch.Generator().manual_seed(0))
+        fits = 2 * IN_ALL // cost_of(self)
+        batch = self.sample(min(64, max(2, fits)), torch.Generator().manual_seed(0))
         places = batch.roles.float().mean((0, 2))
         return [self.roles[i] for i in places.argsort().tolist()]
+
+
+def cost_of(task: Task) -> int:
+    """The numbers that are computed in laying out two sequences of a task.
+
+    Raises:
+        HeadwayError: if they are too many; it names the field that is most out of the way.
+    """
+    return task._laid_out[1]
+
+
+def chains_in(task: Task) -> int:
+    """Chains in a sequence that play a task's roles."""
+    return task._laid_out[0].roles.shape[2]

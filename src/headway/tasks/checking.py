@@ -1,5 +1,6 @@
 """A task is tried as training and the search for circuits will use it, and faults are reported."""
 
+import functools
 import inspect
 import json
 import math
@@ -16,6 +17,7 @@ from torch import Tensor
 from headway.errors import HeadwayError
 from headway.relations.edges import NO_KEY, Edges
 from headway.relations.paths import NAME, Relation
+from headway.settings import computes_as_usual
 from headway.tasks.base import Batch, Task
 from headway.tasks.registry import KINDS, task_from_json, task_to_json
 from headway.tasks.targets import IGNORE_INDEX, Tokens, Vectors
@@ -25,6 +27,8 @@ FEW = 8
 """Sequences that are looked at one by one."""
 MANY = 512
 """Sequences by which answers are judged."""
+SEEDS = 32
+"""Seeds of which each must draw sequences of the same shape."""
 PARTS = ("inputs", "targets", "roles")
 """Of a batch."""
 SIZES = ("length", "n_read", "n_hops", "d_input", "d_target")
@@ -62,6 +66,7 @@ class WrongError(Exception):
         self.finding = Finding(attribute, what)
 
 
+@computes_as_usual
 def check_task(task: Task | type[Task]) -> list[Finding]:
     """The faults of a task, in the order in which it is used; empty if there are none.
 
@@ -232,6 +237,12 @@ def _made(cls: type[Task]) -> Task:
 
 
 def _require_declared(cls: type[Task]) -> None:
+    if "__init__" in vars(cls) and "__dataclass_params__" not in vars(cls):
+        what = (
+            f"what it sets is no field: {cls.__name__} must be decorated, @dataclass(frozen=True),"
+        )
+        what += " and declare fields with types, such as size: int = 4"
+        raise WrongError("__init__", what)
     for name in undeclared(cls):
         what = f"it is no field: {cls.__name__} must be decorated, @dataclass(frozen=True)"
         raise WrongError(name, what)
@@ -269,6 +280,12 @@ def _untyped(task: Task) -> Doubts:
         if isinstance(value, int | float) and not known and name not in cls.__annotations__:
             typed = f"{name}: {type(value).__name__} = {value!r}"
             yield Finding(name, f"it has no type, so it is no field: {typed} is one", doubt=True)
+    known = {field.name for field in fields(task)}
+    what = "it is no field, so no file keeps it: make it one, or a functools.cached_property"
+    for name in sorted(vars(task).keys() - known):
+        is_derived = isinstance(getattr(cls, name, None), functools.cached_property)
+        if not is_derived and not name.startswith("_"):
+            yield Finding(name, what, doubt=True)
 
 
 def _draws(task: Task, count: int, seed: int = 0) -> tuple[Tensor, ...]:
@@ -296,11 +313,11 @@ def _batch(task: Task, draws: tuple[Tensor, ...], depth: int | None = None) -> B
 def _drawn(task: Task) -> Doubts:
     """Makes sure that all that is random comes from the generator and is in the draws."""
     draws, again, other = _draws(task, FEW), _draws(task, FEW), _draws(task, FEW, seed=1)
-    what = "the same generator draws something else: all that is random must come from it, as in"
-    what += " torch.rand(…, generator=generator)"
+    how = "all that is random must come from it, as in torch.rand(…, generator=generator)"
+    what = f"the same generator draws something else: {how}"
     must(all(map(_same, draws, again)), "draw", what)
-    if all(map(_same, draws, other)):
-        yield Finding("draw", "another seed draws the same sequences", doubt=True)
+    what = f"every generator draws the same sequences: {how}"
+    must(not all(map(torch.equal, draws, other)), "draw", what)
     one, two = _batch(task, draws), _batch(task, again)
     what = "it changes what draw drew: it must leave that as it is"
     must(all(map(_same, draws, _draws(task, FEW))), "assemble", what)
@@ -310,12 +327,14 @@ def _drawn(task: Task) -> Doubts:
         must(_same(getattr(one, name), getattr(two, name)), "assemble", what)
         alike = _same(getattr(one, name), getattr(sampled, name))
         must(alike, "sample", f"{name} must be what assemble makes of draw")
+    return ()
 
 
 def _laid_out(task: Task) -> Doubts:
     """Checks shapes and types of inputs, targets and roles, sequence by sequence."""
     draws = _draws(task, FEW)
     batch = _batch(task, draws)
+    _require_one_shape(task, batch)
     yield from _parts(task, batch, FEW)
     for name in SIZES:
         value, size = _value(task, name), getattr(Task, name).fget(task)
@@ -326,12 +345,29 @@ def _laid_out(task: Task) -> Doubts:
             what = f"{name} of {some} sequences differ from those among {FEW}"
             alone = _same(getattr(batch, name)[:some], getattr(part, name))
             must(alone, "assemble", f"{what}: no sequence may depend on another")
+    turned = _batch(task, tuple(one.flip(0) for one in draws))
+    for name in PARTS:
+        what = f"{name} are others if sequences stand in another order"
+        alone = _same(getattr(batch, name).flip(0), getattr(turned, name))
+        must(alone, "assemble", f"{what}: no sequence may depend on another")
     for count in (1, 2 * FEW, MANY):
         other = _batch(task, _draws(task, count))
         for name in PARTS:
             of_one, of_few = (list(getattr(one, name).shape[1:]) for one in (other, batch))
             what = f"{name} of each of {count} sequences are {of_one}, of {FEW} they are {of_few}"
             must(of_one == of_few, "draw", f"{what}: they must be of one shape")
+
+
+def _require_one_shape(task: Task, batch: Batch) -> None:
+    """Makes sure that every seed lays out sequences of the shape of those in a batch."""
+    for seed in range(1, SEEDS + 1):
+        other = _batch(task, _draws(task, FEW, seed))
+        for name in PARTS:
+            one, two = (list(getattr(each, name).shape[1:]) for each in (batch, other))
+            what = f"{name} of a sequence are {one} by one seed and {two} by another: all batches"
+            what += " must be of one shape; fill short sequences up, and ask nothing there"
+            what += " (IGNORE_INDEX, NaN)"
+            must(one == two, "draw", what)
 
 
 def _parts(task: Task, batch: Batch, count: int) -> Iterator[Finding]:
@@ -358,7 +394,8 @@ def _parts(task: Task, batch: Batch, count: int) -> Iterator[Finding]:
     flat = roles.flatten(1).sort(1).values
     twice = (flat[:, 1:] == flat[:, :-1]).any(1).float().mean()
     if twice > 0:
-        what = f"two stand at one position in {twice:.0%} of sequences"
+        what = f"two stand at one position in {twice:.0%} of sequences: if that is not meant, give"
+        what += " each a position of its own"
         yield Finding("roles", what, doubt=True)
 
 
@@ -376,7 +413,8 @@ def _inputs(task: Task, batch: Batch, count: int) -> None:
         must(inputs.is_floating_point(), "vocabulary", what)
         what = f"{kind}: they must be float32 [batch, position, number]"
         must(_is_of(inputs, torch.float32, 3, count), "assemble", what)
-        must(inputs.isfinite().all(), "assemble", "inputs are not finite everywhere")
+        what = "inputs are not finite everywhere: every number must be"
+        must(inputs.isfinite().all(), "assemble", what)
         return
     must(vocabulary >= 1, "vocabulary", f"{vocabulary}: it must be at least 1")
     names = _value(task, "tokens")
@@ -410,13 +448,15 @@ def _targets(task: Task, batch: Batch, count: int) -> None:
         must(judged.size == targets.shape[3], "targets", what)
     if vectors:
         nan = targets.isnan()
-        must(not nan.all(), "assemble", "targets are NaN everywhere: nothing is asked")
+        what = "targets are NaN everywhere: nothing is asked; put answers at the queries"
+        must(not nan.all(), "assemble", what)
         whole = not targets.isinf().any() and torch.equal(nan.any(-1), nan.all(-1))
         what = "targets are not finite: only a whole vector may be NaN, where nothing is asked"
         must(whole, "assemble", what)
         return
     asked = targets[targets != IGNORE_INDEX]
-    must(asked.numel() > 0, "assemble", "targets are IGNORE_INDEX everywhere: nothing is asked")
+    what = "targets are IGNORE_INDEX everywhere: nothing is asked; put answers at the queries"
+    must(asked.numel() > 0, "assemble", what)
     if isinstance(judged, Tokens):
         also = ", or IGNORE_INDEX where nothing is asked"
         _below(judged.vocabulary, asked, "assemble", "targets hold", also)
@@ -436,9 +476,9 @@ def _related(task: Task) -> Doubts:
             yield Finding("relations", what, doubt=True)
         if edges.use == "path" and edges.weights is None and not between_roles:
             first = leading.setdefault(edges.mask(task.length).numpy().tobytes(), name)
-            what = f"leads where {first!r} does" if edges.there.any() else "leads nowhere"
+            leads = f"leads where {first!r} does" if edges.there.any() else "leads nowhere"
             if first != name or not edges.there.any():
-                what = f"{name!r} {what} in {FEW} sequences"
+                what = f"{name!r} {leads} in {FEW} sequences: leave it out, or mend its keys"
                 yield Finding("relations", what, doubt=True)
     if not any(edges.use == "path" for edges in relations.values()):
         what = "no circuit can be found: there must be some, or roles"
@@ -487,8 +527,11 @@ def _answered(task: Task) -> Doubts:
     """Looks at many sequences: each must be as the few, and their answers not too easy."""
     batch = _batch(task, _draws(task, MANY))
     list(_parts(task, batch, MANY))  # doubts are those of the few
-    from headway.tasks.answers import doubts_of
+    from headway.tasks.answers import constant_hops, doubts_of
 
+    what = f"every query has the same answer in all of {MANY} sequences: one answer serves all, so"
+    what += " nothing can be told by attention; let it depend on the sequence"
+    must(not {*task.judged} <= {*constant_hops(task, batch)}, "assemble", what)
     return [Finding(attribute, what, doubt=True) for attribute, what in doubts_of(task, batch)]
 
 
@@ -509,5 +552,5 @@ def _described(task: Task) -> Doubts:
     right = all({*pair} <= {*task.hops} for pair in pairs)
     must(right, "hop_order", f"{pairs!r}: it must be pairs of {hops}")
     if (type(task).__doc__ or "").startswith(f"{type(task).__name__}("):
-        what = "without a docstring, pages cannot say how a sequence is to be read"
+        what = "without a docstring, pages cannot say how a sequence is to be read: write one"
         yield Finding("reading", what, doubt=True)

@@ -179,7 +179,8 @@ def code_of(task: Retrieval, device: torch.device) -> Float[Tensor, "position to
 @cache
 def rotation(size: int, device: torch.device) -> Float[Tensor, "size size"]:
     """A map that keeps lengths and angles, drawn once and for all."""
-    drawn = torch.randn(size, size, generator=torch.Generator().manual_seed(0))
+    generator = torch.Generator().manual_seed(0)
+    drawn = torch.randn(size, size, generator=generator, dtype=torch.float32)
     return torch.linalg.qr(drawn).Q.to(device)
 
 

@@ -61,9 +61,17 @@ class Targets(ABC):
         """The most answers that a query chooses among."""
 
     def same(self, predicted: Tensor, other: Tensor, targets: Tensor) -> Asked:
-        """True where two predictions give the same answer, right or wrong, and one is asked for."""
+        """True where two predictions give the same answer, right or wrong, and one is asked for.
+
+        What is not a number is no answer.
+        """
         alike = self.answers(predicted, targets) == self.answers(other, targets)
-        return alike.all(-1) & self.asked(targets)
+        both = self.is_answer(predicted, targets) & self.is_answer(other, targets)
+        return alike.all(-1) & both & self.asked(targets)
+
+    def is_answer(self, predicted: Tensor, targets: Tensor) -> Asked:
+        """True where a prediction is made of numbers, so that its loss is one."""
+        return ~self.each(predicted, targets).isnan()
 
     def leaving_out(self, targets: Tensor, hops: list[int]) -> Tensor:
         """These targets without some hops, by index."""
@@ -81,13 +89,17 @@ class Targets(ABC):
     ) -> Float[Tensor, "sequence hop"]:
         """The shares of every sequence in the loss of every hop: their mean is that loss.
 
+        A share that is not a number counts as infinite, so that it is above every limit. All
+        losses that are compared come from here.
+
         Args:
             predicted: what a model put out, [sequence, query, number].
             targets: what it should have.
             how_often: that of all sequences, if these are some of many.
         """
         often = self.how_often(targets) if how_often is None else how_often
-        return self.each(predicted, targets).sum(1) / often
+        shares = self.each(predicted, targets).sum(1) / often
+        return shares.masked_fill(shares.isnan(), math.inf)
 
     def at_queries(self, predicted: Tensor, targets: Tensor) -> Tensor:
         """The predictions [sequence, query, number] at the queries, of the hops asked for."""
@@ -99,14 +111,18 @@ class Targets(ABC):
         return self.errors(predicted, targets).mean(0)
 
     def loss(self, predicted: Tensor, targets: Tensor) -> Float[Tensor, ""]:
-        """The loss that training lowers: the mean over all that is asked."""
+        """The loss that training lowers: the mean over all that is asked.
+
+        It may be no number, of which training tells.
+        """
         asked = self.asked(targets).sum().clamp(min=1)
         return self.each(predicted, targets).sum() / asked
 
     def accuracies(self, predicted: Tensor, targets: Tensor) -> Float[Tensor, " hop"]:
         """The share of right answers by hop; NaN for a hop that is never asked."""
         asked = self.asked(targets)
-        return self.right(predicted, targets).sum((0, 1)) / asked.sum((0, 1))
+        right = self.right(predicted, targets) & self.is_answer(predicted, targets)
+        return right.sum((0, 1)) / asked.sum((0, 1))
 
 
 @dataclass(frozen=True)
@@ -136,14 +152,16 @@ class Vectors(Targets):
 
     def right(self, predicted: Tensor, targets: Tensor) -> Asked:
         """True where the nearest of all answers to the sequence's queries is the right one."""
-        said, wanted = predicted.float().unflatten(-1, targets.shape[-2:]), targets.nan_to_num(1e9)
+        said = predicted.float().unflatten(-1, targets.shape[-2:])
+        wanted = targets.float().nan_to_num(1e9)
         apart = torch.cdist(said.transpose(1, 2), wanted.transpose(1, 2))
         own = apart.diagonal(dim1=-2, dim2=-1)
         return (own <= apart.amin(-1)).transpose(1, 2) & self.asked(targets)
 
     def answers(self, predicted: Tensor, targets: Tensor) -> Num[Tensor, "sequence query hop _"]:
         """The nearest of all that the sequence's queries are asked for at that hop."""
-        said, wanted = predicted.float().unflatten(-1, targets.shape[-2:]), targets.nan_to_num(1e9)
+        said = predicted.float().unflatten(-1, targets.shape[-2:])
+        wanted = targets.float().nan_to_num(1e9)
         wanted = wanted.transpose(1, 2)
         nearest = torch.cdist(said.transpose(1, 2), wanted).argmin(-1)
         chosen = wanted.gather(2, nearest[..., None].expand(wanted.shape))
@@ -194,7 +212,7 @@ class Tokens(Targets):
             told = told.gather(-1, wanted[..., None])[..., 0]
         else:
             told = told.gather(-1, wanted)
-        return -(told * self.asked(targets))
+        return torch.where(self.asked(targets), -told, 0.0)
 
     def right(self, predicted: Tensor, targets: Tensor) -> Asked:
         """True where the likeliest token is the right one."""

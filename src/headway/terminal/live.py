@@ -20,6 +20,9 @@ from headway.training.losses import accuracy_text
 FLOOR = 0.005
 """The loss at which its curve, on a logarithmic scale, reaches the ground; 1 is at the top."""
 
+ON_SET = "training set"
+"""The name of the curve of the loss on a fixed training set, below those of the hops."""
+
 
 class Display:
     """Shows a line unless the last is too recent.
@@ -102,6 +105,8 @@ class Progress:
             for hop, loss in metrics["partial"].items():
                 self.curves.setdefault(hop, []).append(loss)
                 losses += f"{hop} {loss:.3f}  "
+            if "training_set" in metrics:
+                self.curves.setdefault(ON_SET, []).append(metrics["training_set"]["loss"])
             early = "  stopped early" if metrics["val_loss"] < training.stop_below else ""
             self.line = f"{losses}{self.rate:.0f} ex/s{early}"
         tenth = metrics is not None and (self.evaluations % 10 == 1 or step == end)

@@ -5,7 +5,7 @@ from pathlib import Path
 from rich.text import Text
 
 from headway.circuits import THRESHOLD, Discovery, MinimalCircuits, Timeline, verdicts
-from headway.circuits.text import at_step, necessity_table
+from headway.circuits.text import at_step, necessity_table, without_paths
 from headway.report.findings import solved_at
 from headway.terminal.base import console, print_part
 from headway.text import counted, duration
@@ -32,6 +32,11 @@ def print_summary(
     learnt = "  ".join(f"{hop} {at_step(step)}" for hop, step in timeline.hops.items())
     solved = solved_at(task, metrics)
     accuracy = accuracy_text(metrics[-1])
+    path_lines = list[str]()
+    if found.circuit.paths:
+        path_lines = necessity_table(found, emerged)
+    elif found.faithful:
+        path_lines = [without_paths(found.circuit)]
     since = f"; solved (below {THRESHOLD:g}) from step {solved['step']}" if solved else ""
 
     console().rule(Text.assemble(("headway", "bold"), f"  {task.title}"), align="left")
@@ -46,7 +51,7 @@ def print_summary(
         "2 Circuit",
         f"all {model.n_layers * model.n_heads} heads replaced: {measure}"
         f" {found.replaced_loss:.4f} (threshold {found.threshold:g})",
-        *necessity_table(found, emerged),
+        *path_lines,
         *found.circuit.idle_lines,
         said_of_verdicts(found, every),
     )

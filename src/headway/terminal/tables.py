@@ -24,17 +24,11 @@ def print_runs(rows: Sequence[dict[str, Any]], folder: Path, where: Sequence[str
         folder: that they lie in; runs deeper inside are named with the folders between.
         where: the conditions that they were to meet.
     """
-    cells = [
-        (
-            *(_name(row, folder), row["status"], row["step"]),
-            "-" if row["val_loss"] is None else f"{row['val_loss']:.4f}",
-            "-" if row["useful_heads"] is None else f"{row['useful_heads']} heads",
-            "-" if row["seconds"] is None else duration(row["seconds"]),
-        )
-        for row in rows
-        if row["status"] != "unreadable"
-    ]
-    heads = ("run", "status"), ("step", "val loss", "circuit", "time")
+    has_sets = any("training_set.loss" in row for row in rows)
+    both = ("accuracy", "in training") if has_sets else ()
+    heads = ("run", "status"), ("step", "val loss", *both, "circuit", "time")
+    readable = [row for row in rows if row["status"] != "unreadable"]
+    cells = [_cells(row, folder, has_sets) for row in readable]
     out = console()
     nothing = "no runs here yet: headway train makes one"
     nothing = f"no run here is {' and '.join(where)}" if where else nothing
@@ -46,6 +40,23 @@ def print_runs(rows: Sequence[dict[str, Any]], folder: Path, where: Sequence[str
             out.print(f"{_name(row, folder)}: {message.replace(f' in {place}', '')}")
         if row["status"] == "unreadable":
             out.print(f"unreadable: {row['message']}")
+
+
+def _cells(row: dict[str, Any], folder: Path, has_sets: bool) -> tuple[Any, ...]:
+    """A run's row in the table; with its accuracies if some run has a fixed training set."""
+    state = _name(row, folder), row["status"], row["step"]
+    loss = "-" if row["val_loss"] is None else f"{row['val_loss']:.4f}"
+    circuit = "-" if row["useful_heads"] is None else f"{row['useful_heads']} heads"
+    seconds = "-" if row["seconds"] is None else duration(row["seconds"])
+    shares = _shares(row) if has_sets else ()
+    return (*state, loss, *shares, circuit, seconds)
+
+
+def _shares(row: dict[str, Any]) -> tuple[str, str]:
+    """The accuracies of a run, held out and on its fixed training set."""
+    apart, trained = row["accuracy"], row.get("training_set.accuracy")
+    said = "-" if apart is None else f"{apart:.1%}"
+    return said, "-" if trained is None else f"{trained:.1%}"
 
 
 def _name(row: dict[str, Any], folder: Path) -> str:

@@ -42,7 +42,8 @@ class TrainingConfig:
     Attributes:
         steps: at most so many optimiser steps, over all attempts.
         batch_size: sequences in a step.
-        train_examples: size of the fixed training set, reshuffled every epoch; if None,
+        train_examples: size of a fixed training set of different sequences, drawn once from the
+            seed and reshuffled every epoch; held-out sequences are none of these. By default,
             sequences are fresh at every step.
         curriculum: which depth and which hops a step asks for (see `training.curriculum`). The
             validation loss is always that of the full depth, over all hops that a model answers.
@@ -68,7 +69,8 @@ class TrainingConfig:
         patience: an attempt in which some hop is not learnt (its loss is above 0.5) and none was
             for so many steps is given up, and training starts again from other weights, as long
             as `patience` and `cooldown_steps` together still fit into `steps`; 0 means never.
-            Attempts that were given up are listed in `outcome.json`.
+            A hop that is learnt on a fixed training set counts. Attempts that were given up are
+            listed in `outcome.json`.
         eval_every: steps between evaluations.
         eval_examples: held-out sequences.
         checkpoints: `linear` (every `checkpoint_every` steps) or `log` (steps 1, 2, 4, 8, …).
@@ -82,7 +84,7 @@ class TrainingConfig:
 
     steps: AtLeastOne = 24_000
     batch_size: AtLeastOne = 128
-    train_examples: AtLeastOne | None = 262_144
+    train_examples: AtLeastOne | None = None
     curriculum: Chosen = Implicit()  # noqa: RUF009
     clamped: tuple[str, ...] = ()
     clamped_after: NotNegative = 0

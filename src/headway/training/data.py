@@ -5,27 +5,94 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from headway.errors import HeadwayError
 from headway.tasks import Batch, Task
 from headway.tasks.checking import require_sound
 from headway.training.config import RunConfig
 from headway.training.curriculum import Ask
 from headway.training.environment import generator_for
+from headway.training.files import clear_errors
+from headway.training.fixed_set import draws_apart_from, training_set
 from headway.training.size import require_room
 
 
-def held_out(task: Task, count: int, seed: int, device: str, purpose: str = "held-out") -> Batch:
+def held_out(
+    task: Task,
+    count: int,
+    seed: int,
+    device: str,
+    purpose: str = "held-out",
+    trained_by: RunConfig | None = None,
+) -> Batch:
     """`count` sequences that no training step of the run with this seed sees.
 
     Different purposes give independent samples, so that what was tuned on one can be checked on
     another.
 
+    Args:
+        task: that lays them out.
+        count: how many.
+        seed: that they are drawn from.
+        device: that they are on.
+        purpose: what they are for, in a word.
+        trained_by: the config of the run whose fixed training set, if it has one, they are apart
+            from. (Fresh sequences of a step are other draws; those of a small task may repeat.)
+
     Raises:
-        HeadwayError: if they cannot fit into memory, or the task is a user's and cannot be used.
+        HeadwayError: if they cannot fit into memory, the task is a user's and cannot be used, or
+            the training set leaves no sequence to hold out.
     """
     require_sound(task)
     numbers = task.length * task.d_input + task.n_read * task.d_target
     require_room(count * numbers, f"{count} {purpose} sequences (task.*)", device)
-    return task.sample(count, generator_for(device, seed, purpose))
+    generator = generator_for(device, seed, purpose)
+    known = None if trained_by is None else training_set(trained_by)
+    with clear_errors(f"task = {task.kind!r} raises"):
+        if known is None:
+            return in_shape(task, task.sample(count, generator))
+        draws = draws_apart_from(known, task, count, generator)
+    if draws is None:
+        raise HeadwayError(
+            f"training.train_examples = {len(known)} is not allowed: it must be smaller, as nearly"
+            f" every sequence of task {task.kind!r} is in the training set, and too few are left to"
+            " hold out"
+        )
+    return in_shape(task, task.assemble(draws))
+
+
+def in_shape(task: Task, batch: Batch) -> Batch:
+    """A batch of whole sequences as it is.
+
+    Raises:
+        HeadwayError: if its shape is not that of the task's other batches, or, on the CPU, a token
+            is none of the vocabulary: a fault that is too rare for `check_task` to meet.
+    """
+    known = task.length, task.n_read, task.n_hops
+    sizes = batch.inputs.shape[1], *batch.targets.shape[1:3]
+    if sizes != known:
+        named = "{} positions, {} queries and {} hops"
+        raise HeadwayError(
+            f"{type(task).__name__}.draw: a batch has {named.format(*sizes)}, where others have"
+            f" {named.format(*known)}: all must be of one shape"
+        )
+    if task.vocabulary is not None and batch.inputs.device.type == "cpu":
+        largest, most = int(batch.inputs.max()), task.vocabulary - 1
+        if largest > most:
+            raise HeadwayError(
+                f"{type(task).__name__}.assemble: inputs hold {largest}: it must be 0 to {most}"
+            )
+    return batch
+
+
+def require_held_out(config: RunConfig) -> None:
+    """Makes sure that a fixed training set can be drawn, and leaves sequences to hold out.
+
+    Raises:
+        HeadwayError: if the task has too few different sequences.
+    """
+    if config.training.train_examples is not None:
+        task, count = config.training.curriculum.view(config.task), config.training.eval_examples
+        held_out(task, count, config.seed, config.device, trained_by=config)
 
 
 def batch_of(task: Task, draws: tuple[Tensor, ...], ask: Ask) -> Batch:
@@ -52,7 +119,7 @@ class Stream:
     Args:
         config: of the run.
         attempt: which attempt of the run it is, from 0 (see `TrainingConfig.patience`); each has
-            its own data.
+            its own fresh sequences, or its own order of the fixed set.
     """
 
     def __init__(self, config: RunConfig, attempt: int = 0):
@@ -61,15 +128,19 @@ class Stream:
         self.size, self.device = config.training.batch_size, config.device
         self.seed = config.seed if attempt == 0 else f"{config.seed}.{attempt}"
         self._set: tuple[Tensor, ...] | None = None
-        if (count := config.training.train_examples) is not None:
-            self._set = self.task.draw(count, generator_for(self.device, self.seed, "set"))
-            self._per_epoch = count // self.size
+        if (known := training_set(config)) is not None:
+            self._set = tuple(drawn.to(self.device) for drawn in known.draws)
+            self._per_epoch = len(known) // self.size
             self._epoch, self._shuffle = -1, torch.empty(0)
 
     def asked(self, step: int, stage: int = 0) -> tuple[Ask, Batch]:
         """The demands of a step (from 1) in a stage of the curriculum, and its batch."""
         ask = self.curriculum.ask(step, stage, self.task, self.seed)
-        return ask, batch_of(self.task, self.draws(step), ask)
+        with clear_errors(f"task = {self.task.kind!r}, at step {step}, raises"):
+            batch = batch_of(self.task, self.draws(step), ask)
+        if ask.depth is None and ask.hops is None:
+            in_shape(self.task, batch)
+        return ask, batch
 
     def draws(self, step: int) -> tuple[Tensor, ...]:
         """The random draws of the batch of a step."""

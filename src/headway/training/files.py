@@ -11,6 +11,7 @@ import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +71,43 @@ def is_there(path: Path) -> bool:
         return True
 
 
+def refuse_link(path: Path) -> None:
+    """Makes sure that a path is no link: nothing is written or deleted through one.
+
+    Raises:
+        HeadwayError: if it is one, wherever it leads.
+    """
+    if os.path.islink(path):
+        raise HeadwayError(f"{path} is a link: nothing is written or deleted behind it")
+
+
+def owned(folder: Path, *names: str) -> Path:
+    """A path below a folder at which may be written or deleted: no part of it is a link.
+
+    Behind a link lies what belongs to somebody else, or is another file of the same run. The folder
+    itself, and those above it, may be links: whoever named the folder meant what they lead to.
+
+    Raises:
+        HeadwayError: if a part is a link; it names that part.
+    """
+    path = folder
+    for part in Path(*names).parts:
+        path = path / part
+        refuse_link(path)
+    return path
+
+
 def draft_of(path: Path) -> Path:
     """The name under which this thread writes a file or folder before it is moved into place."""
     return path.with_name(f".{path.name}.draft-{threading.get_native_id()}")
+
+
+def remove_draft(draft: Path) -> None:
+    """Removes a draft, be it a file, a folder or a link, but nothing that a link leads to."""
+    if draft.is_dir() and not draft.is_symlink():
+        shutil.rmtree(draft, ignore_errors=True)
+    else:
+        draft.unlink(missing_ok=True)
 
 
 def remove_drafts(folder: Path, name: str = "*") -> None:
@@ -84,10 +119,7 @@ def remove_drafts(folder: Path, name: str = "*") -> None:
     """
     with clear_io_errors(folder, "remove drafts in"):
         for path in folder.glob(f".{name}.draft-[0-9]*"):
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
+            remove_draft(path)
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
@@ -97,13 +129,15 @@ def write_whole(path: Path, content: bytes | str) -> None:
     returned, a power cut does not lose it. Bytes of names that are no text become question marks.
 
     Raises:
-        HeadwayError: if the disk does not take it; the old file is then untouched.
+        HeadwayError: if it is a link, or the disk does not take it; the old file is then untouched.
     """
+    refuse_link(path)
     draft = draft_of(path)
     content = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
     with clear_io_errors(path, "write"):
         try:
-            with open(draft, "wb") as file:
+            remove_draft(draft)  # of a thread of the same number, killed; or a link of that name
+            with open(draft, "xb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
@@ -117,9 +151,10 @@ def append_json(path: Path, data: Any) -> None:
     """Adds a line of JSON to a file, in place of one that was cut off, and flushes it to disk.
 
     Raises:
-        HeadwayError: if a number in it is not finite, or the disk does not take it; the file may
-            then end in a part of the line.
+        HeadwayError: if it is a link, a number in it is not finite, or the disk does not take it;
+            the file may then end in a part of the line.
     """
+    refuse_link(path)
     line = _json(path, data)
     with clear_io_errors(path, "write"):
         with open(path, "ab+") as file:
@@ -131,6 +166,17 @@ def append_json(path: Path, data: Any) -> None:
             file.flush()
             os.fsync(file.fileno())
         sync_folder(path.parent)
+
+
+def remove(path: Path) -> None:
+    """Deletes a file, if it is there.
+
+    Raises:
+        HeadwayError: if it is a link or cannot be deleted.
+    """
+    refuse_link(path)
+    with clear_io_errors(path, "remove"):
+        path.unlink(missing_ok=True)
 
 
 def whole_lines(path: Path) -> list[bytes]:
@@ -168,9 +214,9 @@ def holding(folder: Path) -> Iterator[None]:
 
     Raises:
         RunBusyError: if another process holds it.
-        HeadwayError: if writing is not permitted.
+        HeadwayError: if writing is not permitted, or the lock is a link.
     """
-    lock = FileLock(folder / ".lock", timeout=0.3)  # longer than `is_held` ever holds it
+    lock = FileLock(owned(folder, ".lock"), timeout=0.3)  # longer than `is_held` ever holds it
     with clear_io_errors(folder, "write to"):
         try:
             lock.acquire()
@@ -232,24 +278,65 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any])
     write_whole(path, safetensors.torch.save(flat, metadata))
 
 
+@dataclass(frozen=True)
+class Header:
+    """What a file of tensors says that it holds; no tensor is read for it.
+
+    Attributes:
+        shapes: of the tensors, by name.
+        about: the JSON beside them, without the checksum.
+        checksum: of both; None if the file has none.
+    """
+
+    shapes: dict[str, tuple[int, ...]]
+    about: dict[str, Any]
+    checksum: str | None
+
+
+def read_header(path: Path) -> Header:
+    """Reads what a file of tensors says that it holds, however large it is.
+
+    Raises:
+        HeadwayError: if the file is missing, truncated or corrupted.
+    """
+    with _tensors_in(path) as file:
+        return _header_of(file, path)
+
+
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Reads what `write_tensors` wrote: the tensors, and what is said about them.
 
     Raises:
         HeadwayError: if the file is missing, truncated or corrupted.
     """
+    with _tensors_in(path) as file:
+        header = _header_of(file, path)
+        tensors = {name: file.get_tensor(name) for name in header.shapes}
+        if header.checksum not in (None, checksum(tensors, header.about)):
+            raise ValueError("its content does not match its checksum")
+    return tensors, header.about
+
+
+@contextmanager
+def _tensors_in(path: Path) -> Iterator[Any]:
+    """A file of tensors, open; what is wrong with it becomes one clear line."""
     with clear_io_errors(path, "read"):
         os.close(opened(path))
         try:
             with safetensors.safe_open(path, framework="pt") as file:
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-                about = parsed((file.metadata() or {}).get("about", "{}").encode(), path)
-            expected = about.pop("checksum", None) if isinstance(about, dict) else ""
-            if expected not in (None, checksum(tensors, about)):
-                raise ValueError("its content does not match its checksum")
+                yield file
         except (safetensors.SafetensorError, ValueError) as error:
             raise HeadwayError(f"{path} is truncated or corrupted ({error})") from None
-    return tensors, about
+
+
+def _header_of(file: Any, path: Path) -> Header:
+    """What an open file of tensors says that it holds; `ValueError` if that is no object."""
+    about = parsed((file.metadata() or {}).get("about", "{}").encode(), path)
+    if not isinstance(about, dict):
+        raise ValueError("its content does not match its checksum")
+    expected = about.pop("checksum", None)
+    shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+    return Header(shapes, about, expected)
 
 
 def checksum(tensors: dict[str, Tensor], about: dict[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """Finding runs: in a folder, in the sweeps that it holds, and in folders of sweeps."""
 
 import os
+from collections import deque
 from pathlib import Path
 
 from headway.errors import HeadwayError
@@ -14,31 +15,67 @@ LEFT_BY_RUNS = ("metrics.jsonl", "checkpoints", "state.safetensors", "outcome.js
 """Files that tell a run's folder that has lost its config from folders of other things."""
 
 
-def run_folders(folder: Path, root: Path | None = None, levels: int = 3) -> list[Path]:
+LEVELS = 3
+"""Levels at which runs may lie below a folder: runs in a sweep in a folder of sweeps."""
+
+
+def run_folders(folder: Path, root: Path | None = None, levels: int = LEVELS) -> list[Path]:
     """The runs' folders in a folder, in its sweeps and in its folders of sweeps, or itself if it is
     a run's.
 
     A run that has lost its config is among them: `Run.open` says what is wrong. Other folders, such
     as those of figures, are not. Names are in natural order, in which seed=10 comes after seed=9.
 
+    Every folder is entered once, so a run that several paths lead to is listed once: by a path
+    without links, if there is one.
+
     Args:
         folder: that is looked through.
         root: a folder without links in its path, out of which no link is followed; by default all
             links are.
-        levels: at which runs may lie below it; 3 with runs in a sweep in a folder of sweeps.
+        levels: at which runs may lie below it.
 
     Raises:
         HeadwayError: if there is no such folder, or it cannot be read.
     """
-    if any(os.path.exists(folder / name) for name in ("config.json", *LEFT_BY_RUNS)):
-        return [folder]
-    found, below = list[Path](), 0 if os.path.exists(folder / PLAN) else levels - 1
-    for name in sorted(_names_in(folder, root) if levels else [], key=natural):
+    found, entered = list[Path](), set[tuple[int, int] | None]()
+    plain, linked = deque([(folder, levels)]), deque[tuple[Path, int]]()
+    while plain or linked:
+        # What lies behind links comes last, so that a folder is called by its own path.
+        behind = not plain
+        path, left = linked.popleft() if behind else plain.popleft()
+        known, is_run = _identity(path), _is_run(path)
+        if known in entered or not (is_run or left):
+            continue
+        entered.add(known)
+        if is_run:
+            found.append(path)
+            continue
+        below = 0 if os.path.exists(path / PLAN) else left - 1
         try:
-            found += run_folders(folder / name, root, below)
-        except HeadwayError:  # of which `Run.open` tells
-            found.append(folder / name)
-    return found
+            inner = [path / name for name in _names_in(path, root)]
+        except HeadwayError:
+            if path == folder:
+                raise
+            found.append(path)  # `Run.open` tells what is wrong
+            continue
+        for one in inner:
+            (linked if behind or one.is_symlink() else plain).append((one, below))
+    return sorted(found, key=lambda path: [*map(natural, path.relative_to(folder).parts)])
+
+
+def _is_run(folder: Path) -> bool:
+    """Tell whether a folder is a run's, perhaps one that has lost its config."""
+    return any(os.path.exists(folder / name) for name in ("config.json", *LEFT_BY_RUNS))
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """What tells a folder from all others, whatever it is called; None if it is not to be had."""
+    try:
+        about = folder.stat()
+    except (OSError, ValueError):
+        return None
+    return about.st_dev, about.st_ino
 
 
 def leads_out(path: Path | os.DirEntry[str], root: Path) -> bool:

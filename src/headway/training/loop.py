@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import partial
 from itertools import chain, count
@@ -14,14 +14,21 @@ from torch import Tensor
 
 from headway.errors import HeadwayError, require
 from headway.fields import found_in
+from headway.settings import computes_as_usual
 from headway.tasks import Batch, Task
 from headway.text import command
 from headway.training.clamp import blocked
-from headway.training.config import RunConfig
+from headway.training.config import RunConfig, TrainingConfig
 from headway.training.curriculum import Ask
-from headway.training.data import Stream, batch_of, held_out
+from headway.training.data import Stream, batch_of, held_out, require_held_out
 from headway.training.environment import describe_environment, generator_for, resolved
-from headway.training.files import clear_content_errors, is_there, read_tensors, write_tensors
+from headway.training.files import (
+    is_there,
+    read_header,
+    read_tensors,
+    write_tensors,
+)
+from headway.training.fixed_set import training_set
 from headway.training.graphs import Passes, Recorded
 from headway.training.losses import Reader, scores
 from headway.training.optimisers import Optimisers
@@ -40,6 +47,7 @@ Watch = Callable[[Run, int, int, dict[str, Any] | None], None]
 if the step was evaluated."""
 
 
+@computes_as_usual
 def train(config: RunConfig, folder: str | Path | None = None, watch: Watch | None = None) -> Run:
     """Trains a model from scratch in a new run folder.
 
@@ -58,6 +66,7 @@ def train(config: RunConfig, folder: str | Path | None = None, watch: Watch | No
     require(isinstance(config, RunConfig), "config", config, "a RunConfig, such as fast(depth=3)")
     require_device(config.device)
     require_size(config)
+    require_held_out(config)
     run = Run.create(Path(folder) if folder is not None else free_folder(config), config)
     fit(run, watch)
     return run
@@ -72,6 +81,7 @@ def free_folder(config: RunConfig) -> Path:
     return next(folder for folder in tried if not folder.exists())
 
 
+@computes_as_usual
 def resume(folder: str | Path, watch: Watch | None = None, changed_task: bool = False) -> Run:
     """Continues a run that was killed, interrupted or failed, as if it had never stopped.
 
@@ -109,7 +119,7 @@ def fit(run: Run, watch: Watch | None = None) -> None:
     Raises:
         HeadwayError: as `train` and `resume` do.
     """
-    with run.writing():
+    with run.writing(*run.of_training()):
         if run.status == "done":  # by another process, meanwhile
             return
         with run.computing():
@@ -118,6 +128,18 @@ def fit(run: Run, watch: Watch | None = None) -> None:
             except KeyboardInterrupt as stop:
                 stop.add_note(f"continue with: {command('train', '--resume', run.folder)}")
                 raise
+
+
+def saved_state(path: Path, config: TrainingConfig) -> State:
+    """The state that was saved with weights and optimisers, which are not read for it.
+
+    Raises:
+        HeadwayError: if there is none, or it is of a step that training does not come to.
+    """
+    state = found_in(State, read_header(path).about, str(path))
+    allowed = f"at most training.steps = {config.steps}"
+    require(state.step <= state.end <= config.steps, f"{path}: step", state.step, allowed)
+    return state
 
 
 class Trainer:
@@ -135,6 +157,7 @@ class Trainer:
         config: how it is trained.
         precision: of its matrix products.
         validation: the sequences that it is evaluated on.
+        learnt_from: sequences of its fixed training set that it is evaluated on; None without one.
         state: how far training is.
         model: that learns.
         optimisers: that move its weights.
@@ -149,6 +172,7 @@ class Trainer:
         self._unread: list[Tensor] = []
         self._clock = time.perf_counter()
         self.validation = self.held_out("held-out")
+        self.learnt_from = self.of_training_set()
         self.start(state)
 
     def start(self, state: State) -> None:
@@ -176,24 +200,53 @@ class Trainer:
             if max(run.checkpoint_steps(), default=0) > config.save_every:
                 raise HeadwayError(f"{path} is missing: cannot resume; its checkpoints are kept")
             return cls(run, State.at_start(config))
-        tensors, about = read_tensors(path)
-        with clear_content_errors(path):
-            state = found_in(State, about, str(path))
-            for name, tensor in tensors.items():
-                if tensor.is_floating_point() and not tensor.isfinite().all():
-                    raise HeadwayError(f"{path}: {name} holds a value that is no finite number")
-            trainer = cls(run, state)
-            if state.step > 0:
-                model = {n[6:]: t for n, t in tensors.items() if n.startswith("model.")}
-                trainer.model.load_state_dict(model)
-                trainer.optimisers.load(tensors)
-        state, made = trainer.state, {line["step"] for line in run.evaluations(trainer.state.step)}
-        due = {*range(0, state.step + 1, config.eval_every)} - {0}
-        due |= {state.step} if state.step == state.end else set()
-        if missing := sorted(due - made):
-            told = f"lacks {len(missing)} of {len(due)} evaluations, of step {missing[0]} on"
-            raise HeadwayError(f"{run.folder}/metrics.jsonl {told}: cannot resume to a whole run")
+        trainer = cls(run, saved_state(path, config))
+        if odd := trainer.misfits(read_header(path).shapes):
+            raise HeadwayError(f"{path} does not fit the model in config.json: {odd[0]}")
+        trainer.load(path)
+        trainer.require_evaluated()
         return trainer
+
+    def load(self, path: Path) -> None:
+        """Puts back the weights and what the optimisers remember, which must fit.
+
+        Raises:
+            HeadwayError: if a value is no finite number.
+        """
+        tensors, _ = read_tensors(path)
+        for name, tensor in tensors.items():
+            if tensor.is_floating_point() and not tensor.isfinite().all():
+                raise HeadwayError(f"{path}: {name} holds a value that is no finite number")
+        if self.state.step > 0:
+            model = {n[6:]: t for n, t in tensors.items() if n.startswith("model.")}
+            self.model.load_state_dict(model)
+            self.optimisers.load(tensors)
+
+    def misfits(self, shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
+        """The names of saved tensors that are missing, too many or of another shape."""
+        kept = self.model.state_dict(prefix="model.")
+        wanted = {name: tuple(weight.shape) for name, weight in kept.items()}
+        if self.state.step > 0:
+            wanted |= self.optimisers.shapes()
+        return sorted(name for name, _ in wanted.items() ^ shapes.items())
+
+    def require_evaluated(self) -> None:
+        """Makes sure that the run has every evaluation that was due so far.
+
+        Raises:
+            HeadwayError: if one is missing.
+        """
+        now, every = self.state.step, self.config.eval_every
+        made = {line["step"] for line in self.run.evaluations(now)}
+        due = range(every, now + 1, every)
+        is_last = now == self.state.end and now > 0 and now not in due
+        count = len(due) + is_last
+        lacking = count - sum(step in due or (is_last and step == now) for step in made)
+        if lacking:  # the first of them stands among as many as were made, and one
+            first = next(step for step in chain(due, [now]) if step not in made)
+            told = f"lacks {lacking} of {count} evaluations, of step {first} on"
+            where = f"{self.run.folder}/metrics.jsonl"
+            raise HeadwayError(f"{where} {told}: cannot resume to a whole run")
 
     def fit(self, watch: Watch | None = None) -> None:
         """The loop: steps from where the run is to its end, and whatever is due after each.
@@ -209,9 +262,9 @@ class Trainer:
                     run.save_checkpoint(0, self.model.state_dict())
                 ask, batch = self.batches.asked(self.state.step + 1, self.state.stage)
                 self.after(self.step(ask, batch), watch)
+            self.finish()
         except DivergedError as error:
             raise self.fail(error) from None
-        self.finish()
 
     def step(self, ask: Ask, batch: Batch) -> Tensor:
         """Makes one step, on a batch of what the curriculum asks for.
@@ -266,7 +319,7 @@ class Trainer:
         state.seconds += self._clock - before
         state.add_losses(known)
         if state.is_due(config.eval_every):
-            found = self.scores(self.model, run.task, self.validation)
+            found = self.evaluated()
             metrics = state.add_evaluation(config, found)
             run.append_metrics(metrics)
             if self.is_stage_over():
@@ -285,7 +338,22 @@ class Trainer:
     def held_out(self, purpose: str) -> Batch:
         """The run's sequences for a purpose: `held-out` while it is trained, `test` at its end."""
         config, count = self.run.config, self.config.eval_examples
-        return held_out(self.run.task, count, config.seed, config.device, purpose)
+        return held_out(self.run.task, count, config.seed, config.device, purpose, config)
+
+    def of_training_set(self) -> Batch | None:
+        """As many sequences of the fixed training set, if there is one, as are held out."""
+        if (known := training_set(self.run.config)) is None:
+            return None
+        first = [drawn[: self.config.eval_examples].to(self.device) for drawn in known.draws]
+        return self.run.task.assemble(tuple(first))
+
+    def evaluated(self) -> dict[str, Any]:
+        """The scores on held-out sequences and, if there is a fixed training set, on that."""
+        found = self.scores(self.model, self.run.task, self.validation)
+        if self.learnt_from is not None:
+            scores = self.scores(self.model, self.run.task, self.learnt_from)
+            found["training_set"] = {"loss": scores.pop("val_loss"), **scores}
+        return found
 
     def is_stage_over(self) -> bool:
         """Tell whether the model has learnt what the present stage of its curriculum is about."""
@@ -306,7 +374,7 @@ class Trainer:
     def save(self) -> None:
         """Saves all that the run resumes from."""
         tensors = {**self.model.state_dict(prefix="model."), **self.optimisers.state()}
-        write_tensors(self.run.folder / STATE, tensors, vars(self.state))
+        write_tensors(self.run.owned(STATE), tensors, vars(self.state))
 
     def give_up(self, metrics: dict[str, Any]) -> None:
         """Gives an attempt up at its last evaluation and starts the next.
@@ -322,8 +390,12 @@ class Trainer:
         """Records that the run is done.
 
         When to stop was decided on the validation sample, so the end is judged on another.
+
+        Raises:
+            DivergedError: if the loss on that is no number.
         """
         found = self.scores(self.model, self.run.task, self.held_out("test"))
+        self.state.require_number(found["val_loss"])
         self._end(test_loss=found["val_loss"])
 
     def fail(self, error: DivergedError) -> DivergedError:

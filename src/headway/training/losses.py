@@ -1,6 +1,7 @@
 """The loss of a model on sequences, all in all and hop by hop."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any
 
@@ -48,10 +49,24 @@ def scores(model: Reader, task: Task, batch: Batch, tap: TapOf | None = None) ->
     return found
 
 
+def mean_accuracy(scores: dict[str, Any]) -> float | None:
+    """The share of right answers, the mean of the hops; None if there is none."""
+    shares = [*scores.get("accuracy", {}).values()]
+    return sum(shares) / len(shares) if shares else None
+
+
 def accuracy_text(evaluation: dict[str, Any]) -> str:
-    """The accuracy of an evaluation, the mean of its hops, as it is printed behind a loss."""
-    shares = [*evaluation.get("accuracy", {}).values()]
-    return f", accuracy {sum(shares) / len(shares):.1%}" if shares else ""
+    """The accuracy of an evaluation, as it is printed behind a loss.
+
+    With a fixed training set, its accuracy follows, or else its loss.
+    """
+    accuracy, learnt = mean_accuracy(evaluation), evaluation.get("training_set")
+    text = "" if accuracy is None else f", accuracy {accuracy:.1%}"
+    if learnt is None:
+        return text
+    trained = mean_accuracy(learnt)
+    said = f"{learnt['loss']:.4f}" if trained is None else f"{trained:.1%}"
+    return f"{text}, on the training set {said}"
 
 
 @torch.no_grad()
@@ -79,14 +94,62 @@ def require_answers(model: Tappable, task: Task, batch: Batch) -> None:
     Raises:
         HeadwayError: if not.
     """
+    inputs = hardest(batch.inputs)
     try:
-        said = model(batch.inputs[:1])
+        said = model(inputs)
     except Exception as error:  # whatever a model of somebody's may raise
-        raise HeadwayError(
-            f"task = {task.kind!r}: the model does not read its sequences,"
-            f" {list(batch.inputs.shape[1:])} each: {described(error)}"
-        ) from (error.__cause__ or error)
+        why = misfit(model, inputs) or described(error)
+        raise misread(task, inputs, why) from (error.__cause__ or error)
     fits = said.ndim == 3 and said.shape[1] >= task.n_read and said.shape[2] == task.d_target
     allowed = f"[batch, at least {task.n_read} queries, {task.d_target}]"
     allowed += f", as task {task.kind!r} demands"
     require(fits, "model: its outputs' shape", list(said.shape), allowed)
+
+
+def misread(task: Task, inputs: Tensor, why: str) -> HeadwayError:
+    """The error that says why a model does not read a task's sequences."""
+    shape = list(inputs.shape[1:])
+    about = f"the model does not read its sequences, {shape} each: {why}"
+    return HeadwayError(f"task = {task.kind!r}: {about}")
+
+
+def hardest(inputs: Tensor) -> Tensor:
+    """The sequence with the largest token, which a model with few tokens does not read."""
+    if inputs.is_floating_point():
+        return inputs[:1]
+    row = int(inputs.amax(1).argmax())
+    return inputs[row : row + 1]
+
+
+@torch.no_grad()
+def misfit(model: Callable[[Tensor], Any], inputs: Tensor) -> str | None:
+    """The reason why a model does not read inputs, found by trying others.
+
+    Args:
+        model: that raises something.
+        inputs: at which it does, [batch, position] or [batch, position, number].
+
+    Returns:
+        The reason; None if it is not known, or if the model does read them.
+    """
+
+    def is_read(others: Tensor) -> bool:
+        try:
+            model(others)
+        except Exception:  # whatever a model of somebody's may raise
+            return False
+        return True
+
+    if is_read(inputs):
+        return None
+    length = inputs.shape[1]
+    if inputs.is_floating_point():
+        tokens = torch.zeros(inputs.shape[:2], dtype=torch.long, device=inputs.device)
+        return "they are vectors, and it reads tokens" if is_read(tokens) else None
+    least = torch.zeros_like(inputs)
+    if is_read(least):
+        largest = int(inputs.max())
+        return f"there are tokens up to {largest}, for which it has no embedding"
+    lengths = range(1, length)
+    longest = bisect_left(lengths, True, key=lambda tried: not is_read(least[:, :tried]))
+    return f"it reads at most {longest} positions" if longest else None

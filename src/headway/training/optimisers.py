@@ -149,16 +149,14 @@ class Optimisers:
         """Their memory, as named tensors."""
         return {name: own[key] for name, _, own, key in self._memory() if key in own}
 
-    def load(self, tensors: dict[str, Tensor]) -> None:
-        """Puts back what `state` gave.
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of what `state` gives after a step, by name; counts of steps are single."""
+        memory = self._memory()
+        return {n: () if key == "step" else tuple(w.shape) for n, w, _, key in memory}
 
-        Raises:
-            LookupError: if something of a weight's is missing.
-            ValueError: if it is of another shape.
-        """
+    def load(self, tensors: dict[str, Tensor]) -> None:
+        """Puts back what `state` gave, which must be of these `shapes`."""
         for name, weight, own, key in self._memory():
-            if tensors[name].ndim and tensors[name].shape != weight.shape:
-                raise ValueError("the optimisers' state does not have this model's shapes")
             own[key] = tensors[name].to(weight.device)
 
     def _memory(self) -> Iterator[tuple[str, Tensor, dict[str, Tensor], str]]:

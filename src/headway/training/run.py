@@ -14,7 +14,6 @@ import glob
 import math
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -36,7 +35,7 @@ from headway.training import files
 from headway.training.config import FORMAT, Elsewhere, RunConfig, from_dict
 from headway.training.environment import describe_environment, seed_of
 from headway.training.losses import accuracy_text
-from headway.training.modules import Module, drawing_nothing, load_weights, plain
+from headway.training.modules import Module, drawing_nothing, load_weights, plain, weights_of
 from headway.training.size import n_weights, require_room
 from headway.userfile import described
 
@@ -48,7 +47,19 @@ FOUND_OUT = (
 )
 """The files that are about the weights of the last step."""
 
+WRITTEN = (".json", ".jsonl", ".safetensors")
+"""The endings of files that training writes or deletes."""
+
 CHECKPOINT = re.compile(r"step_([0-9]+)\.safetensors")
+
+
+@dataclass(frozen=True)
+class OnTrainingSet:
+    """The scores of a model on its fixed training set."""
+
+    loss: float
+    partial: dict[str, float]
+    accuracy: dict[str, Fraction] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -61,6 +72,7 @@ class Evaluation:
     partial: dict[str, float]
     seconds: NotBelowZero
     accuracy: dict[str, Fraction] = field(default_factory=dict)
+    training_set: OnTrainingSet | None = None
 
 
 @dataclass(frozen=True)
@@ -131,14 +143,15 @@ class Run(Shown):
         draft = files.draft_of(folder)
         with files.clear_io_errors(folder, "make"):
             try:
-                (draft / "checkpoints").mkdir(parents=True, exist_ok=True)
+                files.remove_draft(draft)
+                (draft / "checkpoints").mkdir(parents=True)
                 files.write_json(draft / "config.json", {"format": FORMAT, **to_json(config)})
                 environment = describe_environment(config.device, config.threads)
                 files.write_json(draft / "environment.json", [environment])
                 draft.rename(folder)
                 files.sync_folder(folder.parent)
             finally:
-                shutil.rmtree(draft, ignore_errors=True)
+                files.remove_draft(draft)
         files.remove_drafts(folder.parent, glob.escape(folder.name))
         keep(config.task)
         return cls(folder, config)
@@ -195,7 +208,8 @@ class Run(Shown):
 
     def save_checkpoint(self, step: int, weights: dict[str, Tensor]) -> None:
         """Keeps weights, named as in the model, as those after a step."""
-        files.write_tensors(self.checkpoint_path(step), weights, {"step": step})
+        path = self.owned("checkpoints", self.checkpoint_path(step).name)
+        files.write_tensors(path, weights, {"step": step})
 
     def drop_checkpoint(self, step: int) -> None:
         """Forgets the weights after a step."""
@@ -229,11 +243,14 @@ class Run(Shown):
     def evaluations(self, until: float = math.inf) -> list[dict[str, Any]]:
         """The lines of `metrics.jsonl`, each checked, up to a step and no further."""
         found, last = list[dict[str, Any]](), -1
+        training = self.config.training
+        most = math.inf if isinstance(training, Elsewhere) else training.steps
         for where, evaluation in files.json_lines(self._metrics_path) if until > 0 else ():
             step = found_in(Evaluation, evaluation, where).step
             if step > until:
                 break
             require(step > last, f"{where}: step", step, f"above that of the line before, {last}")
+            require(step <= most, f"{where}: step", step, f"at most training.steps = {most}")
             hops = [*evaluation["partial"]]
             fits, allowed = {*hops} == {*self.task.hops}, ", ".join(self.task.hops)
             require(fits, f"{where}: the hops in partial", hops, allowed)
@@ -271,7 +288,7 @@ class Run(Shown):
 
     def write(self, name: str, data: Any) -> None:
         """Writes one of the folder's JSON files, whole or not at all."""
-        files.write_json(self.folder / name, data)
+        files.write_json(self.owned(name), data)
 
     def load(self, kind: type[F]) -> F | None:
         """The finding of a kind, such as `Certificate`; None if there is none.
@@ -288,9 +305,7 @@ class Run(Shown):
 
     def remove(self, name: str) -> None:
         """Deletes one of the folder's files, if it is there."""
-        path = self.folder / name
-        with files.clear_io_errors(path, "remove"):
-            path.unlink(missing_ok=True)
+        files.remove(self.owned(name))
 
     def outcome(self) -> dict[str, Any] | None:
         """The end of the run, with every field of `Outcome`; None if it has not.
@@ -325,17 +340,42 @@ class Run(Shown):
             return outcome["status"]
         return "running" if files.is_held(self.folder / ".lock") else "stopped"
 
+    def owned(self, *names: str) -> Path:
+        """A path in the run's folder at which may be written or deleted (see `files.owned`).
+
+        Raises:
+            HeadwayError: if a part of it is a link.
+        """
+        return files.owned(self.folder, *names)
+
+    def of_training(self) -> list[str]:
+        """The names in the folder of what training writes or deletes, as far as it is there."""
+        with files.clear_io_errors(self.folder, "read"):
+            names = sorted(os.listdir(self.folder))
+        written = [name for name in names if Path(name).suffix in WRITTEN]
+        kept = [
+            f"checkpoints/{self.checkpoint_path(step).name}" for step in self.checkpoint_steps()
+        ]
+        return ["checkpoints", *written, *kept]
+
     @contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self, *names: str) -> Iterator[None]:
         """Holds the run for one writer; the lock dies with the process.
+
+        Args:
+            names: of what is to be written or deleted, looked at before any work is done for it.
 
         Raises:
             RunBusyError: if another process is writing to the run.
-            HeadwayError: if writing is not permitted.
+            HeadwayError: if writing is not permitted, or one of them is a link.
         """
+        for name in names:
+            self.owned(name)
         with files.holding(self.folder):
-            for name in (".", "checkpoints", "figures"):
-                files.remove_drafts(self.folder / name)
+            files.remove_drafts(self.folder)
+            for name in ("checkpoints", "figures"):
+                if not os.path.islink(self.folder / name):
+                    files.remove_drafts(self.folder / name)
             yield
 
     @cached_property
@@ -423,13 +463,49 @@ class Run(Shown):
             raise HeadwayError(f"{self.folder}: the run has no checkpoints yet")
         outcome = self.outcome() or {"status": "stopped"}
         last = outcome["step"] if outcome["status"] == "done" else steps[-1]
-        path = self.checkpoint_path(last if step is None else step)
+        at = last if step is None else step
+        path = self.checkpoint_path(at)
+        self._require_fits(path, at, model)
         tensors, _ = files.read_tensors(path)
         try:
             load(model, tensors)
         except RuntimeError:
             raise HeadwayError(f"{path} does not fit the model in config.json") from None
         return model.eval().requires_grad_(False)
+
+    def _require_fits(self, path: Path, step: int, model: nn.Module) -> None:
+        """Holds what a checkpoint says of itself against its name and a model, before it is read.
+
+        Raises:
+            HeadwayError: if its tensors have other names or shapes than the model's weights, it is
+                of another step than it is called, or of one that training does not come to.
+        """
+        header = files.read_header(path)
+        kept = {name: tuple(weight.shape) for name, weight in weights_of(model).items()}
+        odd = sorted(name for name, _ in header.shapes.items() ^ kept.items())
+        if odd:
+            raise HeadwayError(f"{path} does not fit the model in config.json: {odd[0]}")
+        told = header.about.get("step")
+        fits = type(told) is int and told == step
+        require(fits, f"{path}: step", told, f"{step}, as the file is called")
+        self.require_step(step, str(path))
+
+    def require_step(self, step: int, where: str) -> None:
+        """Makes sure that training comes to a step.
+
+        Args:
+            step: that something is said to be of.
+            where: that is said, for the error.
+
+        Raises:
+            HeadwayError: if the step is beyond the last.
+        """
+        training = self.config.training
+        last = math.inf if isinstance(training, Elsewhere) else training.steps
+        outcome = self.outcome()
+        if outcome is not None and outcome["status"] == "done":
+            last = min(last, outcome["step"])
+        require(step <= last, f"{where}: step", step, f"at most {last}, the last of the run")
 
 
 def require_device(device: str) -> None:

@@ -7,6 +7,7 @@ import torch
 from headway.errors import HeadwayError
 from headway.models import TransformerConfig
 from headway.tasks import Task
+from headway.tasks.base import cost_of
 from headway.tasks.checking import require_sound
 from headway.training.config import RunConfig
 from headway.training.files import clear_errors
@@ -62,7 +63,7 @@ def n_weights(model: TransformerConfig, task: Task) -> int:
     """
     require_sound(task)
     with clear_errors("task.*: no sequence can be laid out:"):
-        task.sample(2, torch.Generator().manual_seed(0))
+        cost_of(task)
     block = 4 * model.n_heads * model.head_width + 2 * model.mlp_width
     placed = task.vocabulary is not None and model.positions == "learned"
     ends = (task.vocabulary or task.d_input) + placed * task.length + task.d_target

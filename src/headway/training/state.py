@@ -1,8 +1,9 @@
 """The state of training, beside weights and optimisers: how far it is, and what is due next."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count, takewhile
 from typing import Any
 
 from headway.errors import HeadwayError
@@ -11,6 +12,26 @@ from headway.training.config import TrainingConfig
 
 LEARNT = 0.5
 """The loss below which a hop counts as learnt (section 7.2)."""
+
+
+def scheduled(config: TrainingConfig, last: int, is_done: bool) -> Iterator[int]:
+    """The steps whose weights are kept until an evaluation, rising; as `State.is_checkpoint` says.
+
+    Args:
+        config: how the run is trained.
+        last: the step of the evaluation, whose own weights are kept if training is done.
+        is_done: whether it is.
+    """
+    if config.checkpoints == "log":
+        powers = takewhile(lambda step: step < last, (1 << n for n in count()))
+        steps: Iterable[int] = chain([0], powers) if last else []
+    elif config.checkpoint_every:
+        steps = range(0, last, config.checkpoint_every)
+    else:
+        steps = [0] if last else []
+    yield from steps
+    if is_done:
+        yield last
 
 
 class DivergedError(HeadwayError):
@@ -26,7 +47,7 @@ class State:
         end: its last step, as planned now; before it the rates fall.
         seconds: since the start of the first attempt.
         losses: of the steps since the last evaluation.
-        learnt: the most hops that were learnt at an evaluation.
+        learnt: the most hops that were learnt at an evaluation, if only of a fixed training set.
         learnt_at: the step at which so many first were.
         stage: of the curriculum, from 0.
         given_up: for every attempt before, its last `step` and its `partial` losses there.
@@ -98,8 +119,7 @@ class State:
             DivergedError: if the loss is no number.
         """
         loss = scores["val_loss"]
-        if not math.isfinite(loss):
-            raise self._diverged(self.step, loss)
+        self.require_number(loss)
         examples = (self.spent + self.step) * config.batch_size
         metrics = {
             "step": self.step,
@@ -114,10 +134,21 @@ class State:
             self.end = min(self.end, self.step + config.cooldown_steps)
         if loss < config.stop_below:
             self.end = self.step
-        learnt = sum(hop < LEARNT for hop in scores["partial"].values())
+        learnt = _learnt_hops(scores)
+        if "training_set" in scores:  # what is known by heart may be understood later
+            learnt = max(learnt, _learnt_hops(scores["training_set"]))
         if learnt > self.learnt:
             self.learnt, self.learnt_at = learnt, self.step
         return metrics
+
+    def require_number(self, loss: float) -> None:
+        """Makes sure that a loss at this step is a number.
+
+        Raises:
+            DivergedError: if it is none.
+        """
+        if not math.isfinite(loss):
+            raise self._diverged(self.step, loss)
 
     def is_stuck(self, config: TrainingConfig, n_hops: int, full_from: int) -> bool:
         """Tell whether nothing was learnt for too long, and there is room for another attempt.
@@ -135,3 +166,8 @@ class State:
 
     def _diverged(self, step: int, loss: float) -> DivergedError:
         return DivergedError(f"the loss is {loss} at step {step}: lower training.learning_rate")
+
+
+def _learnt_hops(scores: dict[str, Any]) -> int:
+    """The number of hops whose loss counts as learnt."""
+    return sum(loss < LEARNT for loss in scores["partial"].values())

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
-from headway.fields import AtLeastOne, Positive
+from headway.fields import AtLeastOne, Positive, require_allowed
 from headway.text import command
 from headway.verbs import opened, require_goes_with
 
@@ -51,9 +51,9 @@ def circuit(
         runs: the folders of one or more runs.
         threshold: the loss to stay below with every head replaced; by default the task's own. If
             it names none, most of the gap to ablation is to be closed.
-        sequences: held-out sequences to search on, and as many others to judge on; by default 128.
-            With --certify, how many to draw; by default enough to certify if half of the allowed
-            share disagree.
+        sequences: held-out sequences to search on, and as many others to judge on, at least 8; by
+            default 128. With --certify, how many to draw, at least as many as certify if all agree;
+            by default enough to certify if half of the allowed share disagree.
         ablation: what stands in rows without a path, of heads that have paths; by default zero, or
             mean for a task that names neither roles nor relations.
         trials: whether to search again on other samples; by default true.
@@ -70,13 +70,19 @@ def circuit(
     """
     given: dict[str, Any] = {k: v for k, v in locals().items() if v is not None}
     from headway import circuits, terminal
+    from headway.circuits.certificate import require_sequences
+    from headway.circuits.subject import Sequences
     from headway.circuits.text import of_discovery, verdict_lines
 
-    those = [opened(folder, changed_task) for folder in given.pop("runs")]
-    del given["changed_task"], given["certify" if certify else "all"]
+    del given["runs"], given["changed_task"], given["certify" if certify else "all"]
     asked = "--certify" if certify else "--all" if all else "a search"
     require_goes_with(given, asked, *HOW[asked])
     how = {k: given[k] for k in HOW[asked] if k in given}
+    if certify:
+        require_sequences(how.get("agreement", 0.99), how.get("confidence", 0.95), sequences)
+    elif sequences is not None:
+        require_allowed("sequences", sequences, Sequences)
+    those = [opened(folder, changed_task) for folder in runs]
     exhaust = {k: how[k] for k in ("sequences", "most") if k in how}
     how.pop("most", None)
     doing = "measuring the circuit" if circuit else "finding the circuit"
@@ -112,7 +118,7 @@ def emergence(run: Path, /, sequences: int = 32, circuit: Path | None = None) ->
 
     Args:
         run: the run's folder, in which a circuit has been found.
-        sequences: held-out sequences to average the attention over.
+        sequences: held-out sequences to average the attention over, at least 1.
         circuit: a file with a circuit to date instead; it is kept if none has been found.
     """
     from headway.circuits import emergence

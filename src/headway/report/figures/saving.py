@@ -48,9 +48,11 @@ def save_figures(run: Run) -> dict[str, Path]:
     Returns: the SVG of every figure by its name (see `figure`); the PNG stands beside it.
 
     Raises:
-        HeadwayError: if a file of the folder is corrupted or the disk does not take the figures.
+        HeadwayError: if a file of the folder is corrupted, `figures/` is a link, or the disk does
+            not take the figures.
     """
-    folder, found = run.folder / "figures", drawings(Findings.of(run))
+    folder = run.owned("figures")
+    found = drawings(Findings.of(run))
     with clear_io_errors(folder, "make"):
         folder.mkdir(exist_ok=True)
     return {name: save_both(draw(), folder / name, TITLES[name]) for name, draw in found.items()}
@@ -58,6 +60,7 @@ def save_figures(run: Run) -> dict[str, Path]:
 
 def drawings(findings: Findings) -> dict[str, Callable[[], Figure]]:
     """The functions that draw figures, of those that there is data for, by name."""
+    findings.require_drawable()
     task, found, timeline = findings.task, findings.discovery, findings.timeline
     drawn: dict[str, Callable[[], Figure]] = {}
     curves = losses(findings) if findings.metrics else []

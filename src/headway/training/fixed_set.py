@@ -1,0 +1,126 @@
+"""The fixed training set of a run, and sequences that are apart from it."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+
+import torch
+from torch import Tensor
+
+from headway.errors import HeadwayError
+from headway.tasks import Task
+from headway.training.config import Elsewhere, RunConfig
+from headway.training.environment import generator_for
+
+AT_ONCE = 4096
+"""Sequences that are laid out at once."""
+
+IN_VAIN = 20_000
+"""After so many draws of which none was of use, there are no others."""
+
+MOST = 100
+"""For every sequence that is wanted, so many are drawn at most."""
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Different sequences that a run is trained on, again and again.
+
+    Attributes:
+        draws: as `Task.draw` gives them, on the CPU.
+        marks: a digest of every sequence.
+    """
+
+    draws: tuple[Tensor, ...]
+    marks: frozenset[bytes] = field(repr=False)
+
+    def __len__(self):
+        return len(self.draws[0])
+
+
+def training_set(config: RunConfig) -> TrainingSet | None:
+    """The fixed training set of a run; None if its sequences are fresh at every step.
+
+    All attempts of a run have the same, and it is the same on every device.
+
+    Raises:
+        HeadwayError: if the task has fewer sequences.
+    """
+    training = config.training
+    if isinstance(training, Elsewhere) or training.train_examples is None:
+        return None
+    task = training.curriculum.taught(config.task)
+    return _drawn_once(task, training.train_examples, config.seed)
+
+
+@lru_cache(maxsize=1)
+def _drawn_once(task: Task, count: int, seed: int) -> TrainingSet:
+    """So many different sequences of a task, by a seed."""
+    marks = set[bytes]()
+
+    def is_new(mark: bytes) -> bool:
+        before = len(marks)
+        marks.add(mark)
+        return len(marks) > before
+
+    draws = _collected(task, count, generator_for("cpu", seed, "set"), is_new)
+    if draws is None:
+        raise HeadwayError(
+            f"training.train_examples = {count} is not allowed: it must be at most {len(marks)}, as"
+            f" task {task.kind!r} has no more different sequences, or hardly ever draws them"
+        )
+    return TrainingSet(draws, frozenset(marks))
+
+
+def draws_apart_from(
+    known: TrainingSet, task: Task, count: int, generator: torch.Generator
+) -> tuple[Tensor, ...] | None:
+    """The first draws that lay out sequences outside a training set.
+
+    Args:
+        known: the training set.
+        task: that lays sequences out.
+        count: how many are wanted.
+        generator: that is drawn from, on its device.
+
+    Returns:
+        So many draws; None if there are too few such sequences.
+    """
+    return _collected(task, count, generator, lambda mark: mark not in known.marks)
+
+
+def _collected(
+    task: Task, count: int, generator: torch.Generator, is_wanted: Callable[[bytes], bool]
+) -> tuple[Tensor, ...] | None:
+    """The first so many draws whose sequences are wanted, by their marks; None if too few are."""
+    parts = list[tuple[Tensor, ...]]()
+    kept = drawn = in_vain = 0
+    while kept < count:
+        if in_vain >= IN_VAIN or drawn >= MOST * max(count, IN_VAIN):
+            return None
+        draws = task.draw(count, generator)
+        wanted = (row for row, mark in enumerate(_marks(task, draws)) if is_wanted(mark))
+        rows = [*islice(wanted, count - kept)]
+        parts.append(tuple(one[rows] for one in draws))
+        kept += len(rows)
+        drawn += count
+        in_vain = 0 if rows else in_vain + count
+    return _joined(parts)
+
+
+def _joined(parts: list[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+    """Draws one after the other."""
+    return tuple(torch.cat(same) for same in zip(*parts, strict=True))
+
+
+def _marks(task: Task, draws: tuple[Tensor, ...]) -> list[bytes]:
+    """A digest of what a model reads of every sequence, laid out in its whole depth."""
+    marks = list[bytes]()
+    for start in range(0, len(draws[0]), AT_ONCE):
+        part = tuple(one[start : start + AT_ONCE] for one in draws)
+        inputs = task.assemble(part).inputs.cpu().contiguous()
+        for sequence in inputs.numpy():
+            marks.append(hashlib.blake2b(sequence.data, digest_size=16).digest())
+    return marks
