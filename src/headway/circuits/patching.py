@@ -5,23 +5,17 @@ So the effect of patching a part tells what the part carries. (Residual streams 
 hooks of a `Transformer`.)
 """
 
-from collections import Counter
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain
 from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from headway.circuits.ablation import heads_of
+from headway.circuits.exchange import OWN, PARTNER, WHOLE_HEAD, Change, Exchange, Swap, Term
 from headway.circuits.mechanism import Head, head_of, name_of
-from headway.circuits.patterns import Patterns, as_it_is, edges_of
 from headway.errors import HeadwayError, require
-from headway.models import Tapped, Transformer, tapped
-from headway.models.interception import Read
 from headway.relations.paths import AttentionPath
 from headway.settings import computes_as_usual
 from headway.tasks import Batch, Task
@@ -92,7 +86,9 @@ def patch(
             otherwise.
     """
     sites = at if isinstance(at, list) else [at]
-    return _Patching(model, task, clean, corrupted).outputs(*map(site_of, sites))
+    patching = _Patching(model, task, clean, corrupted)
+    change = patching.change(*map(site_of, sites))
+    return next(patching.exchange.outputs([change]))
 
 
 @computes_as_usual
@@ -115,14 +111,19 @@ def patch_all(
     """
     patching = _Patching(model, task, clean, corrupted)
     sites = patching.all_of(at) if isinstance(at, str) else tuple(map(site_of, at))
-    whole = patching.outputs(), patching.corrupted_outputs
-    outputs = chain(whole, (patching.outputs(site) for site in sites))
-    asked = [task.targets.at_queries(one, clean.targets) for one in outputs]
-    losses = [task.targets.partial_losses(one, clean.targets) for one in asked]
-    for name, loss in zip(("clean", "corrupted"), losses, strict=False):
+    exchange = patching.exchange
+
+    def losses(outputs: Tensor) -> Tensor:
+        asked = task.targets.at_queries(outputs, clean.targets)
+        return task.targets.partial_losses(asked, clean.targets)
+
+    both = {"clean": exchange.outputs_of[OWN], "corrupted": exchange.outputs_of[PARTNER]}
+    whole = {name: losses(outputs) for name, outputs in both.items()}
+    for name, loss in whole.items():
         by_hop = dict(zip(task.hops, loss.tolist(), strict=True))
         require(bool(loss.isfinite().all()), f"{name}: loss by hop", by_hop, "numbers")
-    return Effects(sites, task.hops, losses[0], losses[1], torch.stack(losses)[2:])
+    patched = exchange.outputs([patching.change(site) for site in sites])
+    return Effects(sites, task.hops, **whole, patched=torch.stack([*map(losses, patched)]))
 
 
 def site_of(site: Site | str) -> Site:
@@ -145,82 +146,51 @@ class _Patching:
     """A corrupted run, ready to be put into clean ones."""
 
     def __init__(self, model: nn.Module, task: Task, clean: Batch, corrupted: Batch):
-        self.task, self.clean = task, clean
         shapes = [list(batch.inputs.shape) for batch in (corrupted, clean)]
         require(shapes[0] == shapes[1], "corrupted: inputs", shapes[0], f"as clean, {shapes[1]}")
         if not torch.equal(corrupted.roles, clean.roles):
             raise HeadwayError("corrupted: roles must stand where they stand in clean")
-        self.model = model if isinstance(model, Tapped) else tapped(model, clean.inputs[:2])
-        module = self.model.module
-        own = module if isinstance(module, Transformer) else self.model
-        self.patterns = Patterns(own, clean, edges_of(task, own, clean))
-        self.elsewhere = edges_of(task, own, corrupted)
-        self.read: dict[int, list[Read]] = {}
-        """The values that every layer of the corrupted run reads, in the order of its products."""
-        self.corrupted_outputs = self.model(corrupted.inputs, as_it_is, self._record)
-
-    def _record(self, read: Read) -> Tensor:
-        self.read.setdefault(read.layer, []).append(read)
-        return read.product(read.pattern, read.values)
+        self.exchange = Exchange(model, task, clean, {PARTNER: corrupted})
+        self.patterns = self.exchange.patterns
+        self.elsewhere = self.exchange.others[PARTNER]
 
     def all_of(self, kind: str) -> tuple[Site, ...]:
         """All sites of a kind."""
         require(kind in ("paths", "heads"), "at", kind, "paths, heads, or a list")
-        every = heads_of(self.model)
+        every = self.exchange.heads
         if kind == "heads":
             return tuple(every)
         names = [n for n in self.patterns.used_as("path") if self._leads_alike(n)]
         return tuple(AttentionPath.of(*head, name) for head in every for name in names)
 
+    def change(self, *sites: Site) -> Change:
+        """The change by which some sites are the corrupted run's."""
+        self._require_sites(sites)
+        heads = {site for site in sites if not isinstance(site, AttentionPath)}
+        along = dict[Head, Tensor]()
+        for site in sites:
+            if isinstance(site, AttentionPath) and site.at not in heads:
+                cells = (self.patterns.alone(site.relation) > 0).to(self.patterns.dtype)
+                along[site.at] = cells.maximum(along.get(site.at, cells))
+        swaps: dict[Head, Swap] = dict.fromkeys(heads, WHOLE_HEAD)
+        for head, cells in along.items():
+            swaps[head] = Term(1 - cells, OWN, OWN), Term(cells, OWN, PARTNER)
+        return Change(swaps)
+
     def _leads_alike(self, relation: str) -> bool:
         """True if a relation leads from and to the same positions in both kinds of sequences."""
-        ours, theirs = self.patterns.relation(relation), self.elsewhere.get(relation)
-        return theirs is not None and (
-            torch.equal(ours.queries, theirs.queries) and torch.equal(ours.keys, theirs.keys)
-        )
+        ours = self.patterns.relation(relation)
+        if not self.elsewhere.has(relation):
+            return False
+        theirs = self.elsewhere.relation(relation)
+        same_queries = torch.equal(ours.queries, theirs.queries)
+        return same_queries and torch.equal(ours.keys, theirs.keys)
 
-    def outputs(self, *sites: Site) -> Float[Tensor, "batch query output"]:
-        """The outputs on the clean sequences with the sites of the corrupted run."""
-        layers, heads = self.model.n_layers, self.model.n_heads
+    def _require_sites(self, sites: Iterable[Site]) -> None:
+        layers, heads = self.exchange.model.n_layers, self.exchange.model.n_heads
+        allowed = f"of {layers} layers and {heads} heads in each, both from 0"
         for site in sites:
-            fits = 0 <= site[0] < layers and 0 <= site[1] < heads
-            allowed = f"of {layers} layers and {heads} heads in each, both from 0"
-            require(fits, "site", written(site), allowed)
+            is_one = 0 <= site[0] < layers and 0 <= site[1] < heads
+            require(is_one, "site", written(site), allowed)
             if isinstance(site, AttentionPath) and not self._leads_alike(site.relation):
                 raise HeadwayError(f"corrupted: {site.relation} must lead where it leads in clean")
-        own: dict[int, Tensor] = {}
-        count = Counter[int]()
-
-        def look(layer: int, pattern: Tensor) -> Tensor:
-            own[layer] = pattern
-            return pattern
-
-        def put(read: Read) -> Tensor:
-            layer, whole = read.layer, torch.zeros_like(own[read.layer])
-            self._require_same(read, own[layer])
-            theirs, along = self.read[layer][count[layer]], whole.clone()
-            count[layer] += 1
-            for site in (site for site in sites if site[0] == layer):
-                is_path = isinstance(site, AttentionPath)
-                there = self.patterns.alone(site.relation) if is_path else 1.0
-                (along if is_path else whole)[:, site[1]] += there
-            taken = read.pattern.where(read.laid(whole + along) > 0, 0.0)
-            given = theirs.pattern.where(read.laid(whole) > 0, taken)
-            out = read.product(read.pattern, read.values)
-            return out - read.product(taken, read.values) + read.product(given, theirs.values)
-
-        found = self.model(self.clean.inputs, look, put)
-        for layer in sorted({site[0] for site in sites}):
-            require(count[layer] > 0, "layer", layer, "one whose pattern is multiplied with values")
-        return found
-
-    def _require_same(self, read: Read, own: Tensor) -> None:
-        """Makes sure that values meet the pattern as the tap saw it."""
-        with suppress(RuntimeError):  # another layout
-            there = read.laid(torch.ones_like(own)).bool()
-            if torch.allclose(read.pattern.nan_to_num(0.0) * there, read.laid(own), atol=1e-3):
-                return
-        raise HeadwayError(
-            f"what heads of layer {read.layer} read cannot be patched: their pattern is changed, or"
-            " laid out anew, before it meets values"
-        )

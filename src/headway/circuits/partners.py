@@ -1,0 +1,146 @@
+"""Partners: for every sequence another one of the same layout, with which it can exchange parts.
+
+Two sequences have the same layout if all roles stand at the same places, the same things are asked,
+and both are equally long below their padding. What a head carries in one of them can then stand in
+the place of what it carries in the other, and only what differs between the two is exchanged.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from headway.errors import HeadwayError
+from headway.tasks import Batch, Task
+
+MOST_PARTS = 8
+"""Parts of a draw of which all subsets are tried."""
+
+LEAST = 8
+"""Sequences that must have a partner."""
+
+
+@dataclass(frozen=True)
+class Partners:
+    """Sequences with their partners.
+
+    Attributes:
+        batch: the sequences.
+        partner: for each of them another one of the same layout.
+        elsewhere: for each of them another one as long, whose roles may stand elsewhere.
+    """
+
+    batch: Batch
+    partner: Batch
+    elsewhere: Batch
+
+
+def partners(task: Task, count: int, generator: torch.Generator) -> Partners:
+    """Draws sequences, each with a partner.
+
+    As many parts of the draw as possible are taken from another sequence without a change of
+    layout. If there are none, the sequences themselves are paired by their layout.
+
+    Args:
+        task: that draws them.
+        count: how many to draw; those without a partner are left out.
+        generator: of random numbers.
+
+    Raises:
+        HeadwayError: if fewer than `LEAST` have a partner.
+    """
+    draws = task.draw(count, generator)
+    batch = task.assemble(draws)
+    partner = next(_recombined(task, draws, batch), None)
+    if partner is None:
+        batch, partner = _paired(task, batch)
+    return Partners(batch, partner, rows_of(batch, _next_as_long(batch)))
+
+
+def rows_of(batch: Batch, rows: Int[Tensor, " row"]) -> Batch:
+    """Some sequences of a batch, by number."""
+    corrupted = None if batch.corrupted is None else batch.corrupted[rows]
+    return replace(
+        batch,
+        inputs=batch.inputs[rows],
+        targets=batch.targets[rows],
+        roles=batch.roles[rows],
+        corrupted=corrupted,
+    )
+
+
+def trailing(inputs: Tensor) -> Int[Tensor, " sequence"]:
+    """The run of one token at the end of every sequence, which may be padding; 0 without tokens.
+
+    The token is the one that most sequences end with.
+    """
+    if inputs.ndim != 2:
+        return torch.zeros(len(inputs), dtype=torch.long, device=inputs.device)
+    last = inputs[:, -1].mode().values
+    is_last = (inputs == last).long()
+    return is_last.flip(1).cumprod(1).sum(1)
+
+
+def is_alike(task: Task, first: Batch, second: Batch) -> Bool[Tensor, " sequence"]:
+    """The sequences of two batches, one by one, that have the same layout."""
+    asked = [task.targets.asked(batch.targets).flatten(1) for batch in (first, second)]
+    roles = [batch.roles.flatten(1) for batch in (first, second)]
+    same_roles = (roles[0] == roles[1]).all(1)
+    same_asked = (asked[0] == asked[1]).all(1)
+    same_length = trailing(first.inputs) == trailing(second.inputs)
+    return same_roles & same_asked & same_length
+
+
+def _recombined(task: Task, draws: tuple[Tensor, ...], batch: Batch) -> Iterator[Batch]:
+    """Partners of which some parts of the draw are another sequence's, the most parts first."""
+    numbers = range(min(len(draws), MOST_PARTS))
+    sizes = reversed(range(1, len(numbers) + 1))
+    for moved in (some for size in sizes for some in combinations(numbers, size)):
+        parts = [part.roll(1, 0) if i in moved else part for i, part in enumerate(draws)]
+        try:
+            partner = task.assemble(tuple(parts))
+        except (HeadwayError, RuntimeError, IndexError, ValueError):
+            continue  # parts that do not go together make no sequence
+        if partner.inputs.shape != batch.inputs.shape:
+            continue
+        differs = not torch.equal(partner.inputs, batch.inputs)
+        if differs and bool(is_alike(task, batch, partner).all()):
+            yield partner
+
+
+def _paired(task: Task, batch: Batch) -> tuple[Batch, Batch]:
+    """The sequences of which another one has the same layout, and these others."""
+    asked = task.targets.asked(batch.targets).flatten(1).long()
+    layouts = torch.cat([trailing(batch.inputs)[:, None], batch.roles.flatten(1), asked], 1)
+    groups = defaultdict[tuple[int, ...], list[int]](list)
+    for row, layout in enumerate(layouts.tolist()):
+        groups[tuple(layout)].append(row)
+    rows, others = list[int](), list[int]()
+    for group in groups.values():
+        if len(group) > 1:
+            rows += group
+            others += group[1:] + group[:1]
+    if len(rows) < LEAST:
+        raise HeadwayError(
+            f"exchange: {len(rows)} of {len(batch.inputs)} sequences have another one of the same"
+            f" layout, and {LEAST} are needed: draw more, or let the task's `draw` return what"
+            " stands where and what it is as two tensors"
+        )
+    at = torch.tensor(rows, device=batch.inputs.device)
+    to = torch.tensor(others, device=batch.inputs.device)
+    return rows_of(batch, at), rows_of(batch, to)
+
+
+def _next_as_long(batch: Batch) -> Int[Tensor, " sequence"]:
+    """For every sequence the number of the next one as long."""
+    lengths = trailing(batch.inputs).tolist()
+    order = sorted(range(len(lengths)), key=lambda row: (lengths[row], row))
+    following: Sequence[int] = order[1:] + order[:1]
+    to = [0] * len(order)
+    for row, other in zip(order, following, strict=True):
+        to[row] = other
+    return torch.tensor(to, device=batch.inputs.device)
