@@ -18,6 +18,9 @@ from headway.tasks import IGNORE_INDEX, Tokens, Vectors
 from headway.training import held_out
 from two_back import LENGTH, PAST, TOKENS, WIDTH, LooksBack, TwoBackTold
 
+pytestmark = pytest.mark.filterwarnings("ignore:how the pattern of layer 0")
+"""Some modules here divide what heads read by sums of their patterns, of which `tapped` warns."""
+
 FEW = {"sequences": 16, "trials": False}
 TASK = TwoBackTold()
 NAN, INFINITE = math.nan, math.inf

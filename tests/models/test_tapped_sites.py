@@ -272,7 +272,35 @@ def through_a_buffer(pattern, values):
     return buffer @ values
 
 
-@pytest.mark.parametrize("meet", [by_values_of_the_largest, through_a_buffer])
+def divided_by_sums(pattern, values):
+    read = pattern @ values
+    return read / pattern.sum(-1, keepdim=True)
+
+
+def divided_by_sums_of_squares(pattern, values):
+    read = pattern @ values
+    sizes = torch.sum(pattern**2, dim=3)
+    return read / sizes[..., None]
+
+
+LOST = [by_values_of_the_largest, through_a_buffer, divided_by_sums, divided_by_sums_of_squares]
+
+
+def sums_of_queries(pattern, values):
+    """Other sums are no shares of rows: how much attention a key or a sequence gets."""
+    read = pattern @ values
+    for_keys, for_all = pattern.sum(-2), pattern.sum()
+    return read + 0 * for_keys[..., None] + 0 * for_all
+
+
+@torch.no_grad()
+def test_sums_over_queries_are_no_shares():
+    net = Weighs(lambda net, scores, x: scores.softmax(-1), sums_of_queries)
+    with warnings.catch_warnings(action="error"):
+        tapped(net, X)
+
+
+@pytest.mark.parametrize("meet", LOST)
 @torch.no_grad()
 def test_a_pattern_that_is_lost_from_sight_is_told_once(meet):
     net = Weighs(lambda net, scores, x: scores.softmax(-1), meet)

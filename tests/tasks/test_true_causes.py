@@ -217,6 +217,17 @@ def test_what_an_instance_holds_beside_its_fields_is_doubted():
     assert "seen: it is no field, so no file keeps it" in " ".join(map(str, check_task(task)))
 
 
+def of_two_seeds(count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
+    seed = generator.initial_seed() // 2
+    return drawn(count, torch.Generator().manual_seed(seed))
+
+
+def test_two_seeds_may_draw_the_same_by_chance():
+    """As they do in one task of 256 that draws eight bits."""
+    found = [str(one) for one in check_task(task_of(of_two_seeds))]
+    assert not [one for one in found if "every generator" in one]
+
+
 # Faults that are too rare to be met by a trial: those of batches of 24.
 
 
@@ -234,10 +245,17 @@ def beyond_at_24(draws: tuple[Tensor, ...]) -> Batch:
     return replace(two_back(draws), inputs=draws[0] + VOCABULARY * (len(draws[0]) == 24))
 
 
+def below_at_24(draws: tuple[Tensor, ...]) -> Batch:
+    inputs = draws[0].clone()
+    inputs[:1, :1] = -1 if len(inputs) == 24 else inputs[:1, :1]
+    return replace(two_back(draws), inputs=inputs)
+
+
 RARE = {
     "length": (task_of(shorter_at_24), "Wrong.draw: a batch has 9 positions, 7 queries and 1 hops"),
     "raises": (task_of(raises_at_24), "raises ZeroDivisionError: no luck"),
     "token": (task_of(lay_out=beyond_at_24), "Wrong.assemble: inputs hold 11: it must be 0 to 5"),
+    "negative": (task_of(lay_out=below_at_24), "Wrong.assemble: inputs hold -1: it must be 0 to 5"),
 }
 
 

@@ -105,6 +105,16 @@ def test_where_sequences_never_repeat_the_held_out_ones_are_those_of_any_run():
     assert torch.equal(batch.inputs, held_out(trained.task, 32, 0, "cpu").inputs)
 
 
+@pytest.mark.parametrize("train_examples", [10**12, 10**30])
+def test_a_set_that_no_machine_holds_is_refused_by_its_field(train_examples):
+    trained = config(train_examples)
+    said = f"^training.train_examples = {train_examples} would take about .* make it smaller$"
+    with pytest.raises(HeadwayError, match=said):
+        training_set(trained)
+    with pytest.raises(HeadwayError, match=said):
+        held_out(trained.task, 8, 0, "cpu", trained_by=trained)
+
+
 @pytest.mark.parametrize(
     ("train_examples", "words"),
     [

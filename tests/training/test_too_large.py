@@ -109,6 +109,7 @@ FOREIGN = [
     ({"kind": "hops", "task.n_places": 20_000}, "task.n_places"),
     ({"kind": "hops", "task.n_places": 1500}, "task.n_places"),
     ({"kind": "conditional", "task.n_values": 300}, "task.n_values"),
+    ({"kind": "conditional", "task.n_values": 10**12}, "task.n_values"),
     ({"kind": "conditional", "task.d_token": 2 * 10**8}, "task.d_token"),
     ({"model.n_layers": 3000}, "model.n_layers"),
     ({"model.d_model": 40_000}, "model.d_model"),

@@ -24,10 +24,11 @@ from torch import Tensor
 
 from headway.circuits.ablation import Bench, First, above
 from headway.circuits.mechanism import Circuit, Head, Mean, Mechanism, Paths, Tabled
-from headway.circuits.patterns import as_it_is, attention_slopes, edges_of
+from headway.circuits.patterns import attention_slopes, edges_of
+from headway.circuits.rows import Outputs
 from headway.circuits.search import longest, simplify
 from headway.circuits.yardstick import THRESHOLD, Yardstick
-from headway.models import Tap, Tappable, attention_patterns
+from headway.models import Tappable, attention_patterns
 from headway.relations.composed import AND, BY_WEIGHT, ELSE, MOVES, complexity
 from headway.relations.fitted import MANY, SEQUENCES, Tables, for_classes, to_classes, weighed
 from headway.tasks import Batch, Task
@@ -362,36 +363,13 @@ def row_weights(
     ends = own.mean(0), torch.zeros_like(own[0])
     by_mean, by_zero = (((end - own) * slopes).sum(-1).abs() for end in ends)
     most = by_zero.sum((0, 3))
+    outputs = Outputs(model, task, batch)
     for head in (most <= FLAT * most.max()).nonzero().tolist():
         for rows, end in zip((by_mean, by_zero), ends, strict=True):
-            rows[:, *head] = _rows_moved(model, task, batch, head, end[*head])
+            rows[:, *head] = outputs.moved_by(head, end[*head])
     most = (rows.sum((0, 3), keepdim=True) for rows in (by_mean, by_zero))
     rows = torch.where(next(most) < HARDLY * next(most), by_zero, by_mean)
     return rows / rows.sum((0, 3), keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny)
-
-
-@torch.no_grad()
-def _rows_moved(
-    model: Tappable, task: Task, batch: Batch, head: Sequence[int], instead: Tensor
-) -> Float[Tensor, "sequence query"]:
-    """The size of what every row of a head moves if another, [query, key], is in its place."""
-    asked, n_read = task.targets.asked(batch.targets), batch.targets.shape[1]
-
-    def numbers(tap: Tap) -> Tensor:
-        return task.targets.numbers(model(batch.inputs, tap)[:, -n_read:], batch.targets)
-
-    def moved(query: int) -> Tensor:
-        def tap(layer: int, pattern: Tensor) -> Tensor:
-            if layer == head[0]:
-                pattern = pattern.clone()
-                pattern[:, head[1], query] = instead[query]
-            return pattern
-
-        apart = (numbers(tap) - intact).square().sum(-1)
-        return apart.where(asked, 0.0).sum((1, 2)).sqrt()
-
-    intact = numbers(as_it_is)
-    return torch.stack([moved(query) for query in range(len(instead))], 1)
 
 
 def _order(names: Sequence[str]) -> Callable[[str], list[int]]:

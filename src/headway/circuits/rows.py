@@ -42,24 +42,25 @@ def measured_weights(
     chosen = heads_of(model) if heads is None else heads
     vectors_a_pass = batch.inputs.shape[:2].numel() * model.n_layers
     passes = 2 * len(chosen) * own.shape[-2]
-    outputs = _Outputs(model, task, batch, turns=-(-passes * vectors_a_pass // MOST_VECTORS))
+    outputs = Outputs(model, task, batch, turns=-(-passes * vectors_a_pass // MOST_VECTORS))
     for head in chosen:
         weights[:, *head] = outputs.moved(head, own[:, *head])
     total = weights.sum((0, 3), keepdim=True)
     return weights / total.clamp(min=torch.finfo(weights.dtype).tiny)
 
 
-class _Outputs:
+class Outputs:
     """The outputs of a model, and how far they move when rows of its attention are replaced.
 
     Args:
         model: of any kind that has a tap.
         task: that it was trained on.
         batch: sequences.
-        turns: every sequence tries one row in so many; the others count as if they moved nothing.
+        turns: every sequence tries one row in so many, by default all; the others count as if they
+            moved nothing.
     """
 
-    def __init__(self, model: Tappable, task: Task, batch: Batch, turns: int):
+    def __init__(self, model: Tappable, task: Task, batch: Batch, turns: int = 1):
         self.model, self.task, self.batch, self.turns = model, task, batch, turns
         self.intact = self._numbers(as_it_is)
 
@@ -68,12 +69,13 @@ class _Outputs:
     ) -> Float[Tensor, "sequence query"]:
         """What depends on every row of a head, given its own attention."""
         mean = own.mean(0)
-        by_mean = self._moved_by(head, mean)
-        by_zero = self._moved_by(head, torch.zeros_like(mean))
+        by_mean = self.moved_by(head, mean)
+        by_zero = self.moved_by(head, torch.zeros_like(mean))
         by_place = own.minimum(mean).sum(-1)
         return by_mean.maximum(by_place * by_zero)
 
-    def _moved_by(
+    @torch.no_grad()
+    def moved_by(
         self, head: Head, instead: Float[Tensor, "query key"]
     ) -> Float[Tensor, "sequence query"]:
         """The distance that outputs move with another row in the place of each of a head's."""

@@ -22,6 +22,9 @@ from headway.errors import require
 from headway.models.interception import Interception, Meeting, Read, Reads, tensors_in
 from headway.models.tapped import Tap, intercepted
 
+SUMS = {torch.sum, torch.Tensor.sum}
+"""Functions that may add up the rows of a pattern."""
+
 
 class Part(NamedTuple):
     """The heads that a site has in its layer.
@@ -46,7 +49,8 @@ class Sites(NamedTuple):
 
     Attributes:
         late: softmaxes of which the tap gets what meets values.
-        unseen: sites whose pattern was not seen to meet values.
+        unseen: sites whose pattern was not seen to meet values, or whose rows are added up beside
+            that, maybe to divide by the sums what heads read.
         parts: the heads of every site.
     """
 
@@ -69,7 +73,8 @@ def sites_of(module: nn.Module, inputs: Tensor) -> Sites:
     late = watch.changed()
     if late:
         watch = _watched(module, inputs, late)
-    unseen = [watch.site_of[n] for n, operands in watch.operands.items() if not operands]
+    lost = [n for n, operands in watch.operands.items() if not operands or n in watch.added_up]
+    unseen = [watch.site_of[n] for n in lost]
     parts = _parts(module, inputs, watch)
     if len(_heads_by_layer(parts)) > 1:  # then calls are layers
         parts = [Part(site, 0, shape[0]) for site, shape in enumerate(watch.shapes)]
@@ -139,6 +144,8 @@ class _Watch(Interception):
         """By site, what the module got in its place."""
         self.operands = defaultdict[int, dict[int, Tensor]](dict)
         """By softmax, what is made of it and meets values."""
+        self.added_up = set[int]()
+        """Softmaxes of which some rows are added up."""
         self.needs = defaultdict[int, set[int]](set)
         """By site, the sites that its queries, keys and values depend on."""
         self.origins: dict[int, frozenset[int]] = {}
@@ -164,6 +171,8 @@ class _Watch(Interception):
         origins = self._origins_of(given)
         n_before = len(self.shapes)
         out = super().__torch_function__(func, types, args, kwargs)
+        if func in SUMS and _is_over_last(*args, **(kwargs or {})):
+            self.added_up |= self.softmaxes.get(given[0], frozenset())
         new = range(n_before, len(self.shapes))
         for site in new:
             self.needs[site] |= origins
@@ -239,6 +248,12 @@ def _is_put(operands: Sequence[Tensor], put: Tensor, length: int) -> bool:
             if rest == 0 and torch.equal(met, entries.sort().values.repeat_interleave(times)):
                 return True
     return False
+
+
+def _is_over_last(input: Tensor, dim: Any = None, *_: Any, **__: Any) -> bool:
+    """Tell whether a sum, given as it was called, is one over the last dimension."""
+    dims = dim if isinstance(dim, list | tuple) else (dim,)
+    return -1 in dims or input.ndim - 1 in dims
 
 
 def _storage(tensor: Tensor) -> int:

@@ -76,11 +76,12 @@ def in_shape(task: Task, batch: Batch) -> Batch:
             f" {named.format(*known)}: all must be of one shape"
         )
     if task.vocabulary is not None and batch.inputs.device.type == "cpu":
-        largest, most = int(batch.inputs.max()), task.vocabulary - 1
-        if largest > most:
-            raise HeadwayError(
-                f"{type(task).__name__}.assemble: inputs hold {largest}: it must be 0 to {most}"
-            )
+        most = task.vocabulary - 1
+        for token in (int(batch.inputs.max()), int(batch.inputs.min())):
+            if not 0 <= token <= most:
+                raise HeadwayError(
+                    f"{type(task).__name__}.assemble: inputs hold {token}: it must be 0 to {most}"
+                )
     return batch
 
 

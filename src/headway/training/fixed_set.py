@@ -13,12 +13,16 @@ from headway.errors import HeadwayError
 from headway.tasks import Task
 from headway.training.config import Elsewhere, RunConfig
 from headway.training.environment import generator_for
+from headway.training.size import require_room
 
 AT_ONCE = 4096
 """Sequences that are laid out at once."""
 
 IN_VAIN = 20_000
 """After so many draws of which none was of use, there are no others."""
+
+MARK = 128
+"""Bytes that are kept of a sequence to know it again."""
 
 MOST = 100
 """For every sequence that is wanted, so many are drawn at most."""
@@ -46,12 +50,15 @@ def training_set(config: RunConfig) -> TrainingSet | None:
     All attempts of a run have the same, and it is the same on every device.
 
     Raises:
-        HeadwayError: if the task has fewer sequences.
+        HeadwayError: if the task has fewer sequences, or so many cannot fit into memory.
     """
     training = config.training
     if isinstance(training, Elsewhere) or training.train_examples is None:
         return None
     task = training.curriculum.taught(config.task)
+    numbers = task.length * task.d_input + MARK // 4
+    what = f"training.train_examples = {training.train_examples}"
+    require_room(training.train_examples * numbers, what, "cpu")
     return _drawn_once(task, training.train_examples, config.seed)
 
 
