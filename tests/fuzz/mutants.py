@@ -281,6 +281,7 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
             "in (zip(each, bench.heads",
         ),
         "heads above may lose what they look for": ("max(now, loss)", "min(now, loss)"),
+        "where nothing has a slope nothing is tried": ("if any(gains.values()):", "if True:"),
         "changes that do harm are tried": ("if gains[one] > 0]", "if gains[one] < 0]"),
         "any change is worthwhile": ("loss - WORTHWHILE * more", "loss"),
         "heads of a layer are free with those above": ("head[0] <= layer or", "head[0] < layer or"),
