@@ -1194,6 +1194,7 @@ def run_tests(check: str, environment: dict[str, str]) -> NoReturn:
     os.dup2(silence, 2)
     os.chdir(CHECKOUT)
     os.environ.update(environment)
+    sys.dont_write_bytecode = False  # whatever the user has set: to compile all anew takes long
     sys.path[:0] = environment["PYTHONPATH"].split(os.pathsep)
     sys.argv = ["pytest"]
     import pytest
