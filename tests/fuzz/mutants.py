@@ -1009,7 +1009,7 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
         ),
         "a layer is asked for by its first head": ("if len(self.seen) == len(layer):", "if True:"),
     },
-    (GRADIENTS, "models/recomputing.py"): {
+    (f"{GRADIENTS} -k 'checkpointed_layers or again'", "models/recomputing.py"): {
         "layers are computed again": ("INSTEAD[name] if self.count else own", "own"),
         "the first pass to end ends all": (
             "self.count += more",
