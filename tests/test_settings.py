@@ -248,6 +248,8 @@ def test_settings_are_nested_and_come_back_after_an_error():
                 with usual_factories():
                     assert torch.zeros(1).dtype == torch.float32
                 assert torch.zeros(1).dtype == torch.float64
+            with users_factories():
+                assert torch.zeros(1).dtype == torch.float64
             assert torch.zeros(1).dtype == torch.float32
         with pytest.raises(ValueError, match="within"), usual_factories():
             raise ValueError("within")

@@ -9,6 +9,7 @@ from torch import nn
 from headway import Batch, Task
 from headway.circuits import rows
 from headway.circuits.rows import measured_weights
+from headway.tasks import IGNORE_INDEX
 
 LENGTH, TOKENS = 9, 8
 PLACE, CONTENT = 4, 6
@@ -55,6 +56,21 @@ class Read(nn.Module):
             brought = brought / pattern.sum(-1, keepdim=True)
         last = self.read.expand(len(inputs), 1, LENGTH, LENGTH)
         return 9 * tap(1, last)[:, 0, -1:] @ brought
+
+
+class Shown(nn.Module):
+    """One head, whose attention in every sequence is given; what its rows read is put out."""
+
+    n_layers = n_heads = 1
+
+    def __init__(self, pattern):
+        super().__init__()
+        self.pattern = pattern
+
+    def forward(self, inputs, tap=None):
+        tap = tap or (lambda _, pattern: pattern)
+        pattern = tap(0, self.pattern[:, None])[:, 0]
+        return pattern @ torch.eye(TOKENS)[inputs]
 
 
 def read_of(**rows):
@@ -108,3 +124,18 @@ def test_what_is_no_number_without_a_row_does_not_hide_the_others():
     found = by_place(weights_of(Read(read_of(row_4=1.0, row_6=1.0), is_normed=True)))
     assert torch.isfinite(found).all()
     assert found[CONTENT] > 0.5
+
+
+@pytest.mark.parametrize(("is_last_asked", "expected"), [(True, [2 / 3, 1 / 3]), (False, [1, 0])])
+def test_a_row_weighs_what_zeros_move_as_far_as_it_attends_by_place(is_last_asked, expected):
+    """All tokens are the same: whatever a row attends to, it reads the same, if not nothing."""
+    pattern = torch.eye(LENGTH).repeat(2, 1, 1)
+    pattern[:, -2:] = 0.0
+    pattern[:, -2, 2] = 1.0  # by place
+    pattern[0, -1, 0] = pattern[1, -1, 1] = 1.0  # half of the mean of both is the row's own
+    tokens = torch.zeros(2, LENGTH, dtype=torch.long)
+    targets = tokens[:, -2:, None].clone()
+    if not is_last_asked:
+        targets[:, -1] = IGNORE_INDEX
+    weights = measured_weights(Shown(pattern), TokenBefore(), Batch(tokens, targets))
+    assert by_place(weights)[-2:].tolist() == pytest.approx(expected)

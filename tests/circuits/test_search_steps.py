@@ -130,17 +130,23 @@ def test_a_change_must_close_a_fiftieth_of_what_is_left(after, is_taken):
     assert circuit.mechanisms == {(0, 0): paths("a") if is_taken else NOTHING}
 
 
-def test_changes_that_gain_nothing_to_first_order_are_tried_only_if_none_does():
-    def rule(chosen):
-        return float(chosen[0, 0] != paths("a"))
+def by_path_a(chosen):
+    """The loss is 0 if the head has this path, and else 1."""
+    return float(chosen[0, 0] != paths("a"))
 
-    def gain(mechanism):
-        return float(mechanism == paths("b"))
 
-    start, candidates = Circuit({(0, 0): NOTHING}), {(0, 0): ["a", "b"]}
-    assert mended(Judge(rule, gain=gain), start, candidates, 0.5).paths == []
-    without_slopes = mended(Judge(rule, gain=lambda _: 0.0), start, candidates, 0.5)
-    assert without_slopes.mechanisms == {(0, 0): paths("a")}
+@pytest.mark.parametrize(("gain", "is_taken"), [(-1.0, False), (0.0, False), (0.5, True)])
+def test_changes_that_gain_nothing_to_first_order_are_not_tried(gain, is_taken):
+    """Others do gain something to first order, and help nothing."""
+    judge = Judge(by_path_a, gain=lambda mechanism: gain if mechanism == paths("a") else 1.0)
+    circuit = mended(judge, Circuit({(0, 0): NOTHING}), {(0, 0): ["a"]}, 0.5)
+    assert circuit.mechanisms == {(0, 0): paths("a") if is_taken else NOTHING}
+
+
+def test_where_no_change_has_a_slope_all_are_tried():
+    judge = Judge(by_path_a, gain=lambda _: 0.0)
+    circuit = mended(judge, Circuit({(0, 0): NOTHING}), {(0, 0): ["a"]}, 0.5)
+    assert circuit.mechanisms == {(0, 0): paths("a")}
 
 
 def test_of_the_changes_judged_together_the_best_is_taken():

@@ -89,6 +89,15 @@ MEASURES, YARDSTICKS, FLOWS, EXHAUSTIVE = (
 YARDSTICK = "circuits/yardstick.py"
 TARGETS, INTERVALS = "tests/tasks/test_targets.py", "tests/test_intervals.py"
 FIELDS_TESTS = "tests/test_fields.py"
+LINKS, HEADERS, SET, BATCHES = (
+    f"tests/training/test_{name}.py" for name in ("links", "headers", "fixed_set", "data")
+)
+SIZES, SETTINGS_TESTS = "tests/training/test_too_large.py", "tests/test_settings.py"
+ROWS, THREADS, NO_NUMBERS = (
+    f"tests/circuits/test_{name}.py" for name in ("rows", "one_thread", "no_numbers")
+)
+SITES, GRADIENTS = (f"tests/models/test_{name}.py" for name in ("tapped_sites", "gradients"))
+TRUE_CAUSES = "tests/tasks/test_true_causes.py"
 REWOUND = "tests/training/test_run.py::test_rewinding_forgets_all_that_was_found_out"
 MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
     ("power --cuts 120", FILES): {
@@ -118,11 +127,14 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
         "a file is written in place": ("os.replace(draft, path)", "path.write_bytes(content)")
     },
     ("crashes --every 2", TRAINER): {
-        "optimisers forget at a resume": ("trainer.optimisers.load(tensors)", "pass")
+        "optimisers forget at a resume": ("self.optimisers.load(tensors)", "pass")
     },
     ("altered --altered 300", FILES): {
         "half a line counts": ('split(b"\\n")[:-1]', "splitlines()"),
-        "a checksum is ignored": ("expected not in (None, checksum(tensors, about))", "False"),
+        "a checksum is ignored": (
+            "header.checksum not in (None, checksum(tensors, header.about))",
+            "False",
+        ),
         "a checksum must be there": ("not in (None, ", "not in ("),
     },
     ("altered --altered 300", RUN): {
@@ -130,7 +142,7 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
         "an outcome need not agree": ('outcome["step"] != last', "False"),
     },
     ("altered --altered 300", TRAINER): {
-        "a lost evaluation is passed over": (":= sorted(due - made):", ":= None:")
+        "a lost evaluation is passed over": ("if lacking:", "if False:")
     },
     ("altered --altered 300", FIELDS): {
         "numbers may be texts": ("to_json(data), strict=True", "to_json(data)"),
@@ -155,7 +167,10 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
             r'digest.update(f"\n{name} {tensor.dtype} {list(tensor.shape)}\n".encode())',
             "pass",
         ),
-        "drafts are left on a full disk": ("draft.unlink(missing_ok=True)", "pass"),
+        "drafts are left on a full disk": (
+            "finally:\n            draft.unlink(missing_ok=True)",
+            "finally:\n            pass",
+        ),
     },
     ("tests/training/test_durable.py", RUN): {
         "drafts of killed writers are left": ("files.remove_drafts(self.folder / name)", "pass"),
@@ -212,7 +227,16 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
         )
     },
     ("tests/test_elsewhere.py", "training/data.py"): {
-        "a set is drawn on the CPU": ('(self.device, self.seed, "set"', '("cpu", self.seed, "set"')
+        "a fixed set stays on the CPU": (
+            "tuple(drawn.to(self.device) for drawn in known.draws)",
+            "known.draws",
+        )
+    },
+    ("tests/test_elsewhere.py", TRAINER): {
+        "a fixed set is judged on the CPU": (
+            "[: self.config.eval_examples].to(self.device)",
+            "[: self.config.eval_examples]",
+        )
     },
     ("tests/report/test_hostile_names.py", PAGE): {
         "text is put into a page as it is": ("escape(plain(page.title))", "plain(page.title)")
@@ -257,8 +281,9 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
             "in (zip(each, bench.heads",
         ),
         "heads above may lose what they look for": ("max(now, loss)", "min(now, loss)"),
-        "changes that do harm are tried": ("if gains[one] > 0)", "if gains[one] < 0)"),
-        "any change is worthwhile": ("loss - WORTHWHILE * (loss - threshold)", "loss"),
+        "where nothing has a slope nothing is tried": ("if any(gains.values()):", "if True:"),
+        "changes that do harm are tried": ("if gains[one] > 0]", "if gains[one] < 0]"),
+        "any change is worthwhile": ("loss - WORTHWHILE * more", "loss"),
         "heads of a layer are free with those above": ("head[0] <= layer or", "head[0] < layer or"),
         "heads by table are never free": ("mechanism, Paths | Tabled)", "mechanism, Paths)"),
         "idle heads may spend all": ("IDLE_BUDGET = 0.8", "IDLE_BUDGET = 1.0"),
@@ -434,8 +459,8 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
         "half is of the largest attention": ("one.attention[-1] / 2", "max(one.attention) / 2"),
         "a path that hardly matters was needed": ("if max(rise) > MATTERS", "if max(rise) > 0"),
         "a path is needed where the rise is largest": (
-            "rise, max(rise) / 2)",
-            "rise, 0.99 * max(rise))",
+            "min(max(rise) / 2,",
+            "min(0.99 * max(rise),",
         ),
         "two checkpoints may be of one step": (
             "before < step for before",
@@ -595,16 +620,16 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
         ),
         "one number that is the same makes the same answer": ("alike.all(-1) &", "alike.any(-1) &"),
         "what nobody asked is the same": (
-            "return alike.all(-1) & self.asked(targets)",
-            "return alike.all(-1)",
+            "return alike.all(-1) & both & self.asked(targets)",
+            "return alike.all(-1) & both",
         ),
         "a hop that is never asked divides by zero": (
             "torch.where(counts > 0, counts, 1.0)",
             "counts",
         ),
         "what is not asked may be the nearest answer": (
-            "targets.nan_to_num(1e9)\n        wanted = wanted",
-            "targets.nan_to_num(0.0)\n        wanted = wanted",
+            "nan_to_num(1e9)\n        wanted = wanted",
+            "nan_to_num(0.0)\n        wanted = wanted",
         ),
         "the divergence is the other way round": (
             "(one.exp() * (one - two))",
@@ -758,7 +783,10 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
             "asked.double().sum(0).clamp(min=1)",
             "len(asked)",
         ),
-        "constant outputs have an R²": ("total if total > constant else None", "(total or 1)"),
+        "constant outputs have an R²": (
+            "if not total > constant:\n        return None",
+            "total = total or 1.0",
+        ),
         "a share is of what nobody asked, too": (
             "(same.sum() / asked.sum()).item()",
             "same.float().mean().item()",
@@ -774,14 +802,14 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
             "most + share * (own - most)",
             "own + share * (most - own)",
         ),
-        "the cheaper ablation counts": ("max(ends, key=lambda end", "min(ends, key=lambda end"),
+        "the cheaper ablation counts": ("max(finite, key=", "min(finite, key="),
     },
     (f"{YARDSTICKS} -k learnt_nothing", YARDSTICK): {
         "a model that has learnt nothing is studied": ("if not own < guess", "if False"),
     },
     (f"{YARDSTICKS} -k one_answer", YARDSTICK): {
         "one answer is to hops that do not count, too": (
-            "bench.batch.targets[:, :, bench.columns]",
+            "bench.batch.targets[:, :, columns]",
             "bench.batch.targets",
         ),
     },
@@ -831,6 +859,276 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
             "limit = self.threshold if above is None else self.free[above]",
             "limit = self.threshold",
         ),
+    },
+    (LINKS, FILES): {
+        "links are followed": ("if os.path.islink(path):", "if False:"),
+        "links are seen at the end of a path alone": (
+            "        refuse_link(path)\n    return path",
+            "    refuse_link(path)\n    return path",
+        ),
+        "a link is replaced in writing": (
+            "refuse_link(path)\n    draft = draft_of(path)",
+            "draft = draft_of(path)",
+        ),
+        "lines are added behind a link": ("refuse_link(path)\n    line =", "line ="),
+        "a link is deleted": (
+            'refuse_link(path)\n    with clear_io_errors(path, "remove")',
+            'with clear_io_errors(path, "remove")',
+        ),
+        "a draft that is a link is a folder": (
+            "if draft.is_dir() and not draft.is_symlink():",
+            "if draft.is_dir():",
+        ),
+    },
+    (LINKS, RUN): {
+        "links are met when the work is done": (
+            "for name in names:\n            self.owned(name)",
+            "pass",
+        ),
+        "drafts behind a link are removed": (
+            "if not os.path.islink(self.folder / name):",
+            "if True:",
+        ),
+    },
+    (LINKS, "training/finding.py"): {
+        "a run is listed by any path": (
+            "(linked if behind or one.is_symlink() else plain)",
+            "(linked if behind else plain)",
+        ),
+        "a folder is entered by every path": ("if known in entered or not", "if not"),
+    },
+    (HEADERS, RUN): {
+        "a checkpoint of another model is read first": (
+            "        if odd:\n            raise",
+            "        if False:\n            raise",
+        ),
+        "a checkpoint need not be of the step that it is called": (
+            "type(told) is int and told == step",
+            "type(told) is int",
+        ),
+        "a step is a number of any type": (
+            "type(told) is int and told == step",
+            "told == step",
+        ),
+        "steps past the end are passed over": ("require(step <= last, f", "require(True, f"),
+        "evaluations past the end are passed over": ("require(step <= most,", "require(True,"),
+    },
+    (HEADERS, TRAINER): {
+        "a state past the end is passed over": (
+            "require(state.step <= state.end <= config.steps,",
+            "require(True,",
+        ),
+        "a state of another model is read first": (
+            "if odd := trainer.misfits(read_header(path).shapes):",
+            "if odd := None:",
+        ),
+    },
+    (SET, "training/fixed_set.py"): {
+        "what is held out may be in the set": (
+            "lambda mark: mark not in known.marks",
+            "lambda mark: True",
+        ),
+        "a set has sequences twice": ("return len(marks) > before", "return True"),
+        "sequences apart from a set are in another order": (
+            "[*islice(wanted, count - kept)]",
+            "[*islice(wanted, count - kept)][::-1]",
+        ),
+        "all seeds have one set": (
+            'generator_for("cpu", seed, "set")',
+            'generator_for("cpu", 0, "set")',
+        ),
+        "too small a task repeats itself": (
+            "            return None\n        draws = task.draw",
+            "            is_wanted = bool\n        draws = task.draw",
+        ),
+    },
+    (SET, TRAINER): {
+        "other sequences of a set are judged": (
+            "drawn[: self.config.eval_examples]",
+            "drawn[-self.config.eval_examples :]",
+        ),
+    },
+    (f"{BATCHES} -k epoch", "training/data.py"): {
+        "the end of a set is never seen": (
+            "self._shuffle[index * self.size : (index + 1) * self.size]",
+            "self._shuffle[: self.size]",
+        ),
+    },
+    (f"{SIZES} -k counted", "tasks/meter.py"): {
+        "one operation may make any number": ("if numbers > AT_ONCE or", "if"),
+        "what was made before is forgotten": ("self.made += PIECE", "self.made = PIECE"),
+        "operations that make little cost nothing": ("+= PIECE + numbers", "+= numbers"),
+        "what is spread out counts for little": ("func.tags and shapes", "() and shapes"),
+    },
+    (ROWS, "circuits/rows.py"): {
+        "what zeros move does not count": (
+            "by_mean.maximum(by_place * by_zero)",
+            "by_mean",
+        ),
+        "what the mean moves does not count": (
+            "by_mean.maximum(by_place * by_zero)",
+            "by_place * by_zero",
+        ),
+        "what zeros move counts of every row": ("(by_place * by_zero)", "(by_zero)"),
+        "a row is its mean where keys are": (
+            "own.minimum(mean).sum(-1)",
+            "own.minimum(mean).sum(-2)",
+        ),
+        "a row that attends elsewhere is its mean": ("own.minimum(mean)", "own.maximum(mean)"),
+        "every place has the same weight together": ("weights.sum((0, 3),", "weights.sum((0, 2),"),
+        "all sequences try the same rows": ("first + each % self.turns", "first + 0 * each"),
+        "what is no number hides the others": (
+            "moved.where(moved.isfinite(), 0.0)",
+            "moved",
+        ),
+        "what nobody asked moves, too": ("squares.where(asked, 0.0)", "squares"),
+    },
+    (SITES, "models/sites.py"): {
+        "the tap takes hold of what a softmax gives": (
+            "late = watch.changed()",
+            "late = frozenset[int]()",
+        ),
+        "every site is a layer": ("if groups and is_alike and", "if False and"),
+        "what reads the site before is of its layer": (
+            "is_alike and self.needs[site] == self.needs[first]:",
+            "is_alike:",
+        ),
+        "values make no layers": (
+            "self.needs[site] |= self._origins_of([meeting.values])",
+            "pass",
+        ),
+        "heads that begin as copies are one": (" if moved.has_equal(first, site)}", "}"),
+        "a pattern for half of the values is a head": ("if not pairs:", "if True:"),
+        "layers may have other numbers of heads": (
+            "if len(_heads_by_layer(parts)) > 1:",
+            "if False:",
+        ),
+        "every site is put what the first one is": (
+            "self.first : self.first + self.n_heads",
+            ": self.n_heads",
+        ),
+        "a layer is asked for by its first head": ("if len(self.seen) == len(layer):", "if True:"),
+    },
+    (f"{GRADIENTS} -k 'checkpointed_layers or again'", "models/recomputing.py"): {
+        "layers are computed again": ("INSTEAD[name] if self.count else own", "own"),
+        "the first pass to end ends all": (
+            "self.count += more",
+            "self.count = max(0, more)",
+        ),
+        "checkpoints are gone after an error": (
+            "    try:\n        yield\n    finally:\n        _inside.add(-1)",
+            "    yield\n    _inside.add(-1)",
+        ),
+    },
+    (f"{THREADS} -k 'own_model or to_come'", "circuits/ablation.py"): {
+        "a model of others is called from several threads": (
+            "not isinstance(model, Transformer) or torch.device",
+            "torch.device",
+        ),
+        "a GPU is called from several threads": (' or torch.device(device).type != "cpu":', ":"),
+        "nobody can ask for fewer threads": ("if count is None else count", "if True else count"),
+        "threads to come have one core": (
+            "with.\n        torch.set_num_threads(own_cores)",
+            "with.\n        pass",
+        ),
+    },
+    (NO_NUMBERS, "tasks/targets.py"): {
+        "a loss that is no number is none": (
+            "shares.masked_fill(shares.isnan(), math.inf)",
+            "shares",
+        ),
+        "what is no number is an answer": (
+            "~self.each(predicted, targets).isnan()",
+            "self.asked(targets)",
+        ),
+        "what cannot be costs where nobody asks": (
+            "torch.where(self.asked(targets), -told, 0.0)",
+            "-told * self.asked(targets)",
+        ),
+    },
+    (NO_NUMBERS, YARDSTICK): {
+        "a gap may have an infinite end": ("if losses[end] < math.inf]", "]"),
+        "a model without numbers has a circuit": ("if loss == math.inf:", "if False:"),
+        "outputs without numbers have an R²": (
+            "-math.inf if math.isnan(apart) else 1 - apart",
+            "1 - apart",
+        ),
+    },
+    (NO_NUMBERS, "circuits/emergence.py"): {
+        "half of an infinite rise is infinite": (
+            "min(max(rise) / 2, sys.float_info.max)",
+            "max(rise) / 2",
+        ),
+    },
+    (f"{SETTINGS_TESTS} -k nested", "settings.py"): {
+        "headway's numbers are of the user's type": (
+            "torch.set_default_dtype(new.dtype)",
+            "torch.set_default_dtype(now.dtype)",
+        ),
+        "a user's types are lost": (
+            "finally:\n        torch.set_default_dtype(now.dtype)",
+            "finally:\n        torch.set_default_dtype(new.dtype)",
+        ),
+        "a user's module has headway's types": ("if not _users:", "if True:"),
+        "an inner block forgets the user's types": ("is_users = not _users", "is_users = True"),
+    },
+    (f"{SETTINGS_TESTS} -m slow -k 'is_found_is_the_same and gradients'", "settings.py"): {
+        "no gradients are computed if the user wants none": (
+            "stack.enter_context(torch.enable_grad())",
+            "pass",
+        ),
+    },
+    (f"{SETTINGS_TESTS} -m slow -k 'is_found_is_the_same and autocast'", "settings.py"): {
+        "the user's autocast counts": ("if torch.is_autocast_enabled(kind):", "if False:"),
+    },
+    (f"{TRUE_CAUSES} -k 'check_tells or init or instance'", "tasks/checking.py"): {
+        "batches may be of several shapes": (
+            "_require_one_shape(task, batch)\n    yield",
+            "yield",
+        ),
+        "sequences may depend on their order": (
+            "_same(getattr(batch, name).flip(0), getattr(turned, name))",
+            "True",
+        ),
+        "one answer may serve all": (
+            "not {*task.judged} <= {*constant_hops(task, batch)}",
+            "True",
+        ),
+        "all generators may draw the same": (
+            "must(not all(map(torch.equal, draws, other)),",
+            "must(True,",
+        ),
+        "an init may set what is no field": ('if "__init__" in vars(cls) and', "if False and"),
+        "an instance may hold what is no field": (
+            'if not is_derived and not name.startswith("_"):',
+            "if False:",
+        ),
+    },
+    (f"{TRUE_CAUSES} -k 'check_tells'", "tasks/answers.py"): {
+        "one answer is the same everywhere": (
+            "len(kinds) == len(queries.unique())",
+            "len(kinds) == 1",
+        ),
+    },
+    (f"{TRUE_CAUSES} -k 'trial_does_not_meet'", "training/data.py"): {
+        "a batch may be of another shape": ("if sizes != known:", "if False:"),
+        "a token may be beyond the vocabulary": ("if largest > most:", "if False:"),
+    },
+    (f"{TRUE_CAUSES} -k 'blamed or one_answer'", YARDSTICK): {
+        "one answer to all is the model's fault": ("if not varying:", "if False:"),
+        "a hop with one answer counts": ("if len(varying) == len(bench.columns):", "if True:"),
+    },
+    (f"{TABLE} -k formulas", "sweeps/table.py"): {
+        "a name may be a formula": ("if text.startswith(FORMULAS) else text", "if False else text"),
+        "a negative number is a formula": (
+            "    if isinstance(value, int | float):",
+            "    if isinstance(value, bool):",
+        ),
+        "a name may break a line": (
+            "UNWRITABLE.sub(lambda found: ascii(found[0])[1:-1], said(value))",
+            "said(value)",
+        ),
+        "the name of a column may be a formula": ("map(cell, names)", "names"),
     },
 }
 """Faults by what must notice them, areas of `fuzzing.py` with their options or tests, and by file:
@@ -896,6 +1194,7 @@ def run_tests(check: str, environment: dict[str, str]) -> NoReturn:
     os.dup2(silence, 2)
     os.chdir(CHECKOUT)
     os.environ.update(environment)
+    sys.dont_write_bytecode = False  # whatever the user has set: to compile all anew takes long
     sys.path[:0] = environment["PYTHONPATH"].split(os.pathsep)
     sys.argv = ["pytest"]
     import pytest

@@ -13,7 +13,7 @@ from headway.report.members import Runs
 from headway.sweeps import sweep
 from headway.sweeps.plan import Plan
 from headway.training import Run, finding, resume, train
-from headway.training.files import draft_of, write_whole
+from headway.training.files import draft_of, remove, write_whole
 from headway.training.finding import run_folders
 from in_process import InThisProcess
 
@@ -100,6 +100,17 @@ def test_whoever_writes_or_deletes_meets_the_link(whole, copy):
         with pytest.raises(HeadwayError, match="is a link"):
             write()
     assert content(whole) == before
+
+
+@pytest.mark.parametrize("change", [lambda path: write_whole(path, "new"), remove])
+def test_a_link_is_neither_replaced_nor_deleted(change, tmp_path):
+    """Whoever made it may need it, though nothing behind it would be touched."""
+    (tmp_path / "file").write_text("precious")
+    link = linked(tmp_path / "link", tmp_path / "file")
+    with pytest.raises(HeadwayError, match=rf"^{link} is a link: nothing is written or deleted"):
+        change(link)
+    assert link.is_symlink()
+    assert {path.name for path in tmp_path.iterdir()} == {"file", "link"}
 
 
 def test_drafts_that_are_links_are_removed_and_not_followed(tiny, tmp_path):

@@ -16,7 +16,7 @@ from headway.report import write_report
 from headway.report.listing import STATUS, Entry, listed
 from headway.sweeps.table import row_of
 from headway.tasks import Conditional, Hops, Retrieval
-from headway.tasks.meter import PIECE, Meter, TooMuchError
+from headway.tasks.meter import AT_ONCE, PIECE, Meter, TooMuchError
 from headway.training import Run, RunConfig, fast, train
 from headway.training.size import n_weights, require_size
 
@@ -139,6 +139,7 @@ def test_what_is_made_is_counted_before_it_is_made(monkeypatch):
     assert 50 + 15 <= meter.made - 3 * PIECE <= 50 + 2 * 15
     for make in (
         lambda: torch.zeros(10**6, 10**6),
+        lambda: torch.zeros(AT_ONCE + 1),
         lambda: torch.arange(10**12),
         lambda: torch.ones(10**5, 1) * torch.ones(10**5),
         lambda: torch.randn(2, 10**9, generator=torch.Generator().manual_seed(0)),
