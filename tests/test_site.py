@@ -11,6 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 import headway
+from headway.report.schema import ADAPTER
 
 ROOT = Path(__file__).parent.parent
 MAIN = [
@@ -23,6 +24,11 @@ MAIN = [
 def test_every_page_is_named():
     named = set(re.findall(r"([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
     assert {page.name for page in (ROOT / "docs").rglob("*.md")} <= named
+
+
+def test_the_kept_data_of_the_live_page_are_those_of_the_app():
+    data = (ROOT / "docs/site/demo.json").read_text(encoding="utf-8")
+    assert ADAPTER.validate_json(data).name == "demo"
 
 
 @pytest.fixture(scope="module")

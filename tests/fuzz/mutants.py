@@ -1095,7 +1095,7 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
             "True",
         ),
         "all generators may draw the same": (
-            "must(not all(map(torch.equal, draws, other)),",
+            "must(not all(same),",
             "must(True,",
         ),
         "an init may set what is no field": ('if "__init__" in vars(cls) and', "if False and"),
@@ -1112,7 +1112,8 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
     },
     (f"{TRUE_CAUSES} -k 'trial_does_not_meet'", "training/data.py"): {
         "a batch may be of another shape": ("if sizes != known:", "if False:"),
-        "a token may be beyond the vocabulary": ("if largest > most:", "if False:"),
+        "a token may be beyond the vocabulary": ("if not 0 <= token <= most:", "if token < 0:"),
+        "a token may be below 0": ("if not 0 <= token <= most:", "if token > most:"),
     },
     (f"{TRUE_CAUSES} -k 'blamed or one_answer'", YARDSTICK): {
         "one answer to all is the model's fault": ("if not varying:", "if False:"),
