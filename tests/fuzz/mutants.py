@@ -860,17 +860,19 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
             "limit = self.threshold",
         ),
     },
-    (LINKS, FILES): {
+    (f"{LINKS} -k whoever_writes", FILES): {
         "links are followed": ("if os.path.islink(path):", "if False:"),
         "links are seen at the end of a path alone": (
             "        refuse_link(path)\n    return path",
             "    refuse_link(path)\n    return path",
         ),
+        "lines are added behind a link": ("refuse_link(path)\n    line =", "line ="),
+    },
+    (f"{LINKS} -k 'neither_replaced or drafts_that'", FILES): {
         "a link is replaced in writing": (
             "refuse_link(path)\n    draft = draft_of(path)",
             "draft = draft_of(path)",
         ),
-        "lines are added behind a link": ("refuse_link(path)\n    line =", "line ="),
         "a link is deleted": (
             'refuse_link(path)\n    with clear_io_errors(path, "remove")',
             'with clear_io_errors(path, "remove")',
@@ -880,7 +882,7 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
             "if draft.is_dir():",
         ),
     },
-    (LINKS, RUN): {
+    (f"{LINKS} -k 'goes_on_over or figures'", RUN): {
         "links are met when the work is done": (
             "for name in names:\n            self.owned(name)",
             "pass",
@@ -890,14 +892,14 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
             "if True:",
         ),
     },
-    (LINKS, "training/finding.py"): {
+    (f"{LINKS} -k several_paths", "training/finding.py"): {
         "a run is listed by any path": (
             "(linked if behind or one.is_symlink() else plain)",
             "(linked if behind else plain)",
         ),
         "a folder is entered by every path": ("if known in entered or not", "if not"),
     },
-    (HEADERS, RUN): {
+    (f"{HEADERS} -k 'exchanged or say_its or past_the_end or unread'", RUN): {
         "a checkpoint of another model is read first": (
             "        if odd:\n            raise",
             "        if False:\n            raise",
@@ -913,7 +915,7 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
         "steps past the end are passed over": ("require(step <= last, f", "require(True, f"),
         "evaluations past the end are passed over": ("require(step <= most,", "require(True,"),
     },
-    (HEADERS, TRAINER): {
+    (f"{HEADERS} -k 'past_the_end or unread'", TRAINER): {
         "a state past the end is passed over": (
             "require(state.step <= state.end <= config.steps,",
             "require(True,",
@@ -923,7 +925,7 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
             "if odd := None:",
         ),
     },
-    (SET, "training/fixed_set.py"): {
+    (f"{SET} -k 'different or held_out or leaves_nothing'", "training/fixed_set.py"): {
         "what is held out may be in the set": (
             "lambda mark: mark not in known.marks",
             "lambda mark: True",
@@ -942,7 +944,7 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
             "            is_wanted = bool\n        draws = task.draw",
         ),
     },
-    (SET, TRAINER): {
+    (f"{SET} -k own_sequences", TRAINER): {
         "other sequences of a set are judged": (
             "drawn[: self.config.eval_examples]",
             "drawn[-self.config.eval_examples :]",
