@@ -1074,7 +1074,7 @@ MUTANTS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
         "a user's module has headway's types": ("if not _users:", "if True:"),
         "an inner block forgets the user's types": ("is_users = not _users", "is_users = True"),
     },
-    (f"{SETTINGS_TESTS} -m slow -k 'is_found_is_the_same and gradients'", "settings.py"): {
+    (f"{SETTINGS_TESTS} -m slow -k 'last_bit and gradients'", "settings.py"): {
         "no gradients are computed if the user wants none": (
             "stack.enter_context(torch.enable_grad())",
             "pass",
