@@ -13,6 +13,7 @@ from headway.circuits import Bench, Yardstick, discover, evidence, verdicts
 from headway.circuits.evidence import evidence_for, serving
 from headway.circuits.evidence import variants as evidence_variants
 from headway.circuits.search import free_above
+from headway.circuits.subject import Subject
 from headway.models import Tappable
 from headway.relations.paths import AttentionPath
 from headway.training import held_out
@@ -62,7 +63,8 @@ def test_the_seed_decides_on_which_further_sequences_intervals_are_measured(
     monkeypatch.setattr(evidence, "DRAWN", 16)
     bench = Bench(known.model, known.task, held_out(known.task, 8, 0, "cpu", "certificate"))
     about = bench, broken.circuit, bench.patterns.attention, Yardstick.of(bench)
-    first, again, other = (evidence_for(*about, seed)[1].interval for seed in (0, 0, 1))
+    subjects = (Subject(known.model, known.task, seed) for seed in (0, 0, 1))
+    first, again, other = (evidence_for(*about, one)[1].interval for one in subjects)
     assert first == again
     assert first != other
 

@@ -534,9 +534,13 @@ class Towers(nn.Module):
 def test_layers_beside_one_another(depth, on_top, layers, heads):
     """They are one layer if they depend on the same, and if all layers are alike then."""
     model = Towers(depth, on_top)
-    wrapped = tapped(model, X)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        wrapped = tapped(model, X)
     assert (wrapped.n_layers, wrapped.n_heads) == (layers, heads)
     torch.testing.assert_close(looked(wrapped)[0], model(X))
+    apart = ["every call of attention in Towers is a layer" in str(one.message) for one in told]
+    assert apart == ([True] if on_top and depth == 1 else [])
 
 
 @torch.no_grad()

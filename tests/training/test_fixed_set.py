@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import pytest
 import torch
 
+from headway import discover
 from headway.circuits.subject import studied
 from headway.errors import HeadwayError
 from headway.models import TransformerConfig
@@ -172,6 +173,19 @@ def test_a_search_for_circuits_sees_what_is_held_out(run):
         looked_at = subject.sequences(200, "circuit")
     assert not sequences(looked_at) & sequences(run.task.assemble(known.draws))
     assert not sequences(Findings.of(run).sequences) & sequences(run.task.assemble(known.draws))
+
+
+def test_intervals_are_of_what_is_held_out(run, monkeypatch):
+    drawn = []
+
+    def held(task, count, seed, device, purpose, trained_by=None):
+        drawn.append((purpose, trained_by))
+        return held_out(task, count, seed, device, purpose, trained_by)
+
+    monkeypatch.setattr("headway.circuits.subject.held_out", held)
+    discover(run, threshold=100.0, sequences=8, trials=False)
+    assert any(purpose.startswith("interval") for purpose, _ in drawn)
+    assert {trained_by for _, trained_by in drawn} == {run.config}
 
 
 def test_a_page_draws_both_accuracies(run):

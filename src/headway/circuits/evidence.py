@@ -136,7 +136,7 @@ def evidence_for(
     circuit: Circuit,
     attention: Attention,
     yardstick: Yardstick,
-    seed: int,
+    subject: Subject,
 ) -> tuple[float, Evidence]:
     """Measures a circuit on a bench. `trials` (searches on other samples) are left empty.
 
@@ -145,7 +145,7 @@ def evidence_for(
         circuit: a mechanism for every head.
         attention: mean attention along every relation, by relation.
         yardstick: when the circuit is faithful.
-        seed: of further sequences.
+        subject: draws further sequences.
 
     Returns: the loss that the circuit is to stay below on these sequences, and the evidence.
     """
@@ -157,7 +157,6 @@ def evidence_for(
     heads = circuit.useful_heads if few else sorted(circuit.mechanisms)
     alone = bench.losses([{head: circuit.mechanisms[head]} for head in heads])
     drawn = bench.sequences if few else DRAWN
-    subject = Subject(bench.model, bench.task, seed)
     more = subject.fresh(circuit, patterns.rows, "interval", drawn, shared=True)
     losses = torch.cat([one.errors([{}, circuit]).mean(2).cpu() for one in more], 1)
     own, its = map(interval_of, losses)

@@ -228,7 +228,7 @@ def _study(
         edges |= {n: best.bench.patterns.relation(n) for _, _, n in best.circuit.paths}
         attention = along_all(best.bench.patterns.own, edges)
         found = [work.submit(best.way, one, best.yardstick) for one in elsewhere]
-        about = best.circuit, attention, best.yardstick, subject.seed
+        about = best.circuit, attention, best.yardstick, subject
         measuring = work.submit(evidence_for, unseen, *about)
         others = (waited(one).paths for one in found)
         more = [Trial(paths, jaccard(paths, best.circuit.paths)) for paths in others]

@@ -52,11 +52,14 @@ class Sites(NamedTuple):
         unseen: sites whose pattern was not seen to meet values, or whose rows are added up beside
             that, maybe to divide by the sums what heads read.
         parts: the heads of every site.
+        apart: the numbers of heads that layers would have if calls which cannot read one another
+            were one; none unless they differ, so that every call is a layer.
     """
 
     late: frozenset[int]
     unseen: tuple[int, ...]
     parts: tuple[Part, ...]
+    apart: tuple[int, ...] = ()
 
 
 def sites_of(module: nn.Module, inputs: Tensor) -> Sites:
@@ -76,17 +79,20 @@ def sites_of(module: nn.Module, inputs: Tensor) -> Sites:
     lost = [n for n, operands in watch.operands.items() if not operands or n in watch.added_up]
     unseen = [watch.site_of[n] for n in lost]
     parts = _parts(module, inputs, watch)
-    if len(_heads_by_layer(parts)) > 1:  # then calls are layers
+    counts = _heads_by_layer(parts)
+    apart = counts if len({*counts}) > 1 else ()
+    if apart:  # then calls are layers
         parts = [Part(site, 0, shape[0]) for site, shape in enumerate(watch.shapes)]
-    return Sites(late, tuple(site for site in unseen if site is not None), tuple(parts))
+    seen = tuple(site for site in unseen if site is not None)
+    return Sites(late, seen, tuple(parts), apart)
 
 
-def _heads_by_layer(parts: Iterable[Part]) -> set[int]:
-    """The numbers of heads that layers have."""
+def _heads_by_layer(parts: Iterable[Part]) -> tuple[int, ...]:
+    """The number of heads of every layer."""
     counts = Counter[int]()
     for part in {*parts}:
         counts[part.layer] += part.n_heads
-    return set(counts.values())
+    return tuple(counts[layer] for layer in sorted(counts))
 
 
 def _watched(module: nn.Module, inputs: Tensor, late: frozenset[int]) -> "_Watch":

@@ -197,6 +197,12 @@ def _shape_of(module: nn.Module, inputs: Tensor) -> "Shape":
             " said of its attention is not all that positions learn of one another",
             stacklevel=3,
         )
+    if len(shape.sites.apart) < shape.n_layers and shape.sites.apart:
+        warnings.warn(
+            f"every call of attention in {name} is a layer: with calls that cannot read one another"
+            f" as heads of one layer, layers would have {shape.sites.apart} heads",
+            stacklevel=3,
+        )
     if shape.sites.unseen:
         layers = {shape.sites.parts[site].layer for site in shape.sites.unseen}
         of = ", ".join(map(str, sorted(layers)))
