@@ -76,15 +76,12 @@ def sites_of(module: nn.Module, inputs: Tensor) -> Sites:
     late = watch.changed()
     if late:
         watch = _watched(module, inputs, late)
-    lost = [n for n, operands in watch.operands.items() if not operands or n in watch.added_up]
-    unseen = [watch.site_of[n] for n in lost]
     parts = _parts(module, inputs, watch)
     counts = _heads_by_layer(parts)
-    apart = counts if len({*counts}) > 1 else ()
-    if apart:  # then calls are layers
-        parts = [Part(site, 0, shape[0]) for site, shape in enumerate(watch.shapes)]
-    seen = tuple(site for site in unseen if site is not None)
-    return Sites(late, seen, tuple(parts), apart)
+    if len({*counts}) == 1:
+        return Sites(late, watch.unseen, tuple(parts))
+    calls = [Part(site, 0, shape[0]) for site, shape in enumerate(watch.shapes)]
+    return Sites(late, watch.unseen, tuple(calls), apart=counts)
 
 
 def _heads_by_layer(parts: Iterable[Part]) -> tuple[int, ...]:
@@ -156,6 +153,14 @@ class _Watch(Interception):
         """By site, the sites that its queries, keys and values depend on."""
         self.origins: dict[int, frozenset[int]] = {}
         """By storage, the sites that what is in it depends on."""
+
+    @property
+    def unseen(self) -> tuple[int, ...]:
+        """Sites of which it is not seen that what the tap puts is what meets values."""
+        operands = self.operands.items()
+        lost = [n for n, made in operands if not made or n in self.added_up]
+        sites = [self.site_of[n] for n in lost]
+        return tuple(site for site in sites if site is not None)
 
     def _draw(self, _: int, own: Tensor) -> Tensor:
         """Signed numbers that bfloat16 and half precision can hold."""
