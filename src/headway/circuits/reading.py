@@ -364,7 +364,8 @@ def row_weights(
     by_mean, by_zero = (((end - own) * slopes).sum(-1).abs() for end in ends)
     most = by_zero.sum((0, 3))
     outputs = Outputs(model, task, batch)
-    for head in (most <= FLAT * most.max()).nonzero().tolist():
+    for layer, number in (most <= FLAT * most.max()).nonzero().tolist():
+        head = layer, number
         for rows, end in zip((by_mean, by_zero), ends, strict=True):
             rows[:, *head] = outputs.moved_by(head, end[*head])
     most = (rows.sum((0, 3), keepdim=True) for rows in (by_mean, by_zero))
