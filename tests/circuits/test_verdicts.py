@@ -133,7 +133,7 @@ def test_without_paths_there_is_nothing_to_drop(found):
 def test_tables_are_judged_as_a_whole(found):
     """A head that attends by table has no path to cut, so what was judged are paths of others."""
     tables = with_all(found, Tabled())
-    every = MinimalCircuits(0.05, 16, (), tables.circuit, ((),), (0.0,), 1, 2, ())
+    every = MinimalCircuits(0.05, 16, (), tables.circuit, ((),), (0.0,), 1, 2, (), 100)
     assert held(tables, every)[OWN]
     unknown = [one for one in verdicts(tables, every) if one.holds is None]
     assert [one.name for one in unknown] == ["necessary", "minimal", "unique", "feasible"]

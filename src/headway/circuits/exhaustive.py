@@ -84,7 +84,7 @@ class MinimalCircuits(Finding):
     judged: int
     searched: int
     discovered: tuple[WrittenPath, ...]
-    most: int = MOST
+    most: int
     seconds: float | None = field(default=None, compare=False)
 
     @property

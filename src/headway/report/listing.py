@@ -121,6 +121,14 @@ def listed(entry: Entry) -> list[Cell]:
     return [plain(cell) if isinstance(cell, str) else cell for cell in cells]
 
 
+def _refused(run: Run) -> str | None:
+    """Why there is no circuit to look for, or why that cannot be read: one run spoils no list."""
+    try:
+        return refusal(run)
+    except HeadwayError as error:
+        return str(error)
+
+
 def row_of(member: Findings) -> dict[str, Cell]:
     """The cells of a run, by the names of their columns."""
     config, last = member.run.config, (member.metrics or [{}])[-1]
@@ -131,7 +139,7 @@ def row_of(member: Findings) -> dict[str, Cell]:
     steps: Cell = last.get("step", 0)
     if not member.done and not isinstance(config.training, Elsewhere):
         steps = f"{steps:,} of {config.training.steps:,}"
-    why = member.message if member.status == "failed" else refusal(member.run)
+    why = member.message if member.status == "failed" else _refused(member.run)
     return {
         "run": member.name,
         "status": f"{member.status}: {why}" if why else member.status,
