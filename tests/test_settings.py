@@ -107,7 +107,8 @@ def found_in(model):
     found = discover(model, task, trials=False, **FEW)
     every = every_circuit(model, task, found, **FEW)
     dates = emergence({0: model, 1: model}, found, task, sequences=8)
-    losses = [found.intact_loss, found.replaced_loss, *found.evidence.variants.values()]
+    costs = [cost.most for cost in found.evidence.judgement.paths.values()]
+    losses = [found.intact_loss, found.replaced_loss, *costs]
     curves = [*dates.loss, *dates.paths[0].attention, *dates.paths[0].loss_without]
     return found.circuit.paths, every.circuits, losses + curves
 

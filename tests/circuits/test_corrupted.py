@@ -12,6 +12,7 @@ from headway.circuits.ablation import Bench
 from headway.circuits.patterns import attention_patterns
 from headway.circuits.verdicts import verdicts
 from headway.language import Repeats
+from headway.relations.paths import AttentionPath
 
 TASK = Repeats(n_tokens=64, n_places=12, stretch=2, lowest=0)
 INDUCTION, PREVIOUS = "L1.H2 after same token", "L0.H1 previous token"
@@ -38,12 +39,12 @@ class Planted(torch.nn.Module):
         one, two = self.brought
         other = before if two else 0 * own
         scores = torch.stack([own, 2 * before, 2 * other]).expand(len(inputs), -1, -1, -1)
-        first = tap(0, weighed(5 * scores))
-        heard = (one * first[:, 1] + two * first[:, 2]) @ tokens
+        first = tap(0, weighed(5 * scores)) @ tokens[:, None]
+        heard = one * first[:, 1] + two * first[:, 2]
         alike = tokens @ heard.transpose(1, 2)
         scores = torch.stack([0 * alike, own.expand_as(alike), 2 * alike], 1)
-        second = tap(1, weighed(5 * scores))
-        return 9 * (second[:, 2] @ tokens) + 0.1 * (first[:, 0] + second[:, 1]) @ tokens
+        second = tap(1, weighed(5 * scores)) @ tokens[:, None]
+        return 9 * second[:, 2] + 0.1 * (first[:, 0] + second[:, 1])
 
 
 def weighed(scores):
@@ -81,8 +82,10 @@ def test_what_is_measured_is_what_it_is_called(found):
     lines = {str(one.path): one for one in found.evidence.necessity}
     own, without = found.intact_loss, found.evidence.likeness.ablated.loss
     assert lines[INDUCTION].loss == pytest.approx(without, rel=0.05)
+    # In the corrupted sequence the head below attends as it should, so that nothing is lost.
     assert lines[PREVIOUS].loss == pytest.approx(found.replaced_loss, rel=0.05)
-    assert lines[PREVIOUS].free > own + 0.5 * (without - own)
+    cost = found.evidence.judgement.paths[AttentionPath.parse(PREVIOUS)]
+    assert cost.most > 0.5
     assert found.threshold == pytest.approx(own + 0.1 * (without - own))
 
 
@@ -97,16 +100,14 @@ def test_a_given_circuit_is_measured(found):
     given = bare.replacing((1, 2), Paths(frozenset({"after same token"})))
     assert discover(Planted(), TASK, circuit=given, sequences=16).faithful
     nothing = discover(Planted(), TASK, circuit=bare, sequences=16)
-    assert [one.holds for one in verdicts(nothing)] == [False, *[None] * 6]
+    assert [one.holds for one in verdicts(nothing)] == [False, False, None]
 
 
-def test_the_gap_alone_decides_and_what_takes_many_passes_is_left_out(found):
-    faithful, own, necessary, minimal, *_ = verdicts(found)
-    assert [faithful.holds, own.holds, necessary.holds, minimal.holds] == [True, None, True, None]
-    assert "of the gap to corrupted ablation" in faithful.because
-    assert "(at least 90.0 %" in faithful.because
-    assert "agree" not in faithful.because
-    assert minimal.because == "pairs of paths were not tried"
+def test_heads_carry_what_they_carry_in_the_corrupted_sequence(found):
+    assert [one.holds for one in verdicts(found)] == [True, True, True]
+
+
+def test_what_takes_many_passes_is_left_out(found):
     evidence = found.evidence
     assert (evidence.drawn, evidence.likeness.layerwise, found.looks) == (16, (), [])
     asked = discover(Planted(), TASK, sequences=16, threshold=3.0, trials=False)
@@ -141,5 +142,3 @@ class Echo(Task):
 def test_a_task_without_corrupted_sequences_has_other_ablations():
     with pytest.raises(HeadwayError, match="does not lay out a corrupted sequence"):
         discover(Planted(), Echo(), ablation="corrupted", sequences=8)
-    blind = discover(Planted(), TASK, ablation="mean", sequences=8, trials=False)
-    assert "corrupted" in blind.evidence.variants

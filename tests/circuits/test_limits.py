@@ -7,7 +7,7 @@ import torch
 
 from headway.circuits import Bench, Circuit, Paths, Uniform
 from headway.circuits.ablation import First
-from headway.circuits.evidence import backups, infeasible, interval_of
+from headway.circuits.evidence import infeasible, interval_of
 from headway.circuits.search import search
 from headway.relations.paths import OTHERS, AttentionPath
 from headway.theory import retrieval_flow
@@ -46,15 +46,6 @@ def test_a_path_is_kept_if_without_it_the_loss_is_hardly_below_the_threshold(tim
     bench = bench_of(Ruled([LOOKS] * 2, sure))
     without = bench.loss(Circuit({(0, 0): KEY, (0, 1): Paths(frozenset())}))
     assert len(search(bench, times * without, [[TO_KEY]]).paths) == heads
-
-
-@pytest.mark.parametrize(("attention", "is_backup"), [(0.2, False), (0.29, False), (0.31, True)])
-def test_a_head_is_a_back_up_only_if_it_attends_there_itself(attention, is_backup):
-    bench = bench_of(Ruled([LOOKS, attention], lambda at_key: is_at_key(at_key).any(1)))
-    circuit = Circuit({(0, 0): KEY, (0, 1): Uniform()})
-    pairs = backups(bench, circuit, bench.patterns.attention, 0.05)
-    expected = [(f"L0.H0 {TO_KEY}", f"L0.H1 {TO_KEY}")] if is_backup else []
-    assert [(str(pair.first), str(pair.second)) for pair in pairs] == expected
 
 
 class Wrong(Ruled):

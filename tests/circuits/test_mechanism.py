@@ -114,7 +114,7 @@ def test_a_discovery_shows_its_circuit_its_verdicts_and_its_paths(found, columns
         line = one.next and to_type(one.next)
         assert not line or f"next: {line}" in text
     (head,) = (line for line in lines if line.startswith("path "))
-    assert head.split() == ["path", "attention", "cut", "upper", "heads", "free", "again"]
+    assert head.split() == ["path", "attention", "exchanged", "cut", "again"]
     rows = [line.split() for line in lines if line.startswith(("L0.H0 s2←s1", "L1.H0 s0←s2"))]
     assert [row[:3] + row[-3:] for row in rows] == [
         ["L0.H0", "s2←s1", "1.00", "2", "of", "2"],
@@ -125,8 +125,7 @@ def test_a_discovery_shows_its_circuit_its_verdicts_and_its_paths(found, columns
 @pytest.mark.parametrize(
     ("line", "written"),
     [
-        ("headway circuit RUN --all --most 9", "headway.every_circuit(model, task, found, most=9)"),
-        ("headway circuit RUN --threshold 0.1 --all", "headway.every_circuit(model, task, found)"),
+        ("headway circuit RUN --sequences 64", "headway.discover(model, task, sequences=64)"),
         ("headway circuit RUN --ablation own", "headway.discover(model, task, ablation='own')"),
         ("headway theory RUN", None),
     ],

@@ -10,10 +10,10 @@ from commands import refusing
 from headway import certify, discover, emergence, every_circuit, patch_all
 from headway.circuits import Bench, Circuit, Discovery, Paths, Timeline, Uniform, Yardstick
 from headway.circuits.emergence import crossing
-from headway.circuits.evidence import Necessity, interval_of
+from headway.circuits.evidence import interval_of
+from headway.circuits.verdicts import verdicts
 from headway.circuits.yardstick import percent, r2
 from headway.models import tapped
-from headway.relations.paths import AttentionPath
 from headway.tasks import IGNORE_INDEX, Tokens, Vectors
 from headway.training import held_out
 from two_back import LENGTH, PAST, TOKENS, WIDTH, LooksBack, TwoBackTold
@@ -62,8 +62,8 @@ def test_a_renormalised_module_has_the_circuit_of_the_plain_one(attend):
     )
     assert other.circuit == plain.circuit
     assert other.yardstick == plain.yardstick
-    assert other.necessary
-    assert other.evidence.variants == pytest.approx(plain.evidence.variants, abs=1e-4)
+    assert [one.holds for one in verdicts(other)] == [one.holds for one in verdicts(plain)]
+    assert other.replaced_loss == pytest.approx(plain.replaced_loss, abs=1e-4)
 
 
 @pytest.fixture(scope="module")
@@ -75,10 +75,9 @@ def without_zeros():
 def test_a_circuit_is_found_where_zeros_leave_no_numbers(without_zeros):
     _, found = without_zeros
     assert [str(path) for path in found.circuit.paths] == ["L0.H0 two back"]
-    assert found.evidence.variants["zero"] == INFINITE
-    assert found.evidence.necessity[0].worst == INFINITE
+    assert found.evidence.necessity[0].loss == INFINITE
     assert found.faithful
-    assert found.necessary
+    assert verdicts(found)[2].holds
 
 
 def test_infinite_losses_are_kept_in_json(without_zeros):
@@ -86,7 +85,7 @@ def test_infinite_losses_are_kept_in_json(without_zeros):
     written = json.dumps(found.to_json(), allow_nan=False)
     assert "infinite" in written
     assert Discovery.from_json(json.loads(written)) == found
-    assert "zero inf" in " ".join(str(found).split())
+    assert "inf 2 of 2" in " ".join(str(found).split())
 
 
 def test_other_verbs_take_them_as_infinite(without_zeros):
@@ -195,7 +194,6 @@ def test_intervals_and_shares_of_infinite_losses():
     losses = torch.ones(8)
     losses[3] = INFINITE
     assert interval_of(losses) == (INFINITE, INFINITE)
-    assert Necessity(AttentionPath.of(0, 0, "x"), 0.5, 0.1, INFINITE).worst == INFINITE
     assert percent(-INFINITE) == percent(None) == "-"
 
 

@@ -10,7 +10,6 @@ from headway import Circuit, discover, emergence
 from headway.circuits import Bench, Discovery, Paths, Timeline, Uniform, saved_discovery, study
 from headway.circuits.discovery import Refusal
 from headway.circuits.emergence import crossing, learnt_in_order
-from headway.circuits.search import free_above
 from headway.errors import HeadwayError
 from headway.theory import minimum_layers
 from headway.training import Run, RunConfig, held_out, train
@@ -50,11 +49,6 @@ def test_the_evidence_is_what_the_model_does(solved, found):
     assert len(evidence.necessity) == len(found.circuit.paths)
     for n in evidence.necessity:
         assert bench.loss(found.circuit.without(n.path)) == pytest.approx(n.loss, rel=1e-5)
-        above = free_above(found.circuit.without(n.path), n.path.layer)
-        assert bench.loss(above) == pytest.approx(n.free, rel=1e-5)
-    for rows, loss in evidence.variants.items():
-        other = Bench(solved.model(), solved.task, batch, rows)
-        assert other.loss(found.circuit) == pytest.approx(loss, rel=1e-5)
     low, high = evidence.interval
     assert 0.7 * low < found.replaced_loss < 1.4 * high
     assert low < high < 2 * low
@@ -152,7 +146,6 @@ def test_the_search_can_use_another_ablation(solved, ablation):
     found = discover(solved.model(), solved.task, **how)
     assert found.ablation == found.asked["ablation"] == ablation
     assert found.faithful
-    assert found.evidence.variants[ablation] == pytest.approx(found.replaced_loss, rel=1e-5)
     again = discover(solved.model(), solved.task, circuit=found, sequences=64, seed=1)
     assert (again.ablation, again.replaced_loss) == (ablation, found.replaced_loss)
 

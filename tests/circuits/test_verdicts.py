@@ -1,36 +1,28 @@
-"""Verdicts: seven in one order, each with what it holds for, why, and what to type next."""
+"""Verdicts: three in one order, each with what it holds for, why, and what to type next."""
 
 from dataclasses import fields, replace
 
 import pytest
 
-from headway import Circuit, discover, every_circuit
-from headway.circuits import (
-    Discovery,
-    MinimalCircuits,
-    Tabled,
-    Timeline,
-    Uniform,
-    Yardstick,
-    verdicts,
-)
-from headway.circuits.evidence import Necessity, Pair, Trial
+from headway import Circuit, discover
+from headway.circuits import Discovery, Mean, Tabled, Timeline, Uniform, Yardstick, verdicts
+from headway.circuits.evidence import Trial
+from headway.circuits.judge import LIMIT, Beside, Cost
 from headway.circuits.text import of_discovery
+from headway.circuits.verdicts import NAMES
 from headway.errors import HeadwayError
 from headway.relations.paths import AttentionPath
-from headway.relations.shares import Rival
 from headway_experiments.arena import compiled
-from known_circuits import true_circuit
+from known_circuits import Foreign, true_circuit
 
-NAMES = ("faithful", "the model's own", "necessary", "minimal", "unique", "stable", "feasible")
-OPEN = {"faithful": False, "necessary": None, "minimal": None}
-SPARE = {"necessary": False, "minimal": False}
-OWN = "the model's own"
+FREE = Cost(0.0, 0.0, 0.0)
+JUST_COSTS = Cost(LIMIT, 0.2, 0.0)
+ALMOST = Cost(0.0, 0.0, 0.999 * LIMIT)
 
 
 @pytest.fixture(scope="module")
 def known():
-    return compiled(1)
+    return compiled(2)
 
 
 @pytest.fixture(scope="module")
@@ -38,21 +30,29 @@ def found(known):
     return discover(known.model, known.task, sequences=16, workers=1)
 
 
-def held(found, every=None):
-    return {one.name: one.holds for one in verdicts(found, every)}
+def held(found):
+    return {one.name: one.holds for one in verdicts(found)}
 
 
-def test_a_right_circuit_has_all_but_what_nobody_asked(found, known):
+def with_judgement(found, **changes):
+    """The discovery with other costs in its judgement."""
+    judgement = replace(found.evidence.judgement, **changes)
+    return replace(found, evidence=replace(found.evidence, judgement=judgement))
+
+
+def measured(known, circuit):
+    return discover(known.model, known.task, circuit=circuit, sequences=32, trials=False, workers=1)
+
+
+def test_a_right_circuit_gets_three_yeses_and_nothing_to_type(found):
     given = verdicts(found)
-    assert tuple(one.name for one in given) == NAMES
-    assert held(found) == {**dict.fromkeys(NAMES, True), "unique": None}
-    assert [one.next for one in given if one.next] == ["headway circuit RUN --sequences 16 --all"]
-    assert "next: headway.every_circuit(model, task, found," in str(found)
-    assert "headway circuit runs/a --sequences 16 --all" in of_discovery(found, "runs/a")
-    every = every_circuit(known.model, known.task, found, sequences=16, workers=1)
-    assert held(found, every) == dict.fromkeys(NAMES, True)
+    assert tuple(one.name for one in given) == NAMES == ("enough", "complete", "nothing spare")
+    assert held(found) == dict.fromkeys(NAMES, True)
+    assert not [one.next for one in given if one.next]
     assert {"verdicts", "seconds"}.isdisjoint(found.to_json())
-    assert all(one.because in str(found).replace("\n" + " " * 22, " ") for one in given[:1])
+    said = " ".join(str(found).split())
+    for one in given:
+        assert one.because in said
 
 
 STORED = [field.name for field in fields(Discovery) if field.name != "seconds"]
@@ -67,115 +67,151 @@ def test_a_file_that_lacks_a_field_is_no_discovery(found, name):
         Discovery.from_json(data)
 
 
-def without(loss, free):
-    return lambda paths: {"necessity": [Necessity(paths[0], 0.9, loss, free)]}
+@pytest.mark.parametrize("at", ["paths", "heads", "rows"])
+def test_a_judgement_of_another_circuit_is_refused(found, at):
+    strange = {
+        "paths": {AttentionPath.of(7, 0, "s0←s2"): FREE},
+        "heads": [Beside((7, 0), "not needed", FREE)],
+        "rows": {(7, 0): FREE},
+    }
+    with pytest.raises(HeadwayError, match=f"evidence.judgement.{at}"):
+        with_judgement(found, **{at: strange[at]})
+
+
+@pytest.mark.parametrize(("cost", "holds"), [(ALMOST, True), (JUST_COSTS, False)])
+def test_enough_is_judged_by_the_change_that_costs_most(found, cost, holds):
+    tried = dict.fromkeys(found.evidence.judgement.enough, FREE)
+    changed = with_judgement(found, enough={**tried, "and free above layer 1": cost})
+    assert held(changed) == {"enough": holds, "complete": True, "nothing spare": True}
+    enough = verdicts(changed)[0]
+    assert "with all else exchanged and free above layer 1, " in enough.because
+    assert f"{cost.most:.3f} (limit 0.05)" in enough.because
+
+
+def test_where_it_is_not_enough_the_head_is_named_that_its_mechanism_serves_least(found):
+    tried = {"all else exchanged": JUST_COSTS}
+    changed = with_judgement(found, enough=tried)
+    alone = {**found.evidence.alone, (1, 0): found.intact_loss + 0.7}
+    changed = replace(changed, evidence=replace(changed.evidence, alone=alone))
+    enough = verdicts(changed)[0]
+    assert "replacing L1.H0 alone takes the loss from" in enough.because
+    assert enough.next == "headway report RUN  # Look inside, L1.H0"
+    unharmed = dict.fromkeys(found.evidence.alone, 0.0)
+    changed = replace(changed, evidence=replace(changed.evidence, alone=unharmed))
+    assert verdicts(changed)[0].next == "headway circuit RUN --sequences 64"
 
 
 @pytest.mark.parametrize(
-    ("changes", "holds", "next_"),
+    ("role", "holds"),
     [
-        (lambda _: {"replaced": {"x_1": 0.05}}, OPEN, "--ablation"),
-        (lambda _: {"interval": (0.0, 0.06)}, {}, "--sequences 64"),
-        (without(0.04, 0.045), SPARE, "discover(model, task, circuit=found.circuit.without("),
-        (without(0.04, 0.9), {}, None),
-        (without(0.04, 0.05), {}, None),
-        (lambda paths: {"droppable": [Pair(*paths, 0.0412)]}, {"minimal": False}, "--all"),
-        (lambda paths: {"trials": [Trial(paths, 0.9)]}, {"stable": False}, "--seq"),
-        (lambda p: {"trials": [Trial(p, 1.0), Trial(p, 0.9)]}, {"stable": False}, "--seq"),
-        (lambda _: {"trials": []}, {"stable": None}, "--trials"),
-        (lambda paths: {"infeasible": paths[-1:]}, {"feasible": False}, "headway theory RUN"),
-        (lambda _: {"infeasible": None, "minimum": None}, {"feasible": None}, None),
-        (lambda _: {"infeasible": [], "minimum": None}, {"feasible": False}, None),
+        ("not needed", True),
+        ("by place", True),
+        ("the same in all sequences", True),
+        ("votes too", False),
     ],
 )
-def test_what_fails_is_named_and_so_is_what_helps(found, changes, holds, next_):
-    changed = replace(found, evidence=replace(found.evidence, **changes(found.circuit.paths)))
-    expected = {**dict.fromkeys(NAMES, True), "unique": None, **holds}
-    assert held(changed) == expected
-    properties = {name: getattr(changed, name) for name in OPEN}
-    assert properties == {name: expected[name] for name in OPEN}
-    lines = [one.next for one in verdicts(changed) if one.next and one.name != "unique"]
-    assert (next_ is None and not lines) or any(str(next_) in line for line in lines)
+def test_only_a_head_that_votes_too_leaves_a_circuit_incomplete(found, role, holds):
+    cost = FREE if holds else JUST_COSTS
+    changed = with_judgement(found, heads=[Beside((1, 0), role, cost)])
+    assert held(changed) == {"enough": True, "complete": holds, "nothing spare": True}
+    assert f"{role}: L1.H0" in str(changed)
+    if not holds:
+        complete = verdicts(changed)[1]
+        assert complete.because.startswith("L1.H0, which has no path, votes too")
+        assert complete.next == "headway report RUN  # Look inside, L1.H0"
 
 
-def test_a_path_between_positions_that_share_nothing_by_then_is_not_feasible():
+@pytest.mark.parametrize(("cost", "holds"), [(ALMOST, True), (JUST_COSTS, False)])
+def test_rows_without_a_path_that_cost_leave_a_circuit_incomplete(found, cost, holds):
+    changed = with_judgement(found, rows={(0, 0): FREE, (1, 0): cost})
+    assert held(changed) == {"enough": True, "complete": holds, "nothing spare": True}
+    assert holds or "the rows of L1.H0 without a path" in verdicts(changed)[1].because
+
+
+@pytest.mark.parametrize(("cost", "holds"), [(ALMOST, False), (JUST_COSTS, True)])
+def test_a_path_that_costs_nothing_is_spare_and_named(found, cost, holds):
+    costs = dict.fromkeys(found.circuit.paths, JUST_COSTS)
+    spare = found.circuit.paths[-1]
+    changed = with_judgement(found, paths={**costs, spare: cost})
+    assert held(changed) == {"enough": True, "complete": True, "nothing spare": holds}
+    if not holds:
+        verdict = verdicts(changed)[2]
+        assert f"exchanged or cut, {spare} costs" in verdict.because
+        told = f"headway.discover(model, task, circuit=found.circuit.without({str(spare)!r}))"
+        assert verdict.next == told
+
+
+def test_a_path_dropped_from_the_right_circuit_is_noticed(known):
+    right = true_circuit(known)
+    for path in right.paths:
+        holds = held(measured(known, right.without(path)))
+        assert False in (holds["enough"], holds["complete"])
+
+
+@pytest.mark.parametrize("extra", ["L1.H0 s2←s4", "L2.H0 s4←s3"])
+def test_a_path_too_many_is_spare(known, extra):
+    judged = verdicts(measured(known, true_circuit(known, AttentionPath.parse(extra))))
+    assert [one.holds for one in judged] == [True, True, False]
+    assert extra in judged[2].because
+
+
+def test_what_cannot_be_exchanged_gets_no_verdict_and_a_reason(known):
+    found = discover(Foreign(known.model), known.task, sequences=8, trials=False, workers=1)
+    assert found.faithful
+    assert held(found) == dict.fromkeys(NAMES)
+    assert {one.because for one in verdicts(found)} == {found.evidence.unjudged}
+    assert "model = Foreign is not allowed" in found.evidence.unjudged
+    assert Discovery.from_json(found.to_json()) == found
+
+
+def test_a_path_between_positions_that_share_nothing_by_then_is_noted(known):
     """The query holds nothing of the pair before the first layer, so that it cannot find it."""
-    known = compiled(2)
     circuit = true_circuit(known, AttentionPath.of(0, 0, "s0←s2"))
-    found = discover(known.model, known.task, circuit=circuit, sequences=8, trials=False, workers=1)
-    feasible = verdicts(found)[-1]
-    assert (feasible.name, feasible.holds) == ("feasible", False)
-    assert feasible.because.startswith("along L0.H0 s0←s2 the two positions hold nothing in common")
-    assert "3 useful heads in 3 layers, flow minimum 3" in feasible.because
+    said = " ".join(str(measured(known, circuit)).split())
+    assert "flow: along L0.H0 s0←s2 the two positions hold nothing in common by then" in said
+    assert "3 useful heads in 3 layers, flow minimum 3" in said
 
 
-@pytest.mark.parametrize(
-    ("layers", "holds"),
-    [((0.9,), True), ((0.89,), False), ((), True), ((0.95, 0.5, 1.0), False), ((1.0, 0.9), True)],
-)
-def test_the_model_must_go_on_from_what_the_circuit_computed(found, layers, holds):
-    likeness = replace(found.evidence.likeness, layerwise=layers)
-    changed = replace(found, evidence=replace(found.evidence, likeness=likeness))
-    assert held(changed)[OWN] is holds
+def test_an_unknown_flow_is_noted(found):
+    unknown = replace(found, evidence=replace(found.evidence, infeasible=None, minimum=None))
+    assert "flow: not known of this task" in str(unknown)
 
 
 def with_all(found, mechanism):
+    """The discovery of a circuit whose heads all have one mechanism, which has no path."""
     circuit = Circuit(dict.fromkeys(found.circuit.mechanisms, mechanism))
-    return replace(found, circuit=circuit, evidence=replace(found.evidence, necessity=[]))
+    judgement = replace(found.evidence.judgement, paths={}, rows={})
+    evidence = replace(found.evidence, necessity=[], judgement=judgement)
+    return replace(found, circuit=circuit, evidence=evidence)
 
 
-def test_without_paths_there_is_nothing_to_drop(found):
-    empty = with_all(found, Uniform())
-    unknown = {name for name, holds in held(empty).items() if holds is None}
-    assert unknown == {OWN, "necessary", "minimal", "unique", "feasible"}
-
-
-def test_tables_are_judged_as_a_whole(found):
-    """A head that attends by table has no path to cut, so what was judged are paths of others."""
-    tables = with_all(found, Tabled())
-    every = MinimalCircuits(0.05, 16, (), tables.circuit, ((),), (0.0,), 1, 2, (), 100)
-    assert held(tables, every)[OWN]
-    unknown = [one for one in verdicts(tables, every) if one.holds is None]
-    assert [one.name for one in unknown] == ["necessary", "minimal", "unique", "feasible"]
-    assert all("L0.H0" in one.because and one.next for one in unknown[:3])
-    assert "upper heads free" not in str(tables)
-
-
-NOTHING_CUT = ("complement", "rows without a path", "back-ups", "again", "cut:")
+@pytest.mark.parametrize("mechanism", [Uniform(), Mean(), Tabled()])
+def test_without_paths_nothing_can_be_spare(found, mechanism):
+    assert held(with_all(found, mechanism))["nothing spare"] is None
 
 
 @pytest.mark.parametrize(
     ("mechanism", "brought"),
     [
-        (Tabled(), "attention brings what tables of tokens and places say (L0.H0 and L1.H0)"),
+        (Tabled(), "attention brings what tables of tokens and places say (L0.H0, L1.H0 and L2.H0"),
         (Uniform(), "what attention brings is not needed, or from the same places in all seq"),
     ],
 )
-def test_without_paths_no_stability_and_one_line_on_what_attention_brings(
-    found, mechanism, brought
-):
+def test_without_paths_one_line_says_what_attention_brings(found, mechanism, brought):
     plain = with_all(found, mechanism)
     trials = [Trial([], 1.0), Trial([], 1.0)]
     plain = replace(plain, evidence=replace(plain.evidence, trials=trials))
-    assert held(plain)["stable"] is None
     said = " ".join(str(plain).split())
     assert said.count("no head has a path") == 1
     assert brought in said
     assert "the rest is computed position by position, in MLPs" in said
-    assert not [words for words in NOTHING_CUT if words in said]
+    assert not [words for words in ("complement", "again", "cut:") if words in said]
 
 
 def test_of_an_unfaithful_circuit_it_is_not_said_what_attention_brings(found):
     plain = with_all(found, Tabled())
-    plain = replace(plain, evidence=replace(plain.evidence, replaced={"x_1": 9.0}))
+    plain = replace(plain, evidence=replace(plain.evidence, replaced={"x_1": 9.0, "x_2": 9.0}))
     assert "no head has a path" not in str(plain)
-
-
-def test_where_other_samples_have_paths_a_circuit_without_is_not_stable(found):
-    plain = with_all(found, Tabled())
-    trials = [Trial(found.circuit.paths, 0.0)]
-    plain = replace(plain, evidence=replace(plain.evidence, trials=trials))
-    assert held(plain)["stable"] is False
 
 
 def test_a_circuit_with_paths_says_nothing_of_heads_without(found):
@@ -191,25 +227,10 @@ def test_a_timeline_without_paths_has_no_table():
 
 
 @pytest.mark.parametrize(
-    ("others", "searched", "holds"), [([], 2, True), ([], 1, None), ([0], 2, False)]
-)
-def test_a_circuit_is_unique_if_exhaustion_finds_no_other(found, others, searched, holds):
-    own = tuple(found.circuit.paths)
-    circuits = (own, *((own[i],) for i in others))
-    every = MinimalCircuits(
-        *(0.05, 16, own, found.circuit, circuits, (0.0,) * len(circuits)),
-        *(3, searched, own, 9),
-    )
-    assert held(found, every)["unique"] is holds
-    asks = any("--most 90" in (one.next or "") for one in verdicts(found, every))
-    assert asks is (holds is None)
-
-
-@pytest.mark.parametrize(
     ("measure", "like", "holds"),
     [("agreement", 0.9, True), ("agreement", 0.89, False), ("r2", 0.8, True), ("r2", 0.79, False)],
 )
-def test_by_the_gap_answers_must_agree_too(found, measure, like, holds):
+def test_by_the_gap_answers_must_agree_for_a_circuit_to_be_faithful(found, measure, like, holds):
     circuit = replace(found.evidence.likeness.circuit, **{measure: like})
     likeness = replace(found.evidence.likeness, circuit=circuit)
     gap = replace(
@@ -217,26 +238,13 @@ def test_by_the_gap_answers_must_agree_too(found, measure, like, holds):
         yardstick=Yardstick(None, "mean", measure),
         evidence=replace(found.evidence, likeness=likeness),
     )
-    assert held(gap)["faithful"] is holds
+    assert gap.faithful is holds
     assert replace(gap, yardstick=found.yardstick).faithful
 
 
-@pytest.mark.parametrize(
-    ("changes", "next_"),
-    [
-        ({"explained": 0.29}, "headway report RUN  # Look inside, L0.H0"),
-        ({"explained": 0.3}, None),
-        ({"rivals": [("3 back", 0.6, 0.1, 0.7)]}, ".adding('L0.H0 3 back')"),
-        ({"rivals": [("3 back", 0.6, 0.02, 0.2)]}, "circuit=found.circuit.without('L0.H0 s2←s1'))"),
-        ({"rivals": [("3 back", 0.6, 0.4, 0.6)]}, None),
-        ({"rivals": [("3 back", 0.96, 0.0, 1.0)]}, None),
-    ],
-)
-def test_a_head_that_does_not_follow_its_path_is_not_the_models_own(found, changes, next_):
-    relation = str(found.circuit.paths[0].relation)
-    rivals = [Rival(relation, *one) for one in changes.pop("rivals", [])]
-    look = replace(found.looks[0], **changes, rivals=rivals)
-    changed = replace(found, looks=[look, *found.looks[1:]])
-    own = verdicts(changed)[1]
-    assert own.holds is (next_ is None)
-    assert next_ is None or next_ in str(own.next)
+def test_lines_to_type_are_of_the_run_or_of_python(found):
+    changed = with_judgement(found, enough={"all else exchanged": JUST_COSTS})
+    unharmed = dict.fromkeys(found.evidence.alone, 0.0)
+    changed = replace(changed, evidence=replace(changed.evidence, alone=unharmed))
+    assert "next: headway.discover(model, task, sequences=64)" in str(changed)
+    assert "next: headway circuit runs/a --sequences 64" in of_discovery(changed, "runs/a")

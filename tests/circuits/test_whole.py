@@ -112,7 +112,7 @@ def test_verdicts_know_what_was_found_later(copy):
     assert again.discovery is not None
     assert again.discovery == found
     assert again.circuits == every
-    assert verdicts(again.discovery, again.circuits) == verdicts(found, every)
+    assert verdicts(again.discovery) == verdicts(found)
     assert (found.seconds is None, again.discovery.seconds) == (False, None)
     before = (copy / "circuits.json").read_bytes()
     every_circuit(copy, sequences=8, most=50)

@@ -172,7 +172,11 @@ def test_runs_that_cannot_be_compared_are_refused(run, unfinished, tmp_path):
 def test_another_circuit_has_other_dependences(mine):
     found = saved_discovery(mine)
     fewer = found.circuit.without(found.circuit.paths[0])
-    evidence = replace(found.evidence, necessity=found.evidence.necessity[1:])
+    judgement = found.evidence.judgement
+    costs = {path: cost for path, cost in judgement.paths.items() if path in fewer.paths}
+    judgement = replace(judgement, paths=costs)
+    necessity = found.evidence.necessity[1:]
+    evidence = replace(found.evidence, necessity=necessity, judgement=judgement)
     mine.write("circuit.json", replace(found, circuit=fewer, evidence=evidence).to_json())
     mine.remove("emergence.json")
     with pytest.raises(HeadwayError, match=r"dependence\.json is about another circuit"):

@@ -26,6 +26,7 @@ from headway.circuits import (
 from headway.circuits.ablation import Bench
 from headway.circuits.dependence import Dependence
 from headway.circuits.mechanism import KnockOut
+from headway.circuits.verdicts import NAMES
 from headway.errors import HeadwayError
 from headway.models import attention_patterns
 from headway.report import Findings, write_report
@@ -60,8 +61,10 @@ def test_the_page_is_whole_and_runs_its_own_script_only(run, live):
 def test_the_numbers_are_those_of_the_folder(run):
     data, circuit = page_data(report(run)), run.read("circuit.json")
     timeline, evidence = run.read("emergence.json"), circuit["evidence"]
-    assert [row[2:4] for row in data["evidence"]["rows"]] == [
-        [n["attention"], max(n["loss"], n["free"])] for n in evidence["necessity"]
+    costs = evidence["judgement"]["paths"]
+    assert [row[2:5] for row in data["evidence"]["rows"]] == [
+        [n["attention"], max(costs[n["path"]]["answers"], costs[n["path"]]["rise"]), n["loss"]]
+        for n in evidence["necessity"]
     ]
     assert {
         *evidence["alone"].values(),
@@ -203,7 +206,7 @@ def test_without_dates_the_command_that_dates_is_named(run):
 
 
 def test_every_verdict_is_shown_with_its_reason_and_what_is_next(finished):
-    found = replace(saved_discovery(finished), threshold=1e-9)
+    found = saved_discovery(finished)
     shown = verdicts_of(replace(Findings.of(finished), discovery=found))
     for data, verdict in zip(shown, verdicts(found), strict=True):
         assert data.next == (verdict.next and verdict.next.replace("RUN", "run"))
@@ -220,31 +223,36 @@ def test_the_headline_says_what_came_out(run):
     run.append_metrics(line)
     run.write("outcome.json", outcome)
     data = page_data(report(run))
-    assert "necessary: no; with" in " ".join(data["summary"])  # trained by nothing
-    assert [v["name"] for v in data["verdicts"]][:2] == ["faithful", "the model's own"]
-    assert any(verdict["holds"] is False for verdict in data["verdicts"])
+    assert [v["name"] for v in data["verdicts"]] == [*NAMES]
     circuit = run.read("circuit.json")
-    circuit["threshold"] = max(1.01 * circuit["loss"]["replaced"], 0.001)
-    for n in circuit["evidence"]["necessity"]:
-        n["loss"], n["free"] = 0.0, 20.0
-    circuit["evidence"] |= {"droppable": [], "trials": [], "infeasible": []}
-    circuit["evidence"]["likeness"]["layerwise"], circuit["looks"] = [1.0], []
+    judgement = circuit["evidence"]["judgement"]
+    free = {"answers": 0.0, "sequences": 0.0, "rise": 0.0}
+    costly = {"answers": 0.9, "sequences": 1.0, "rise": 0.5}
+    judgement["enough"] = {"all else exchanged": free}
+    judgement |= {"heads": [], "rows": {}, "paths": dict.fromkeys(judgement["paths"], costly)}
     run.write("circuit.json", circuit)
     data = page_data(report(run))
-    assert "cut any one and answers fail" in data["summary"][0]
-    assert "faithful: yes; with" in " ".join(data["summary"])
-    assert "2 useful heads in 2 layers" in " ".join(data["summary"])
-    assert all(verdict["holds"] is not False for verdict in data["verdicts"])
-    assert all(row[3] == 20 for row in data["evidence"]["rows"])
-    n["loss"], n["free"] = n["free"], n["loss"]  # others do what the path does
+    assert "change any one and answers change" in data["summary"][0]
+    assert "enough: yes; with all else exchanged" in " ".join(data["summary"])
+    assert all(verdict["holds"] for verdict in data["verdicts"])
+    assert all(row[3] == 0.9 for row in data["evidence"]["rows"])
+    judgement["rows"] = {"L0.H0": costly}
+    run.write("circuit.json", circuit)
+    assert "; something beside them votes, too." in page_data(report(run))["summary"][0]
+    judgement["rows"] = {}
+    judgement["paths"][next(iter(judgement["paths"]))] = free  # others do what the path does
     run.write("circuit.json", circuit)
     assert page_data(report(run))["summary"][0].endswith(" attention paths.")
+    judgement["enough"] = {"all else exchanged": costly}
+    run.write("circuit.json", circuit)
+    assert "does not account for it" in page_data(report(run))["summary"][0]
 
 
 def test_without_paths_nothing_is_to_be_dated(run):
     circuit = run.read("circuit.json")
     circuit["circuit"] = dict.fromkeys(circuit["circuit"], "uniform")
-    circuit["evidence"] |= {"necessity": [], "trials": [], "droppable": [], "backups": []}
+    circuit["evidence"] |= {"necessity": [], "trials": []}
+    circuit["evidence"]["judgement"]["paths"] = {}
     run.write("circuit.json", circuit)
     timeline = run.read("emergence.json")
     for dates in (None, {**timeline, "paths": []}):
@@ -264,6 +272,9 @@ def test_with_many_heads_the_maps_are_of_the_useful_ones(run, monkeypatch):
     circuit["circuit"]["L0.H0"] = "uniform"
     necessity = circuit["evidence"]["necessity"]
     circuit["evidence"]["necessity"] = [n for n in necessity if not n["path"].startswith("L0.")]
+    judgement = circuit["evidence"]["judgement"]
+    costs = judgement["paths"].items()
+    judgement["paths"] = {path: cost for path, cost in costs if not path.startswith("L0.")}
     run.write("circuit.json", circuit)
     with pytest.raises(HeadwayError, match="is about another circuit"):
         report(run)

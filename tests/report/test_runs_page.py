@@ -12,6 +12,7 @@ from pages import page_data, table
 from commands import refused
 from headway.circuits import AttentionPath, Discovery, compare
 from headway.circuits.flows import least_layers
+from headway.circuits.verdicts import verdicts
 from headway.errors import HeadwayError
 from headway.fields import to_json
 from headway.models import TransformerConfig
@@ -74,6 +75,7 @@ def pair(finished, tmp_path) -> list[Run]:
     circuit["evidence"]["replaced"] = {"x_1": 0.0123}
     circuit["threshold"] = 0.01
     circuit["evidence"]["necessity"] = [n for n in necessity if n["path"] != str(gone)]
+    del circuit["evidence"]["judgement"]["paths"][str(gone)]
     runs[1].write("circuit.json", circuit)
     timeline = runs[1].read("emergence.json")
     timeline["paths"] = [p for p in timeline["paths"] if p["path"] != str(gone)]
@@ -234,7 +236,8 @@ def test_the_numbers_are_those_of_the_folders(pair):
         assert (name, named["status"]) == (run.folder.name, "done")
         assert named["validation loss"] == run.metrics()[-1]["val_loss"]
         assert named["circuit loss"] == found.replaced_loss
-        assert (named["faithful"], named["necessary"]) == (found.faithful, found.necessary)
+        for verdict in verdicts(found):
+            assert named[verdict.name] == verdict.holds
         assert named["useful heads"] == f"{len(found.circuit.useful_heads)} of 2"
         assert named["layers used"] == len(found.circuit.useful_layers)
         assert named["flow minimum"] == "2"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from headway.circuits import THRESHOLD, Circuit, Uniform, discover, emergence, every_circuit
+from headway.circuits.judge import Cost
 from headway.relations.paths import AttentionPath
 from headway.terminal import print_summary
 from headway.terminal.summary import said_of_every, said_of_minimum, said_of_verdicts
@@ -39,7 +40,7 @@ def test_the_findings_fit_one_screen(findings, capsys):
         assert any(line.strip().startswith(f"{path} ") for line in lines)
     for heads in found.circuit.idle_heads.values():
         assert all(f"L{layer}.H{head}" in said for layer, head in heads)
-    assert said_of_verdicts(found, every) in said
+    assert said_of_verdicts(found) in said
     assert "3 Emerged partial losses below 0.5 at step: x_1 " in said
     assert "4 Minimum 2 layers, 2 paths; the fewest by information flow: 2 layers, 2 paths" in said
     assert said_of_every(every) in said
@@ -49,12 +50,14 @@ def test_the_findings_fit_one_screen(findings, capsys):
 def test_without_paths_a_line_says_what_attention_brings(findings, capsys):
     run, found, timeline, every = findings
     uniform = Circuit(dict.fromkeys(found.circuit.mechanisms, Uniform()))
-    plain = replace(found, circuit=uniform, evidence=replace(found.evidence, necessity=[]))
+    judgement = replace(found.evidence.judgement, paths={}, rows={})
+    evidence = replace(found.evidence, necessity=[], judgement=judgement)
+    plain = replace(found, circuit=uniform, evidence=evidence)
     page = Path("runs/x/report.html")
     print_summary(run, plain, replace(timeline, paths=[]), every, page, 61.0, 0.5)
     said = " ".join(capsys.readouterr().out.split())
     assert said.count("no head has a path") == 1
-    assert "upper heads free" not in said
+    assert "exchanged" not in said
 
 
 def test_a_table_that_is_too_wide_is_broken(findings, capsys, monkeypatch):
@@ -64,26 +67,25 @@ def test_a_table_that_is_too_wide_is_broken(findings, capsys, monkeypatch):
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 60
     for n, history in zip(found.evidence.necessity, timeline.paths, strict=True):
-        row = f"{n.path} {n.attention:.2f} {n.loss:.3f} {n.free:.3f} {history.emerged:.0f}"
+        cost = found.evidence.judgement.paths[n.path].most
+        row = f"{n.path} {n.attention:.2f} {cost:.2f} {n.loss:.3f} {history.emerged:.0f}"
         assert row in " ".join(out.split())
 
 
 def test_what_nobody_knows_is_said_to_be_unknown(findings):
     _, found, *_ = findings
-    unknown = replace(found.evidence, minimum=None, infeasible=None)
+    why = "exchange: nothing can be exchanged"
+    unknown = replace(found.evidence, minimum=None, infeasible=None, judgement=None, unjudged=why)
     told = replace(found, evidence=unknown)
-    assert said_of_verdicts(told) == (
-        "faithful, the model's own, necessary, minimal, unique unknown, stable unknown,"
-        " feasible unknown"
-    )
+    assert said_of_verdicts(found) == "enough, complete, nothing spare"
+    assert said_of_verdicts(told) == "enough unknown, complete unknown, nothing spare unknown"
     assert said_of_minimum(told, None) == (
         "2 layers, 2 paths; the flow minimum of this task is not known"
     )
-    unfaithful = replace(found, threshold=0.0)
-    assert said_of_verdicts(unfaithful) == (
-        "NOT faithful, the model's own, necessary unknown, minimal unknown, unique unknown,"
-        " stable unknown, feasible"
-    )
+    costly = Cost(0.2, 0.3, 0.1)
+    judgement = replace(found.evidence.judgement, enough={"all else exchanged": costly})
+    lacking = replace(found, evidence=replace(found.evidence, judgement=judgement))
+    assert said_of_verdicts(lacking) == "NOT enough, complete, nothing spare"
 
 
 def test_what_is_said_of_other_circuits_is_what_was_found(findings):

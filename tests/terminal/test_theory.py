@@ -102,7 +102,13 @@ def test_what_a_learnt_circuit_brings(shown, solved, tmp_path):
     heads = {**found["circuit"], "L0.H0": ["s0←s2"]}
     one, *_ = each = found["evidence"]["necessity"]
     each = [n for n in each if not n["path"].startswith("L0.H0")]
-    evidence = {**found["evidence"], "necessity": [{**one, "path": "L0.H0 s0←s2"}, *each]}
+    necessity = [{**one, "path": "L0.H0 s0←s2"}, *each]
+    judgement = found["evidence"]["judgement"]
+    first, *_ = judgement["paths"]
+    judged = {**judgement["paths"], "L0.H0 s0←s2": judgement["paths"][first]}
+    judged = {path: cost for path, cost in judged.items() if path != "L0.H0 s2←s1"}
+    judgement = {**judgement, "paths": judged}
+    evidence = {**found["evidence"], "necessity": necessity, "judgement": judgement}
     write_json(folder / "circuit.json", {**found, "circuit": heads, "evidence": evidence})
     lines = shown("theory", str(folder))
     assert any(line.startswith("The circuit breaks the flow") for line in lines)

@@ -82,29 +82,6 @@ class Discovery(Finding, Shown):
         agrees = self.yardstick.agrees(like.agreement, like.r2)
         return agrees and self.replaced_loss < self.threshold
 
-    @property
-    def necessary(self) -> bool | None:
-        """True if cutting any one path takes the loss to the threshold; None if not faithful, or if
-        there is no path.
-
-        The loss is measured with the heads above replaced and with them free; the larger counts. If
-        the ablation is `corrupted`, free is the model as it is, with the path alone cut.
-        """
-        if not (self.faithful and self.circuit.paths and self.evidence.necessity):
-            return None
-        return not any(n.worst < self.threshold for n in self.evidence.necessity)
-
-    @property
-    def minimal(self) -> bool | None:
-        """True if it is necessary, and no two paths can be cut together; None as `necessary` is, or
-        if there are pairs, but none was tried.
-
-        Two can be cut if the loss then stays below the threshold in both ways (see `necessary`).
-        """
-        if self.necessary and not self.evidence.pairs and len(self.circuit.paths) > 1:
-            return None
-        return self.necessary and not self.evidence.droppable
-
     def __str__(self):
         return of_discovery(self)
 
@@ -126,6 +103,7 @@ class Discovery(Finding, Shown):
     def __post_init__(self):
         evidence, rows, paths = self.evidence, self.ablation, set(self.circuit.paths)
         intact, replaced = set(evidence.intact), set(evidence.replaced)
+        judgement = evidence.judgement
         cut, looked = {n.path for n in evidence.necessity}, {look.head for look in self.looks}
         shapes = {tuple(map(len, heads)) for heads in self.attention.values()}
         require(bool(self.circuit.mechanisms), "circuit", {}, "at least one")
@@ -137,9 +115,14 @@ class Discovery(Finding, Shown):
             field = f"evidence.likeness.{name}.agreement_by_hop"
             require(told == intact, field, told, "of the hops of evidence.intact")
         require(cut <= paths, "evidence.necessity", cut - paths, "of paths of the circuit")
+        if judgement is not None:
+            judged, beside = set(judgement.paths), {one.head for one in judgement.heads}
+            require(judged == paths, "evidence.judgement.paths", judged, "the circuit's paths")
+            known = {*self.circuit.mechanisms}
+            require(beside <= known, "evidence.judgement.heads", beside, "heads of the circuit")
+            rows_of = {*judgement.rows}
+            require(rows_of <= known, "evidence.judgement.rows", rows_of, "heads of the circuit")
         require(rows in ABLATIONS, "ablation", rows, f"one of {', '.join(ABLATIONS)}")
-        known = list(evidence.variants)
-        require(rows in known, "evidence.variants", known, f"of {rows}, too")
         require(len(shapes) < 2, "attention", shapes, "of as many heads along every relation")
 
 

@@ -3,14 +3,13 @@
 It is measured on sequences that the search for the circuit never saw, and guarantees nothing about
 others; `certificate` has a bound for all of them.
 
-With `corrupted` rows models are large: pairs, back-ups, other rows and layers one by one are left
-out, intervals are of as many sequences as all else, and heads are replaced alone if useful.
+With `corrupted` rows models are large: layers one by one are left out, intervals are of as many
+sequences as all else, and heads are replaced alone if useful.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations, islice
+from itertools import islice
 from statistics import NormalDist
 
 import torch
@@ -18,19 +17,20 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway import theory
-from headway.circuits.ablation import Bench, First
+from headway.circuits.ablation import Bench
+from headway.circuits.exchange import Exchange
+from headway.circuits.judge import Judgement, judge
 from headway.circuits.mechanism import (
     Circuit,
     Corrupted,
-    KnockOut,
     WrittenHead,
     WrittenLoss,
     WrittenPath,
 )
-from headway.circuits.patterns import ABLATIONS, Attention
-from headway.circuits.search import free_above
+from headway.circuits.patterns import Attention
 from headway.circuits.subject import Counted, Subject
 from headway.circuits.yardstick import Likenesses, Yardstick, likenesses
+from headway.errors import HeadwayError
 from headway.relations.paths import AttentionPath
 
 DRAWN = 2048
@@ -39,39 +39,16 @@ DRAWN = 2048
 
 @dataclass(frozen=True)
 class Necessity:
-    """The losses of the circuit when one of its paths is cut.
+    """The loss of the circuit when one of its paths is cut, as the paper measures it.
 
     Attributes:
         path: layer, head and relation.
         attention: the model's own mean attention along the relation.
         loss: with every head replaced and this path cut.
-        free: the same, with the useful heads of the layers above attending freely; if rows are
-            `corrupted`, that of the model as it is, with this path alone cut.
     """
 
     path: WrittenPath
     attention: float
-    loss: WrittenLoss
-    free: WrittenLoss
-
-    @property
-    def worst(self) -> float:
-        """The loss without the path, in the one of the two ways that costs more."""
-        return max(self.loss, self.free)
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two paths that can be dropped together, or of which one can stand in for the other.
-
-    Attributes:
-        first: a path of the circuit.
-        second: another; or one outside it that can do the work of the first.
-        loss: without both; or with the second in the place of the first.
-    """
-
-    first: WrittenPath
-    second: WrittenPath
     loss: WrittenLoss
 
 
@@ -93,16 +70,15 @@ class Evidence:
     """The evidence for a circuit. All losses are those of the targets, on held-out sequences.
 
     Attributes:
+        judgement: what changes cost, by exchange, which the verdicts follow from; None if no part
+            of the model can be exchanged.
+        unjudged: why, in that case; else empty.
         intact: the partial losses of the model as it is.
         replaced: the partial losses with every head replaced by its mechanism.
         interval: 95 % interval of the loss with every head replaced, from `drawn` sequences.
         intact_interval: the same of the model as it is.
         drawn: further sequences, for the intervals.
-        variants: the loss with every head replaced, by what stands in rows without a path.
-        necessity: for every path, the losses when it alone is cut.
-        droppable: the pairs of paths that could be dropped together.
-        pairs: how many pairs were tried; none if a path can be dropped by itself.
-        backups: paths outside the circuit that could stand in for paths in it.
+        necessity: for every path, the loss when it alone is cut.
         trials: the same search on other samples.
         infeasible: paths between positions that share no piece at their layer, whatever the
             layers below did (section 5 of the paper); None if the task has no such theory.
@@ -113,16 +89,14 @@ class Evidence:
         likeness: how like the model the circuit is.
     """
 
+    judgement: Judgement | None
+    unjudged: str
     intact: dict[str, WrittenLoss]
     replaced: dict[str, WrittenLoss]
     interval: tuple[WrittenLoss, WrittenLoss]
     intact_interval: tuple[WrittenLoss, WrittenLoss]
     drawn: Counted
-    variants: dict[str, WrittenLoss]
     necessity: list[Necessity]
-    droppable: list[Pair]
-    pairs: int
-    backups: list[Pair]
     trials: list[Trial]
     infeasible: list[WrittenPath] | None
     minimum: int | None
@@ -160,21 +134,16 @@ def evidence_for(
     more = subject.fresh(circuit, patterns.rows, "interval", drawn, shared=True)
     losses = torch.cat([one.errors([{}, circuit]).mean(2).cpu() for one in more], 1)
     own, its = map(interval_of, losses)
-    needed = necessity(bench, circuit, attention)
-    spared = few or not all(loss < threshold <= n.worst for n in needed)
-    pairs = [] if spared else combinations(circuit.paths, 2)
-    without_both = {(a, b): circuit.without(a).without(b) for a, b in pairs}
+    judgement, unjudged = judged(subject, circuit, bench)
     return threshold, Evidence(
+        judgement=judgement,
+        unjudged=unjudged,
         intact=dict(zip(bench.hops, intact, strict=True)),
         replaced=dict(zip(bench.hops, replaced, strict=True)),
         interval=its,
         intact_interval=own,
         drawn=drawn,
-        variants=variants(bench, circuit),
-        necessity=needed,
-        droppable=serving(bench, without_both, threshold),
-        pairs=len(without_both),
-        backups=[] if few else backups(bench, circuit, attention, threshold),
+        necessity=necessity(bench, circuit, attention),
         trials=[],
         infeasible=None if flow is None else infeasible(flow, circuit, patterns.causal),
         minimum=None if flow is None else flow.minimum_layers(patterns.causal),
@@ -182,6 +151,21 @@ def evidence_for(
         alone=dict(zip(heads, alone, strict=True)),
         likeness=likenesses(bench, circuit, yardstick),
     )
+
+
+def judged(subject: Subject, circuit: Circuit, bench: Bench) -> tuple[Judgement | None, str]:
+    """What changes of the model cost by exchange; None and why if nothing can be exchanged.
+
+    Its passes count among those of the bench.
+    """
+    try:
+        sequences = subject.partners(bench.sequences, "exchange")
+        exchange = Exchange.among(subject.model, subject.task, sequences)
+    except HeadwayError as error:
+        return None, str(error)
+    judgement = judge(exchange, circuit)
+    bench.add_forwards(exchange.passes)
+    return judgement, ""
 
 
 def interval_of(losses: Float[Tensor, " sequence"]) -> tuple[float, float]:
@@ -204,60 +188,17 @@ def interval_of(losses: Float[Tensor, " sequence"]) -> tuple[float, float]:
     return max(mean - spread * off(tail), 0.0), mean - spread * off(-tail)
 
 
-def variants(bench: Bench, circuit: Circuit) -> dict[str, float]:
-    """The loss with every head replaced, for every way to fill rows that have no path."""
-    own, corrupted = bench.patterns.rows, bench.task.is_corrupted
-    every = [rows for rows in ABLATIONS if rows != "corrupted" or corrupted]
-    known = [own] if own == "corrupted" else every
-    filled = [circuit if rows == own else circuit.filled(rows) for rows in known]
-    return dict(zip(known, bench.losses(filled), strict=True))
-
-
 def necessity(bench: Bench, circuit: Circuit, attention: Attention) -> list[Necessity]:
-    """The cost of cutting each path (the paper's step 6)."""
+    """The loss without each path (the paper's step 6)."""
     paths = circuit.paths
     if bench.patterns.rows == "corrupted":
         cut = [circuit.replacing(path.at, Corrupted()) for path in paths]
-        free = [{path.at: KnockOut(frozenset({path.relation}))} for path in paths]
     else:
         cut = [circuit.without(path) for path in paths]
-        free = [free_above(one, path.layer) for one, path in zip(cut, paths, strict=True)]
-    losses, n = bench.losses([*cut, *free]), len(paths)
     return [
-        Necessity(path, attention[path.relation][path.layer][path.head], *losses[i::n])
-        for i, path in enumerate(paths)
+        Necessity(path, attention[path.relation][path.layer][path.head], loss)
+        for path, loss in zip(paths, bench.losses(cut), strict=True)
     ]
-
-
-def backups(
-    bench: Bench, circuit: Circuit, attention: Attention, threshold: float, least: float = 0.3
-) -> list[Pair]:
-    """Paths outside the circuit that work as well as one of its own.
-
-    Another head that attends along the same relation (at least `least` of its attention) takes
-    the path over: the loss of the circuit without the one and with the other stays below the
-    threshold (see `serving`).
-    """
-    own = set(circuit.paths)
-    swapped = {
-        (path, by): circuit.without(path).adding(by)
-        for path in circuit.paths
-        for by in (AttentionPath(*head, path.relation) for head in bench.heads)
-        if by not in own and attention[by.relation][by.layer][by.head] >= least
-    }
-    return serving(bench, swapped, threshold)
-
-
-def serving(
-    bench: Bench, changed: Mapping[tuple[AttentionPath, AttentionPath], Circuit], threshold: float
-) -> list[Pair]:
-    """The pairs of paths of which the circuit so changed stays below the threshold.
-
-    Both with every head replaced and with the useful heads above the lower of the two free.
-    """
-    twice = [(free_above(one, min(a.layer, b.layer)), one) for (a, b), one in changed.items()]
-    losses = First(bench, bench.sequences).worst(twice, threshold)
-    return [Pair(*pair, x) for pair, x in zip(changed, losses, strict=True) if x < math.inf]
 
 
 def infeasible(flow: "theory.Flow", circuit: Circuit, causal: bool) -> list[AttentionPath]:

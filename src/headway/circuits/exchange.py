@@ -22,8 +22,9 @@ from headway.circuits.mechanism import Head
 from headway.circuits.partners import Partners
 from headway.circuits.patterns import Patterns, as_it_is, edges_of, tap_of
 from headway.errors import HeadwayError, require
-from headway.models import Tappable, Tapped, Transformer, tapped
+from headway.models import Tappable, Tapped, Transformer, attention_patterns, tapped
 from headway.models.interception import Read
+from headway.models.trial import tried
 from headway.tasks import Batch, Task
 
 OWN: Literal["own"] = "own"
@@ -262,10 +263,34 @@ def _tapped_everywhere(model: Tappable | nn.Module, inputs: Tensor) -> Tapped:
         return model
     if isinstance(model, Transformer):
         return tapped(Everywhere(model), inputs[:2])
+    if isinstance(model, nn.Module) and isinstance(model, Tappable):
+        return _seen_as_its_tap_says(model, inputs[:2])
     if isinstance(model, nn.Module):
         return tapped(model, inputs[:2])
     kind = type(model).__name__
     raise HeadwayError(f"model = {kind} is not allowed: it must be a torch.nn.Module")
+
+
+def _seen_as_its_tap_says(model: Tappable, inputs: Tensor) -> Tapped:
+    """A module that has a tap of its own, with one that shows where patterns meet values.
+
+    Raises:
+        HeadwayError: if the attention that is seen is laid out otherwise than its own tap says.
+    """
+    assert isinstance(model, nn.Module)
+    shape = tried(model, inputs)
+    seen = Tapped(model, shape=shape)
+    is_same = (seen.n_layers, seen.n_heads) == (model.n_layers, model.n_heads)
+    if is_same:
+        own, other = attention_patterns(model, inputs), attention_patterns(seen, inputs)
+        is_same = own.shape == other.shape and torch.allclose(own, other, atol=1e-3)
+    if not is_same:
+        raise HeadwayError(
+            f"what heads of {type(model).__name__} carry cannot be exchanged: the attention that is"
+            f" seen in it ({seen.n_layers} layers of {seen.n_heads}) is not that of its own tap"
+            f" ({model.n_layers} of {model.n_heads})"
+        )
+    return seen
 
 
 def require_same(read: Read, pattern: Tensor) -> None:

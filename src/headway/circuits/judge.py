@@ -26,7 +26,18 @@ from headway.circuits.exchange import (
     Swap,
     Term,
 )
-from headway.circuits.mechanism import Circuit, Head, Mean, Mechanism, Paths, Tabled, name_of
+from headway.circuits.mechanism import (
+    Circuit,
+    Head,
+    Mean,
+    Mechanism,
+    Paths,
+    Tabled,
+    WrittenHead,
+    WrittenLoss,
+    WrittenPath,
+    name_of,
+)
 from headway.circuits.patterns import Patterns
 from headway.relations.paths import AttentionPath
 
@@ -50,7 +61,7 @@ class Cost:
 
     answers: float
     sequences: float
-    rise: float
+    rise: WrittenLoss
 
     @property
     def most(self) -> float:
@@ -71,7 +82,7 @@ class Beside:
         cost: of the exchange.
     """
 
-    head: Head
+    head: WrittenHead
     role: Role
     cost: Cost
 
@@ -92,10 +103,10 @@ class Judgement:
 
     enough: dict[str, Cost]
     heads: list[Beside]
-    rows: dict[Head, Cost]
-    paths: dict[AttentionPath, Cost]
-    everything: list[float]
-    passes: float
+    rows: dict[WrittenHead, Cost]
+    paths: dict[WrittenPath, Cost]
+    everything: list[WrittenLoss]
+    passes: int
 
     def broken(self, limit: float = LIMIT) -> dict[str, list[str]]:
         """The verdicts that are no, each with what breaks it."""

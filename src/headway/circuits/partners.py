@@ -57,7 +57,27 @@ def partners(task: Task, count: int, generator: torch.Generator) -> Partners:
     batch = task.assemble(draws)
     partner = next(_recombined(task, draws, batch), None)
     if partner is None:
+        return partners_among(task, batch)
+    return Partners(batch, partner, rows_of(batch, _next_as_long(batch)))
+
+
+def partners_among(task: Task, batch: Batch) -> Partners:
+    """Sequences with their partners: the corrupted ones if there are any, or others among them.
+
+    A corrupted sequence has the layout of the one that it was made of, and another answer: so a
+    task says which sequences can be exchanged.
+
+    Args:
+        task: that has drawn them.
+        batch: the sequences; those without a partner are left out.
+
+    Raises:
+        HeadwayError: if fewer than `LEAST` have a partner.
+    """
+    if batch.corrupted is None:
         batch, partner = _paired(task, batch)
+    else:
+        partner = replace(batch, inputs=batch.corrupted)
     return Partners(batch, partner, rows_of(batch, _next_as_long(batch)))
 
 

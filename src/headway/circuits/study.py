@@ -28,7 +28,6 @@ from headway.circuits.patterns import along_all, edges_of
 from headway.circuits.reading import read_missed
 from headway.circuits.search import CANDIDATE_ATTENTION, candidates_among, search, uses_stays
 from headway.circuits.subject import Sequences, Subject, require_fits, studied
-from headway.circuits.verdicts import LAYERWISE
 from headway.circuits.yardstick import NoCircuitError, Yardstick, layerwise, own_loss
 from headway.errors import HeadwayError
 from headway.fields import AtLeastOne, Positive, require_allowed
@@ -39,6 +38,9 @@ from headway.training.run import Run
 SEQUENCES = 128
 
 Shares = Annotated[Sequence[Annotated[float, Gt(0), Le(1)]], MinLen(1)]
+
+LAYERWISE = 0.9
+"""The least share of its answers with which the model goes on from what its circuit computed."""
 
 FEW_CANDIDATES = 16
 """Among so many candidate paths all sets are judged if the search finds no circuit."""

@@ -15,11 +15,13 @@ from torch import Tensor, nn
 
 from headway.circuits.ablation import Bench, heads_of
 from headway.circuits.mechanism import Circuit, KnockOut, Mean, Tabled, name_of
+from headway.circuits.partners import Partners, partners, partners_among
 from headway.errors import HeadwayError, require
 from headway.fields import NotNegative, require_allowed
 from headway.models import Tappable, Transformer, tapped
 from headway.tasks import Batch, Task
 from headway.tasks.checking import require_sound
+from headway.training.config import TrainingConfig
 from headway.training.data import generator_for, held_out
 from headway.training.losses import misfit, misread
 from headway.training.run import FOUND_OUT, Run
@@ -61,6 +63,19 @@ class Subject:
         """So many held-out sequences that are drawn for this purpose alone."""
         config = None if self.run is None else self.run.config
         return held_out(self.task, count, self.seed, device_of(self.model), purpose, config)
+
+    def partners(self, count: int, purpose: str) -> Partners:
+        """So many held-out sequences for this purpose alone, each with one to exchange with.
+
+        Raises:
+            HeadwayError: if too few have a partner of the same layout.
+        """
+        training = None if self.run is None else self.run.config.training
+        is_fixed = isinstance(training, TrainingConfig) and training.train_examples is not None
+        if self.task.is_corrupted or is_fixed:
+            return partners_among(self.task, self.sequences(count, purpose))
+        generator = generator_for(device_of(self.model), self.seed, purpose)
+        return partners(self.task, count, generator)
 
     def fresh(
         self, circuit: Circuit, rows: str, purpose: str, count: int, shared: bool = False

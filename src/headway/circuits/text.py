@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from headway.circuits.looks import of_looks
-from headway.circuits.mechanism import Circuit, name_of
-from headway.circuits.verdicts import Verdict, to_type, verdicts
+from headway.circuits.mechanism import LISTED, Circuit, name_of
+from headway.circuits.verdicts import Verdict, roles_of, to_type, verdicts
 from headway.circuits.yardstick import percent
 from headway.relations.paths import AttentionPath
-from headway.text import aligned, enumerated, rounded, sparkline, width, wrapped
+from headway.text import aligned, counted, enumerated, rounded, sparkline, width, wrapped
 
 if TYPE_CHECKING:
     from headway.circuits.discovery import Discovery
@@ -34,17 +34,19 @@ def of_discovery(found: "Discovery", run: object = None) -> str:
     lines += [line for one in (*heads, *circuit.idle_lines) for line in wrapped(one)]
     if found.faithful and not circuit.paths:
         lines += wrapped(without_paths(circuit))
+    lines += beside_lines(found)
     lines += ["", *verdict_lines(verdicts(found), run), ""]
     lines += [*likeness_table(found), ""]
     if circuit.paths:
-        lines += necessity_table(found)
+        lines += path_table(found)
+        lines += wrapped(
+            "exchanged: the cost of exchanging or cutting this path alone: the share of answers"
+            " that change, or of the loss that exchanging every head adds, if that is larger"
+        )
         lines += wrapped("cut: the loss with this path cut and all other heads replaced")
-        free = "the same, with the useful heads above attending freely"
-        if found.ablation == "corrupted":
-            free = "that of the model as it is, with this path alone cut"
-        lines += wrapped(f"upper heads free: {free}")
         if found.evidence.trials:
             lines += wrapped("again: in how many searches with another sample it was found")
+    lines += wrapped(flow_line(found))
     cost = f"{found.candidates} candidates at the cost of {found.forwards:.0f} forward passes"
     took = "" if found.seconds is None else f", {found.seconds:.1f} s"
     lines += wrapped(f"{cost}{took}")
@@ -74,9 +76,37 @@ def verdict_lines(given: Sequence[Verdict], run: object = None) -> list[str]:
     return lines
 
 
+def beside_lines(found: "Discovery") -> list[str]:
+    """The heads without a path, by what exchanging them shows that they do."""
+    judgement = found.evidence.judgement
+    if judgement is None:
+        return []
+    lines = list[str]()
+    for role, heads in roles_of(judgement.heads).items():
+        names = ", ".join(map(name_of, heads[:LISTED]))
+        more = f" and {len(heads) - LISTED} more" if len(heads) > LISTED else ""
+        lines += wrapped(f"{role}: {names}{more}")
+    return lines
+
+
+def flow_line(found: "Discovery") -> str:
+    """The size of the circuit beside the flow minimum, and what the theory says of its paths."""
+    evidence, circuit = found.evidence, found.circuit
+    heads, layers = len(circuit.useful_heads), len(circuit.useful_layers)
+    size = f"{counted(heads, 'useful head')} in {counted(layers, 'layer')}"
+    if evidence.infeasible is None:
+        return f"flow: not known of this task; {size}"
+    if evidence.minimum is None:
+        return f"flow: no number of layers can answer; {size}"
+    size += f", flow minimum {evidence.minimum}"
+    if evidence.infeasible:
+        paths = enumerated(evidence.infeasible, "or")
+        return f"flow: along {paths} the two positions hold nothing in common by then; {size}"
+    return f"flow: {size}"
+
+
 def likeness_table(found: "Discovery") -> list[str]:
-    """Intact, circuit, complement and ablated, each with its loss and its agreement; beside it what
-    other rows and back-ups do."""
+    """Intact, circuit, complement and ablated, each with its loss and its agreement."""
     evidence, likeness = found.evidence, found.evidence.likeness
     rows = [["", "loss", "answers", "sequences", "R²", "faithfulness"]]
     rows.append(["intact", f"{found.intact_loss:.4f}", *["100.0 %"] * 2, "1.000", "1.000"])
@@ -90,29 +120,34 @@ def likeness_table(found: "Discovery") -> list[str]:
         f"{hop} {rounded(loss)} ({percent(likeness.circuit.agreement_by_hop[hop])})"
         for hop, loss in evidence.replaced.items()
     )
-    by_rows = (f"{rows} {rounded(loss)}" for rows, loss in evidence.variants.items())
+    its, own = (
+        " to ".join(map(rounded, interval))
+        for interval in (evidence.interval, evidence.intact_interval)
+    )
     lines = aligned(rows, "<>>>>>")
     lines += wrapped(
         "answers: the share that is the intact model's own; sequences: the share of which all"
         " answers are"
     )
     lines += wrapped(f"the circuit hop by hop: {', '.join(by_hop)}")
-    if not has_paths:
-        return lines
-    lines += wrapped(f"its loss by rows without a path: {', '.join(by_rows)}")
-    backups = [f"{b.first} by {name_of(b.second.at)} (loss {b.loss:.3f})" for b in evidence.backups]
-    return lines + wrapped(f"back-ups along paths: {'; '.join(backups) or 'none'}")
+    above = "below" if found.replaced_loss < found.threshold else "not below"
+    lines += wrapped(
+        f"every head replaced, {found.ablation} rows: the loss is {above} {found.threshold:.3g}; on"
+        f" {evidence.drawn} more sequences {its} (95 %), and the model's own {own}"
+    )
+    return lines
 
 
-def necessity_table(
+def path_table(
     found: "Discovery", emerged: Mapping[AttentionPath, float | None] | None = None
 ) -> list[str]:
-    """Every path of a circuit with its attention and the losses without it, and its emergence."""
-    trials = found.evidence.trials
-    rows = [["path", "attention", "cut", "upper heads free"]]
+    """Every path of a circuit: its attention, its cost, the loss without it, its emergence."""
+    trials, judgement = found.evidence.trials, found.evidence.judgement
+    rows = [["path", "attention", "exchanged", "cut"]]
     rows[0] += ["emerged"] if emerged is not None else ["again"] if trials else []
     for n in found.evidence.necessity:
-        row = [str(n.path), f"{n.attention:.2f}", f"{n.loss:.3f}", f"{n.free:.3f}"]
+        cost = "-" if judgement is None else f"{judgement.paths[n.path].most:.2f}"
+        row = [str(n.path), f"{n.attention:.2f}", cost, f"{n.loss:.3f}"]
         if emerged is not None:
             row.append(at_step(emerged.get(n.path)))
         elif trials:

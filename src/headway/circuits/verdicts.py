@@ -4,30 +4,21 @@ Every view shows this list. `RUN` in a line to type stands for the run's folder;
 suppose a `model`, its `task`, and `found`, what `discover` found.
 """
 
-import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headway.circuits.looks import EXPLAINED
+from headway.circuits.judge import LIMIT, Beside, Cost, Judgement
 from headway.circuits.mechanism import Head, name_of
-from headway.circuits.yardstick import AGREES, percent
+from headway.circuits.yardstick import percent
 from headway.relations.paths import AttentionPath
-from headway.text import counted, enumerated, rounded
+from headway.text import counted, enumerated
 
 if TYPE_CHECKING:
     from headway.circuits.discovery import Discovery
-    from headway.circuits.exhaustive import MinimalCircuits
 
-LAYERWISE = 0.9
-"""The least share of its answers with which the model goes on from what its circuit computed."""
-
-APART, ASTRAY, TIMES = 0.05, 0.03, 2
-"""A rival must lead elsewhere in at least this share of the rows that matter. There a path is not
-followed if it has less attention than `ASTRAY`, or the rival more than `TIMES` as much."""
-
-NO_PATH = "the circuit has no path"
-NOT_FAITHFUL = "the whole circuit is not faithful, so cutting a part of it shows nothing"
+NAMES = ("enough", "complete", "nothing spare")
+"""The verdicts, in the order in which they are given."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +28,7 @@ class Verdict:
     Attributes:
         name: what the circuit is, or is not.
         holds: None if that cannot be said.
-        because: the reason, with its numbers and the ablation that they hold for.
+        because: the reason, with its numbers.
         next: a line to type that helps on; None if there is none.
     """
 
@@ -47,181 +38,111 @@ class Verdict:
     next: str | None = None
 
 
-def verdicts(found: "Discovery", every: "MinimalCircuits | None" = None) -> list[Verdict]:
-    """The verdicts on a circuit, always the same seven in the same order.
+def verdicts(found: "Discovery") -> list[Verdict]:
+    """The verdicts on a circuit, always the same three in the same order.
+
+    A change *costs* the share of answers that it changes, or the rise of the loss as a share of the
+    rise when every head is exchanged, whichever is larger, of the hop that suffers most.
+
+    - *enough*: all that is beside the circuit carries what it carries in other sequences, the paths
+      stay or are all that heads attend along, and that costs less than the limit.
+    - *complete*: no head without a path and no row without a path costs as much when it alone
+      carries what it carries in other sequences.
+    - *nothing spare*: each path costs as much when it is exchanged, or cut.
 
     Args:
         found: the circuit, and the evidence for it.
-        every: all minimal circuits of the model, if they are known.
     """
-    return [
-        _faithful(found),
-        _own(found),
-        *_cut(found),
-        _unique(found, every),
-        _stable(found),
-        _feasible(found),
-    ]
+    judgement = found.evidence.judgement
+    if judgement is None:
+        return [Verdict(name, None, found.evidence.unjudged) for name in NAMES]
+    return [_enough(found, judgement), _complete(judgement), _nothing_spare(judgement)]
 
 
-def _faithful(found: "Discovery") -> Verdict:
-    evidence, yardstick = found.evidence, found.yardstick
-    like, loss, limit = evidence.likeness.circuit, found.replaced_loss, found.threshold
-    ends = (evidence.interval, evidence.intact_interval)
-    its, own = (" to ".join(map(rounded, interval)) for interval in ends)
-    because = (
-        f"{_rows(found)} the loss is {rounded(loss)}, the model's own {rounded(found.intact_loss)}"
-        f" (on {evidence.drawn} more sequences, 95 %: {its}, and {own}); "
+def _enough(found: "Discovery", judgement: Judgement) -> Verdict:
+    """The verdict on what is left when all else is exchanged."""
+    tried = judgement.enough
+    worst = max(tried, key=lambda what: tried[what].most)
+    cost = tried[worst]
+    because = f"{_said_of(worst)} {_stays(cost)}"
+    if cost.most < LIMIT:
+        return Verdict("enough", True, because)
+    alone = {head: loss for head, loss in found.evidence.alone.items() if loss > found.intact_loss}
+    if not alone:
+        return Verdict("enough", False, because, _again(found, sequences=_more(found)))
+    head = max(alone, key=alone.__getitem__)
+    because += (
+        f"; replacing {name_of(head)} alone takes the loss from {found.intact_loss:.3f} to"
+        f" {alone[head]:.3f}"
     )
-    if yardstick.loss is not None:
-        because += f"{'' if loss < limit else 'not '}below {limit:.3g}"
-    else:
-        because += (
-            f"{percent(like.faithfulness)} of the gap to {yardstick.ablated} ablation is closed (at"
-            f" least {percent(yardstick.closes[-1])}; {percent(like.median_faithfulness)} in the"
-            " median)"
+    return Verdict("enough", False, because, _map(head))
+
+
+def _complete(judgement: Judgement) -> Verdict:
+    """The verdict on what is beside the circuit, part by part."""
+    voting = [one for one in judgement.heads if one.role == "votes too"]
+    if voting:
+        worst = max(voting, key=lambda one: one.cost.most)
+        others = f"; {counted(len(voting), 'head')} without a path in all" * (len(voting) > 1)
+        because = f"{name_of(worst.head)}, which has no path, votes too: exchanged alone it"
+        return Verdict(
+            "complete", False, f"{because} {_costs(worst.cost)}{others}", _map(worst.head)
         )
-        if yardstick.ablated != "corrupted":
-            least, r2 = AGREES[yardstick.measure], "-" if like.r2 is None else f"{like.r2:.3f}"
-            because += (
-                f", and {percent(like.agreement)} of answers agree (at least {percent(least)})"
-                if yardstick.measure == "agreement"
-                else f", and R² is {r2} (at least {least})"
-            )
-    if found.faithful:
-        close = evidence.interval[0] < limit <= evidence.interval[1]
-        more = _again(found, sequences=4 * evidence.sequences)
-        return Verdict("faithful", True, because, more if close else None)
-    others = [(x, rows) for rows, x in evidence.variants.items() if rows != found.ablation]
-    least, best = min(others, default=(math.inf, ""))
-    if least < min(limit, loss):
-        because += f"; with rows {best} it is {rounded(least)}"
-        return Verdict("faithful", False, because, _again(found, ablation=best))
-    if not evidence.alone:
-        return Verdict("faithful", False, because)
-    alone, worst = max((loss, head) for head, loss in evidence.alone.items())
-    because += f"; replacing {name_of(worst)} alone takes the loss to {rounded(alone)}"
-    return Verdict("faithful", False, because, _map(worst))
+    costly = {head: cost for head, cost in judgement.rows.items() if cost.most >= LIMIT}
+    if costly:
+        head = max(costly, key=lambda one: costly[one].most)
+        because = f"the rows of {name_of(head)} without a path, exchanged alone,"
+        return Verdict("complete", False, f"{because} {_costs(costly[head])}", _map(head))
+    parts = [one.cost for one in judgement.heads] + [*judgement.rows.values()]
+    if not parts:
+        return Verdict("complete", True, "nothing is beside it")
+    least = max(parts, key=lambda cost: cost.most)
+    because = f"no head or row without a path, exchanged alone, costs more than {least.most:.2f}"
+    return Verdict("complete", True, f"{because} (limit {LIMIT:g})")
 
 
-def _own(found: "Discovery") -> Verdict:
-    name = "the model's own"
-    if not found.circuit.useful_heads:
-        return Verdict(name, None, NO_PATH)
-    useful = [look for look in found.looks if look.head in found.circuit.useful_heads]
-    if not useful:
-        return Verdict(name, None, "neither heads nor layers were looked at again one by one")
-    for head, rival in ((look.head, rival) for look in useful for rival in look.rivals):
-        wins = rival.instead >= EXPLAINED and rival.instead > TIMES * rival.follows
-        if 1 - rival.same >= APART and (wins or rival.follows < ASTRAY):
-            two = f"{rival.rival} rather than" if wins else f"neither {rival.rival} nor"
-            because = (
-                f"{name_of(head)} follows {two} {rival.relation}: {percent(rival.instead)} and"
-                f" {percent(rival.follows)} of its attention in the {percent(1 - rival.same)} of"
-                " rows where the two differ"
-            )
-            path, other = (AttentionPath.of(*head, x) for x in (rival.relation, rival.rival))
-            line = f"{_without(path)}{f'.adding({str(other)!r})' if wins else ''})"
-            return Verdict(name, False, because, line)
-    least = min(useful, key=lambda look: look.explained)
-    parts = "paths and tables" if found.circuit.tabled_heads else "paths"
-    explained = (
-        f"its {parts} have {percent(least.explained)} or more of heads' attention where it matters"
-        f" (least: {name_of(least.head)})"
-    )
-    if least.explained < EXPLAINED:
-        because = f"its {parts} do not explain {name_of(least.head)}; {explained}"
-        return Verdict(name, False, because, _map(least.head))
-    if not (layers := found.evidence.likeness.layerwise):
-        because = f"there is no layer above to go on; {explained}"
-        return Verdict(name, found.faithful or None, because)
-    at = layers.index(min(layers))
+def _nothing_spare(judgement: Judgement) -> Verdict:
+    """The verdict on each of the paths."""
+    costs = judgement.paths
+    if not costs:
+        return Verdict("nothing spare", None, "the circuit has no path")
+    spare = [path for path, cost in costs.items() if cost.most < LIMIT]
+    least = min(costs, key=lambda path: costs[path].most)
+    if not spare:
+        each = f"any one of its {len(costs)} paths" if len(costs) > 1 else "its path"
+        because = f"exchanged or cut, {each} costs {costs[least].most:.2f} or more"
+        return Verdict("nothing spare", True, f"{because} (least: {least}; limit {LIMIT:g})")
     because = (
-        f"{_rows(found)}, with the circuit in layers 0 to {at} alone, {percent(layers[at])} of the"
-        f" model's answers stay (at least {percent(LAYERWISE)}); {explained}"
+        f"exchanged or cut, {enumerated(spare, 'or')} costs {costs[least].most:.3f} at the least"
+        f" (limit {LIMIT:g})"
     )
-    if layers[at] >= LAYERWISE:
-        return Verdict(name, True, because)
-    other = "own" if found.ablation != "own" else "mean"
-    return Verdict(name, False, because, _again(found, ablation=other))
+    return Verdict("nothing spare", False, because, _without(least))
 
 
-def _cut(found: "Discovery") -> list[Verdict]:
-    """The verdicts *necessary* and *minimal*, on what happens without one path and without two."""
-    evidence, at, rows = found.evidence.necessity, found.threshold, _rows(found)
-    if found.necessary is None:
-        return [_untestable(name, found) for name in ("necessary", "minimal")]
-    if spared := [n.path for n in evidence if n.worst < at]:
-        alone = f"without {enumerated(spared, 'or')} (each alone)"
-        because = f"{rows} the loss stays below {at:.3g} {alone}"
-        necessary = Verdict("necessary", False, because, f"{_without(spared[0])})")
-        return [necessary, Verdict("minimal", False, "a path can be dropped by itself")]
-    least = min(evidence, key=lambda n: n.worst)
-    because = (
-        f"{rows} cutting any one of its {counted(len(evidence), 'path')} takes the loss to"
-        f" {rounded(least.worst)} or more, other heads replaced or free (least: {least.path});"
-        f" the threshold is {at:.3g}"
+def roles_of(beside: list[Beside]) -> dict[str, list[Head]]:
+    """The heads without a path, by what they do all the same."""
+    heads = dict[str, list[Head]]()
+    for one in beside:
+        heads.setdefault(one.role, []).append(one.head)
+    return heads
+
+
+def _said_of(what: str) -> str:
+    """What was exchanged for *enough*, in words."""
+    return f"with {what}," if what.startswith("all") else f"with all else exchanged {what},"
+
+
+def _stays(cost: Cost) -> str:
+    """How much of the answers stays after a change."""
+    return (
+        f"{percent(1 - cost.answers)} of the worst hop's answers stay, and"
+        f" {percent(1 - cost.sequences)} of whole sequences; {_costs(cost)}"
     )
-    pairs, tried = found.evidence.droppable, counted(found.evidence.pairs, "pair")
-    both = "; ".join(f"{p.first} with {p.second} (loss {rounded(p.loss)})" for p in pairs)
-    minimal = Verdict("minimal", True, f"{rows} no two paths can go together ({tried} tried)")
-    if found.minimal is None:
-        minimal = Verdict("minimal", None, "pairs of paths were not tried")
-    elif pairs:
-        spare = f"{rows}, of {tried} tried, droppable together: {both}"
-        minimal = Verdict("minimal", False, spare, _again(found, all=""))
-    return [Verdict("necessary", True, because), minimal]
 
 
-def _unique(found: "Discovery", every: "MinimalCircuits | None") -> Verdict:
-    if not found.circuit.paths:
-        return _untestable("unique", found)
-    if every is None:
-        because = "not every set of paths was judged"
-        return Verdict("unique", None, because, _again(found, all=""))
-    count = counted(len(every.circuits), "minimal circuit")
-    because = f"{_rows(found)} {count} among {counted(len(every.candidates), 'candidate path')}"
-    others = [one for one in every.circuits if set(one) != set(found.circuit.paths)]
-    if others:
-        shared = f"; {counted(len(every.core), 'path')} in all of them"
-        return Verdict("unique", False, because + shared)
-    if not every.complete:
-        because += f" of up to {every.searched}, and larger sets were not judged"
-        return Verdict("unique", None, because, _again(found, all="", most=10 * every.most))
-    return Verdict("unique", True if every.circuits else None, because)
-
-
-def _stable(found: "Discovery") -> Verdict:
-    same = [trial.jaccard for trial in found.evidence.trials]
-    if not same:
-        because = "the search was not repeated on other sequences"
-        return Verdict("stable", None, because, _again(found, trials=True))
-    if not (found.circuit.paths or any(trial.paths for trial in found.evidence.trials)):
-        return _untestable("stable", found)
-    holds, likeness = all(jaccard == 1 for jaccard in same), enumerated(f"{x:.2f}" for x in same)
-    because = f"on {counted(len(same), 'other sample')} the search finds "
-    because += "this very circuit" if holds else f"circuits like it to {likeness} (Jaccard)"
-    more = _again(found, sequences=4 * found.evidence.sequences)
-    return Verdict("stable", holds, because, None if holds else more)
-
-
-def _feasible(found: "Discovery") -> Verdict:
-    evidence, circuit = found.evidence, found.circuit
-    heads, layers = len(circuit.useful_heads), len(circuit.useful_layers)
-    size = f"{counted(heads, 'useful head')} in {counted(layers, 'layer')}"
-    if evidence.infeasible is None:
-        return Verdict("feasible", None, f"the flow of this task is not known; {size}")
-    if evidence.minimum is None:
-        return Verdict("feasible", False, f"no number of layers can answer; {size}")
-    size += f", flow minimum {evidence.minimum}"
-    if not circuit.paths:
-        return Verdict("feasible", None, f"{NO_PATH}; {size}")
-    if evidence.infeasible:
-        paths = enumerated(evidence.infeasible, "or")
-        because = f"along {paths} the two positions hold nothing in common by then; {size}"
-        return Verdict("feasible", False, because, "headway theory RUN")
-    because = f"along every path the two positions can hold a piece in common by then; {size}"
-    return Verdict("feasible", True, because)
+def _costs(cost: Cost) -> str:
+    """The cost of a change beside its limit."""
+    return f"costs {cost.most:.3f} (limit {LIMIT:g})"
 
 
 def to_type(line: str, run: object = None) -> str | None:
@@ -233,30 +154,20 @@ def to_type(line: str, run: object = None) -> str | None:
         return line.replace(" RUN", f" {run}")
     if not line.startswith("headway circuit RUN"):
         return None
-    every = "--all" in line
-    called = "every_circuit(model, task, found" if every else "discover(model, task"
+    called = "discover(model, task"
     for name, value in re.findall(r"--(\w+) (\w\S*)", line):
-        if not every or name in ("sequences", "most"):
-            called += f", {name}={value if value[0].isdigit() or value == 'True' else repr(value)}"
+        called += f", {name}={value if value[0].isdigit() or value == 'True' else repr(value)}"
     return f"headway.{called})"
 
 
-def _rows(found: "Discovery") -> str:
-    return f"with {found.ablation} rows"
-
-
-def _untestable(name: str, found: "Discovery") -> Verdict:
-    if found.circuit.paths:
-        return Verdict(name, None, NOT_FAITHFUL)
-    if not (heads := found.circuit.useful_heads):
-        return Verdict(name, None, NO_PATH)
-    because = f"{NO_PATH}, only tables of tokens and places: {enumerated(map(name_of, heads))}"
-    return Verdict(name, None, because, _map(heads[0]))
+def _more(found: "Discovery") -> int:
+    """Four times as many sequences."""
+    return 4 * found.evidence.sequences
 
 
 def _without(path: AttentionPath) -> str:
-    """The beginning of a line that measures the circuit without a path."""
-    return f"headway.discover(model, task, circuit=found.circuit.without({str(path)!r})"
+    """A line that measures the circuit without a path."""
+    return f"headway.discover(model, task, circuit=found.circuit.without({str(path)!r}))"
 
 
 def _again(found: "Discovery", **more: Any) -> str:

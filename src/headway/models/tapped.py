@@ -91,10 +91,12 @@ def tapped(module: nn.Module, inputs: Tensor | None = None) -> "Tapped":
 class Tapped(nn.Module):
     """A module with a tap (see `tapped`). Its state dict is that of the module."""
 
-    def __init__(self, module: nn.Module, inputs: Tensor | None = None):
+    def __init__(
+        self, module: nn.Module, inputs: Tensor | None = None, shape: "Shape | None" = None
+    ):
         super().__init__()
         self.module = module
-        self._shape = None if inputs is None else _shape_of(module, inputs)
+        self._shape = _shape_of(module, inputs) if shape is None and inputs is not None else shape
 
     @property
     def n_layers(self) -> int:

@@ -89,24 +89,27 @@ def evidence(findings: Findings) -> schema.Table | None:
     found, timeline = findings.discovery, findings.timeline
     if found is None or not findings.paths:
         return None
-    necessity = {n.path: (n.attention, n.worst) for n in found.evidence.necessity}
+    judgement = found.evidence.judgement
+    costs = {} if judgement is None else {p: c.most for p, c in judgement.paths.items()}
+    measured = {n.path: (n.attention, costs.get(n.path), n.loss) for n in found.evidence.necessity}
     emerged = {} if timeline is None else {h.path: h.emerged for h in timeline.paths}
     curves = "" if timeline is None else f" (curves: of {timeline.sequences} others)"
     looks, rows = path_looks(findings.task, findings.paths), list[list[schema.Cell]]()
     for path in findings.paths:
         carries, step = ", ".join(map(typeset, looks[path].carries)), emerged.get(path)
-        numbers = *necessity.get(path, (None, None)), None if step is None else round(step)
+        numbers = *measured.get(path, (None, None, None)), None if step is None else round(step)
         rows.append([typeset(str(path)), carries or None, *numbers])
     return schema.Table(
         title="",
-        head=["path", "carries", "attention", "loss without", "emerges at step"],
+        head=["path", "carries", "attention", "cost exchanged", "loss cut", "emerges at step"],
         rows=rows,
         keys=list(map(path_key, findings.paths)),
         note=(
-            f"At the last step, on {found.evidence.sequences} sequences{curves}; loss of the"
-            f" circuit ({ABLATIONS[found.ablation]}) without the path, heads above as found or"
-            f" free, whichever is worse. Whole: {rounded(found.replaced_loss)}; threshold:"
-            f" {rounded(found.threshold)}."
+            f"At the last step, on {found.evidence.sequences} sequences{curves}. Cost exchanged:"
+            " the share of answers that change, or of the loss that exchanging every head adds,"
+            " when the path alone is exchanged or cut. Loss cut: of the circuit"
+            f" ({ABLATIONS[found.ablation]}) without the path. Whole:"
+            f" {rounded(found.replaced_loss)}; threshold: {rounded(found.threshold)}."
         ),
     )
 

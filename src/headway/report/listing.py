@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from headway.circuits import THRESHOLD
+from headway.circuits.verdicts import NAMES, verdicts
 from headway.errors import HeadwayError
 from headway.report.findings import Findings, refusal, solved_at
 from headway.report.labels import plain, setting_of
@@ -22,7 +23,7 @@ from headway.userfile import described
 
 COLUMNS = (
     *("run", "task", "model", "status", "steps", "validation loss", "course"),
-    *("useful heads", "layers used", "flow minimum", "faithful", "changed"),
+    *("useful heads", "layers used", "flow minimum", "enough", "changed"),
 )
 STATUS = COLUMNS.index("status")
 
@@ -139,6 +140,7 @@ def row_of(member: Findings) -> dict[str, Cell]:
     steps: Cell = last.get("step", 0)
     if not member.done and not isinstance(config.training, Elsewhere):
         steps = f"{steps:,} of {config.training.steps:,}"
+    held = {} if found is None else {one.name: one.holds for one in verdicts(found)}
     why = member.message if member.status == "failed" else _refused(member.run)
     return {
         "run": member.name,
@@ -153,9 +155,7 @@ def row_of(member: Findings) -> dict[str, Cell]:
         "layers used": circuit and len(circuit.useful_layers),
         "flow minimum": member.least,
         "circuit loss": found and found.replaced_loss,
-        "faithful": found and found.faithful,
-        "necessary": found and found.necessary,
-        "minimal": found and found.minimal,
+        **{name: held.get(name) for name in NAMES},
     }
 
 

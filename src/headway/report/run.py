@@ -119,12 +119,14 @@ def headline(findings: Findings) -> str:
     if tabled := counted(len(circuit.tabled_heads), "head") if circuit.tabled_heads else "":
         tabled += " that no relation in words explains"
         paths = f"{paths} and {tabled}" if circuit.paths else tabled
-    if not discovery.faithful:
+    holds = {one.name: one.holds for one in verdicts(discovery)}
+    if not holds["enough"]:
         rest = "does not account for it"
         return f"This {model} solves the task; the circuit found, of {paths}, {rest}."
-    fails = all(n.free >= discovery.threshold for n in discovery.evidence.necessity)
-    all_needed = discovery.necessary and fails and len(circuit.paths) > 1
-    rest = "; cut any one and answers fail" if all_needed else ""
+    all_needed = holds["nothing spare"] and len(circuit.paths) > 1
+    rest = "; change any one and answers change" if all_needed else ""
+    if holds["complete"] is False:
+        rest += "; something beside them votes, too"
     return f"{typeset(findings.task.title)}: this {model} does it with {paths}{rest}."
 
 
@@ -145,7 +147,7 @@ def summary(findings: Findings) -> Iterator[str]:
     if "circuit" in findings.missing:
         yield findings.missing["circuit"]
     elif (found := findings.discovery) is not None:
-        for one in verdicts(found, findings.circuits):
+        for one in verdicts(found):
             word = {True: "yes", False: "no", None: "cannot be said"}[one.holds]
             yield f"{one.name}: {word}; {typeset(one.because)}."
     learnt = sorted((step, hop) for hop, step in findings.hops.items() if step is not None)
@@ -163,7 +165,7 @@ def verdicts_of(findings: Findings) -> list[Verdict]:
     folder = shlex.quote(_folder(findings))
     return [
         replace(one, because=typeset(one.because), next=one.next and to_type(one.next, folder))
-        for one in verdicts(found, findings.circuits)
+        for one in verdicts(found)
     ]
 
 

@@ -8,6 +8,7 @@ from statistics import mean, median, stdev
 
 from headway.circuits import THRESHOLD, compare
 from headway.circuits.emergence import EMERGES_AT
+from headway.circuits.verdicts import verdicts
 from headway.fields import natural
 from headway.report.axes import SEED, Axis, axes_of
 from headway.report.circuit import circuit_data
@@ -118,13 +119,14 @@ def _headline(found: Runs) -> Iterator[str]:
             f" {rounded(losses[-1])}."
         )
     if circuits := [d for m in members if (d := m.discovery) is not None]:
-        faithful, least = sum(d.faithful for d in circuits), {m.least for m in members}
+        enough = sum(verdicts(d)[0].holds is True for d in circuits)
+        least = {m.least for m in members}
         heads = _between(len(d.circuit.useful_heads) for d in circuits)
         layers = _between(len(d.circuit.useful_layers) for d in circuits)
         against = f" (flow minimum: {least.pop()})" if len(least) == 1 else ""
         yield (
-            f"Of {counted(len(circuits), 'circuit')} {faithful} {'is' if faithful == 1 else 'are'}"
-            f" faithful; they take {heads} heads in {layers} layers{against}."
+            f"Of {counted(len(circuits), 'circuit')} {enough} {'is' if enough == 1 else 'are'}"
+            f" enough; they take {heads} heads in {layers} layers{against}."
         )
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from rich.text import Text
 
 from headway.circuits import THRESHOLD, Discovery, MinimalCircuits, Timeline, verdicts
-from headway.circuits.text import at_step, necessity_table, without_paths
+from headway.circuits.text import at_step, path_table, without_paths
 from headway.report.findings import solved_at
 from headway.terminal.base import console, print_part
 from headway.text import counted, duration
@@ -34,7 +34,7 @@ def print_summary(
     accuracy = accuracy_text(metrics[-1])
     path_lines = list[str]()
     if found.circuit.paths:
-        path_lines = necessity_table(found, emerged)
+        path_lines = path_table(found, emerged)
     elif found.faithful:
         path_lines = [without_paths(found.circuit)]
     since = f"; solved (below {THRESHOLD:g}) from step {solved['step']}" if solved else ""
@@ -53,7 +53,7 @@ def print_summary(
         f" {found.replaced_loss:.4f} (threshold {found.threshold:g})",
         *path_lines,
         *found.circuit.idle_lines,
-        said_of_verdicts(found, every),
+        said_of_verdicts(found),
     )
     print_part("3 Emerged", f"partial losses below 0.5 at step: {learnt}")
     print_part("4 Minimum", said_of_minimum(found, task.flow()), said_of_every(every))
@@ -61,10 +61,10 @@ def print_summary(
     print_part("5 Report", str(page), used)
 
 
-def said_of_verdicts(found: Discovery, every: MinimalCircuits | None = None) -> str:
+def said_of_verdicts(found: Discovery) -> str:
     """The verdicts that hold, do not, or cannot be said."""
     words = {True: "{}", False: "NOT {}", None: "{} unknown"}
-    return ", ".join(words[one.holds].format(one.name) for one in verdicts(found, every))
+    return ", ".join(words[one.holds].format(one.name) for one in verdicts(found))
 
 
 def said_of_minimum(found: Discovery, flow: Flow | None) -> str:

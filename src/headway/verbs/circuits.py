@@ -72,7 +72,7 @@ def circuit(
     from headway import circuits, terminal
     from headway.circuits.certificate import require_sequences
     from headway.circuits.subject import Sequences
-    from headway.circuits.text import of_discovery, verdict_lines
+    from headway.circuits.text import of_discovery
 
     del given["runs"], given["changed_task"], given["certify" if certify else "all"]
     asked = "--certify" if certify else "--all" if all else "a search"
@@ -101,8 +101,7 @@ def circuit(
                 every = circuits.every_circuit(
                     run, **exhaust, watch=lambda *now: display.show(JUDGED.format(*now))
                 )
-            unique = [one for one in circuits.verdicts(found[-1], every) if one.name == "unique"]
-            print("", every, *verdict_lines(unique, run.folder), sep="\n")
+            print("", every, sep="\n")
             print(f"written to {run.folder / 'circuits.json'}")
         if circuit is None and step is None and (run.folder / "report.html").exists():
             print(f"its report is older; draw it again: {command('report', run.folder)}")

@@ -39,7 +39,7 @@ SEEN = 0.05
 
 
 def headway(subject: Subject) -> Answer:
-    """`headway.discover`: paths of the circuit or not, then by necessity on other sequences.
+    """`headway.discover`: paths of the circuit or not, then by the cost of exchanging them.
 
     There is no path in the answer where the search is refused.
     """
@@ -49,7 +49,9 @@ def headway(subject: Subject) -> Answer:
     except NoCircuitError:
         return Answer(dict.fromkeys(subject.paths, 0.0), frozenset())
     chosen, pairs = _named(subject, found.circuit)
-    needed = {one.path: 1 + one.worst / (1 + one.worst) for one in found.evidence.necessity}
+    judgement = found.evidence.judgement
+    costs = {} if judgement is None else judgement.paths
+    needed = {path: 1 + cost.most / (1 + cost.most) for path, cost in costs.items()}
     paths = {path: needed.get(path, 1.0) if path in chosen else 0.0 for path in subject.paths}
     return Answer(paths, chosen, found.forwards, pairs)
 
