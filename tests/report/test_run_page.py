@@ -146,7 +146,7 @@ def test_every_finding_is_on_the_page(run):
         assert str(run.load(kind)) in texts
     whole = str(saved_discovery(run)).splitlines()
     left_out = {line.partition(" ")[0] for line in whole if line not in texts[0].splitlines()}
-    assert left_out >= {"faithful", "necessary", "minimal", "stable"}
+    assert left_out >= {"enough", "complete", "nothing"}
     assert texts[0].splitlines()[-1] == whole[-1]
     assert run.sessions()[0]["python"] in words
     assert [row[0] for row in data["heads"]["rows"]] == ["L0.H0", "L1.H0"]
@@ -181,7 +181,7 @@ def test_the_ablation_is_named_where_there_are_losses(run, rows):
     run.write("circuit.json", {**circuit, "ablation": rows})
     words = said(report(run))
     assert f"({ABLATIONS[rows]})" in words
-    assert f"with {rows} rows" in words
+    assert f"every head replaced, {rows} rows: " in words
     assert not any(ABLATIONS[other] in words for other in set(ABLATIONS) - {rows})
 
 

@@ -117,7 +117,7 @@ class Discovery(Finding, Shown):
         require(cut <= paths, "evidence.necessity", cut - paths, "of paths of the circuit")
         if judgement is not None:
             judged, beside = set(judgement.paths), {one.head for one in judgement.heads}
-            require(judged == paths, "evidence.judgement.paths", judged, "the circuit's paths")
+            require(judged <= paths, "evidence.judgement.paths", judged, "the circuit's paths")
             known = {*self.circuit.mechanisms}
             require(beside <= known, "evidence.judgement.heads", beside, "heads of the circuit")
             rows_of = {*judgement.rows}

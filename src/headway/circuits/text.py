@@ -143,10 +143,11 @@ def path_table(
 ) -> list[str]:
     """Every path of a circuit: its attention, its cost, the loss without it, its emergence."""
     trials, judgement = found.evidence.trials, found.evidence.judgement
+    costs = {} if judgement is None else judgement.paths
     rows = [["path", "attention", "exchanged", "cut"]]
     rows[0] += ["emerged"] if emerged is not None else ["again"] if trials else []
     for n in found.evidence.necessity:
-        cost = "-" if judgement is None else f"{judgement.paths[n.path].most:.2f}"
+        cost = f"{costs[n.path].most:.2f}" if n.path in costs else "-"
         row = [str(n.path), f"{n.attention:.2f}", cost, f"{n.loss:.3f}"]
         if emerged is not None:
             row.append(at_step(emerged.get(n.path)))
