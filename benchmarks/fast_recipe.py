@@ -20,7 +20,7 @@ from typing import Any
 
 from frame import options, spread, write
 from headway import HeadwayError, discover, emergence, every_circuit, fast
-from headway.circuits import AttentionPath, MinimalCircuits, saved_discovery
+from headway.circuits import AttentionPath, MinimalCircuits, saved_discovery, verdicts
 from headway.circuits.emergence import learnt_in_order, saved_timeline
 from headway.recipes import changed
 from headway.sweeps import Engine, Plan, sweep
@@ -102,10 +102,10 @@ def circuit(run: Run) -> dict[str, Any]:
         return {"circuit": None, "why": str(error)}
     timeline = saved_timeline(run) if run.read("emergence.json") else emergence(run, found)
     every = run.load(MinimalCircuits) or every_circuit(run, most=1_000_000)
-    rises = {
-        str(n.path): [n.loss - found.replaced_loss, n.free - found.replaced_loss]
-        for n in found.evidence.necessity
-    }
+    rises = {str(n.path): n.loss - found.replaced_loss for n in found.evidence.necessity}
+    judgement = found.evidence.judgement
+    assert judgement is not None
+    costs = {str(path): cost.most for path, cost in judgement.paths.items()}
     first = [path for path in found.circuit.paths if path.at == found.circuit.useful_heads[0]]
     in_order = learnt_in_order(timeline.hops, run.task.hop_order)
     only = every.complete and every.circuits == (tuple(sorted(found.circuit.paths)),)
@@ -114,24 +114,19 @@ def circuit(run: Run) -> dict[str, Any]:
         "first useful head only joins pairs": all(map(joins_a_pair, first)),
         "hops learnt in chain order": in_order is not False,
         "every other path: loss rises by > 0.05": all(
-            rises[str(path)][0] > 0.05 for path in found.circuit.paths if not joins_a_pair(path)
+            rises[str(path)] > 0.05 for path in found.circuit.paths if not joins_a_pair(path)
         ),
-        "every path: rises by > 0.05, free above or not": least_rise(rises) > 0.05,
+        **{f"{one.name}, by exchange": bool(one.holds) for one in verdicts(found)},
         "no other minimal circuit among the candidate paths": only,
     }
     return {
         "circuit": found.circuit.to_json(),
         "replaced_loss": found.replaced_loss,
         "rises": rises,
-        "verdicts": found.to_json()["verdicts"],
+        "costs": costs,
         "emerged": {str(history.path): history.emerged for history in timeline.paths},
         "holds": holds,
     }
-
-
-def least_rise(rises: dict[str, list[float]]) -> float:
-    """The least that cutting a path costs, heads above replaced or free, whichever is more."""
-    return min(map(max, rises.values()))
 
 
 def joins_a_pair(path: AttentionPath) -> bool:
@@ -166,7 +161,8 @@ def print_circuits(found: list[dict[str, Any]]) -> None:
     kinds = Counter(" ".join(sorted(one["rises"])) for one in found)
     for paths, count in kinds.most_common():
         print(f"the same paths in {count} of {len(found)}: {paths}")
-    print("least rise by cutting a path:", spread([least_rise(one["rises"]) for one in found]))
+    least = [min(one["costs"].values()) for one in found]
+    print("least cost of exchanging or cutting a path:", spread(least))
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
 """A loss that is no number counts as infinite, wherever losses are compared."""
 
 import json
-import re
 import math
+import re
 
 import pytest
 import torch

@@ -170,7 +170,8 @@ def with_bridge(run: Run) -> Row:
     return {
         "two_hops_three_layers": right,
         "two_hops_looks": looks(run),
-        "two_hops_own": bool(found["the model's own"]) if found else None,
+        "two_hops_enough": bool(found["enough"]) if found else None,
+        "two_hops_complete": bool(found["complete"]) if found else None,
         "two_hops_sequential": is_sequential(run),
         "two_hops_fall": fall(run) if has_learnt else None,
         "two_hops_blind": {
