@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from frame import options
-from headway import discover, every_circuit
+from headway import discover
 from headway.circuits import Bench, Circuit, candidates_among
 from headway.errors import HeadwayError
 from headway.models import tapped
@@ -77,10 +77,11 @@ def compared(name: str, model: Any, task: Task, seed: int) -> dict[str, Any]:
     bench = Bench(model, task, held_out(task, 128, seed, "cpu", "circuit"), found.ablation)
     if (count := len(candidates_among(bench))) > MOST:
         return {"model": name, "candidates": count}
-    every = every_circuit(model, task, found, most=2 ** (MOST + 1), workers=1, seed=seed)
+    candidates = candidates_among(bench, found.circuit)
+    every = Exhaustive(bench.losses, candidates, found.circuit, found.threshold).search()
     loss, size = bench.loss(found.circuit), len(found.circuit.paths)
-    about = {"model": name, "candidates": count, "smallest": next(map(len, every.circuits), None)}
-    about |= {"any_serves": bool(every.circuits), "serves": loss < found.threshold, "paths": size}
+    about = {"model": name, "candidates": count, "smallest": next(map(len, every), None)}
+    about |= {"any_serves": bool(every), "serves": loss < found.threshold, "paths": size}
     if name in TOLD:
         follows = {head: [relation] for head, relation in TOLD[name][1].items()}
         heads = dict.fromkeys(found.circuit.to_json(), "mean") | follows

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from headway import Batch, HeadwayError, Task, discover, emergence, every_circuit
-from headway.circuits import Bench, Circuit, Discovery, Mean, Paths
+from headway import Batch, HeadwayError, Task, discover, emergence
+from headway.circuits import Bench, Circuit, Discovery, Mean, Paths, candidates_among
 from headway.circuits.looks import looks, of_looks
 from headway.circuits.patterns import Patterns
 from headway.circuits.reading import Reader, read
@@ -352,11 +352,11 @@ def test_what_heads_below_bring_is_in_a_table():
     assert not Tables(torch.arange(9 * 256).reshape(256, 9), lambda: own).are_possible
 
 
-def test_what_was_discovered_is_among_the_candidates_of_every_circuit():
+def test_what_was_discovered_is_among_the_candidates():
     found = discover(Line(by_value), Symbols(), sequences=32, trials=False, threshold=9.0)
     assert found.circuit.paths
-    every = every_circuit(Line(by_value), Symbols(), found, sequences=32)
-    assert {*found.circuit.paths} <= {*every.candidates}
+    bench = Bench(Line(by_value), Symbols(), held_out(Symbols(), 32, 0, "cpu", "circuit"))
+    assert {*found.circuit.paths} <= {*candidates_among(bench, found.circuit)}
 
 
 def test_a_circuit_is_a_program():

@@ -93,8 +93,6 @@ class Drawn:
             )
             for layer in sorted({path.layer for path in self.candidates})[:-1]
         }
-        free = {layer: between(losses, 0.7) for layer, losses in self.freed.items()}
-        self.free = {layer: free.get(layer, 0.0) for layer in self.layers}
 
     def brute(self):
         """Sets below the threshold of which no proper subset is: by the definition."""
@@ -102,14 +100,13 @@ class Drawn:
             s
             for i, s in enumerate(self.sets)
             if self.losses[i] < self.threshold
-            and not any(f[i] >= self.free[layer] for layer, f in self.freed.items())
+            and not any(losses[i] >= self.threshold for losses in self.freed.values())
         ]
         return {frozenset(s) for s in serving if not any(other < s for other in serving)}
 
     def searched(self, first=False, **more):
         about = self.candidates, Circuit(self.idle), self.threshold
         exhaustive = Exhaustive(self.bench.losses, *about, **more)
-        exhaustive.free = self.free
         return exhaustive.search(first), exhaustive
 
 
@@ -165,12 +162,9 @@ def test_what_a_run_keeps(run, capsys):
     assert run.load(MinimalCircuits) == every == MinimalCircuits.from_json(every.to_json())
     assert told[-1] == (len(every.candidates), every.judged, len(every.circuits))
     assert (every.complete, every.most) == (True, 999)
-    bench = Bench(run.model(), run.task, held_out(run.task, every.sequences, 0, "cpu", "circuit"))
-    does = found.circuit.mechanisms.items()
-    idle = {head: NOTHING if isinstance(one, Paths) else one for head, one in does}
-    losses = [bench.loss({**idle, **Circuit.of(c).mechanisms}) for c in every.circuits]
-    assert [*every.losses] == losses
-    assert max(every.losses) < every.threshold
+    assert max(every.costs) < every.limit
+    assert every.right == (0,)
+    assert every.circuits == (tuple(found.circuit.paths),)
     text = str(every)
     assert f"smallest: {len(every.circuits[0])} paths" in text
     assert max(map(len, text.splitlines())) <= 80
@@ -188,7 +182,7 @@ def test_what_a_run_keeps(run, capsys):
     main(["circuit", str(run.folder), "--trials", "False", "--sequences", "32", "--all"])
     out = capsys.readouterr().out
     assert "with the layers above any layer free" in out
-    assert out.count("unique") == 2, "once before the sets are judged, and once after"
+    assert "complete, with nothing spare, too: 1 of 1" in out
     assert json.loads((run.folder / "circuits.json").read_text())["candidates"]
 
 
@@ -196,9 +190,9 @@ def test_bad_input(run):
     known = compiled(1)
     with pytest.raises(HeadwayError, match=r"^found = None .* must be a Discovery"):
         every_circuit(known.model, known.task)
-    for wrong in ({"most": 0}, {"sequences": 1}, {"workers": 0}):
+    for wrong in ({"most": 0}, {"sequences": 1}):
         with pytest.raises(HeadwayError, match=rf"^{next(iter(wrong))} = .* is not allowed"):
             every_circuit(run, **wrong)
     with pytest.raises(HeadwayError, match=r"circuits\.json: sequences is missing"):
-        MinimalCircuits.from_json({"threshold": 0.05})
+        MinimalCircuits.from_json({"limit": 0.05})
     assert "--step does not go with --all" in refused("circuit", run.folder, "--all", "--step", "1")

@@ -86,7 +86,7 @@ def test_a_module_that_keeps_something_of_a_pass_is_read_as_it_is(make):
 def test_no_verb_calls_a_model_of_others_from_two_threads_at_once():
     model = Alone(2).eval()
     found = discover(model, TwoBackTold(), workers=4, **FEW)
-    every = every_circuit(model, TwoBackTold(), found, workers=4, **FEW)
+    every = every_circuit(model, TwoBackTold(), found, **FEW)
     assert [list(map(str, one)) for one in every.circuits] == [["L1.H0 two back"]]
     timeline = emergence({0: model, 1: model}, found, TwoBackTold(), sequences=8)
     assert timeline.paths[0].attention == pytest.approx([1.0, 1.0], abs=1e-3)

@@ -8,8 +8,17 @@ import pytest
 import torch
 from torch import nn
 
-from headway import Circuit, discover, every_circuit
-from headway.circuits import Bench, Paths, Uniform, Yardstick, attention_along, study
+from headway import Circuit, discover
+from headway.circuits import (
+    Bench,
+    Exhaustive,
+    Paths,
+    Uniform,
+    Yardstick,
+    attention_along,
+    candidates_among,
+    study,
+)
 from headway.circuits.looks import astray
 from headway.circuits.search import candidate_paths, mended, simplify
 from headway.relations.paths import AttentionPath
@@ -77,8 +86,10 @@ def test_heads_that_were_made_idle_come_back(n_heads):
     found = discover(model, task, trials=False, sequences=16)
     assert found.faithful
     assert [path.at for path in found.circuit.paths] == [(0, head) for head in range(n_heads - 1)]
-    every = every_circuit(model, task, found, sequences=16)
-    assert len(every.circuits[0]) == n_heads - 1
+    bench = Bench(model, task, held_out(task, 16, 0, "cpu", "circuit"))
+    candidates = candidates_among(bench, found.circuit)
+    every = Exhaustive(bench.losses, candidates, found.circuit, found.threshold).search()
+    assert len(every[0]) == n_heads - 1
 
 
 class Averaging(nn.Module):

@@ -76,7 +76,12 @@ def with_every_file(run: Run) -> Run:
     every_circuit(run, sequences=8, most=200)
     found = run.read("circuits.json")
     assert found is not None
-    found |= {"circuits": [["L0.H0 s1←s2"]], "losses": [0.5], "discovered": ["L0.H0 s1←s2"]}
+    found |= {
+        "circuits": [["L0.H0 s1←s2"]],
+        "costs": [0.01],
+        "right": [],
+        "discovered": ["L0.H0 s1←s2"],
+    }
     run.write("circuits.json", found)
     run.remove("circuit_given.json")  # which no page is made of
     depend(run, engine=InThisProcess())

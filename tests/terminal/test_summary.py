@@ -19,7 +19,7 @@ def findings(solved, tmp_path_factory):
     """A run that learnt, and all that was found in it."""
     run = Run.open(shutil.copytree(solved.folder, tmp_path_factory.mktemp("found") / "run"))
     found = discover(run, trials=False, sequences=32)
-    return run, found, emergence(run, found, sequences=8), every_circuit(run, workers=1)
+    return run, found, emergence(run, found, sequences=8), every_circuit(run)
 
 
 def test_the_findings_fit_one_screen(findings, capsys):
@@ -91,9 +91,9 @@ def test_what_nobody_knows_is_said_to_be_unknown(findings):
 def test_what_is_said_of_other_circuits_is_what_was_found(findings):
     *_, every = findings
     paths = tuple(AttentionPath.parse(text) for text in ("L0.H0 s2←s1", "L1.H0 s0←s2"))
-    two = replace(every, circuits=(paths, paths[:1]), losses=(0.0, 0.0), discovered=paths)
+    two = replace(every, circuits=(paths, paths[:1]), costs=(0.0, 0.0), discovered=paths)
     assert said_of_every(two).startswith("2 minimal circuits among ")
-    one = replace(two, circuits=(paths,), losses=(0.0,))
+    one = replace(two, circuits=(paths,), costs=(0.0,))
     assert said_of_every(one).startswith("1 minimal circuit among ")
     partly = replace(one, searched=len(every.candidates) - 1)
     assert "not all sets were judged" in said_of_every(partly)

@@ -1,14 +1,14 @@
 """Every circuit among some candidate paths, by judging sets of paths, the smallest first.
 
-A set of paths *serves* if the loss with every head replaced is below the threshold. It is *minimal*
-if it serves and no proper subset does. Losses need not fall as paths are added, so that nothing is
-concluded from one set about another, but for what holds by definition:
+A set of paths *serves* if what it costs is below a limit: here the cost of exchanging all that is
+beside it, with its heads attending along its paths alone. It is *minimal* if it serves and no
+proper subset does. Costs need not fall as paths are added, so that nothing is concluded from one
+set about another, but for what holds by definition:
 
 - A set that holds a smaller one that serves is not minimal, and is not judged.
 
-It must serve with the layers above any layer free, too, as the search asks of one circuit. Whether
-it does depends on its paths up to that layer alone, and where those fail, no set that has them is
-judged.
+It must serve with the layers above any layer free, too. Whether it does depends on its paths up to
+that layer alone, and where those fail, no set that has them is judged.
 """
 
 import math
@@ -16,14 +16,18 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import reduce
-from itertools import chain, combinations, repeat
+from functools import partial, reduce
+from itertools import combinations
 from pathlib import Path
 from typing import Any, ClassVar
 
-from headway.circuits.ablation import Bench, above, most_workers
-from headway.circuits.ablation import workers as threads
+import torch
+from torch import Tensor
+
+from headway.circuits.ablation import Bench
 from headway.circuits.discovery import Discovery, saved_discovery
+from headway.circuits.exchange import PARTNER, Exchange
+from headway.circuits.judge import LIMIT, costs_alone, judge
 from headway.circuits.mechanism import (
     Circuit,
     Head,
@@ -33,7 +37,7 @@ from headway.circuits.mechanism import (
     WrittenPath,
 )
 from headway.circuits.search import candidates_among
-from headway.circuits.subject import Counted, Sequences, device_of, require_fits, studied
+from headway.circuits.subject import Counted, Sequences, require_fits, studied
 from headway.errors import require
 from headway.fields import AtLeastOne, Finding, require_allowed
 from headway.relations.paths import AttentionPath
@@ -41,6 +45,9 @@ from headway.settings import computes_as_usual
 from headway.tasks import Task
 from headway.text import counted, wrapped
 from headway.training.run import Run
+
+MOST_JUDGED = 32
+"""Minimal circuits that get all verdicts, the smallest first."""
 
 SHOWN = 10
 """The most circuits that are listed one by one."""
@@ -60,12 +67,13 @@ class MinimalCircuits(Finding):
     """All minimal circuits among a model's candidate paths.
 
     Attributes:
-        threshold: circuits have a loss below this.
-        sequences: how many the loss is over; the search for one circuit saw the same.
+        limit: circuits cost less than this when all that is beside them is exchanged.
+        sequences: how many were exchanged.
         candidates: the paths that circuits were chosen from.
         idle: what every head does of which no path is chosen.
-        circuits: the minimal ones, the smallest first.
-        losses: with every head replaced, of each.
+        circuits: the minimal ones, the smallest first; of those with the same cells one.
+        costs: of each.
+        right: those of the first `MOST_JUDGED` that get three yeses, by number.
         judged: sets of paths that were judged, those of lower layers alone included.
         searched: all minimal circuits of up to so many paths are known.
         discovered: the paths of the circuit that the search had found.
@@ -75,12 +83,13 @@ class MinimalCircuits(Finding):
 
     FILE: ClassVar[str] = "circuits.json"
 
-    threshold: float
+    limit: float
     sequences: Counted
     candidates: tuple[WrittenPath, ...]
     idle: WrittenCircuit
     circuits: tuple[tuple[WrittenPath, ...], ...]
-    losses: tuple[WrittenLoss, ...]
+    costs: tuple[WrittenLoss, ...]
+    right: tuple[int, ...]
     judged: int
     searched: int
     discovered: tuple[WrittenPath, ...]
@@ -98,11 +107,12 @@ class MinimalCircuits(Finding):
         return tuple(sorted(set.intersection(*map(set, self.circuits)))) if self.circuits else ()
 
     def __str__(self):
-        count, among = len(self.circuits), counted(len(self.candidates), "candidate path")
+        count, judged = len(self.circuits), min(len(self.circuits), MOST_JUDGED)
+        among = counted(len(self.candidates), "candidate path")
         took = "" if self.seconds is None else f", {self.seconds:.1f} s"
         found = [
-            f"{counted(count, 'minimal circuit')} among {among}; threshold {self.threshold:g}",
-            "judged with all heads replaced, and with the layers above any layer free:"
+            f"{counted(count, 'minimal circuit')} among {among}: each is enough",
+            "judged with all else exchanged, and with the layers above any layer free:"
             f" {counted(self.judged, 'set')} of paths, {self.sequences} sequences{took}",
             "complete: every set was judged, or ruled out by what was judged"
             if self.complete
@@ -113,16 +123,18 @@ class MinimalCircuits(Finding):
             found += [
                 f"smallest: {counted(len(self.circuits[0]), 'path')}; none is smaller",
                 f"in all: {named(self.core)}; in any: {len(set().union(*self.circuits))} paths",
+                f"complete, with nothing spare, too: {len(self.right)} of {judged}",
             ]
         known = set(self.discovered)
         if self.circuits and known not in map(set, self.circuits):
             found += ["the circuit that the search discovered is not one of them"]
         lines = [line for sentence in found for line in wrapped(sentence)]
-        for i, (circuit, loss) in enumerate(zip(self.circuits[:SHOWN], self.losses, strict=False)):
+        for i, (circuit, cost) in enumerate(zip(self.circuits[:SHOWN], self.costs, strict=False)):
+            yes = "; three yeses" if i in self.right else ""
             own = "; as discovered" if set(circuit) == known else ""
             rest = [path for path in circuit if path not in self.core]
             more = f"; beside those in all: {named(rest)}" if rest else ""
-            line = f"{i + 1}: {counted(len(circuit), 'path')}, loss {loss:.4f}{own}{more}"
+            line = f"{i + 1}: {counted(len(circuit), 'path')}, cost {cost:.3f}{yes}{own}{more}"
             lines += wrapped(line, rest="   ")
         if count > SHOWN:
             lines += wrapped(f"and {count - SHOWN} more, in {self.FILE}")
@@ -135,8 +147,9 @@ class MinimalCircuits(Finding):
         return data
 
     def __post_init__(self):
-        count, allowed = len(self.losses), f"{len(self.circuits)}, one a circuit"
-        require(count == len(self.circuits), "number of losses", count, allowed)
+        count, allowed = len(self.costs), f"{len(self.circuits)}, one a circuit"
+        require(count == len(self.circuits), "number of costs", count, allowed)
+        require({*self.right} <= {*range(count)}, "right", self.right, f"numbers below {count}")
 
 
 @computes_as_usual
@@ -147,63 +160,61 @@ def every_circuit(
     *,
     sequences: int = 128,
     most: int = MOST,
-    workers: int | None = None,
     seed: int | None = None,
     watch: Callable[[int, int, int], None] = lambda *_: None,
 ) -> MinimalCircuits:
     """All minimal circuits of a trained model, made of the paths that `discover` may choose from.
 
-    A circuit stays below the threshold with every head replaced and with the layers above any
-    layer free. Candidates are the paths along which a head sends at least 0.1 of its attention on
-    average, but for those of the last layer that end where no answer is read. A head without a
-    chosen path does what it does in the discovered circuit if it has no path there either, and
-    attends nowhere otherwise. Threshold and ablation are the discovery's. A run keeps all this.
+    Candidates are the paths along which a head sends at least 0.1 of its attention on average, but
+    for those of the last layer that end where no answer is read. A circuit is enough: with all
+    that is beside it exchanged, and its heads attending along its paths alone, answers stay. The
+    limit is that of the verdicts, whatever the discovered circuit costs. A run keeps all this.
 
     Args:
         model: a run in which a circuit was discovered, or its folder; or a model (see `discover`).
         task: the model's task, if a model is given.
         found: what `discover` found, if a model is given.
-        sequences: how many to judge on, at least 8; with as many as the search had, the same ones.
+        sequences: how many to judge on, at least 8.
         most: sets of paths to judge at most. The search goes from small to large sets, and ends
             before a size that would take more.
-        workers: threads, each on one core; by default as many as the machine has cores. A model of
-            others is called by one thread alone.
         seed: of the sequences; by default the run's, or 0.
         watch: called with a number of paths, how many sets were judged and how many minimal ones
             found.
 
     Raises:
-        HeadwayError: if no circuit was discovered, or an argument is out of range.
+        HeadwayError: if no circuit was discovered, nothing can be exchanged, or an argument is out
+            of range.
     """
     require_allowed("sequences", sequences, Sequences)
     require_allowed("most", most, AtLeastOne)
-    require_allowed("workers", workers, AtLeastOne | None)
     with studied(model, task, seed=seed) as subject:
         run = subject.run
         require(not run or found is None, "found", found, "None, as the run has its own")
         known = saved_discovery(run) if run else require_allowed("found", found, Discovery)
         require_fits(known.circuit, subject.model)
-        batch, started = subject.sequences(sequences, "circuit"), time.perf_counter()
-        about = subject.model, subject.task, batch, known.ablation
-        count = most_workers(subject.model, device_of(subject.model), workers)
-        benches = [Bench(*about) for _ in range(count)]
-        candidates = candidates_among(benches[0], known.circuit)
-        with threads(workers, benches) as work:
-
-            def losses(sets: list[dict[Head, Mechanism]], limit: float) -> list[float]:
-                share = math.ceil(len(sets) / len(benches)) or 1
-                parts = (sets[i : i + share] for i in range(0, len(sets), share))
-                return [*chain(*work.map(Bench.losses, benches, parts, repeat(limit)))]
-
-            search = Exhaustive(losses, candidates, known.circuit, known.threshold, most, watch)
-            circuits = sorted(map(tuple, map(sorted, search.search())), key=lambda c: (len(c), c))
+        started = time.perf_counter()
+        seen = subject.partners(sequences, "every circuit")
+        exchange = Exchange.among(subject.model, subject.task, seen)
+        bench = Bench(subject.model, subject.task, seen.batch, known.ablation)
+        candidates = candidates_among(bench, known.circuit)
+        costs = partial(costs_alone, exchange)
+        search = Exhaustive(costs, candidates, known.circuit, LIMIT, most, watch)
+        sets = sorted(map(tuple, map(sorted, search.search())), key=lambda c: (len(c), c))
+        circuits = told_apart(exchange, sets)
+        whole = [Circuit.of(one, search.idle) for one in circuits]
+        right = [
+            number
+            for number, circuit in enumerate(whole[:MOST_JUDGED])
+            if not judge(exchange, circuit).broken()
+        ]
         every = MinimalCircuits(
-            threshold=known.threshold,
-            sequences=len(batch.inputs),
+            limit=LIMIT,
+            sequences=len(seen.batch.inputs),
             candidates=tuple(search.paths),
             idle=Circuit(search.idle),
             circuits=tuple(circuits),
-            losses=tuple(benches[0].losses([Circuit.of(one, search.idle) for one in circuits])),
+            costs=tuple(costs([one.mechanisms for one in whole])),
+            right=tuple(right),
             judged=search.judged,
             searched=search.searched,
             discovered=tuple(known.circuit.paths),
@@ -213,6 +224,41 @@ def every_circuit(
         if run is not None:
             run.save(every)
     return every
+
+
+def told_apart(
+    exchange: Exchange, sets: Sequence[tuple[AttentionPath, ...]]
+) -> list[tuple[AttentionPath, ...]]:
+    """The first of some circuits that lead to the same cells, in the sequences and their partners.
+
+    No exchange tells such circuits apart.
+    """
+    first = dict[tuple[tuple[Head, bytes], ...], tuple[AttentionPath, ...]]()
+    for paths in sets:
+        by_head = {at: [path.relation for path in paths if path.at == at] for at in heads_of(paths)}
+        cells = (
+            (head, cells_of(exchange, names).cpu().numpy().tobytes())
+            for head, names in by_head.items()
+        )
+        first.setdefault(tuple(cells), paths)
+    return [*first.values()]
+
+
+def heads_of(paths: Sequence[AttentionPath]) -> list[Head]:
+    """The heads of paths, layer by layer."""
+    return sorted({path.at for path in paths})
+
+
+def cells_of(exchange: Exchange, names: Sequence[str]) -> Tensor:
+    """The cells that some relations lead to, in sequences and partners."""
+    length = exchange.batch.inputs.shape[1]
+    masks = [
+        patterns.relation(name).mask(length)
+        for patterns in (exchange.patterns, exchange.others[PARTNER])
+        for name in names
+    ]
+    own, theirs = masks[: len(names)], masks[len(names) :]
+    return torch.stack([torch.stack(own).any(0), torch.stack(theirs).any(0)])
 
 
 def named(paths: Sequence[AttentionPath]) -> str:
@@ -229,18 +275,16 @@ class Exhaustive:
 
     Attributes:
         idle: what every head does that has none of its paths chosen.
-        free: by layer, the loss to stay below with the layers above it free: the threshold, or as
-            much as the circuit loses that is known.
         minimal: those found so far.
         judged: how many sets were judged so far, those of the lower layers alone included.
         searched: all minimal sets of up to so many paths are known: -1 if not even the empty set
             was judged, the number of candidates if no set is missing.
 
     Args:
-        losses: of candidates; infinity for those that are not below a limit.
+        losses: of candidates, or what they cost; perhaps infinity where it is not below a limit.
         candidates: the paths to choose from.
         known: a circuit; heads do what they do in it, but for its paths.
-        threshold: the loss to stay below with every head replaced.
+        threshold: to stay below, with every head replaced and with the layers above any free.
         most: the search ends before more sets than this are judged; by default never.
         watch: told after every size, and now and then within.
     """
@@ -258,14 +302,9 @@ class Exhaustive:
         self.idle = reduce(Circuit.without, known.paths, known).mechanisms
         self.paths = sorted(set(candidates))
         self.choosing = {path.at for path in self.paths}
-        self.free = dict.fromkeys(sorted({layer for layer, _ in self.idle}), threshold)
         self.minimal: list[Chosen] = []
         self.judged, self.searched = 0, -1
         self._lower: dict[tuple[int, int], list[Chosen]] = {}
-        if known.paths:
-            below = [self.mechanisms(frozenset(known.paths), layer) for layer in self.free]
-            for layer, loss in zip(self.free, losses(below, math.inf), strict=True):
-                self.free[layer] = max(threshold, above(loss))
 
     def search(self, first: bool = False) -> list[Chosen]:
         """The minimal sets, the smallest first; ends early if there would be too much to judge.
@@ -307,7 +346,7 @@ class Exhaustive:
         """Those of some sets that serve, with those above a layer free."""
         if self.judged + len(sets) > self.most:
             raise _TooManyError
-        limit = self.threshold if above is None else self.free[above]
+        limit = self.threshold
         serving: list[Chosen] = []
         for start in range(0, len(sets), AT_ONCE):
             some = sets[start : start + AT_ONCE]

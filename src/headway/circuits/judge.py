@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from headway.circuits.ablation import Candidate
 from headway.circuits.exchange import (
     ELSEWHERE,
     OWN,
@@ -224,12 +225,15 @@ class _Judging:
         """The mean patterns of heads that are said to be by place."""
         return dict.fromkeys(self.by_place, Mean())
 
+    @property
+    def hard(self) -> dict[Head, Mechanism]:
+        """The heads of the circuit attend along their paths alone, in rows that have one."""
+        along = {h: Paths(frozenset(names), "own") for h, names in self.names.items()}
+        return {**along, **self.means}
+
     def enough(self, around: Mapping[Head, Swap]) -> dict[str, Cost]:
         """The costs of all that is beside the circuit, with its paths as they are and hard."""
-        means = self.means
-        hard: dict[Head, Mechanism] = {
-            h: Paths(frozenset(names), "own") for h, names in self.names.items()
-        } | means
+        means, hard = self.means, self.hard
         changes = {
             "all else exchanged": Change(around, means),
             "and paths hard": Change(around, hard),
@@ -373,3 +377,26 @@ class _Measured:
             sequences=after.sequences - self.sequences,
             rise=rises.nan_to_num(float("inf")).max().item(),
         )
+
+
+def costs_alone(
+    exchange: Exchange, candidates: Sequence[Candidate], limit: float = LIMIT
+) -> list[float]:
+    """What it costs to leave a circuit alone, of several circuits.
+
+    All that is beside its paths is exchanged, and its heads attend along them alone. Heads without
+    a mechanism are left as they are.
+
+    Args:
+        exchange: the model.
+        candidates: mechanisms by head.
+        limit: not needed: every cost is measured.
+    """
+    changes = list[Change]()
+    for mechanisms in candidates:
+        judging = _Judging(exchange, Circuit(dict(mechanisms)), limit)
+        beside = judging.all_beside()
+        swaps = {head: swap for head, swap in beside.items() if head in mechanisms}
+        changes.append(Change(swaps, judging.hard))
+    judging = _Judging(exchange, Circuit({}), limit)
+    return [cost.most for cost in judging.costs(changes)]

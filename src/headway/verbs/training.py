@@ -37,7 +37,7 @@ def demo(words: tuple[str, ...] = (), /, folder: Path | None = None) -> None:
     print("dating its paths …")
     timeline = emergence(run, found)
     print("searching for other circuits …")
-    every = every_circuit(run, most=MOST, workers=run.config.threads)
+    every = every_circuit(run, most=MOST)
     print("drawing the report …")
     page = write_report(run)
     figures_if_possible(run)

@@ -11,10 +11,11 @@ from typing import Any
 from headway.circuits import (
     AttentionPath,
     Bench,
+    Exhaustive,
     NoCircuitError,
     Yardstick,
+    candidates_among,
     discover,
-    every_circuit,
 )
 from headway.sweeps import Engine
 from headway.tasks import Batch, Edges, Task
@@ -168,9 +169,11 @@ def minimal(made: Callable[[], Solved], ablation: str) -> dict[str, Any]:
         found = discover(model, task, **how, sequences=SEQUENCES, trials=False, workers=1)
     except NoCircuitError as reason:
         return {"refused": str(reason)}
-    every = every_circuit(model, task, found, sequences=SEQUENCES, most=MOST, workers=1)
-    circuits = [[str(path) for path in paths] for paths in every.circuits]
-    return {"circuits": circuits, "complete": every.complete}
+    bench = Bench(model, task, bench.batch, ablation)
+    candidates = candidates_among(bench, found.circuit)
+    search = Exhaustive(bench.losses, candidates, found.circuit, found.threshold, MOST)
+    circuits = sorted(sorted(map(str, paths)) for paths in search.search())
+    return {"circuits": circuits, "complete": search.searched == len(search.paths)}
 
 
 def measured(found: Mapping[str, Found]) -> Measures:
