@@ -120,6 +120,19 @@ def judge(exchange: Exchange, circuit: Circuit, limit: float = LIMIT) -> Judgeme
     return _Judging(exchange, circuit, limit).judgement()
 
 
+def enough(exchange: Exchange, circuit: Circuit) -> dict[str, Cost]:
+    """The costs of all that is beside a circuit (see `Judgement.enough`)."""
+    judging = _Judging(exchange, circuit, LIMIT)
+    return judging.enough(judging.all_beside())
+
+
+def all_else_exchanged(exchange: Exchange, circuit: Circuit) -> Cost:
+    """The cost of exchanging all that is beside a circuit, its paths as they are."""
+    judging = _Judging(exchange, circuit, LIMIT)
+    (cost,) = judging.costs([Change(judging.all_beside(), judging.means)])
+    return cost
+
+
 class _Judging:
     """A circuit that is judged, and what is known of its cells."""
 
