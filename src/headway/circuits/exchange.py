@@ -8,10 +8,10 @@ never sees.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -109,6 +109,7 @@ class Exchange:
         others: of mechanisms, on the others.
         outputs_of: by run, what the model as it is puts out, [sequence, query, output].
         passes: forward passes of all sequences so far.
+        known: what judges have measured, by what was changed.
 
     Raises:
         HeadwayError: if the model's attention cannot be tapped, or its pattern is changed before it
@@ -129,6 +130,7 @@ class Exchange:
         self.patterns = self._patterns_on(batch)
         self.others = {source: self._patterns_on(other) for source, other in others.items()}
         self.passes = 0
+        self.known = dict[Hashable, Any]()
         self.carried = dict[Source, Carried]()
         runs: dict[Source, Batch] = {OWN: batch, **others}
         self.outputs_of = {name: self._record(name, run.inputs) for name, run in runs.items()}

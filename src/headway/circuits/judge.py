@@ -7,7 +7,7 @@ when it alone is exchanged. It has *nothing spare* if each path changes answers 
 is exchanged.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -43,8 +43,10 @@ from headway.circuits.patterns import Patterns
 from headway.relations.paths import AttentionPath
 
 LIMIT = 0.05
-"""A change costs if it changes this share of the answers, or raises the loss by this share of the
-rise when every head is exchanged."""
+"""A change costs if it changes answers of a hop in this share of the sequences, or raises its loss
+by this share of the rise when every head is exchanged."""
+
+ALL_ELSE = "all else exchanged"
 
 Cells = Float[Tensor, "sequence query key"]
 Role = Literal["not needed", "by place", "the same in all sequences", "votes too"]
@@ -56,7 +58,7 @@ class Cost:
 
     Attributes:
         answers: the share of answers that change.
-        sequences: the share of sequences in which an answer changes.
+        sequences: the share of sequences in which an answer of the hop changes.
         rise: the rise of the loss, as a share of the rise when every head is exchanged.
     """
 
@@ -66,7 +68,15 @@ class Cost:
 
     @property
     def most(self) -> float:
-        """The number that is held against the limit."""
+        """The number that must stay below the limit where nothing may change."""
+        return max(self.sequences, self.rise)
+
+    @property
+    def least(self) -> float:
+        """The number that must reach the limit where something is to change.
+
+        In sequences of many answers each of which hardly changes, one of them often does.
+        """
         return max(self.answers, self.rise)
 
 
@@ -116,7 +126,7 @@ class Judgement:
         told = {
             "enough": [what for what, cost in self.enough.items() if cost.most >= limit],
             "complete": [*votes, *(f"{name}, rows without a path" for name in rows)],
-            "nothing spare": [str(p) for p, cost in self.paths.items() if cost.most < limit],
+            "nothing spare": [str(p) for p, cost in self.paths.items() if cost.least < limit],
         }
         return {verdict: why for verdict, why in told.items() if why}
 
@@ -130,6 +140,20 @@ def judge(exchange: Exchange, circuit: Circuit, limit: float = LIMIT) -> Judgeme
         limit: the share from which a change costs.
     """
     return _Judging(exchange, circuit, limit).judgement()
+
+
+def enough(exchange: Exchange, circuit: Circuit) -> dict[str, Cost]:
+    """The costs of all that is beside a circuit (see `Judgement.enough`)."""
+    judging = _Judging(exchange, circuit, LIMIT)
+    return judging.enough(judging.all_beside())
+
+
+def all_else_exchanged(exchange: Exchange, circuit: Circuit) -> Cost:
+    """The cost of exchanging all that is beside a circuit, its paths as they are."""
+    judging = _Judging(exchange, circuit, LIMIT)
+    change = Change(judging.all_beside(), judging.means)
+    (cost,) = judging.costs_alone({(ALL_ELSE, *judging.key): change})
+    return cost
 
 
 class _Judging:
@@ -162,6 +186,11 @@ class _Judging:
             passes=self.exchange.passes - self.before,
         )
 
+    @property
+    def key(self) -> tuple[Hashable, ...]:
+        """The circuit as a key."""
+        return (*self.by_place, *((head, *names) for head, names in self.names.items()))
+
     # What is measured
 
     @cached_property
@@ -172,8 +201,12 @@ class _Judging:
     @cached_property
     def scale(self) -> Float[Tensor, " hop"]:
         """The rise of every hop's loss when every head is exchanged."""
-        every = Change(dict.fromkeys(self.exchange.heads, WHOLE_HEAD))
-        return self.measured(next(self.exchange.outputs([every]))).losses - self.intact.losses
+        known = self.exchange.known
+        if "scale" not in known:
+            every = Change(dict.fromkeys(self.exchange.heads, WHOLE_HEAD))
+            exchanged = self.measured(next(self.exchange.outputs([every])))
+            known["scale"] = exchanged.losses - self.intact.losses
+        return known["scale"]
 
     def measured(self, outputs: Tensor) -> "_Measured":
         """Answers and losses of some outputs."""
@@ -192,28 +225,61 @@ class _Judging:
         after = map(self.measured, self.exchange.outputs(changes))
         return [base.cost(one, self.scale) for one in after]
 
+    def costs_alone(self, changes: Mapping[Hashable, Change]) -> list[Cost]:
+        """The costs of changes that no more of the circuit decides than their keys tell.
+
+        Other circuits that are judged in the same exchange share them.
+        """
+        known = self.exchange.known
+        new = {key: change for key, change in changes.items() if key not in known}
+        known.update(zip(new, self.costs([*new.values()]), strict=True))
+        return [known[key] for key in changes]
+
     # Heads and rows beside the circuit
 
     def heads_beside(self) -> list[Beside]:
-        """The heads without a path, each exchanged alone."""
-        alone = self.costs([Change({head: WHOLE_HEAD}) for head in self.beside])
-        needed = [h for h, cost in zip(self.beside, alone, strict=True) if self.does(cost)]
-        spared = [head for head in self.beside if head not in needed]
+        """The heads without a path, by what an exchange of them costs."""
+        alone = self.layer_by_layer("exchanged", self.beside, WHOLE_HEAD)
+        needed = [head for head in self.beside if self.does(alone[head])]
+        spared = [head for head in self.beside if not self.does(alone[head])]
         stated = [head for head in needed if head in self.by_place]
         by_place: Swap = (Term(1.0, ELSEWHERE, OWN),)
-        placed = self.costs([Change({head: by_place}) for head in stated])
-        absent = self.costs([Change({head: ()}) for head in spared])
+        placed = self.costs_alone({("placed", h): Change({h: by_place}) for h in stated})
+        absent = self.layer_by_layer("absent", spared, ())
         roles: dict[Head, Role] = dict.fromkeys(needed, "votes too")
         for head, cost in zip(stated, placed, strict=True):
             roles[head] = "votes too" if self.does(cost) else "by place"
-        for head, cost in zip(spared, absent, strict=True):
+        for head, cost in absent.items():
             roles[head] = "the same in all sequences" if self.does(cost) else "not needed"
-        return [Beside(h, roles[h], cost) for h, cost in zip(self.beside, alone, strict=True)]
+        return [Beside(head, roles[head], alone[head]) for head in self.beside]
+
+    def layer_by_layer(self, what: str, heads: Sequence[Head], swap: Swap) -> dict[Head, Cost]:
+        """The costs of the same swap of some heads.
+
+        The heads of a layer are changed at once; one by one where that costs.
+
+        Args:
+            what: the swap is called.
+            heads: that are changed.
+            swap: what each then reads.
+        """
+        by_layer = {layer: tuple(h for h in heads if h[0] == layer) for layer, _ in heads}
+        layers = [*by_layer.values()]
+        at_once = {(what, *each): Change(dict.fromkeys(each, swap)) for each in layers}
+        costs = dict[Head, Cost]()
+        for each, cost in zip(layers, self.costs_alone(at_once), strict=True):
+            costs |= dict.fromkeys(each, cost)
+        many = [h for each in layers for h in each if len(each) > 1 and self.does(costs[h])]
+        singly = self.costs_alone({(what, head): Change({head: swap}) for head in many})
+        return costs | dict(zip(many, singly, strict=True))
 
     def rows_beside(self) -> dict[Head, Cost]:
         """The costs of rows without a path, of every head that has paths."""
-        changes = [Change({head: self.rows_exchanged(head)}) for head in self.names]
-        return dict(zip(self.names, self.costs(changes), strict=True))
+        rows = {
+            ("rows", head, *names): Change({head: self.rows_exchanged(head)})
+            for head, names in self.names.items()
+        }
+        return dict(zip(self.names, self.costs_alone(rows), strict=True))
 
     def all_beside(self) -> dict[Head, Swap]:
         """All that is beside the circuit exchanged, but for heads that are said to be by place."""
@@ -235,36 +301,42 @@ class _Judging:
         """The costs of all that is beside the circuit, with its paths as they are and hard."""
         means, hard = self.means, self.hard
         changes = {
-            "all else exchanged": Change(around, means),
+            ALL_ELSE: Change(around, means),
             "and paths hard": Change(around, hard),
         }
         for layer in range(self.exchange.model.n_layers - 1):
             swaps = {head: swap for head, swap in around.items() if head[0] <= layer}
             below = {head: one for head, one in hard.items() if head[0] <= layer}
             changes[f"and free above layer {layer}"] = Change(swaps, below)
-        return dict(zip(changes, self.costs([*changes.values()]), strict=True))
+        keyed: Mapping[Hashable, Change] = {(what, *self.key): one for what, one in changes.items()}
+        return dict(zip(changes, self.costs_alone(keyed), strict=True))
 
     # Paths
 
     def paths(self, around: Mapping[Head, Swap]) -> dict[AttentionPath, Cost]:
         """The cost of each path in the way that costs most, until one costs enough."""
         means = self.means
-        with_all_else = self.measured(next(self.exchange.outputs([Change(around, means)])))
         most = dict[AttentionPath, Cost]()
         left = self.circuit.paths
 
-        def tried(changes: Sequence[Change], before: "_Measured | None" = None) -> None:
-            for path, cost in zip(left, self.costs(changes, before), strict=True):
-                known = most.get(path, cost)
-                most[path] = max(known, cost, key=lambda one: one.most)
-            left[:] = [path for path in left if not self.does(most[path])]
+        def alone(what: str, swap: Callable[[AttentionPath], Swap]) -> list[Cost]:
+            changes = {(what, p, *self.names[p.at]): Change({p.at: swap(p)}) for p in left}
+            return self.costs_alone(changes)
 
-        tried([Change({path.at: self.path_exchanged(path)}) for path in left])
-        tried([Change({path.at: self.path_cut(path)}) for path in left])
-        both = [{**around, path.at: self.with_rows_exchanged(path)} for path in left]
-        tried([Change(swaps, means) for swaps in both], with_all_else)
+        def tried(costs: Sequence[Cost]) -> None:
+            for path, cost in zip(left, costs, strict=True):
+                known = most.get(path, cost)
+                most[path] = max(known, cost, key=lambda one: one.least)
+            left[:] = [path for path in left if most[path].least < self.limit]
+
+        tried(alone("exchanged", self.path_exchanged))
+        tried(alone("cut", self.path_cut))
         if self.has_layouts:
-            tried([Change({path.at: self.path_elsewhere(path)}) for path in left])
+            tried(alone("elsewhere", self.path_elsewhere))
+        if left:
+            before = self.measured(next(self.exchange.outputs([Change(around, means)])))
+            both = [{**around, path.at: self.with_rows_exchanged(path)} for path in left]
+            tried(self.costs([Change(swaps, means) for swaps in both], before))
         return most
 
     def does(self, cost: Cost) -> bool:
@@ -318,16 +390,19 @@ class _Judging:
 
     # Cells
 
-    def cells(self, head: Head, names: Iterable[str], of_partner: bool = False) -> Cells:
+    def cells(self, head: Head, names: Sequence[str], of_partner: bool = False) -> Cells:
         """1 at the cells of some relations, in the sequences or their partners; else 0."""
         exchange = self.exchange
-        patterns: Patterns = exchange.others[PARTNER] if of_partner else exchange.patterns
         pattern = exchange.carried[OWN].patterns[head[0]]
-        length = exchange.batch.inputs.shape[1]
-        marked = torch.zeros_like(pattern[:, 0], dtype=torch.bool)
-        for name in names:
-            marked[..., :length] |= patterns.relation(name).mask(length)
-        return marked.to(pattern.dtype)
+        key = "cells", pattern.shape, *names, of_partner
+        if key not in exchange.known:
+            patterns: Patterns = exchange.others[PARTNER] if of_partner else exchange.patterns
+            length = exchange.batch.inputs.shape[1]
+            marked = torch.zeros_like(pattern[:, 0], dtype=torch.bool)
+            for name in names:
+                marked[..., :length] |= patterns.relation(name).mask(length)
+            exchange.known[key] = marked.to(pattern.dtype)
+        return exchange.known[key]
 
     def own_cells(self, path: AttentionPath, of_partner: bool = False) -> Cells:
         """1 at the cells of a path that no other path of its head has."""
@@ -361,9 +436,10 @@ class _Measured:
         return 1 - (self.same.sum((0, 1)) + (asked - self.asked.sum((0, 1)))) / asked
 
     @property
-    def sequences(self) -> float:
-        """The share of sequences of which an answer is not that of the model as it is."""
-        return (~(self.same | ~self.asked).flatten(1).all(1)).double().mean().item()
+    def sequences(self) -> Float[Tensor, " hop"]:
+        """By hop, the share of sequences that have another answer than of the model as it is."""
+        has_another = (self.asked & ~self.same).any(1)
+        return has_another.double().mean(0)
 
     def cost(self, after: "_Measured", scale: Float[Tensor, " hop"]) -> Cost:
         """The cost of a change after which other outputs are measured.
@@ -374,7 +450,7 @@ class _Measured:
         rises = rises.where(scale > 0, 0.0)
         return Cost(
             answers=(after.changed - self.changed).max().item(),
-            sequences=after.sequences - self.sequences,
+            sequences=(after.sequences - self.sequences).max().item(),
             rise=rises.nan_to_num(float("inf")).max().item(),
         )
 

@@ -14,7 +14,7 @@ from headway.circuits import (
 )
 from headway.models import Tappable
 from headway.tasks import Task
-from headway.training import fast, held_out, resume, train
+from headway.training import Run, RunConfig, fast, held_out, resume, train
 from headway.training.files import is_there
 from headway_experiments.arena.case import Known, LeftOutError
 
@@ -36,11 +36,16 @@ def build_trained(name: str, folder: Path) -> Known:
         LeftOutError: if it did not learn the task, or has no or several minimal circuits.
     """
     depth, seed = TRAINED[name]
-    place = folder / "runs" / f"D{depth}-{seed}"
-    known = is_there(place / "config.json")
-    run = resume(place) if known else train(replace(fast(depth, seed=seed), threads=1), place)
+    config = replace(fast(depth, seed=seed), threads=1)
+    run = kept_run(config, folder / "runs" / f"D{depth}-{seed}")
     circuit = only_circuit(run.model(), run.task, seed)
     return Known(run.model(), run.task, circuit, kind=f"D={depth}")
+
+
+def kept_run(config: RunConfig, place: Path) -> Run:
+    """The run of a config, which stays in a folder; it is trained, or its training goes on."""
+    is_begun = is_there(place / "config.json")
+    return resume(place) if is_begun else train(config, place)
 
 
 def only_circuit(model: Tappable, task: Task, seed: int) -> frozenset[AttentionPath]:

@@ -1,0 +1,294 @@
+"""Models for calibrating the judge of circuits: some for choosing its rules, others for judging.
+
+Programs and strangers' models differ between the two; where models are drawn or trained, so do
+their seeds. Both lists were written down before any model for judging was judged.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from headway import userfile
+from headway.circuits import THRESHOLD, Bench, Circuit, Head, discover
+from headway.errors import HeadwayError
+from headway.models import Tappable, tapped
+from headway.tasks import Task
+from headway.training import fast, held_out, own
+from headway_experiments.arena.case import Known, LeftOutError
+from headway_experiments.arena.families import build_known, build_stranger, build_tracr
+from headway_experiments.arena.siit import build_siit
+from headway_experiments.arena.tracr_model import HOW, has_tracr
+from headway_experiments.arena.trained import kept_run
+from headway_experiments.arena.truth import truth_by_exchange
+
+COHORTS = ("choosing", "judging")
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ROOT / "examples"
+STRANGERS = ROOT.parent / "shared" / "strangers"
+"""The folder of others' models, if it is here (see `families.build_stranger`)."""
+
+COMPILED = {
+    "choosing": ["doubling D=1", "doubling D=3", "sequential D=4", "passing D=2"],
+    "judging": ["doubling D=2", "doubling D=4", "sequential D=3", "passing D=3"],
+}
+PLANTED = {"choosing": range(6000, 6006), "judging": range(7000, 7018)}
+TRAINED = {
+    "choosing": {1: range(8000, 8002), 2: range(8000, 8002), 3: range(8000, 8001)},
+    "judging": {1: range(9000, 9008), 2: range(9000, 9004), 3: range(9000, 9002)},
+}
+"""Seeds by depth."""
+OWN = {
+    "choosing": {"lookup": [80], "vectors": [80], "own-loop": [80], "gpt2": [80]},
+    "judging": {"lookup": [90], "vectors": [90], "own-loop": range(90, 95), "gpt2": range(90, 93)},
+}
+"""Seeds by task of the documentation."""
+TRACR = {
+    "choosing": ["reverse_8", "shift_twice", "pointer_2", "sort_7", "mirrored", "detect_aba"],
+    "judging": [
+        *("reverse_shifted", "there_and_back", "shift_three_times", "rotate"),
+        *("pointer_3", "pointer_4_doubling", "induction", "swap_halves"),
+        *("sort_unique_6", "palindrome", "detect_aabb", "dyck_1", "pair_balance_6"),
+        *("ends_meet", "token_at_count", "share_like_first"),
+    ],
+}
+SIIT = {
+    "choosing": ["pointer_2 31", "shift_twice 31"],
+    "judging": ["pointer_2 41", "shift_twice 41", "more_a_than_b 41", "there_and_back 41"],
+}
+OTHERS = {
+    "choosing": ["unique_copy", "sort", "count", "palindromes"],
+    "judging": [
+        *("majority", "interleaved_majority"),
+        *("palindromes_two", "sorted_list", "cumulative_sum"),
+    ],
+}
+
+SEQUENCES = 256
+"""Sequences on which a model or a circuit is looked at before it counts."""
+SOLVED = 0.95
+"""The share of right answers of every hop with which a model counts as having learnt its task."""
+LIKE = 0.95
+"""The share of whole sequences that a discovered circuit must answer as its model."""
+
+
+def names_of(purpose: str) -> list[str]:
+    """The models for `choosing` or for `judging`."""
+    trained = TRAINED[purpose].items()
+    own_tasks = OWN[purpose].items()
+    return [
+        *COMPILED[purpose],
+        *(f"planted {seed}" for seed in PLANTED[purpose]),
+        *(f"trained D={depth} seed {seed}" for depth, seeds in trained for seed in seeds),
+        *(f"own {task} {seed}" for task, seeds in own_tasks for seed in seeds),
+        *(f"tracr {program}" for program in TRACR[purpose]),
+        *(f"siit {program}" for program in SIIT[purpose]),
+        *(f"stranger {name}" for name in OTHERS[purpose]),
+    ]
+
+
+class MissingError(HeadwayError):
+    """A model that takes what is not here, and how to get it."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model with the circuit that is taken as right.
+
+    Attributes:
+        model: with a tap.
+        task: that it solves.
+        right: its circuit.
+        acceptable: paths that another right circuit may have.
+        because: the reason why it is taken as right.
+    """
+
+    model: Tappable
+    task: Task
+    right: Circuit
+    acceptable: frozenset[Any]
+    because: str
+
+
+def case_of(name: str, folder: Path, strangers: Path = STRANGERS) -> Case:
+    """A model of a cohort, and its circuit.
+
+    Args:
+        name: of the model.
+        folder: of models that are trained; they stay there.
+        strangers: the folder of others' models.
+
+    Raises:
+        MissingError: if what it takes is not here.
+        LeftOutError: if it has not learnt its task, or its circuit is not known.
+    """
+    family, _, rest = name.partition(" ")
+    builds: Mapping[str, Callable[[], Case]] = {
+        "trained": lambda: _trained(rest, folder),
+        "own": lambda: _own(rest, folder),
+        "tracr": lambda: _known(build_tracr(_with_tracr(rest), folder), "selectors"),
+        "siit": lambda: _taught(build_siit(_with_tracr(name), folder)),
+        "stranger": lambda: _stranger(rest, strangers),
+    }
+    built = builds.get(family, lambda: _known(build_known(name, folder), "construction"))
+    return built()
+
+
+def _known(known: Known, because: str) -> Case:
+    """A model whose paths are known; of each group of alternatives it has the first."""
+    first = (group[0] for group in known.alternatives)
+    options = (option for group in known.alternatives for option in group)
+    right = Circuit.of(sorted(known.required.union(*first)))
+    acceptable = known.required.union(*options)
+    return Case(known.model, known.task, right, acceptable, because)
+
+
+def _trained(which: str, folder: Path) -> Case:
+    """A model of the retrieval problem, trained by the recipe `fast`: `D=1 seed 8000`."""
+    depth, seed = (int(number) for number in which.removeprefix("D=").split(" seed "))
+    config = replace(fast(depth, seed=seed), threads=1)
+    run = kept_run(config, folder / "runs" / f"D{depth}-{seed}")
+    loss = run.metrics()[-1]["val_loss"]
+    if not loss < THRESHOLD:
+        raise LeftOutError(f"it did not learn the task: its loss is {loss:.3f}")
+    return _by_exchange(run.model(), run.task, seed)
+
+
+def _by_exchange(
+    model: Tappable, task: Task, seed: int, heads: Collection[Head] | None = None
+) -> Case:
+    """A model whose circuit exchange shows, among the paths of some heads or of all."""
+    truth = truth_by_exchange(model, task, seed, heads)
+    right = Circuit.of(sorted(truth.circuits[0]))
+    acceptable = frozenset[Any]().union(*truth.circuits)
+    how = "exchange, of all sets" if truth.all_judged else "exchange, by elimination"
+    return Case(model, task, right, acceptable, how)
+
+
+# Own tasks of the documentation
+
+
+def _own(which: str, folder: Path) -> Case:
+    """A model of an example, trained as there: `lookup 80`."""
+    name, number = which.split()
+    seed = int(number)
+    if name in ("own-loop", "gpt2"):
+        task = userfile.load(EXAMPLES / "own_loop.py").TwoBack()
+        model = _looped(name, task, seed)
+        _require_solved(model, task)
+        return _by_exchange(model, task, seed)
+    file, task_name = {
+        "lookup": ("token_task.py", "Lookup"),
+        "vectors": ("vector_task.py", "VectorLookup"),
+    }[name]
+    task = getattr(userfile.load(EXAMPLES / file), task_name)()
+    config = own(task, seed=seed, layers=2)
+    one_head = replace(config.model, n_heads=1)
+    run = kept_run(replace(config, model=one_head, threads=1), folder / "own" / f"{name}-{seed}")
+    _require_solved(run.model(), task)
+    return _by_exchange(run.model(), task, seed)
+
+
+def _looped(name: str, task: Task, seed: int) -> Tappable:
+    """A module that learnt to name the token two back, in a loop as in the examples."""
+    torch.manual_seed(seed)
+    model = _gpt2(task) if name == "gpt2" else userfile.load(EXAMPLES / "own_loop.py").Model()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(200):
+        batch = task.sample(32, generator)
+        outputs = model(batch.inputs)
+        logits = getattr(outputs, "logits", outputs)[:, -task.n_read :]
+        loss = task.targets.loss(logits, batch.targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    example = held_out(task, 2, 0, "cpu", "example").inputs
+    return tapped(model.eval(), example)
+
+
+def _gpt2(task: Task) -> Any:
+    """The small GPT-2 of `examples/hugging_face.py`."""
+    _require_transformers()
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    config = GPT2Config(
+        vocab_size=task.vocabulary or 0,
+        n_positions=task.length,
+        n_embd=32,
+        n_layer=1,
+        n_head=1,
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+        bos_token_id=None,
+        eos_token_id=None,
+    )
+    return GPT2LMHeadModel(config)
+
+
+def _require_solved(model: Tappable, task: Task) -> None:
+    batch = held_out(task, SEQUENCES, 0, "cpu", "solved")
+    with torch.no_grad():
+        outputs = model(batch.inputs, lambda layer, pattern: pattern)[:, -task.n_read :]
+    accuracy = task.targets.accuracies(outputs, batch.targets).nan_to_num(1.0).min().item()
+    if accuracy < SOLVED:
+        raise LeftOutError(f"{accuracy:.3f} of its answers are right")
+
+
+# Models of which less is known
+
+
+def _with_tracr(name: str) -> str:
+    """The name, where Tracr is installed."""
+    if not has_tracr():
+        raise MissingError(HOW)
+    return name
+
+
+def _taught(known: Known) -> Case:
+    """A model that was trained to a circuit's heads; exchange shows what they attend to."""
+    case = _by_exchange(known.model, known.task, 0, known.heads)
+    heads = {*case.right.useful_heads}
+    if heads != known.heads:
+        raise LeftOutError(f"of its heads {sorted(known.heads)} exchange needs {sorted(heads)}")
+    return case
+
+
+def _require_transformers() -> None:
+    if find_spec("transformers") is None:
+        raise MissingError("pip install '.[llm]'")
+
+
+def _stranger(name: str, strangers: Path) -> Case:
+    if not (strangers / "strangers.py").exists():
+        raise MissingError(f"no such folder: {strangers}")
+    _require_transformers()
+    return _discovered(build_stranger(strangers, f"stranger {name}", strangers))
+
+
+def _discovered(known: Known) -> Case:
+    """A model with the circuit that headway discovers, if whole sequences stay with it."""
+    found = discover(known.model, known.task, seed=5, trials=False, workers=1)
+    circuit = found.circuit
+    if circuit.tabled_heads:
+        raise LeftOutError(f"{len(circuit.tabled_heads)} of its heads attend by table")
+    alike = whole_sequences(known, circuit, found.ablation)
+    if alike < LIKE:
+        raise LeftOutError(f"the discovered circuit answers {alike:.3f} of sequences as the model")
+    right = Circuit.of(circuit.paths)
+    return Case(known.model, known.task, right, frozenset(circuit.paths), "discovery")
+
+
+def whole_sequences(known: Known, circuit: Circuit, ablation: str) -> float:
+    """The share of sequences in which every answer stays with every head replaced."""
+    batch = held_out(known.task, SEQUENCES, 5, "cpu", "whole sequences")
+    bench = Bench(known.model, known.task, batch, ablation)
+    intact, replaced = bench.outputs([{}, circuit.mechanisms])
+    targets = known.task.targets
+    changed = targets.asked(batch.targets) & ~targets.same(replaced, intact, batch.targets)
+    return 1 - changed.flatten(1).any(1).double().mean().item()

@@ -1,0 +1,149 @@
+"""The circuit of a trained model by exchange, found without a search for circuits.
+
+Chosen from are paths with an attention of at least 0.1. A set of them is *enough* if the model
+answers as before although all that is beside it is exchanged, and with its paths hard, too
+(`headway.circuits.judge`). The truth are the smallest sets that are enough. To know how small they
+may be, path after path is given up as long as the rest, with attention as it is, is enough; then
+every set up to that size is judged, where these are few.
+
+Other than under zeros, no path looks required that carries the same in every sequence.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import torch
+
+from headway.circuits import AttentionPath, Bench, Circuit, Head, candidates_among
+from headway.circuits.exchange import Exchange
+from headway.circuits.judge import LIMIT, all_else_exchanged, enough
+from headway.circuits.partners import partners
+from headway.models import Tappable
+from headway.tasks import Task
+from headway.training import held_out
+from headway_experiments.arena.case import LeftOutError, Paths
+
+SEQUENCES = 256
+"""Sequences that sets of paths are judged on."""
+
+MOST = 3_000
+"""Sets of paths of the smallest sizes that are judged at most."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The circuits that exchange shows a model to have.
+
+    Attributes:
+        circuits: the smallest sets of paths that are enough, the one with most attention first.
+        all_judged: whether every set as small was judged.
+    """
+
+    circuits: list[Paths]
+    all_judged: bool
+
+    @property
+    def required(self) -> Paths:
+        """The paths that every one has."""
+        return frozenset.intersection(*self.circuits)
+
+    @property
+    def alternatives(self) -> tuple[tuple[Paths, ...], ...]:
+        """What each has beside these, where there are several (see `Known.alternatives`)."""
+        if len(self.circuits) == 1:
+            return ()
+        return (tuple(one - self.required for one in self.circuits),)
+
+
+def truth_by_exchange(
+    model: Tappable,
+    task: Task,
+    seed: int,
+    heads: Collection[Head] | None = None,
+    most: int = MOST,
+) -> Truth:
+    """The smallest sets of paths that are enough.
+
+    Args:
+        model: with a tap.
+        task: that it was trained on.
+        seed: of the sequences.
+        heads: that may have paths; by default all.
+        most: sets that are judged at most, beside those of giving up one path after the other.
+
+    Raises:
+        LeftOutError: if no set is enough: attention is too soft for paths.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    exchange = Exchange.among(model, task, partners(task, SEQUENCES, generator))
+    bench = Bench(model, task, held_out(task, SEQUENCES, seed, "cpu", "truth"))
+    candidates = [p for p in candidates_among(bench) if heads is None or p.at in heads]
+    attention = bench.patterns.attention
+    sets = _Sets(exchange, candidates)
+    circuits, all_judged = sets.smallest(sets.given_up(), most)
+    if not circuits:
+        raise LeftOutError(f"no few of its {len(candidates)} candidate paths are enough")
+
+    def attended(paths: Paths) -> float:
+        return sum(attention[path.relation][path.layer][path.head] for path in paths)
+
+    return Truth(sorted(circuits, key=attended, reverse=True), all_judged)
+
+
+class _Sets:
+    """Sets of candidate paths, and whether they are enough."""
+
+    def __init__(self, exchange: Exchange, candidates: Sequence[AttentionPath]):
+        self.exchange, self.candidates = exchange, list(candidates)
+        length = exchange.batch.inputs.shape[1]
+        relations = {path.relation for path in candidates}
+        self.widths = {
+            name: int(exchange.patterns.relation(name).mask(length).sum()) for name in relations
+        }
+
+    def is_enough(self, paths: Sequence[AttentionPath]) -> bool:
+        """True if answers stay with all else exchanged, and with hard paths."""
+        costs = enough(self.exchange, Circuit.of(paths))
+        return max(cost.most for cost in costs.values()) < LIMIT
+
+    def soft_cost(self, paths: Sequence[AttentionPath]) -> float:
+        """The cost of exchanging all that is beside some paths, with attention as it is."""
+        return all_else_exchanged(self.exchange, Circuit.of(paths)).most
+
+    def given_up(self) -> Paths:
+        """What is left when path after path is given up: the widest first, then what costs least.
+
+        A wider relation, which holds the cells of others, would else stay in their place.
+        """
+        left = list(self.candidates)
+        while True:
+            without = {gone: [path for path in left if path != gone] for gone in left}
+            costs = {gone: self.soft_cost(paths) for gone, paths in without.items()}
+            spare = [gone for gone in left if costs[gone] < LIMIT]
+            if not spare:
+                return frozenset(left)
+            gone = min(spare, key=lambda path: (-self.widths[path.relation], costs[path]))
+            left = without[gone]
+
+    def smallest(self, known: Paths, most: int) -> tuple[list[Paths], bool]:
+        """The smallest sets that are enough, and whether all up to the size of one were judged.
+
+        Args:
+            known: a set that is enough with attention as it is.
+            most: sets that are judged at most.
+        """
+        judged = 0
+        for size in range(len(known) + 1):
+            judged += comb(len(self.candidates), size)
+            if judged > most:
+                return [known] if self.is_enough([*known]) else [], False
+            if circuits := [*self._of_size(size)]:
+                return circuits, True
+        return [], True
+
+    def _of_size(self, size: int) -> Iterator[Paths]:
+        for paths in combinations(self.candidates, size):
+            if self.is_enough(paths):
+                yield frozenset(paths)
