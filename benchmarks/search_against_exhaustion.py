@@ -18,7 +18,7 @@ from typing import Any
 
 from frame import options
 from headway import discover
-from headway.circuits import Bench, Circuit, candidates_among
+from headway.circuits import Bench, Circuit, Exhaustive, candidates_among
 from headway.errors import HeadwayError
 from headway.models import tapped
 from headway.relations import Composed, Edges

@@ -67,7 +67,7 @@ def test_a_table_that_is_too_wide_is_broken(findings, capsys, monkeypatch):
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 60
     for n, history in zip(found.evidence.necessity, timeline.paths, strict=True):
-        cost = found.evidence.judgement.paths[n.path].most
+        cost = found.evidence.judgement.paths[n.path].least
         row = f"{n.path} {n.attention:.2f} {cost:.2f} {n.loss:.3f} {history.emerged:.0f}"
         assert row in " ".join(out.split())
 

@@ -147,7 +147,7 @@ def path_table(
     rows = [["path", "attention", "exchanged", "cut"]]
     rows[0] += ["emerged"] if emerged is not None else ["again"] if trials else []
     for n in found.evidence.necessity:
-        cost = f"{costs[n.path].most:.2f}" if n.path in costs else "-"
+        cost = f"{costs[n.path].least:.2f}" if n.path in costs else "-"
         row = [str(n.path), f"{n.attention:.2f}", cost, f"{n.loss:.3f}"]
         if emerged is not None:
             row.append(at_step(emerged.get(n.path)))

@@ -41,8 +41,9 @@ class Verdict:
 def verdicts(found: "Discovery") -> list[Verdict]:
     """The verdicts on a circuit, always the same three in the same order.
 
-    A change *costs* the share of answers that it changes, or the rise of the loss as a share of the
-    rise when every head is exchanged, whichever is larger, of the hop that suffers most.
+    A change *costs* the share of sequences in which it changes an answer, or the rise of the loss
+    as a share of the rise when every head is exchanged, whichever is larger, of the hop that
+    suffers most. (Of a path, which is to change answers, it is the share of answers.)
 
     - *enough*: all that is beside the circuit carries what it carries in other sequences, the paths
       stay or are all that heads attend along, and that costs less than the limit.
@@ -106,14 +107,14 @@ def _nothing_spare(judgement: Judgement) -> Verdict:
     costs = judgement.paths
     if not costs:
         return Verdict("nothing spare", None, "the circuit has no path")
-    spare = [path for path, cost in costs.items() if cost.most < LIMIT]
-    least = min(costs, key=lambda path: costs[path].most)
+    spare = [path for path, cost in costs.items() if cost.least < LIMIT]
+    least = min(costs, key=lambda path: costs[path].least)
     if not spare:
         each = f"any one of its {len(costs)} paths" if len(costs) > 1 else "its path"
-        because = f"exchanged or cut, {each} costs {costs[least].most:.2f} or more"
+        because = f"exchanged or cut, {each} costs {costs[least].least:.2f} or more"
         return Verdict("nothing spare", True, f"{because} (least: {least}; limit {LIMIT:g})")
     because = (
-        f"exchanged or cut, {enumerated(spare, 'or')} costs {costs[least].most:.3f} at the least"
+        f"exchanged or cut, {enumerated(spare, 'or')} costs {costs[least].least:.3f} at the least"
         f" (limit {LIMIT:g})"
     )
     return Verdict("nothing spare", False, because, _without(least))

@@ -90,7 +90,7 @@ def evidence(findings: Findings) -> schema.Table | None:
     if found is None or not findings.paths:
         return None
     judgement = found.evidence.judgement
-    costs = {} if judgement is None else {p: c.most for p, c in judgement.paths.items()}
+    costs = {} if judgement is None else {p: c.least for p, c in judgement.paths.items()}
     measured = {n.path: (n.attention, costs.get(n.path), n.loss) for n in found.evidence.necessity}
     emerged = {} if timeline is None else {h.path: h.emerged for h in timeline.paths}
     curves = "" if timeline is None else f" (curves: of {timeline.sequences} others)"

@@ -51,7 +51,7 @@ def headway(subject: Subject) -> Answer:
     chosen, pairs = _named(subject, found.circuit)
     judgement = found.evidence.judgement
     costs = {} if judgement is None else judgement.paths
-    needed = {path: 1 + cost.most / (1 + cost.most) for path, cost in costs.items()}
+    needed = {path: 1 + cost.least / (1 + cost.least) for path, cost in costs.items()}
     paths = {path: needed.get(path, 1.0) if path in chosen else 0.0 for path in subject.paths}
     return Answer(paths, chosen, found.forwards, pairs)
 
