@@ -13,7 +13,7 @@ import torch
 import headway
 from headway.terminal import cli
 from headway.training import held_out
-from headway.training.fixed_set import training_set
+from headway.training.data import training_set
 from in_process import swept_here
 
 ROOT = Path(__file__).parent.parent

@@ -19,7 +19,8 @@ from headway.tasks import Batch, Retrieval, Task
 from headway.terminal.tables import print_runs
 from headway.training import Run, RunConfig, Stream, TrainingConfig, held_out, train
 from headway.training.curriculum import Mixture
-from headway.training.fixed_set import TrainingSet, training_set
+from headway.training.data import training_set
+from headway.training.fixed_set import TrainingSet
 from headway.training.losses import accuracy_text, scores
 from headway.training.state import State
 from in_process import InThisProcess

@@ -16,7 +16,6 @@ from typing import Annotated, Any
 
 from annotated_types import Gt, Le, MinLen
 
-from headway.circuits import corrupted
 from headway.circuits.ablation import Bench
 from headway.circuits.ablation import workers as threads
 from headway.circuits.discovery import Discovery, Refusal, given_or_own, standing_of
@@ -25,7 +24,6 @@ from headway.circuits.looks import MOST_IDLE, Look, astray, looks
 from headway.circuits.looks import SEQUENCES as LOOKED_AT
 from headway.circuits.mechanism import Circuit, jaccard
 from headway.circuits.patterns import along_all, edges_of
-from headway.circuits.reading import read_missed
 from headway.circuits.search import CANDIDATE_ATTENTION, candidates_among, search, uses_stays
 from headway.circuits.subject import Sequences, Subject, require_fits, studied
 from headway.circuits.verdicts import LAYERWISE
@@ -206,15 +204,17 @@ def _study(
         if circuit is not None:
             best = tried(lambda *_: circuit, rows)
         elif rows == "corrupted":
+            from headway.circuits import corrupted  # few tasks have corrupted sequences
+
             best = tried(partial(corrupted.found, candidate_attention=candidate_attention), rows)
         elif task.is_read_blind:
-            best = tried(read_missed, rows)
+            best = tried(heads_read, rows)
         else:
             told = partial(searched, candidate_attention=candidate_attention)
             best = tried(told, rows)
             strays = best.serves and astray(best.looks, best.circuit)
             if ablation is None and strays and best.layerwise < LAYERWISE:
-                read = tried(read_missed, "mean")
+                read = tried(heads_read, "mean")
                 follows = read.serves and not astray(read.looks, read.circuit)
                 best = read if follows and read.layerwise >= best.layerwise else best
             if best.way is told:
@@ -284,6 +284,13 @@ def require_learnt(bench: Bench, threshold: float) -> None:
             f"there is no circuit to find at threshold {threshold:g}: the model's own loss is"
             f" {losses.mean():.3f} ({', '.join(f'{hop} {loss:.3f}' for hop, loss in each)})"
         )
+
+
+def heads_read(bench: Bench, yardstick: Yardstick) -> Circuit:
+    """What heads are read to follow (`reading.read_missed`)."""
+    from headway.circuits.reading import read_missed  # with more than a search needs
+
+    return read_missed(bench, yardstick)
 
 
 def searched(
