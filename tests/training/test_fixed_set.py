@@ -120,9 +120,9 @@ def test_a_set_that_no_machine_holds_is_refused_by_its_field(train_examples):
 @pytest.mark.parametrize(
     ("train_examples", "words"),
     [
-        (49, "training.train_examples = 49 is not allowed: it must be smaller"),
-        (50, "training.train_examples = 50 is not allowed: it must be at most 49, as task"),
-        (10_000, "training.train_examples = 10000 is not allowed: it must be at most 49, as task"),
+        (49, "training.train_examples = 49 is not allowed: it must be at most 48, as task"),
+        (50, "training.train_examples = 50 is not allowed: it must be at most 48, as task"),
+        (10_000, "training.train_examples = 10000 is not allowed: it must be at most 48, as task"),
         (7, "training.train_examples = 7 is not allowed: it must be at least training.batch_size"),
     ],
 )
@@ -133,6 +133,18 @@ def test_a_set_that_leaves_nothing_is_refused_before_anything_is_written(
         train(config(train_examples), tmp_path / "run")
     assert "\n" not in str(error.value)
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("p", [7, 31, 61])
+def test_the_bound_that_is_named_is_one_that_serves(p):
+    task = PairSums(p)
+    with pytest.raises(HeadwayError, match="must be at most") as error:
+        training_set(config(p * p, task=task))
+    most = int(re.search(r"at most (\d+)", str(error.value))[1])
+    assert 0.97 * p * p < most < p * p
+    trained = config(most, task=task)
+    for purpose in ("held-out", "test", "circuit"):
+        assert len(held_out(task, 512, 0, "cpu", purpose, trained).inputs) == 512
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +226,7 @@ def test_a_sweep_over_sizes_has_both_accuracies_in_its_table(tmp_path, kinds, ca
     board = sweep(plan, tmp_path / "sizes", InThisProcess())
     assert [one.state for one in board.runs.values()] == ["done", "done", "failed"]
     small, large, failed = table(tmp_path / "sizes")
-    assert "it must be at most 49" in failed["message"]
+    assert "it must be at most 48" in failed["message"]
     for row in (small, large):
         scores_at_end = Run.open(row["folder"]).metrics()[-1]
         assert row["accuracy"] == scores_at_end["accuracy"]["answer"]

@@ -69,7 +69,7 @@ def training_set(config: RunConfig) -> "TrainingSet | None":
     All attempts of a run have the same, and it is the same on every device.
 
     Raises:
-        HeadwayError: if the task has fewer sequences, or so many cannot fit into memory.
+        HeadwayError: if the task has hardly any more sequences, or so many cannot fit into memory.
     """
     training = config.training
     if isinstance(training, Elsewhere) or training.train_examples is None:

@@ -63,7 +63,7 @@ def drawn_set(task: Task, count: int, seed: int) -> TrainingSet:
     """So many different sequences of a task, by a seed; the same on every device.
 
     Raises:
-        HeadwayError: if the task has fewer, or so many cannot fit into memory.
+        HeadwayError: if the task has hardly any more, or so many cannot fit into memory.
     """
     numbers = task.length * task.d_input + MARK // 4
     require_room(count * numbers, f"training.train_examples = {count}", "cpu")
@@ -74,13 +74,18 @@ def drawn_set(task: Task, count: int, seed: int) -> TrainingSet:
         marks.add(mark)
         return len(marks) > before
 
-    draws = _collected(task, count, generator_for("cpu", seed, "set"), is_new)
-    if draws is None:
+    generator = generator_for("cpu", seed, "set")
+    draws = _collected(task, count, generator, is_new)
+    known = frozenset(marks)
+    # The share that is held out must not be so small that it is hardly ever drawn.
+    if draws is None or _collected(task, 1 + count // MOST, generator, is_new) is None:
+        most = len(marks) - 1 - 2 * len(marks) // MOST
         raise HeadwayError(
-            f"training.train_examples = {count} is not allowed: it must be at most {len(marks)}, as"
-            f" task {task.kind!r} has no more different sequences, or hardly ever draws them"
+            f"training.train_examples = {count} is not allowed: it must be at most {most}, as task"
+            f" {task.kind!r} has {len(marks)} different sequences, or hardly ever draws others, and"
+            " some must be held out"
         )
-    return TrainingSet(draws, frozenset(marks))
+    return TrainingSet(draws, known)
 
 
 def _collected(
