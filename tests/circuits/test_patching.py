@@ -3,6 +3,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from commands import refusing
 from headway.circuits.patching import patch, patch_all
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig, tapped
@@ -233,6 +234,44 @@ def test_heads_and_paths_of_any_module(kind):
     ours = patch_all(kind(model), task, clean, corrupted, "heads")
     theirs = patch_all(model, task, clean, corrupted, "heads")
     torch.testing.assert_close(ours.patched, theirs.patched, atol=1e-5, rtol=0)
+
+
+def permuted(layout, is_halved):
+    """The module whose pattern is laid out anew, after a softmax, for `einsum`."""
+
+    class Permuted(Own):
+        def read(self, pattern, values):
+            if is_halved:
+                pattern, values = pattern / 2, values * 2
+            axes = ["bhqk".index(axis) for axis in layout]
+            return torch.einsum(f"{layout},bhkd->bhqd", pattern.permute(axes), values)
+
+    return Permuted
+
+
+@pytest.mark.parametrize("is_halved", [False, True])
+@pytest.mark.parametrize("layout", ["bhqk", "bqhk", "bqkh", "bhkq", "bkhq", "kbhq", "qbkh"])
+def test_a_pattern_may_be_laid_out_anew_for_an_equation(layout, is_halved):
+    task, clean, corrupted = SHORT
+    model = build(task)
+    mine = permuted(layout, is_halved)(model)
+    for site in ("L0.H1", "L1.H1 s0←s2"):
+        expected = patch(model, task, clean, corrupted, site)
+        said = patch(mine, task, clean, corrupted, site)
+        torch.testing.assert_close(said, expected, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("is_halved", "told"),
+    [
+        (False, "their pattern is changed, or laid out anew, before it meets values"),
+        (True, "the first dimension of patterns is not the batch"),
+    ],
+)
+def test_a_pattern_that_begins_with_heads_is_refused(is_halved, told):
+    task, clean, corrupted = SHORT
+    with refusing(told):
+        patch(permuted("hbqk", is_halved)(build(task)), task, clean, corrupted, "L0.H1")
 
 
 def test_a_relation_that_leads_elsewhere_is_left_out():
