@@ -91,7 +91,7 @@ def likeness_table(found: "Discovery") -> list[str]:
         for hop, loss in evidence.replaced.items()
     )
     by_rows = (f"{rows} {rounded(loss)}" for rows, loss in evidence.variants.items())
-    lines = aligned(rows, "<>>>>>")
+    lines = _table(rows, "<>>>>>")
     lines += wrapped(
         "answers: the share that is the intact model's own; sequences: the share of which all"
         " answers are"
@@ -118,7 +118,12 @@ def necessity_table(
         elif trials:
             row.append(f"{sum(n.path in trial.paths for trial in trials)} of {len(trials)}")
         rows.append(row)
-    lines = aligned(rows, "<" + ">" * (len(rows[0]) - 1))
+    return _table(rows, "<" + ">" * (len(rows[0]) - 1))
+
+
+def _table(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
+    """Rows as columns (see `aligned`), broken where the terminal is too narrow."""
+    lines = aligned(rows, sides)
     return [part for line in lines for part in wrapped(line, rest="    ")]
 
 
