@@ -16,6 +16,7 @@ from headway.circuits import (
 )
 from headway.circuits.evidence import Necessity, Pair, Trial
 from headway.circuits.text import of_discovery
+from headway.circuits.verdicts import to_type
 from headway.errors import HeadwayError
 from headway.relations.paths import AttentionPath
 from headway.relations.shares import Rival
@@ -53,6 +54,18 @@ def test_a_right_circuit_has_all_but_what_nobody_asked(found, known):
     assert held(found, every) == dict.fromkeys(NAMES, True)
     assert {"verdicts", "seconds"}.isdisjoint(found.to_json())
     assert all(one.because in str(found).replace("\n" + " " * 22, " ") for one in given[:1])
+
+
+def test_a_circuit_that_was_given_is_measured_again(known, found):
+    given = discover(known.model, known.task, circuit=found.circuit, sequences=16, workers=1)
+    (line,) = (one.next for one in verdicts(given) if one.next)
+    assert to_type(line) == "headway.every_circuit(model, task, found, sequences=16)"
+    kept = "runs/a/circuit_given.json"
+    assert (
+        to_type(line, "runs/a") == f"headway circuit runs/a --circuit {kept} --sequences 16 --all"
+    )
+    again = line.removesuffix(" --all")
+    assert to_type(again) == "headway.discover(model, task, circuit=found.circuit, sequences=16)"
 
 
 STORED = [field.name for field in fields(Discovery) if field.name != "seconds"]

@@ -157,12 +157,13 @@ def every_circuit(
     layer free. Candidates are the paths along which a head sends at least 0.1 of its attention on
     average, but for those of the last layer that end where no answer is read. A head without a
     chosen path does what it does in the discovered circuit if it has no path there either, and
-    attends nowhere otherwise. Threshold and ablation are the discovery's. A run keeps all this.
+    attends nowhere otherwise. Threshold and ablation are the discovery's.
 
     Args:
         model: a run in which a circuit was discovered, or its folder; or a model (see `discover`).
         task: the model's task, if a model is given.
-        found: what `discover` found, if a model is given.
+        found: what `discover` found, if a model is given. Of a run, by default what it keeps; these
+            are then kept, too.
         sequences: how many to judge on, at least 8; with as many as the search had, the same ones.
         most: sets of paths to judge at most. The search goes from small to large sets, and ends
             before a size that would take more.
@@ -180,8 +181,10 @@ def every_circuit(
     require_allowed("workers", workers, AtLeastOne | None)
     with studied(model, task, seed=seed) as subject:
         run = subject.run
-        require(not run or found is None, "found", found, "None, as the run has its own")
-        known = saved_discovery(run) if run else require_allowed("found", found, Discovery)
+        if run is not None and found is None:
+            known = saved_discovery(run)
+        else:
+            known = require_allowed("found", found, Discovery)
         require_fits(known.circuit, subject.model)
         batch, started = subject.sequences(sequences, "circuit"), time.perf_counter()
         about = subject.model, subject.task, batch, known.ablation
@@ -210,7 +213,7 @@ def every_circuit(
             most=most,
             seconds=round(time.perf_counter() - started, 3),
         )
-        if run is not None:
+        if run is not None and found is None:
             run.save(every)
     return every
 

@@ -36,6 +36,9 @@ from headway.training.run import Run
 
 SEQUENCES = 128
 
+GIVEN = "circuit_given.json"
+"""The findings about a circuit that was given, in a run's folder."""
+
 Shares = Annotated[Sequence[Annotated[float, Gt(0), Le(1)]], MinLen(1)]
 
 FEW_CANDIDATES = 16
@@ -106,6 +109,7 @@ def discover(
     require_allowed("sequences", sequences, Sequences)
     require_allowed("candidate_attention", candidate_attention, Shares)
     require_allowed("workers", workers, AtLeastOne | None)
+    given = circuit
     if circuit is not None:
         circuit, known = given_or_own(circuit)
         ablation = ablation or known
@@ -118,6 +122,9 @@ def discover(
             if subject.run is not None and name == "circuit.json":
                 subject.run.save(Refusal(str(error)))
             raise
+        if given is not None:
+            file = given if isinstance(given, str | Path) else f"RUN/{GIVEN}"
+            found = replace(found, asked={"circuit": str(file), **found.asked})
         if subject.run is not None and name is not None:
             _keep(subject.run, name, {"step": subject.step, "seed": subject.seed}, found)
     return found
@@ -252,7 +259,7 @@ def _study(
 def circuit_file(run: Run, step: int | None = None, circuit: Circuit | None = None) -> str:
     """The file in which `discover` leaves its findings in a run's folder, for these arguments."""
     if circuit is not None:
-        return "circuit_given.json"
+        return GIVEN
     last = step is None or step == run.checkpoint_steps()[-1]
     return "circuit.json" if last else f"circuit_{step:07d}.json"
 

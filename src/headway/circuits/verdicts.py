@@ -6,6 +6,7 @@ suppose a `model`, its `task`, and `found`, what `discover` found.
 
 import math
 import re
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -195,7 +196,8 @@ def _stable(found: "Discovery") -> Verdict:
     same = [trial.jaccard for trial in found.evidence.trials]
     if not same:
         because = "the search was not repeated on other sequences"
-        return Verdict("stable", None, because, _again(found, trials=True))
+        more = None if "circuit" in found.asked else _again(found, trials=True)  # it was given
+        return Verdict("stable", None, because, more)
     if not (found.circuit.paths or any(trial.paths for trial in found.evidence.trials)):
         return _untestable("stable", found)
     holds, likeness = all(jaccard == 1 for jaccard in same), enumerated(f"{x:.2f}" for x in same)
@@ -235,9 +237,13 @@ def to_type(line: str, run: object = None) -> str | None:
         return None
     every = "--all" in line
     called = "every_circuit(model, task, found" if every else "discover(model, task"
-    for name, value in re.findall(r"--(\w+) (\w\S*)", line):
+    for name, value in re.findall(r"--(\w+) (?!--)(\S+)", line):
+        if name == "circuit":
+            value = "found.circuit"
+        elif not (value[0].isdigit() or value == "True"):
+            value = repr(value)
         if not every or name in ("sequences", "most"):
-            called += f", {name}={value if value[0].isdigit() or value == 'True' else repr(value)}"
+            called += f", {name}={value}"
     return f"headway.{called})"
 
 
@@ -261,8 +267,10 @@ def _without(path: AttentionPath) -> str:
 
 def _again(found: "Discovery", **more: Any) -> str:
     """A line that studies the run again, by what was asked for and some more options."""
-    options = (f"--{name} {value}".rstrip() for name, value in {**found.asked, **more}.items())
-    return " ".join(["headway circuit RUN", *options])
+    words = ["headway circuit RUN"]
+    for name, value in {**found.asked, **more}.items():
+        words += [f"--{name}", shlex.quote(str(value))] if value != "" else [f"--{name}"]
+    return " ".join(words)
 
 
 def _map(head: Head) -> str:
