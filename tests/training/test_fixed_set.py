@@ -1,7 +1,9 @@
 """A fixed training set: what is drawn once, what is held out from it, and what is said of both."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from pathlib import Path
+from runpy import run_path
 
 import pytest
 import torch
@@ -15,7 +17,7 @@ from headway.report.curves import accuracies
 from headway.report.members import Runs
 from headway.report.runs import runs_page
 from headway.sweeps import Plan, sweep, table
-from headway.tasks import Batch, Retrieval, Task
+from headway.tasks import KINDS, Batch, Retrieval, Task
 from headway.terminal.tables import print_runs
 from headway.training import Run, RunConfig, Stream, TrainingConfig, held_out, train
 from headway.training.curriculum import Mixture
@@ -27,34 +29,16 @@ from in_process import InThisProcess
 
 PAIRS = 49
 
-
-@dataclass(frozen=True)
-class PairSums(Task, registered=False):
-    """Reads `a b =`: the answer is (a + b) mod p."""
-
-    p: int = 7
-
-    @property
-    def vocabulary(self):
-        """The numbers below p, and the sign `=`."""
-        return self.p + 1
-
-    def draw(self, count, generator):
-        """Draw a and b."""
-        return (torch.randint(self.p, (count, 2), generator=generator, device=generator.device),)
-
-    def assemble(self, draws):
-        """Sequences `a b =`, and what is asked at their end."""
-        (pairs,) = draws
-        sign = torch.full_like(pairs[:, :1], self.p)
-        return Batch(torch.cat([pairs, sign], 1), (pairs.sum(1) % self.p)[:, None, None])
+EXAMPLE = Path(__file__).parents[2] / "examples" / "grokking.py"
+PairSums = run_path(str(EXAMPLE))["ModularAddition"]
+del KINDS[PairSums.kind]  # of a user's file, which other tests load for themselves
 
 
 def config(train_examples: int = 30, task: Task | None = None, **fields) -> RunConfig:
     fields = {"steps": 8, "batch_size": 8, "eval_every": 4, "eval_examples": 16, **fields}
     training = TrainingConfig(train_examples=train_examples, checkpoint_every=4, **fields)
     model = TransformerConfig(n_layers=1, d_model=16, d_mlp=16)
-    return RunConfig(task or PairSums(), model, training)
+    return RunConfig(task or PairSums(7), model, training)
 
 
 def set_of(trained: RunConfig) -> TrainingSet:
@@ -221,7 +205,7 @@ def test_fresh_sequences_have_no_such_curves(tiny, tmp_path):
 
 
 def test_a_sweep_over_sizes_has_both_accuracies_in_its_table(tmp_path, kinds, capsys):
-    kinds["pair_sums"] = PairSums
+    kinds[PairSums.kind] = PairSums
     plan = Plan("sizes", {f"n={count}": config(count) for count in (16, 32, 50)})
     board = sweep(plan, tmp_path / "sizes", InThisProcess())
     assert [one.state for one in board.runs.values()] == ["done", "done", "failed"]
