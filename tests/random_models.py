@@ -48,3 +48,33 @@ def random_inputs(seed=0, batch=2, tokens=False):
     if tokens:
         return torch.randint(VOCABULARY, (batch, LENGTH), generator=generator)
     return torch.randn(batch, LENGTH, D_INPUT, generator=generator)
+
+
+class Plain(torch.nn.Module):
+    """A module around a transformer's weights, with attention written out and a key that is no
+    position, which nobody looks at. It puts out something at all positions."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.inner = model
+
+    def forward(self, inputs):
+        model = self.inner
+        x = model.embedded(inputs)
+        past = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()
+        for block in model.blocks:
+            mapped = block.attn.qkv(block.ln1(x)).unflatten(-1, (3, model.n_heads, -1))
+            q, k, v = mapped.permute(2, 0, 3, 1, 4)
+            k, v = (torch.nn.functional.pad(t, (0, 0, 1, 0)) for t in (k, v))
+            seen = torch.nn.functional.pad(past, (1, 0))
+            scores = (q @ k.mT * q.shape[-1] ** -0.5).masked_fill(~seen, -torch.inf)
+            z = self.read(scores.softmax(-1), v)
+            x = block.finish(x + block.attn.out(z.transpose(1, 2).flatten(2)))
+        return self.outputs(x)
+
+    def read(self, pattern, values):
+        return pattern @ values
+
+    def outputs(self, x):
+        model = self.inner
+        return model.unembed(model.ln_final(x))

@@ -13,7 +13,7 @@ import torch
 import headway
 from headway.terminal import cli
 from headway.training import held_out
-from headway.training.fixed_set import training_set
+from headway.training.data import training_set
 from in_process import swept_here
 
 ROOT = Path(__file__).parent.parent
@@ -107,9 +107,15 @@ def test_the_example_of_grokking_knows_by_heart_first_and_understands_later(tmp_
 
 
 @pytest.mark.parametrize("name", ["token_task", "vector_task", "grokking"])
-def test_a_task_of_an_example_is_sound(name, capsys, kinds):
+def test_nothing_is_wrong_with_a_task_of_an_example(name, capsys, kinds):
     cli.main(["check", str(FOLDER / f"{name}.py")])
-    assert "error" not in capsys.readouterr().out
+    assert f"{name}.py: nothing is wrong" in capsys.readouterr().out
+
+
+def test_that_one_looks_back_by_place_is_all_that_is_doubted_of_two_back(capsys, kinds):
+    cli.main(["check", str(FOLDER / "own_loop.py")])
+    (doubt,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("doubt"))
+    assert "is the token 2 before the query" in doubt
 
 
 def test_every_smaller_size_is_one_of_an_example():

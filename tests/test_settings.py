@@ -4,6 +4,7 @@ import copy
 import os
 import subprocess
 import sys
+import threading
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ import torch
 from headway import discover, emergence, every_circuit, patch_all, train
 from headway.circuits import Bench, Paths
 from headway.models import Transformer, TransformerConfig
-from headway.settings import users_factories, usual_factories
+from headway.settings import users_factories, usual_factories, usual_settings
 from headway.tasks import Batch, Conditional, Hops, Retrieval, Vectors, check_task
 from headway.tasks.base import Task
 from two_back import LENGTH, TOKENS, LooksBack, TwoBackTold
@@ -42,7 +43,7 @@ def default_device():
 
 @contextmanager
 def deterministic():
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.use_deterministic_algorithms(True)
     try:
         yield
     finally:
@@ -257,6 +258,48 @@ def test_settings_are_nested_and_come_back_after_an_error():
         assert torch.zeros(1).dtype == torch.float64
     with users_factories():
         assert torch.zeros(1).dtype == torch.float32
+
+
+class Deterministic(LooksBack):
+    """It has no other algorithms."""
+
+    def layer(self, x, at):
+        assert torch.are_deterministic_algorithms_enabled()
+        return super().layer(x, at)
+
+
+def test_algorithms_are_deterministic_if_the_user_wants_them_so():
+    with deterministic():
+        found = discover(Deterministic().eval(), TwoBackTold(), trials=False, **FEW)
+    assert [str(path) for path in found.circuit.paths] == ["L0.H0 two back"]
+
+
+def test_of_two_threads_the_last_puts_back_what_the_user_has_set():
+    first_entered, second_entered, first_left = (threading.Event() for _ in range(3))
+    seen_by_second = []
+
+    def first():
+        with usual_settings():
+            first_entered.set()
+            assert second_entered.wait(20)
+        first_left.set()
+
+    def second():
+        assert first_entered.wait(20)
+        with usual_settings():
+            second_entered.set()
+            assert first_left.wait(20)
+            seen_by_second.append((torch.get_default_dtype(), torch.is_anomaly_enabled()))
+
+    with default_dtype(torch.float64), torch.autograd.set_detect_anomaly(True):
+        before = settings_now()
+        threads = [threading.Thread(target=run) for run in (first, second)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert settings_now() == before
+    assert seen_by_second == [(torch.float32, False)]
 
 
 def test_paths_are_patched_the_same(set_by_user):

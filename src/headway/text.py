@@ -49,14 +49,16 @@ def enumerated(things: Iterable[object], word: str = "and") -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
-    """Rows of cells as lines of columns.
+    """Rows of cells as lines of columns, closer together if they fit the terminal so alone.
 
     Args:
         rows: all of as many cells.
         sides: `<` or `>` for every column.
     """
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    line = "  ".join(f"{{:{side}{w}}}" for side, w in zip(sides, widths, strict=True))
+    free, n_gaps = width() - sum(widths), len(widths) - 1
+    gap = " " if n_gaps <= free < 2 * n_gaps else "  "
+    line = gap.join(f"{{:{side}{w}}}" for side, w in zip(sides, widths, strict=True))
     return [line.format(*row).rstrip() for row in rows]
 
 

@@ -16,7 +16,7 @@ from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig, tapped
 from headway.tasks import Retrieval
 from known_circuits import Foreign
-from random_models import moved
+from random_models import Plain, moved
 
 TASK = Retrieval(depth=2, n_chains=2)
 
@@ -102,26 +102,6 @@ def test_a_tapped_module_gives_what_the_model_gives():
     changes = [Change({(0, 0): WHOLE_HEAD}), Change({(1, 1): ()})]
     expected, said = [*ours.outputs(changes)], [*theirs.outputs(changes)]
     torch.testing.assert_close(said, expected, atol=1e-5, rtol=1e-5)
-
-
-class Plain(torch.nn.Module):
-    """The same weights, with attention written out, and outputs at all positions."""
-
-    def __init__(self, model):
-        super().__init__()
-        self.inner = model
-
-    def forward(self, inputs):
-        model = self.inner
-        x = model.embedded(inputs)
-        past = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()
-        for block in model.blocks:
-            mapped = block.attn.qkv(block.ln1(x)).unflatten(-1, (3, model.n_heads, -1))
-            q, k, v = mapped.permute(2, 0, 3, 1, 4)
-            scores = (q @ k.mT * q.shape[-1] ** -0.5).masked_fill(~past, -torch.inf)
-            z = scores.softmax(-1) @ v
-            x = block.finish(x + block.attn.out(z.transpose(1, 2).flatten(2)))
-        return model.unembed(model.ln_final(x))
 
 
 def test_what_is_no_module_of_torch_is_refused():

@@ -6,6 +6,7 @@ import pytest
 
 from headway import Circuit, discover, emergence
 from headway.circuits import Identity, Paths, Uniform, compare, jaccard, verdicts
+from headway.circuits.text import likeness_table
 from headway.circuits.verdicts import to_type
 from headway.errors import HeadwayError
 from headway.relations.paths import AttentionPath
@@ -120,6 +121,20 @@ def test_a_discovery_shows_its_circuit_its_verdicts_and_its_paths(found, columns
         ["L0.H0", "s2←s1", "1.00", "2", "of", "2"],
         ["L1.H0", "s0←s2", "1.00", "2", "of", "2"],
     ]
+
+
+@pytest.mark.parametrize("narrow", [60, 40])
+def test_a_table_of_large_losses_fits_the_terminal(found, narrow, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(narrow))
+    evidence = found[1].evidence
+    ablated = replace(evidence.likeness.ablated, loss=12.3456, r2=-123.456)
+    likeness = replace(evidence.likeness, ablated=ablated)
+    lines = likeness_table(replace(found[1], evidence=replace(evidence, likeness=likeness)))
+    assert max(map(len, lines)) <= narrow
+    row = f"ablated 12.3456 {ablated.agreement:.1%} {ablated.sequence_agreement:.1%} -123.456"
+    assert row.replace("%", " %") in " ".join(" ".join(lines).split())
+    whole_rows = [line for line in lines if line.startswith("ablated") and line.endswith("0.000")]
+    assert len(whole_rows) == (narrow == 60)
 
 
 @pytest.mark.parametrize(

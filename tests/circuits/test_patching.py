@@ -3,13 +3,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from commands import refusing
 from headway.circuits.patching import patch, patch_all
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig, tapped
 from headway.relations.paths import AttentionPath
 from headway.tasks import Batch, Hops, Retrieval
 from headway_experiments.arena import compiled
-from random_models import moved
+from random_models import Plain, moved
 
 
 def pair(task, count=16, seed=0):
@@ -173,41 +174,13 @@ def test_other_layouts_and_kinds_are_refused():
         patch_all(model, task, clean, corrupted, "layers")
 
 
-class Own(torch.nn.Module):
-    """A plain module around the same weights, with eager attention."""
-
-    def __init__(self, model):
-        super().__init__()
-        self.inner = model
-
-    def forward(self, inputs):
-        model = self.inner
-        x = model.embedded(inputs)
-        n = x.shape[1]
-        for block in model.blocks:
-            mapped = block.attn.qkv(block.ln1(x)).unflatten(-1, (3, model.n_heads, -1))
-            q, k, v = mapped.permute(2, 0, 3, 1, 4)
-            past = torch.ones(n, n, dtype=torch.bool).tril()
-            # The first key is no position, and nobody looks at it.
-            k, v = (torch.nn.functional.pad(t, (0, 0, 1, 0)) for t in (k, v))
-            seen = torch.nn.functional.pad(past, (1, 0))
-            scores = (q @ k.mT * q.shape[-1] ** -0.5).masked_fill(~seen, -torch.inf)
-            z = self.read(scores.softmax(-1), v)
-            x = x + block.attn.out(z.transpose(1, 2).flatten(2))
-            x = x + block.mlp(block.ln2(x))
-        return model.read(x)
-
-    def read(self, pattern, values):
-        return pattern @ values
-
-
-class Transposed(Own):
+class Transposed(Plain):
     def read(self, pattern, values):
         read = values.mT @ pattern.mT
         return read.mT
 
 
-class Halved(Own):
+class Halved(Plain):
     """The pattern is halved before it meets values, which are doubled."""
 
     def read(self, pattern, values):
@@ -220,7 +193,7 @@ class HalvedTransposed(Transposed):
         return super().read(pattern / 2, values * 2)
 
 
-@pytest.mark.parametrize("kind", [Own, Transposed, Halved, HalvedTransposed])
+@pytest.mark.parametrize("kind", [Plain, Transposed, Halved, HalvedTransposed])
 def test_heads_and_paths_of_any_module(kind):
     task, clean, corrupted = SHORT
     model = build(task)
@@ -233,6 +206,44 @@ def test_heads_and_paths_of_any_module(kind):
     ours = patch_all(kind(model), task, clean, corrupted, "heads")
     theirs = patch_all(model, task, clean, corrupted, "heads")
     torch.testing.assert_close(ours.patched, theirs.patched, atol=1e-5, rtol=0)
+
+
+def permuted(layout, is_halved):
+    """The module whose pattern is laid out anew, after a softmax, for `einsum`."""
+
+    class Permuted(Plain):
+        def read(self, pattern, values):
+            if is_halved:
+                pattern, values = pattern / 2, values * 2
+            axes = ["bhqk".index(axis) for axis in layout]
+            return torch.einsum(f"{layout},bhkd->bhqd", pattern.permute(axes), values)
+
+    return Permuted
+
+
+@pytest.mark.parametrize("is_halved", [False, True])
+@pytest.mark.parametrize("layout", ["bhqk", "bqhk", "bqkh", "bhkq", "bkhq", "kbhq", "qbkh"])
+def test_a_pattern_may_be_laid_out_anew_for_an_equation(layout, is_halved):
+    task, clean, corrupted = SHORT
+    model = build(task)
+    mine = permuted(layout, is_halved)(model)
+    for site in ("L0.H1", "L1.H1 s0←s2"):
+        expected = patch(model, task, clean, corrupted, site)
+        said = patch(mine, task, clean, corrupted, site)
+        torch.testing.assert_close(said, expected, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("is_halved", "told"),
+    [
+        (False, "their pattern is changed, or laid out anew, before it meets values"),
+        (True, "the first dimension of patterns is not the batch"),
+    ],
+)
+def test_a_pattern_that_begins_with_heads_is_refused(is_halved, told):
+    task, clean, corrupted = SHORT
+    with refusing(told):
+        patch(permuted("hbqk", is_halved)(build(task)), task, clean, corrupted, "L0.H1")
 
 
 def test_a_relation_that_leads_elsewhere_is_left_out():
@@ -248,7 +259,7 @@ def test_a_relation_that_leads_elsewhere_is_left_out():
             call(model, task, clean, corrupted, at)
 
 
-class Listed(Own):
+class Listed(Plain):
     """The same, with heads that are computed one by one."""
 
     def forward(self, inputs):
@@ -268,7 +279,7 @@ class Listed(Own):
                 read.append(pattern @ v)
             x = x + attention.out(torch.cat(read, -1))
             x = x + block.mlp(block.ln2(x))
-        return model.read(x)
+        return self.outputs(x)
 
 
 def test_heads_that_are_computed_one_by_one_are_patched_as_those_of_a_layer():

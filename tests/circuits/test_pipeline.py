@@ -1,16 +1,20 @@
 """Discovery and emergence on a model that learnt to follow one hop."""
 
+import shlex
 import shutil
 from concurrent.futures import wait
+from pathlib import Path
 
 import pytest
 
 import array_checks
-from headway import Circuit, discover, emergence
+from headway import Circuit, discover, emergence, every_circuit
 from headway.circuits import Bench, Discovery, Paths, Timeline, Uniform, saved_discovery, study
 from headway.circuits.discovery import Refusal
 from headway.circuits.emergence import crossing, learnt_in_order
 from headway.errors import HeadwayError
+from headway.relations.paths import AttentionPath
+from headway.terminal import cli
 from headway.theory import minimum_layers
 from headway.training import Run, RunConfig, held_out, train
 from headway.training.files import write_json
@@ -123,6 +127,30 @@ def test_a_circuit_from_a_file_is_certified_as_it_is(solved, found, tmp_path):
     assert not given.evidence.trials
     assert Discovery.from_json(solved.read("circuit_given.json")) == given
     assert saved_discovery(solved).circuit == found.circuit
+
+
+def test_what_to_type_next_is_about_the_circuit_of_the_file(
+    solved, found, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    run = Run.open(shutil.copytree(solved.folder, "run"))
+    run.write("circuit.json", found.to_json())
+    file = Path("my circuit.json")
+    spare = found.circuit.adding(AttentionPath.of(*found.circuit.useful_heads[0], "s0←s0"))
+    write_json(file, spare.to_json())
+    cli.main(["circuit", "run", "--circuit", str(file), "--sequences", "64"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "--trials" not in said, "nothing was searched for that could be searched for again"
+    line = f"headway circuit run --circuit '{file}' --sequences 64 --all"
+    assert f"next: {line}" in said
+    cli.main(shlex.split(line)[1:])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "the circuit that the search discovered is not one of them" in said
+    assert not (run.folder / "circuits.json").exists()
+    given = discover(run, circuit=file, sequences=64)
+    assert every_circuit(run, found=given, sequences=64).discovered == tuple(spare.paths)
+    assert every_circuit(run, sequences=64).discovered == tuple(found.circuit.paths)
+    assert (run.folder / "circuits.json").exists()
 
 
 def test_a_circuit_of_another_shape_is_refused(solved, found, tmp_path):

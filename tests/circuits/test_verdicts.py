@@ -9,7 +9,7 @@ from headway.circuits import Discovery, Mean, Tabled, Timeline, Uniform, Yardsti
 from headway.circuits.evidence import Trial
 from headway.circuits.judge import LIMIT, Beside, Cost
 from headway.circuits.text import of_discovery
-from headway.circuits.verdicts import NAMES
+from headway.circuits.verdicts import NAMES, to_type
 from headway.errors import HeadwayError
 from headway.relations.paths import AttentionPath
 from headway_experiments.arena import compiled
@@ -53,6 +53,18 @@ def test_a_right_circuit_gets_three_yeses_and_nothing_to_type(found):
     said = " ".join(str(found).split())
     for one in given:
         assert one.because in said
+
+
+def test_a_circuit_that_was_given_is_measured_again(known, found):
+    given = measured(known, found.circuit)
+    given = with_judgement(given, enough={"all else exchanged": JUST_COSTS})
+    unharmed = dict.fromkeys(given.evidence.alone, 0.0)
+    given = replace(given, evidence=replace(given.evidence, alone=unharmed))
+    (line,) = (one.next for one in verdicts(given) if one.next)
+    kept = "runs/a/circuit_given.json"
+    told = f"headway circuit runs/a --circuit {kept} --sequences 128"
+    assert to_type(line, "runs/a") == told
+    assert to_type(line) == "headway.discover(model, task, circuit=found.circuit, sequences=128)"
 
 
 STORED = [field.name for field in fields(Discovery) if field.name != "seconds"]

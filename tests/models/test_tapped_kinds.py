@@ -77,6 +77,18 @@ def key_query(net, x):
     return x + joined((h @ h.mT).softmax(-2).mT @ h)
 
 
+def heads_first(n_heads):
+    """The pattern is changed, and meets values as [head, batch, query, key]."""
+
+    def forward(net, x):
+        h = split(x, n_heads)
+        pattern = (h @ h.mT).softmax(-1) / 2
+        z = torch.einsum("hbqk,bhkd->bqhd", pattern.transpose(0, 1), 2 * h)
+        return x + z.flatten(2)
+
+    return forward
+
+
 # Not by a product and a softmax.
 def softmax_by_hand(net, x):
     weights = (x @ x.mT / WIDTH).exp()
@@ -110,6 +122,8 @@ REFUSED = {
     ),
     "query, head, key": (query_head_key, "[8, 2, 8], are not [head, query, key]"),
     "key, query": (key_query, "by torch.Tensor.matmul to [1, 2, 8, 8]"),
+    "heads first": (heads_first(4), "[4, 2, 8, 8] is not allowed: it must be [batch, …] with a"),
+    "as many heads first": (heads_first(2), "or the first dimension of patterns is not the batch"),
     "softmax by hand": (softmax_by_hand, "by torch.Tensor.matmul to [1, 8, 8]"),
     "linear": (
         lambda net, x: attended(x) + x.softmax(-1) @ (x.mT @ x),

@@ -13,7 +13,7 @@ from headway.report.members import Runs
 from headway.sweeps import sweep
 from headway.sweeps.plan import Plan
 from headway.training import Run, finding, resume, train
-from headway.training.files import draft_of, remove, write_whole
+from headway.training.files import append_json, draft_of, remove, write_whole
 from headway.training.finding import run_folders
 from in_process import InThisProcess
 
@@ -111,6 +111,16 @@ def test_a_link_is_neither_replaced_nor_deleted(change, tmp_path):
         change(link)
     assert link.is_symlink()
     assert {path.name for path in tmp_path.iterdir()} == {"file", "link"}
+
+
+@pytest.mark.parametrize("kept", ["{}\n", "{}\n{cut o"])
+def test_a_line_is_not_added_to_a_file_under_its_other_name(kept, tmp_path):
+    (tmp_path / "file").write_text(kept)
+    (tmp_path / "other").hardlink_to(tmp_path / "file")
+    append_json(tmp_path / "file", {"step": 2})
+    append_json(tmp_path / "file", {"step": 4})
+    assert (tmp_path / "other").read_text() == kept
+    assert (tmp_path / "file").read_text() == '{}\n{"step": 2}\n{"step": 4}\n'
 
 
 def test_drafts_that_are_links_are_removed_and_not_followed(tiny, tmp_path):

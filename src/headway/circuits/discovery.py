@@ -45,7 +45,8 @@ class Discovery(Finding, Shown):
         forwards: what that cost, in forward passes of the model over `sequences` sequences.
         looks: how much of every head's attention its mechanism explains, and what else it
             may follow.
-        asked: the threshold, the sequences and the ablation that were asked for, if any were.
+        asked: the threshold, the sequences and the ablation that were asked for, and the file of a
+            circuit that was given, if any were.
         seconds: wall time that search and evidence took; not kept, so that files of the same
             circuit are the same. None if it was read from a file.
     """

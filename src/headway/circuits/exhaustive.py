@@ -173,7 +173,8 @@ def every_circuit(
     Args:
         model: a run in which a circuit was discovered, or its folder; or a model (see `discover`).
         task: the model's task, if a model is given.
-        found: what `discover` found, if a model is given.
+        found: what `discover` found, if a model is given. Of a run, by default what it keeps; these
+            are then kept, too.
         sequences: how many to judge on, at least 8.
         most: sets of paths to judge at most. The search goes from small to large sets, and ends
             before a size that would take more.
@@ -189,8 +190,10 @@ def every_circuit(
     require_allowed("most", most, AtLeastOne)
     with studied(model, task, seed=seed) as subject:
         run = subject.run
-        require(not run or found is None, "found", found, "None, as the run has its own")
-        known = saved_discovery(run) if run else require_allowed("found", found, Discovery)
+        if run is not None and found is None:
+            known = saved_discovery(run)
+        else:
+            known = require_allowed("found", found, Discovery)
         require_fits(known.circuit, subject.model)
         started = time.perf_counter()
         seen = subject.partners(sequences, "every circuit")
@@ -221,7 +224,7 @@ def every_circuit(
             most=most,
             seconds=round(time.perf_counter() - started, 3),
         )
-        if run is not None:
+        if run is not None and found is None:
             run.save(every)
     return every
 

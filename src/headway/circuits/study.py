@@ -16,7 +16,6 @@ from typing import Annotated, Any
 
 from annotated_types import Gt, Le, MinLen
 
-from headway.circuits import corrupted
 from headway.circuits.ablation import Bench
 from headway.circuits.ablation import workers as threads
 from headway.circuits.discovery import Discovery, Refusal, given_or_own, standing_of
@@ -25,7 +24,6 @@ from headway.circuits.looks import MOST_IDLE, Look, astray, looks
 from headway.circuits.looks import SEQUENCES as LOOKED_AT
 from headway.circuits.mechanism import Circuit, jaccard
 from headway.circuits.patterns import along_all, edges_of
-from headway.circuits.reading import read_missed
 from headway.circuits.search import CANDIDATE_ATTENTION, candidates_among, search, uses_stays
 from headway.circuits.subject import Sequences, Subject, require_fits, studied
 from headway.circuits.yardstick import NoCircuitError, Yardstick, layerwise, own_loss
@@ -36,6 +34,9 @@ from headway.tasks import Task
 from headway.training.run import Run
 
 SEQUENCES = 128
+
+GIVEN = "circuit_given.json"
+"""The findings about a circuit that was given, in a run's folder."""
 
 Shares = Annotated[Sequence[Annotated[float, Gt(0), Le(1)]], MinLen(1)]
 
@@ -110,6 +111,7 @@ def discover(
     require_allowed("sequences", sequences, Sequences)
     require_allowed("candidate_attention", candidate_attention, Shares)
     require_allowed("workers", workers, AtLeastOne | None)
+    given = circuit
     if circuit is not None:
         circuit, known = given_or_own(circuit)
         ablation = ablation or known
@@ -122,6 +124,9 @@ def discover(
             if subject.run is not None and name == "circuit.json":
                 subject.run.save(Refusal(str(error)))
             raise
+        if given is not None:
+            file = given if isinstance(given, str | Path) else f"RUN/{GIVEN}"
+            found = replace(found, asked={"circuit": str(file), **found.asked})
         if subject.run is not None and name is not None:
             _keep(subject.run, name, {"step": subject.step, "seed": subject.seed}, found)
     return found
@@ -208,15 +213,17 @@ def _study(
         if circuit is not None:
             best = tried(lambda *_: circuit, rows)
         elif rows == "corrupted":
+            from headway.circuits import corrupted  # few tasks have corrupted sequences
+
             best = tried(partial(corrupted.found, candidate_attention=candidate_attention), rows)
         elif task.is_read_blind:
-            best = tried(read_missed, rows)
+            best = tried(heads_read, rows)
         else:
             told = partial(searched, candidate_attention=candidate_attention)
             best = tried(told, rows)
             strays = best.serves and astray(best.looks, best.circuit)
             if ablation is None and strays and best.layerwise < LAYERWISE:
-                read = tried(read_missed, "mean")
+                read = tried(heads_read, "mean")
                 follows = read.serves and not astray(read.looks, read.circuit)
                 best = read if follows and read.layerwise >= best.layerwise else best
             if best.way is told:
@@ -254,7 +261,7 @@ def _study(
 def circuit_file(run: Run, step: int | None = None, circuit: Circuit | None = None) -> str:
     """The file in which `discover` leaves its findings in a run's folder, for these arguments."""
     if circuit is not None:
-        return "circuit_given.json"
+        return GIVEN
     last = step is None or step == run.checkpoint_steps()[-1]
     return "circuit.json" if last else f"circuit_{step:07d}.json"
 
@@ -286,6 +293,13 @@ def require_learnt(bench: Bench, threshold: float) -> None:
             f"there is no circuit to find at threshold {threshold:g}: the model's own loss is"
             f" {losses.mean():.3f} ({', '.join(f'{hop} {loss:.3f}' for hop, loss in each)})"
         )
+
+
+def heads_read(bench: Bench, yardstick: Yardstick) -> Circuit:
+    """What heads are read to follow (`reading.read_missed`)."""
+    from headway.circuits.reading import read_missed  # with more than a search needs
+
+    return read_missed(bench, yardstick)
 
 
 def searched(

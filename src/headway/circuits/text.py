@@ -124,7 +124,7 @@ def likeness_table(found: "Discovery") -> list[str]:
         " to ".join(map(rounded, interval))
         for interval in (evidence.interval, evidence.intact_interval)
     )
-    lines = aligned(rows, "<>>>>>")
+    lines = _table(rows, "<>>>>>")
     lines += wrapped(
         "answers: the share that is the intact model's own; sequences: the share of which all"
         " answers are"
@@ -154,7 +154,12 @@ def path_table(
         elif trials:
             row.append(f"{sum(n.path in trial.paths for trial in trials)} of {len(trials)}")
         rows.append(row)
-    lines = aligned(rows, "<" + ">" * (len(rows[0]) - 1))
+    return _table(rows, "<" + ">" * (len(rows[0]) - 1))
+
+
+def _table(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
+    """Rows as columns (see `aligned`), broken where the terminal is too narrow."""
+    lines = aligned(rows, sides)
     return [part for line in lines for part in wrapped(line, rest="    ")]
 
 

@@ -5,6 +5,7 @@ suppose a `model`, its `task`, and `found`, what `discover` found.
 """
 
 import re
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -156,8 +157,12 @@ def to_type(line: str, run: object = None) -> str | None:
     if not line.startswith("headway circuit RUN"):
         return None
     called = "discover(model, task"
-    for name, value in re.findall(r"--(\w+) (\w\S*)", line):
-        called += f", {name}={value if value[0].isdigit() or value == 'True' else repr(value)}"
+    for name, value in re.findall(r"--(\w+) (?!--)(\S+)", line):
+        if name == "circuit":
+            value = "found.circuit"
+        elif not (value[0].isdigit() or value == "True"):
+            value = repr(value)
+        called += f", {name}={value}"
     return f"headway.{called})"
 
 
@@ -173,8 +178,10 @@ def _without(path: AttentionPath) -> str:
 
 def _again(found: "Discovery", **more: Any) -> str:
     """A line that studies the run again, by what was asked for and some more options."""
-    options = (f"--{name} {value}".rstrip() for name, value in {**found.asked, **more}.items())
-    return " ".join(["headway circuit RUN", *options])
+    words = ["headway circuit RUN"]
+    for name, value in {**found.asked, **more}.items():
+        words += [f"--{name}", shlex.quote(str(value))] if value != "" else [f"--{name}"]
+    return " ".join(words)
 
 
 def _map(head: Head) -> str:

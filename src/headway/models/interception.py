@@ -389,17 +389,19 @@ class Interception(TorchFunctionMode):
         if len(of_softmaxes) != 1:
             return None
         (pattern,) = of_softmaxes
-        values = next((x for x in given if x is not pattern and is_activation(x)), None)
-        n_keys = min(self.keys_of[number] for number in self.softmaxes[pattern])
-        summed = summed_over(func, args, given, pattern, out)
-        if values is None or summed < min(n_keys, self.length):
+        others = [tensor for tensor in given if tensor is not pattern]
+        values = next(filter(is_activation, others), None)
+        least = min(self.length, *(self.keys_of[number] for number in self.softmaxes[pattern]))
+        if values is None or summed_over(func, args, given, pattern, out) < least:
             return None
         product = functools.partial(_called, func, args, kwargs, (pattern, values))
         if func in TIMES:
-            return Meeting(pattern, values, ONE_MORE, product)
-        if func is torch.einsum or pattern is given[0]:
-            return Meeting(pattern, values, AS_IT_IS, product)
-        return Meeting(pattern, values, KEY_QUERY, product)
+            turned = ONE_MORE
+        elif func is torch.einsum:
+            turned = _turned_in(args[0], given, pattern, values)
+        else:
+            turned = AS_IT_IS if pattern is given[0] else KEY_QUERY
+        return Meeting(pattern, values, turned, product)
 
     def _met(self, meeting: Meeting, out: Tensor) -> Tensor:
         """What is read where a pattern meets values.
@@ -418,7 +420,10 @@ class Interception(TorchFunctionMode):
             for scores in self.scores.get(pattern, frozenset()):
                 scores.is_taken = True
             site = len(self.shapes)
-            put = self._through_tap(turned.there(pattern))
+            own = turned.there(pattern)
+            allowed = f"[batch, …] with a batch of {self.batch}, where it meets values"
+            require(self._has_batch(own), "shape of a pattern", list(own.shape), allowed)
+            put = self._through_tap(own)
             self.caught[pattern] = site, turned.back(put)
         site, put = self.caught[pattern]
         return self._read(site, put, values, product, turned)
@@ -516,10 +521,33 @@ def summed_over(
         return pattern.shape[-2] if will_be else 0
     if func is not torch.einsum:
         return pattern.shape[-1 if pattern is given[0] else -2]
-    terms, _, kept = str(args[0]).replace(" ", "").partition("->")
-    term = terms.split(",")[next(n for n, tensor in enumerate(given) if tensor is pattern)]
-    sizes = zip(reversed(term), reversed(pattern.shape), strict=False)  # "..." comes first
-    return max((size for letter, size in sizes if letter not in kept), default=0)
+    terms, kept = _terms(args[0], given)
+    letters = reversed(terms[id(pattern)])  # "..." comes first
+    sizes = zip(letters, reversed(pattern.shape), strict=False)
+    summed = (size for letter, size in sizes if letter not in kept)
+    return max(summed, default=0)
+
+
+def _turned_in(equation: object, given: list[Tensor], pattern: Tensor, values: Tensor) -> Turned:
+    """How an equation of `einsum` lays out a pattern that meets values, both among its operands."""
+    terms, kept = _terms(equation, given)
+    letters = terms[id(pattern)].removeprefix("...")
+    keys = set(letters) - set(kept)
+    queries = set(letters) - keys - set(terms[id(values)])
+    if len(queries) != 1 or len(keys) != 1 or "." in letters:
+        return AS_IT_IS
+    both = *queries, *keys
+    now = [letters.index(letter) - len(letters) for letter in both]
+    last = [-2, -1]
+    return Turned(lambda x: x.movedim(now, last), lambda x: x.movedim(last, now))
+
+
+def _terms(equation: object, given: list[Tensor]) -> tuple[dict[int, str], str]:
+    """The letters of the operands of an equation of `einsum`, by identity, and those of its sum."""
+    written = str(equation).replace(" ", "")
+    terms, _, kept = written.partition("->")
+    each = zip(given, terms.split(","), strict=False)
+    return {id(operand): letters for operand, letters in each}, kept
 
 
 def _called(

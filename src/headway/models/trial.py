@@ -118,7 +118,7 @@ def _why_not_the_same(module: nn.Module, pair: Tensor, repeats: bool) -> str:
         return f"{name} cannot be called with another number of sequences: {error}"
     return (
         f"heads of {name} cannot be told from sequences: the pattern of a sequence changes with the"
-        " rest of its batch"
+        " rest of its batch, or the first dimension of patterns is not the batch"
     )
 
 

@@ -482,6 +482,8 @@ def _related(task: Task) -> Doubts:
             what = f"{name!r}: keys stand after their queries: looks_ahead must be true"
             must(not ahead[edges.there].all(), "relations", what)
             yield Finding("relations", what, doubt=True)
+        if task.is_read_blind:
+            continue  # the relations are headway's: nobody can leave them out
         if edges.use == "path" and edges.weights is None and not between_roles:
             first = leading.setdefault(edges.mask(task.length).numpy().tobytes(), name)
             leads = f"leads where {first!r} does" if edges.there.any() else "leads nowhere"

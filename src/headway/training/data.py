@@ -1,6 +1,7 @@
 """The data of a run: every batch is a function of seed, attempt, step and stage."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -8,12 +9,14 @@ from torch import Tensor
 from headway.errors import HeadwayError
 from headway.tasks import Batch, Task
 from headway.tasks.checking import require_sound
-from headway.training.config import RunConfig
+from headway.training.config import Elsewhere, RunConfig
 from headway.training.curriculum import Ask
 from headway.training.environment import generator_for
 from headway.training.files import clear_errors
-from headway.training.fixed_set import draws_apart_from, training_set
 from headway.training.size import require_room
+
+if TYPE_CHECKING:
+    from headway.training.fixed_set import TrainingSet
 
 
 def held_out(
@@ -50,7 +53,7 @@ def held_out(
     with clear_errors(f"task = {task.kind!r} raises"):
         if known is None:
             return in_shape(task, task.sample(count, generator))
-        draws = draws_apart_from(known, task, count, generator)
+        draws = known.draws_apart(task, count, generator)
     if draws is None:
         raise HeadwayError(
             f"training.train_examples = {len(known)} is not allowed: it must be smaller, as nearly"
@@ -58,6 +61,22 @@ def held_out(
             " hold out"
         )
     return in_shape(task, task.assemble(draws))
+
+
+def training_set(config: RunConfig) -> "TrainingSet | None":
+    """The fixed training set of a run; None if its sequences are fresh at every step.
+
+    All attempts of a run have the same, and it is the same on every device.
+
+    Raises:
+        HeadwayError: if the task has hardly any more sequences, or so many cannot fit into memory.
+    """
+    training = config.training
+    if isinstance(training, Elsewhere) or training.train_examples is None:
+        return None
+    from headway.training.fixed_set import drawn_set  # few runs have one
+
+    return drawn_set(training.curriculum.taught(config.task), training.train_examples, config.seed)
 
 
 def in_shape(task: Task, batch: Batch) -> Batch:

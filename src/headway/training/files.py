@@ -157,6 +157,8 @@ def append_json(path: Path, data: Any) -> None:
     refuse_link(path)
     line = _json(path, data)
     with clear_io_errors(path, "write"):
+        if path.exists() and path.stat().st_nlink > 1:
+            write_whole(path, path.read_bytes())  # under its other names the file stays as it is
         with open(path, "ab+") as file:
             file.seek(max(0, file.tell() - 1))
             if file.read() not in (b"", b"\n"):

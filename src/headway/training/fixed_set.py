@@ -11,7 +11,6 @@ from torch import Tensor
 
 from headway.errors import HeadwayError
 from headway.tasks import Task
-from headway.training.config import Elsewhere, RunConfig
 from headway.training.environment import generator_for
 from headway.training.size import require_room
 
@@ -43,28 +42,31 @@ class TrainingSet:
     def __len__(self):
         return len(self.draws[0])
 
+    def draws_apart(
+        self, task: Task, count: int, generator: torch.Generator
+    ) -> tuple[Tensor, ...] | None:
+        """The first draws that lay out sequences outside the set.
 
-def training_set(config: RunConfig) -> TrainingSet | None:
-    """The fixed training set of a run; None if its sequences are fresh at every step.
+        Args:
+            task: that lays sequences out.
+            count: how many are wanted.
+            generator: that is drawn from, on its device.
 
-    All attempts of a run have the same, and it is the same on every device.
-
-    Raises:
-        HeadwayError: if the task has fewer sequences, or so many cannot fit into memory.
-    """
-    training = config.training
-    if isinstance(training, Elsewhere) or training.train_examples is None:
-        return None
-    task = training.curriculum.taught(config.task)
-    numbers = task.length * task.d_input + MARK // 4
-    what = f"training.train_examples = {training.train_examples}"
-    require_room(training.train_examples * numbers, what, "cpu")
-    return _drawn_once(task, training.train_examples, config.seed)
+        Returns:
+            So many draws; None if there are too few such sequences.
+        """
+        return _collected(task, count, generator, lambda mark: mark not in self.marks)
 
 
 @lru_cache(maxsize=1)
-def _drawn_once(task: Task, count: int, seed: int) -> TrainingSet:
-    """So many different sequences of a task, by a seed."""
+def drawn_set(task: Task, count: int, seed: int) -> TrainingSet:
+    """So many different sequences of a task, by a seed; the same on every device.
+
+    Raises:
+        HeadwayError: if the task has hardly any more, or so many cannot fit into memory.
+    """
+    numbers = task.length * task.d_input + MARK // 4
+    require_room(count * numbers, f"training.train_examples = {count}", "cpu")
     marks = set[bytes]()
 
     def is_new(mark: bytes) -> bool:
@@ -72,30 +74,18 @@ def _drawn_once(task: Task, count: int, seed: int) -> TrainingSet:
         marks.add(mark)
         return len(marks) > before
 
-    draws = _collected(task, count, generator_for("cpu", seed, "set"), is_new)
-    if draws is None:
+    generator = generator_for("cpu", seed, "set")
+    draws = _collected(task, count, generator, is_new)
+    known = frozenset(marks)
+    # The share that is held out must not be so small that it is hardly ever drawn.
+    if draws is None or _collected(task, 1 + count // MOST, generator, is_new) is None:
+        most = len(marks) - 1 - 2 * len(marks) // MOST
         raise HeadwayError(
-            f"training.train_examples = {count} is not allowed: it must be at most {len(marks)}, as"
-            f" task {task.kind!r} has no more different sequences, or hardly ever draws them"
+            f"training.train_examples = {count} is not allowed: it must be at most {most}, as task"
+            f" {task.kind!r} has {len(marks)} different sequences, or hardly ever draws others, and"
+            " some must be held out"
         )
-    return TrainingSet(draws, frozenset(marks))
-
-
-def draws_apart_from(
-    known: TrainingSet, task: Task, count: int, generator: torch.Generator
-) -> tuple[Tensor, ...] | None:
-    """The first draws that lay out sequences outside a training set.
-
-    Args:
-        known: the training set.
-        task: that lays sequences out.
-        count: how many are wanted.
-        generator: that is drawn from, on its device.
-
-    Returns:
-        So many draws; None if there are too few such sequences.
-    """
-    return _collected(task, count, generator, lambda mark: mark not in known.marks)
+    return TrainingSet(draws, known)
 
 
 def _collected(

@@ -20,7 +20,7 @@ from headway.text import command
 from headway.training.clamp import blocked
 from headway.training.config import RunConfig, TrainingConfig
 from headway.training.curriculum import Ask
-from headway.training.data import Stream, batch_of, held_out, require_held_out
+from headway.training.data import Stream, batch_of, held_out, require_held_out, training_set
 from headway.training.environment import describe_environment, generator_for, resolved
 from headway.training.files import (
     is_there,
@@ -28,7 +28,6 @@ from headway.training.files import (
     read_tensors,
     write_tensors,
 )
-from headway.training.fixed_set import training_set
 from headway.training.graphs import Passes, Recorded
 from headway.training.losses import Reader, scores
 from headway.training.optimisers import Optimisers

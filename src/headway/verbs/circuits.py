@@ -10,7 +10,7 @@ from headway.verbs import opened, require_goes_with
 
 HOW = {
     "a search": ("threshold", "sequences", "ablation", "trials", "step", "circuit"),
-    "--all": ("threshold", "ablation", "trials", "sequences", "most"),
+    "--all": ("threshold", "ablation", "trials", "sequences", "most", "circuit"),
     "--certify": ("circuit", "step", "sequences", "agreement", "confidence", "seed"),
 }
 """The options that say how to do what is asked."""
@@ -38,7 +38,7 @@ def circuit(
 
     Several runs are studied one by one, and their circuits compared. With --all, every minimal
     circuit is found, too, by judging sets of the paths that the search may choose from, the
-    smallest first; they are left in circuits.json.
+    smallest first; they are left in circuits.json, but for those about a circuit in a file.
 
     With --certify, nothing is searched. Fresh sequences, which nothing else uses, bound the share
     of all sequences on which the circuit that was found and its model agree. A sequence agrees if
@@ -97,12 +97,15 @@ def circuit(
         if not (certify and circuit):
             print(f"written to {run.folder / file}")
         if all:
+            if circuit:
+                exhaust["found"] = found[-1]
             with terminal.display(10.0) as display:
                 every = circuits.every_circuit(
                     run, **exhaust, watch=lambda *now: display.show(JUDGED.format(*now))
                 )
             print("", every, sep="\n")
-            print(f"written to {run.folder / 'circuits.json'}")
+            if circuit is None:
+                print(f"written to {run.folder / 'circuits.json'}")
         if circuit is None and step is None and (run.folder / "report.html").exists():
             print(f"its report is older; draw it again: {command('report', run.folder)}")
     if certify and not min(one.holds for one in found):
