@@ -9,13 +9,13 @@ is exchanged.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from headway.circuits.costs import LIMIT, Cost, Costs, Measured
 from headway.circuits.exchange import (
     ELSEWHERE,
     OWN,
@@ -30,32 +30,8 @@ from headway.circuits.mechanism import Circuit, Head, Mean, Mechanism, Paths, Ta
 from headway.circuits.patterns import Patterns
 from headway.relations.paths import AttentionPath
 
-LIMIT = 0.05
-"""A change costs if it changes this share of the answers, or raises the loss by this share of the
-rise when every head is exchanged."""
-
 Cells = Float[Tensor, "sequence query key"]
 Role = Literal["not needed", "by place", "the same in all sequences", "votes too"]
-
-
-@dataclass(frozen=True)
-class Cost:
-    """The cost of a change, against the outputs before it; the hop that suffers most counts.
-
-    Attributes:
-        answers: the share of answers that change.
-        sequences: the share of sequences in which an answer changes.
-        rise: the rise of the loss, as a share of the rise when every head is exchanged.
-    """
-
-    answers: float
-    sequences: float
-    rise: float
-
-    @property
-    def most(self) -> float:
-        """The number that is held against the limit."""
-        return max(self.answers, self.rise)
 
 
 @dataclass(frozen=True)
@@ -125,6 +101,7 @@ class _Judging:
 
     def __init__(self, exchange: Exchange, circuit: Circuit, limit: float):
         self.exchange, self.circuit, self.limit = exchange, circuit, limit
+        self.costs = Costs(exchange)
         elsewhere = exchange.others[ELSEWHERE].batch
         self.has_layouts = not torch.equal(elsewhere.roles, exchange.batch.roles)
         self.before = exchange.passes
@@ -146,62 +123,32 @@ class _Judging:
             heads=self.heads_beside(),
             rows=self.rows_beside(),
             paths=self.paths(around),
-            everything=self.scale.tolist(),
+            everything=self.costs.scale.tolist(),
             passes=self.exchange.passes - self.before,
         )
-
-    # What is measured
-
-    @cached_property
-    def intact(self) -> "_Measured":
-        """The model as it is."""
-        return self.measured(self.exchange.outputs_of[OWN])
-
-    @cached_property
-    def scale(self) -> Float[Tensor, " hop"]:
-        """The rise of every hop's loss when every head is exchanged."""
-        every = Change(dict.fromkeys(self.exchange.heads, WHOLE_HEAD))
-        return self.measured(next(self.exchange.outputs([every]))).losses - self.intact.losses
-
-    def measured(self, outputs: Tensor) -> "_Measured":
-        """Answers and losses of some outputs."""
-        targets, wanted = self.exchange.task.targets, self.exchange.batch.targets
-        return _Measured(
-            same=targets.same(outputs, self.exchange.outputs_of[OWN], wanted),
-            asked=targets.asked(wanted),
-            losses=targets.partial_losses(outputs, wanted),
-        )
-
-    def costs(self, changes: Sequence[Change], before: "_Measured | None" = None) -> list[Cost]:
-        """The costs of changes, against the model as it is or as it was before."""
-        if not changes:
-            return []
-        base = self.intact if before is None else before
-        after = map(self.measured, self.exchange.outputs(changes))
-        return [base.cost(one, self.scale) for one in after]
 
     # Heads and rows beside the circuit
 
     def heads_beside(self) -> list[Beside]:
         """The heads without a path, each exchanged alone."""
-        alone = self.costs([Change({head: WHOLE_HEAD}) for head in self.beside])
-        needed = [h for h, cost in zip(self.beside, alone, strict=True) if self.does(cost)]
+        alone = self.costs.alone(self.beside)
+        needed = [head for head, cost in alone.items() if self.does(cost)]
         spared = [head for head in self.beside if head not in needed]
         stated = [head for head in needed if head in self.by_place]
         by_place: Swap = (Term(1.0, ELSEWHERE, OWN),)
-        placed = self.costs([Change({head: by_place}) for head in stated])
-        absent = self.costs([Change({head: ()}) for head in spared])
+        placed = self.costs.of([Change({head: by_place}) for head in stated])
+        absent = self.costs.of([Change({head: ()}) for head in spared])
         roles: dict[Head, Role] = dict.fromkeys(needed, "votes too")
         for head, cost in zip(stated, placed, strict=True):
             roles[head] = "votes too" if self.does(cost) else "by place"
         for head, cost in zip(spared, absent, strict=True):
             roles[head] = "the same in all sequences" if self.does(cost) else "not needed"
-        return [Beside(h, roles[h], cost) for h, cost in zip(self.beside, alone, strict=True)]
+        return [Beside(head, roles[head], cost) for head, cost in alone.items()]
 
     def rows_beside(self) -> dict[Head, Cost]:
         """The costs of rows without a path, of every head that has paths."""
         changes = [Change({head: self.rows_exchanged(head)}) for head in self.names]
-        return dict(zip(self.names, self.costs(changes), strict=True))
+        return dict(zip(self.names, self.costs.of(changes), strict=True))
 
     def all_beside(self) -> dict[Head, Swap]:
         """All that is beside the circuit exchanged, but for heads that are said to be by place."""
@@ -227,19 +174,19 @@ class _Judging:
             swaps = {head: swap for head, swap in around.items() if head[0] <= layer}
             below = {head: one for head, one in hard.items() if head[0] <= layer}
             changes[f"and free above layer {layer}"] = Change(swaps, below)
-        return dict(zip(changes, self.costs([*changes.values()]), strict=True))
+        return dict(zip(changes, self.costs.of([*changes.values()]), strict=True))
 
     # Paths
 
     def paths(self, around: Mapping[Head, Swap]) -> dict[AttentionPath, Cost]:
         """The cost of each path in the way that costs most, until one costs enough."""
         means = self.means
-        with_all_else = self.measured(next(self.exchange.outputs([Change(around, means)])))
+        with_all_else = self.costs.measured(next(self.exchange.outputs([Change(around, means)])))
         most = dict[AttentionPath, Cost]()
         left = self.circuit.paths
 
-        def tried(changes: Sequence[Change], before: "_Measured | None" = None) -> None:
-            for path, cost in zip(left, self.costs(changes, before), strict=True):
+        def tried(changes: Sequence[Change], before: Measured | None = None) -> None:
+            for path, cost in zip(left, self.costs.of(changes, before), strict=True):
                 known = most.get(path, cost)
                 most[path] = max(known, cost, key=lambda one: one.most)
             left[:] = [path for path in left if not self.does(most[path])]
@@ -323,42 +270,3 @@ class _Judging:
     def rows_with_path(self, head: Head, of_partner: bool = False) -> Float[Tensor, "s query 1"]:
         """1 at the rows of a head that have a path, else 0."""
         return self.cells(head, self.names[head], of_partner).amax(2, keepdim=True)
-
-
-@dataclass(frozen=True)
-class _Measured:
-    """Answers and losses of some outputs.
-
-    Attributes:
-        same: where the answer is that of the model as it is, [sequence, query, hop].
-        asked: where one is asked for.
-        losses: by hop.
-    """
-
-    same: Tensor
-    asked: Tensor
-    losses: Tensor
-
-    @property
-    def changed(self) -> Float[Tensor, " hop"]:
-        """The share of answers that are not those of the model as it is, by hop."""
-        asked = self.asked.sum((0, 1)).clamp(min=1)
-        return 1 - (self.same.sum((0, 1)) + (asked - self.asked.sum((0, 1)))) / asked
-
-    @property
-    def sequences(self) -> float:
-        """The share of sequences of which an answer is not that of the model as it is."""
-        return (~(self.same | ~self.asked).flatten(1).all(1)).double().mean().item()
-
-    def cost(self, after: "_Measured", scale: Float[Tensor, " hop"]) -> Cost:
-        """The cost of a change after which other outputs are measured.
-
-        Hops whose loss does not rise when every head is exchanged do not count for `rise`.
-        """
-        rises = (after.losses - self.losses) / scale.clamp(min=1e-9)
-        rises = rises.where(scale > 0, 0.0)
-        return Cost(
-            answers=(after.changed - self.changed).max().item(),
-            sequences=after.sequences - self.sequences,
-            rise=rises.nan_to_num(float("inf")).max().item(),
-        )

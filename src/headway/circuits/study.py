@@ -26,7 +26,14 @@ from headway.circuits.looks import SEQUENCES as LOOKED_AT
 from headway.circuits.mechanism import Circuit, jaccard
 from headway.circuits.patterns import along_all, edges_of
 from headway.circuits.reading import read_missed
-from headway.circuits.search import CANDIDATE_ATTENTION, candidates_among, search, uses_stays
+from headway.circuits.search import (
+    CANDIDATE_ATTENTION,
+    candidates_among,
+    search,
+    uses_stays,
+    worst_of,
+)
+from headway.circuits.spared import spared
 from headway.circuits.subject import Sequences, Subject, require_fits, studied
 from headway.circuits.verdicts import LAYERWISE
 from headway.circuits.yardstick import NoCircuitError, Yardstick, layerwise, own_loss
@@ -306,10 +313,10 @@ def searched(
     """
     paths, own = map(bench.patterns.used_as, ("path", "stay"))
     among = [paths, [*paths, *own]][stays : 1 + bool(own)]
-    tried = list[Circuit]()
-    for limit in (limits := yardstick.limits(bench)):
-        tried.append(search(bench, limit, among, candidate_attention))
-        if bench.loss(tried[-1]) < limit:
+    tried, limits, unneeded = list[Circuit](), yardstick.limits(bench), spared(bench)
+    for limit in limits:
+        tried.append(search(bench, limit, among, candidate_attention, unneeded))
+        if worst_of(bench, tried[-1]) < limit:
             return tried[-1]
     from headway.circuits.exhaustive import Exhaustive
 
