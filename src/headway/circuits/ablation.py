@@ -75,10 +75,17 @@ def above(loss: float) -> float:
 
 
 class Judging:
-    """Losses of candidates one by one, by those of groups, and what changes would gain."""
+    """Losses of candidates one by one, by those of groups, and what changes would gain.
+
+    Attributes:
+        heads: of the model.
+        free_rows: what stands in rows without a path while heads above are free, if it is something
+            else than when every head is replaced.
+    """
 
     heads: list[Head]
     gains: Callable[..., list[float]]
+    free_rows: str | None = None
 
     def worst(self, groups: Sequence[Sequence[Replaced]], limit: float = math.inf) -> list[float]:
         """The largest loss of every group of candidates; infinity if it is not below the limit."""
@@ -143,6 +150,8 @@ class Bench(Judging):
         for name in [name for name, one in edges.items() if one.use == "measured"]:
             del edges[name]
         self.patterns = Patterns(model, batch, edges, rows)
+        # Heads above that are free were trained to rows that bring something, of whatever use.
+        self.free_rows = "uniform" if rows == "zero" else None
         self._shared = shared and isinstance(model, Transformer)
         self._known: dict[Stream, Tensor] = {}
         self._held = self._computed = 0
@@ -374,7 +383,7 @@ class First(Judging):
 
     def __init__(self, bench: Bench, sequences: int):
         self.bench, self.sequences = bench, sequences
-        self.heads, self.gains = bench.heads, bench.gains
+        self.heads, self.gains, self.free_rows = bench.heads, bench.gains, bench.free_rows
 
     def worst(self, groups: Sequence[Sequence[Replaced]], limit: float = math.inf) -> list[float]:
         """The largest loss of every group of candidates; hopeless ones are given up."""

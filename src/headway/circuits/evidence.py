@@ -18,8 +18,6 @@ from torch import Tensor
 
 from headway import theory
 from headway.circuits.ablation import Bench
-from headway.circuits.exchange import Exchange
-from headway.circuits.judge import Judgement, judge
 from headway.circuits.mechanism import (
     Circuit,
     Corrupted,
@@ -29,6 +27,7 @@ from headway.circuits.mechanism import (
 )
 from headway.circuits.patterns import Attention
 from headway.circuits.subject import Counted, Subject
+from headway.circuits.verdicts import Judgement
 from headway.circuits.yardstick import Likenesses, Yardstick, likenesses
 from headway.errors import HeadwayError
 from headway.relations.paths import AttentionPath
@@ -158,6 +157,9 @@ def judged(subject: Subject, circuit: Circuit, bench: Bench) -> tuple[Judgement 
 
     Its passes count among those of the bench.
     """
+    from headway.circuits.exchange import Exchange  # with more than starting headway needs
+    from headway.circuits.judge import judge
+
     try:
         sequences = subject.partners(bench.sequences, "exchange")
         exchange = Exchange.among(subject.model, subject.task, sequences)

@@ -7,16 +7,14 @@ when it alone is exchanged. It has *nothing spare* if each path changes answers 
 is exchanged.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from headway.circuits.ablation import Candidate
+from headway.circuits.costs import Costs
 from headway.circuits.exchange import (
     ELSEWHERE,
     OWN,
@@ -34,101 +32,18 @@ from headway.circuits.mechanism import (
     Mechanism,
     Paths,
     Tabled,
-    WrittenHead,
-    WrittenLoss,
-    WrittenPath,
-    name_of,
 )
+from headway.circuits.partners import trailing
 from headway.circuits.patterns import Patterns
+from headway.circuits.verdicts import LIMIT, Beside, Cost, Judgement, Role
 from headway.relations.paths import AttentionPath
-
-LIMIT = 0.05
-"""A change costs if it changes answers of a hop in this share of the sequences, or raises its loss
-by this share of the rise when every head is exchanged."""
 
 ALL_ELSE = "all else exchanged"
 
+MOVED_HEAD: Swap = (Term(1.0, ELSEWHERE, ELSEWHERE),)
+"""The head carries all that it carries in a sequence of another layout."""
+
 Cells = Float[Tensor, "sequence query key"]
-Role = Literal["not needed", "by place", "the same in all sequences", "votes too"]
-
-
-@dataclass(frozen=True)
-class Cost:
-    """The cost of a change, against the outputs before it; the hop that suffers most counts.
-
-    Attributes:
-        answers: the share of answers that change.
-        sequences: the share of sequences in which an answer of the hop changes.
-        rise: the rise of the loss, as a share of the rise when every head is exchanged.
-    """
-
-    answers: float
-    sequences: float
-    rise: WrittenLoss
-
-    @property
-    def most(self) -> float:
-        """The number that must stay below the limit where nothing may change."""
-        return max(self.sequences, self.rise)
-
-    @property
-    def least(self) -> float:
-        """The number that must reach the limit where something is to change.
-
-        In sequences of many answers each of which hardly changes, one of them often does.
-        """
-        return max(self.answers, self.rise)
-
-
-@dataclass(frozen=True)
-class Beside:
-    """A head without a path, and what it does all the same.
-
-    Attributes:
-        head: layer and number.
-        role: *not needed* if an exchange of all that it carries costs nothing; *the same in all
-            sequences* if that costs nothing, but its absence does; *by place* if the circuit says
-            so, and attention of a sequence of another layout with its own values costs nothing;
-            else *votes too*.
-        cost: of the exchange.
-    """
-
-    head: WrittenHead
-    role: Role
-    cost: Cost
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """The costs that verdicts on a circuit follow from.
-
-    Attributes:
-        enough: of all that is beside the circuit exchanged, its paths as they are; then hard; then
-            hard in the layers up to each but the last alone.
-        heads: heads without a path.
-        rows: of exchanging the rows without a path, of every head with paths.
-        paths: of the exchange of each path, in the way that costs most.
-        everything: the rise of the loss when every head is exchanged, by hop.
-        passes: forward passes that it took.
-    """
-
-    enough: dict[str, Cost]
-    heads: list[Beside]
-    rows: dict[WrittenHead, Cost]
-    paths: dict[WrittenPath, Cost]
-    everything: list[WrittenLoss]
-    passes: int
-
-    def broken(self, limit: float = LIMIT) -> dict[str, list[str]]:
-        """The verdicts that are no, each with what breaks it."""
-        votes = [name_of(one.head) for one in self.heads if one.role == "votes too"]
-        rows = [name_of(head) for head, cost in self.rows.items() if cost.most >= limit]
-        told = {
-            "enough": [what for what, cost in self.enough.items() if cost.most >= limit],
-            "complete": [*votes, *(f"{name}, rows without a path" for name in rows)],
-            "nothing spare": [str(p) for p, cost in self.paths.items() if cost.least < limit],
-        }
-        return {verdict: why for verdict, why in told.items() if why}
 
 
 def judge(exchange: Exchange, circuit: Circuit, limit: float = LIMIT) -> Judgement:
@@ -152,7 +67,7 @@ def all_else_exchanged(exchange: Exchange, circuit: Circuit) -> Cost:
     """The cost of exchanging all that is beside a circuit, its paths as they are."""
     judging = _Judging(exchange, circuit, LIMIT)
     change = Change(judging.all_beside(), judging.means)
-    (cost,) = judging.costs_alone({(ALL_ELSE, *judging.key): change})
+    (cost,) = judging.costs.once({(ALL_ELSE, *judging.key): change})
     return cost
 
 
@@ -161,8 +76,11 @@ class _Judging:
 
     def __init__(self, exchange: Exchange, circuit: Circuit, limit: float):
         self.exchange, self.circuit, self.limit = exchange, circuit, limit
-        elsewhere = exchange.others[ELSEWHERE].batch
-        self.has_layouts = not torch.equal(elsewhere.roles, exchange.batch.roles)
+        self.costs = Costs(exchange)
+        batch, elsewhere = exchange.batch, exchange.others[ELSEWHERE].batch
+        same_roles = torch.equal(elsewhere.roles, batch.roles)
+        same_lengths = torch.equal(trailing(elsewhere.inputs), trailing(batch.inputs))
+        self.has_layouts = not (same_roles and same_lengths)
         self.before = exchange.passes
         mechanisms = circuit.mechanisms
         self.names = {
@@ -182,7 +100,7 @@ class _Judging:
             heads=self.heads_beside(),
             rows=self.rows_beside(),
             paths=self.paths(around),
-            everything=self.scale.tolist(),
+            everything=self.costs.scale.tolist(),
             passes=self.exchange.passes - self.before,
         )
 
@@ -190,50 +108,6 @@ class _Judging:
     def key(self) -> tuple[Hashable, ...]:
         """The circuit as a key."""
         return (*self.by_place, *((head, *names) for head, names in self.names.items()))
-
-    # What is measured
-
-    @cached_property
-    def intact(self) -> "_Measured":
-        """The model as it is."""
-        return self.measured(self.exchange.outputs_of[OWN])
-
-    @cached_property
-    def scale(self) -> Float[Tensor, " hop"]:
-        """The rise of every hop's loss when every head is exchanged."""
-        known = self.exchange.known
-        if "scale" not in known:
-            every = Change(dict.fromkeys(self.exchange.heads, WHOLE_HEAD))
-            exchanged = self.measured(next(self.exchange.outputs([every])))
-            known["scale"] = exchanged.losses - self.intact.losses
-        return known["scale"]
-
-    def measured(self, outputs: Tensor) -> "_Measured":
-        """Answers and losses of some outputs."""
-        targets, wanted = self.exchange.task.targets, self.exchange.batch.targets
-        return _Measured(
-            same=targets.same(outputs, self.exchange.outputs_of[OWN], wanted),
-            asked=targets.asked(wanted),
-            losses=targets.partial_losses(outputs, wanted),
-        )
-
-    def costs(self, changes: Sequence[Change], before: "_Measured | None" = None) -> list[Cost]:
-        """The costs of changes, against the model as it is or as it was before."""
-        if not changes:
-            return []
-        base = self.intact if before is None else before
-        after = map(self.measured, self.exchange.outputs(changes))
-        return [base.cost(one, self.scale) for one in after]
-
-    def costs_alone(self, changes: Mapping[Any, Change]) -> list[Cost]:
-        """The costs of changes that no more of the circuit decides than their keys tell.
-
-        Other circuits that are judged in the same exchange share them.
-        """
-        known = self.exchange.known
-        new = {key: change for key, change in changes.items() if key not in known}
-        known.update(zip(new, self.costs([*new.values()]), strict=True))
-        return [known[key] for key in changes]
 
     # Heads and rows beside the circuit
 
@@ -244,14 +118,32 @@ class _Judging:
         spared = [head for head in self.beside if not self.does(alone[head])]
         stated = [head for head in needed if head in self.by_place]
         by_place: Swap = (Term(1.0, ELSEWHERE, OWN),)
-        placed = self.costs_alone({("placed", h): Change({h: by_place}) for h in stated})
-        absent = self.layer_by_layer("absent", spared, ())
+        placed = self.costs.once({("placed", h): Change({h: by_place}) for h in stated})
         roles: dict[Head, Role] = dict.fromkeys(needed, "votes too")
         for head, cost in zip(stated, placed, strict=True):
             roles[head] = "votes too" if self.does(cost) else "by place"
-        for head, cost in absent.items():
-            roles[head] = "the same in all sequences" if self.does(cost) else "not needed"
-        return [Beside(head, roles[head], alone[head]) for head in self.beside]
+        return [
+            *(Beside(head, roles[head], alone[head]) for head in needed),
+            *self.spared(spared, alone),
+        ]
+
+    def spared(self, heads: Sequence[Head], alone: Mapping[Head, Cost]) -> Iterator[Beside]:
+        """The heads that may carry what they carry in any other sequence of the same layout.
+
+        One that is missed all the same carries what is the same in all sequences, or tells of the
+        layout. Then it costs something to put in what it carries in another layout.
+        """
+        absent = self.layer_by_layer("absent", heads, ())
+        missed = [head for head in heads if self.does(absent[head])]
+        changes = {("moved", head): Change({head: MOVED_HEAD}) for head in missed}
+        moved = dict(zip(missed, self.costs.once(changes), strict=True))
+        for head in heads:
+            if head not in missed:
+                yield Beside(head, "not needed", alone[head])
+            elif self.does(moved[head]):
+                yield Beside(head, "votes too", moved[head])
+            else:
+                yield Beside(head, "the same in all sequences", alone[head])
 
     def layer_by_layer(self, what: str, heads: Sequence[Head], swap: Swap) -> dict[Head, Cost]:
         """The costs of the same swap of some heads.
@@ -267,10 +159,10 @@ class _Judging:
         layers = [*by_layer.values()]
         at_once = {(what, *each): Change(dict.fromkeys(each, swap)) for each in layers}
         costs = dict[Head, Cost]()
-        for each, cost in zip(layers, self.costs_alone(at_once), strict=True):
+        for each, cost in zip(layers, self.costs.once(at_once), strict=True):
             costs |= dict.fromkeys(each, cost)
         many = [h for each in layers for h in each if len(each) > 1 and self.does(costs[h])]
-        singly = self.costs_alone({(what, head): Change({head: swap}) for head in many})
+        singly = self.costs.once({(what, head): Change({head: swap}) for head in many})
         return costs | dict(zip(many, singly, strict=True))
 
     def rows_beside(self) -> dict[Head, Cost]:
@@ -279,7 +171,7 @@ class _Judging:
             ("rows", head, *names): Change({head: self.rows_exchanged(head)})
             for head, names in self.names.items()
         }
-        return dict(zip(self.names, self.costs_alone(rows), strict=True))
+        return dict(zip(self.names, self.costs.once(rows), strict=True))
 
     def all_beside(self) -> dict[Head, Swap]:
         """All that is beside the circuit exchanged, but for heads that are said to be by place."""
@@ -309,7 +201,7 @@ class _Judging:
             below = {head: one for head, one in hard.items() if head[0] <= layer}
             changes[f"and free above layer {layer}"] = Change(swaps, below)
         keyed = {(what, *self.key): one for what, one in changes.items()}
-        return dict(zip(changes, self.costs_alone(keyed), strict=True))
+        return dict(zip(changes, self.costs.once(keyed), strict=True))
 
     # Paths
 
@@ -321,7 +213,7 @@ class _Judging:
 
         def alone(what: str, swap: Callable[[AttentionPath], Swap]) -> list[Cost]:
             changes = {(what, p, *self.names[p.at]): Change({p.at: swap(p)}) for p in left}
-            return self.costs_alone(changes)
+            return self.costs.once(changes)
 
         def tried(costs: Sequence[Cost]) -> None:
             for path, cost in zip(left, costs, strict=True):
@@ -334,9 +226,9 @@ class _Judging:
         if self.has_layouts:
             tried(alone("elsewhere", self.path_elsewhere))
         if left:
-            before = self.measured(next(self.exchange.outputs([Change(around, means)])))
+            before = self.costs.measured(next(self.exchange.outputs([Change(around, means)])))
             both = [{**around, path.at: self.with_rows_exchanged(path)} for path in left]
-            tried(self.costs([Change(swaps, means) for swaps in both], before))
+            tried(self.costs.of([Change(swaps, means) for swaps in both], before))
         return most
 
     def does(self, cost: Cost) -> bool:
@@ -415,46 +307,6 @@ class _Judging:
         return self.cells(head, self.names[head], of_partner).amax(2, keepdim=True)
 
 
-@dataclass(frozen=True)
-class _Measured:
-    """Answers and losses of some outputs.
-
-    Attributes:
-        same: where the answer is that of the model as it is, [sequence, query, hop].
-        asked: where one is asked for.
-        losses: by hop.
-    """
-
-    same: Tensor
-    asked: Tensor
-    losses: Tensor
-
-    @property
-    def changed(self) -> Float[Tensor, " hop"]:
-        """The share of answers that are not those of the model as it is, by hop."""
-        asked = self.asked.sum((0, 1)).clamp(min=1)
-        return 1 - (self.same.sum((0, 1)) + (asked - self.asked.sum((0, 1)))) / asked
-
-    @property
-    def sequences(self) -> Float[Tensor, " hop"]:
-        """By hop, the share of sequences that have another answer than of the model as it is."""
-        has_another = (self.asked & ~self.same).any(1)
-        return has_another.double().mean(0)
-
-    def cost(self, after: "_Measured", scale: Float[Tensor, " hop"]) -> Cost:
-        """The cost of a change after which other outputs are measured.
-
-        Hops whose loss does not rise when every head is exchanged do not count for `rise`.
-        """
-        rises = (after.losses - self.losses) / scale.clamp(min=1e-9)
-        rises = rises.where(scale > 0, 0.0)
-        return Cost(
-            answers=(after.changed - self.changed).max().item(),
-            sequences=(after.sequences - self.sequences).max().item(),
-            rise=rises.nan_to_num(float("inf")).max().item(),
-        )
-
-
 def costs_alone(
     exchange: Exchange, candidates: Sequence[Candidate], limit: float = LIMIT
 ) -> list[float]:
@@ -475,4 +327,4 @@ def costs_alone(
         swaps = {head: swap for head, swap in beside.items() if head in mechanisms}
         changes.append(Change(swaps, judging.hard))
     judging = _Judging(exchange, Circuit({}), limit)
-    return [cost.most for cost in judging.costs(changes)]
+    return [cost.most for cost in judging.costs.of(changes)]

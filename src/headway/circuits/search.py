@@ -16,12 +16,21 @@ the useful heads of the layers above it attending freely.
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial, reduce
 from itertools import combinations, product
 
-from headway.circuits.ablation import Bench, First, Judging, above
-from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Paths, Tabled, Uniform
+from headway.circuits.ablation import Bench, First, Judging, Replaced, above
+from headway.circuits.mechanism import (
+    Circuit,
+    Head,
+    Identity,
+    Mean,
+    Mechanism,
+    Paths,
+    Tabled,
+    Uniform,
+)
 from headway.circuits.patterns import Patterns
 from headway.relations.paths import AttentionPath
 
@@ -41,8 +50,8 @@ LIKELIEST = 16
 WORTHWHILE = 0.02
 """A change must close this share of what is left between the loss and the threshold."""
 
-IDLE_BUDGET = 0.8
-"""The share of the allowed loss that heads without use may spend together."""
+SPENT_FIRST = 0.8
+"""The part of the loss allowed that the first head may spend of it, before all others have any."""
 
 DRAFT = 16
 """Sequences on which a first circuit is drafted."""
@@ -56,6 +65,7 @@ def search(
     threshold: float,
     among: Sequence[Sequence[str]],
     candidate_attention: Sequence[float] = CANDIDATE_ATTENTION,
+    spared: Collection[Head] | None = None,
 ) -> Circuit:
     """A mechanism for every head, each as simple as the threshold allows.
 
@@ -64,32 +74,53 @@ def search(
 
     Args:
         bench: judges candidates, first by a few sequences.
-        threshold: the loss to stay below with every head replaced.
+        threshold: the loss to stay below with every head replaced, and with useful heads free.
         among: the relations that heads may follow, tried in order until a draft serves.
         candidate_attention: see `CANDIDATE_ATTENTION`; tried until what is proposed serves.
+        spared: the heads that are not needed: each gets its mean pattern, for good. The others have
+            a path, if there is one that they may follow. None if that is not known of any head.
     """
     few, every = First(bench, min(DRAFT, bench.sequences)), First(bench, bench.sequences)
     limit = max(MARGIN * threshold, (every.loss() + threshold) / 2)
     draft_limit = max(DRAFT_MARGIN * threshold, (few.loss() + threshold) / 2)
+    searched = [head for head in bench.heads if head not in (spared or ())]
+    needed, plain = ((), PLAIN) if spared is None else (searched, ())
+
+    def candidates(names: Sequence[str], least: float) -> dict[Head, list[str]]:
+        by_head = candidate_paths(bench, names, least)
+        return {head: by_head[head] for head in searched}
+
     drafts: list[Circuit] = []
     for names in among:
         proposed: list[Circuit] = []
         for least in candidate_attention:
-            candidates = candidate_paths(bench, names, least)
-            proposed.append(propose(few, candidates, draft_limit))
-            if few.loss(proposed[-1]) < draft_limit:
+            proposed.append(propose(few, candidates(names, least), draft_limit))
+            if worst_of(few, proposed[-1]) < draft_limit:
                 break
-        candidates = candidate_paths(bench, names, min(candidate_attention))
-        drafts.append(mended(few, min(proposed, key=few.loss), candidates, draft_limit))
-        if few.loss(drafts[-1]) < draft_limit:
+        best = min(proposed, key=partial(worst_of, few))
+        most_paths = candidates(names, min(candidate_attention))
+        drafts.append(mended(few, best, most_paths, draft_limit, plain))
+        if worst_of(few, drafts[-1]) < draft_limit:
             break
-    circuit = min(drafts, key=few.loss)
-    candidates = candidate_paths(bench, among[-1], min(candidate_attention))
+    circuit = min(drafts, key=partial(worst_of, few))
+    most_paths = candidates(among[-1], min(candidate_attention))
     for judge, most in ((few, draft_limit), (every, limit)):
-        circuit = mended(judge, circuit, candidates, most)
-        most = max(most, above(judge.loss(circuit)))
-        circuit = simplify(judge, circuit, most, pairs=judge is every)
+        circuit = mended(judge, circuit, most_paths, most, plain)
+        most = max(most, above(worst_of(judge, circuit)))
+        circuit = simplify(judge, circuit, most, judge is every, plain, needed)
     return circuit
+
+
+def twice(bench: Judging, circuit: Circuit) -> list[Replaced]:
+    """A circuit whole, and with its useful heads free: all, and those above each layer."""
+    layers = [-1, *circuit.useful_layers[:-1]]
+    below = circuit if bench.free_rows is None else circuit.filled(bench.free_rows)
+    return [circuit, *(free_above(below, layer) for layer in layers)]
+
+
+def worst_of(bench: Judging, circuit: Circuit) -> float:
+    """The loss with every head replaced, or with useful heads free if that is more."""
+    return bench.worst([twice(bench, circuit)])[0]
 
 
 def mended(
@@ -97,50 +128,47 @@ def mended(
     circuit: Circuit,
     candidates: Mapping[Head, Sequence[str]],
     threshold: float,
+    plain: Sequence[Mechanism] = PLAIN,
 ) -> Circuit:
     """A circuit with one head after the other changed as helps most, until it serves.
 
-    A head, idle or not, may get one path more or less, one alone, or, if heads above do not look
-    for what it brings, a plain mechanism. The changes that help most to first order are judged
-    first. The search ends where none is `WORTHWHILE`.
+    A head may get one path more or less, one alone, or a plain mechanism. The changes that help most to first order are judged first, with every head replaced and with useful heads
+    free. The search ends where none is `WORTHWHILE`.
     """
-
-    def hurts(head: Head, mechanism: Mechanism) -> bool:
-        both = (free_above(x, head[0]) for x in (circuit, circuit.replacing(head, mechanism)))
-        now, then = bench.losses([*both])
-        return then > above(max(now, loss))
-
-    loss = bench.loss(circuit)
+    loss = worst_of(bench, circuit)
     while loss >= threshold:
         had = circuit.mechanisms
-        found = [(at, x) for at, names in candidates.items() for x in changes(had[at], names)]
-        gains = dict(zip(found, bench.gains(circuit, found), strict=True))
+        found = [
+            (at, x) for at, names in candidates.items() for x in changes(had[at], names, plain)
+        ]
+        worst = max(twice(bench, circuit), key=bench.loss)
+        gains = dict(zip(found, bench.gains(worst, found), strict=True))
         if any(gains.values()):  # else nothing has a slope, and what helps is not known before
             found = [one for one in found if gains[one] > 0]
             found.sort(key=lambda one: -gains[one])
         more = loss - threshold
         limit = loss - WORTHWHILE * more if more < math.inf else math.inf
         for start in range(0, len(found), LIKELIEST):
-            some = found[start : start + LIKELIEST]
-            losses = bench.losses([circuit.replacing(*x) for x in some], limit)
-            after = dict(zip(some, losses, strict=True))
-            fine = [x for x in some if after[x] < math.inf and not (x[1] in PLAIN and hurts(*x))]
-            if fine:
-                best = min(fine, key=after.__getitem__)
-                loss, circuit = after[best], circuit.replacing(*best)
+            some = [circuit.replacing(*one) for one in found[start : start + LIKELIEST]]
+            losses = bench.worst([twice(bench, one) for one in some], limit)
+            if min(losses) < math.inf:
+                loss = min(losses)
+                circuit = some[losses.index(loss)]
                 break
         else:
             break
     return circuit
 
 
-def changes(mechanism: Mechanism, names: Sequence[str]) -> list[Mechanism]:
+def changes(
+    mechanism: Mechanism, names: Sequence[str], plain: Sequence[Mechanism] = PLAIN
+) -> list[Mechanism]:
     """Other mechanisms of a head, with one change."""
     has = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
     more = [Paths(has | {name}) for name in names if name not in has]
     alone = [Paths(frozenset({name})) for name in names]
     less = [Paths(has - {name}) for name in sorted(has) if len(has) > 1]
-    found = dict.fromkeys([*more, *alone, *less, *PLAIN])
+    found = dict.fromkeys([*more, *alone, *less, *plain])
     return [one for one in found if one != mechanism]
 
 
@@ -156,32 +184,27 @@ def free_above(circuit: Circuit, layer: int) -> dict[Head, Mechanism]:
 def propose(bench: Judging, candidates: Mapping[Head, Sequence[str]], threshold: float) -> Circuit:
     """A mechanism for every head, each the simplest that serves.
 
-    First the heads without use: as many as possible become uniform at once, those whose loss does
-    the least damage first; the others attend freely. Then the useful heads, from the first layer
-    up, each with the fewest paths, most alike first, that keep the loss within the
-    head's share while the heads above attend freely.
+    Heads that are not among the candidates get their mean pattern. Then each of the others, from
+    the first layer up, gets the fewest paths, most alike first, that keep the loss within the
+    head's share while the heads above attend freely; if it has no candidate, it attends evenly.
 
     When n of N heads have a mechanism, a part b + (1 - b) n/N of the way from the model's own loss
-    to the threshold may have been spent, where b is the `IDLE_BUDGET`. Where no number of paths is
+    to the threshold may have been spent, where b is `SPENT_FIRST`. Where no number of paths is
     within that, the one with the least loss is taken.
+
+    Args:
+        bench: judges candidates.
+        candidates: the relations of each head that may have paths, the likeliest first.
+        threshold: the loss to stay below.
     """
     own, total = bench.loss(), len(bench.heads)
-
-    def share(count: int) -> float:
-        return own + (threshold - own) * (IDLE_BUDGET + (1 - IDLE_BUDGET) * count / total)
-
-    each = bench.losses([{h: Uniform()} for h in bench.heads], threshold)
-    order = [h for loss, h in sorted(zip(each, bench.heads, strict=True)) if loss < math.inf]
-    idle = longest(
-        len(order),
-        lambda n: bench.losses([dict.fromkeys(order[:n], Uniform())], share(n))[0] < math.inf,
-    )
-    chosen: dict[Head, Mechanism] = dict.fromkeys(order[:idle], Uniform())
-    for head in (h for h in bench.heads if h not in chosen):
-        names = candidates[head]
+    chosen: dict[Head, Mechanism] = {h: Mean() for h in bench.heads if h not in candidates}
+    for head, names in candidates.items():
+        part = SPENT_FIRST + (1 - SPENT_FIRST) * (len(chosen) + 1) / total
+        share = own + (threshold - own) * part
         options = [Paths(frozenset(names[: n + 1])) for n in range(len(names))] or [Uniform()]
         trials = [{**chosen, head: one} for one in options]
-        within = [x < math.inf for x in bench.losses(trials, share(len(chosen) + 1))]
+        within = [loss < math.inf for loss in bench.losses(trials, share)]
         losses = [] if any(within) else bench.losses(trials)
         chosen[head] = options[within.index(True) if any(within) else losses.index(min(losses))]
     return Circuit(chosen)
@@ -199,12 +222,13 @@ def simplify(
     threshold: float,
     pairs: bool = True,
     plain: Sequence[Mechanism] = PLAIN,
+    needed: Collection[Head] = (),
 ) -> Circuit:
     """Takes away all that can be taken away below the threshold, steps with the least loss first.
 
     A head with paths may become plain, or lose one of several; else its last may go, which leaves
-    zeros; else two together. The loss must stay below the threshold with every head replaced and
-    with the useful heads above free. All steps are tried alone, then taken in the order of their
+    zeros; else two together. A needed head keeps a path. The loss must stay below the threshold
+    with every head replaced and with the useful heads above free. All steps are tried alone, then taken in the order of their
     losses as long as they are possible together. Then, if the circuit was below the threshold at
     all, every path (and, with `pairs`, every pair) is necessary.
     """
@@ -215,11 +239,12 @@ def simplify(
         last = [step for step in single if step[0] in of_heads]
         first = [*(step for step in single if step not in last), *product(of_heads, plain)]
         both = [(pair, None) for pair in combinations(paths, 2)] if pairs else []
-        steps = (possible_steps(bench, circuit, some, threshold) for some in (first, last, both))
+        possible_of = partial(possible_steps, bench, circuit, threshold=threshold, needed=needed)
+        steps = map(possible_of, (first, last, both))
         if not (possible := next(filter(None, steps), [])):
             return circuit
         for step in possible:
-            if possible_steps(bench, circuit, [step], threshold):
+            if possible_steps(bench, circuit, [step], threshold, needed):
                 circuit = taken(circuit, step)
 
 
@@ -237,13 +262,21 @@ def taken(circuit: Circuit, step: Step) -> Circuit:
 
 
 def possible_steps(
-    bench: Judging, circuit: Circuit, steps: Sequence[Step], threshold: float
+    bench: Judging,
+    circuit: Circuit,
+    steps: Sequence[Step],
+    threshold: float,
+    needed: Collection[Head] = (),
 ) -> list[Step]:
-    """The steps after which both losses stay below the threshold, those with the least first."""
+    """The steps after which both losses stay below the threshold, those with the least first.
+
+    Steps after which a needed head has no path are none of them.
+    """
     after = {step: one for step in steps if (one := taken(circuit, step)) != circuit}
-    layers = (min(path.layer for path in paths) for paths, _ in after)
-    twice = [(free_above(one, at), one) for one, at in zip(after.values(), layers, strict=True)]
-    judged = sorted(zip(bench.worst(twice, threshold), after, strict=True), key=lambda x: x[0])
+    kept = {head for head in needed if head in circuit.useful_heads}
+    after = {step: one for step, one in after.items() if kept <= {*one.useful_heads}}
+    losses = bench.worst([twice(bench, one) for one in after.values()], threshold)
+    judged = sorted(zip(losses, after, strict=True), key=lambda both: both[0])
     return [step for loss, step in judged if loss < math.inf]
 
 

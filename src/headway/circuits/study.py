@@ -24,7 +24,13 @@ from headway.circuits.looks import MOST_IDLE, Look, astray, looks
 from headway.circuits.looks import SEQUENCES as LOOKED_AT
 from headway.circuits.mechanism import Circuit, jaccard
 from headway.circuits.patterns import along_all, edges_of
-from headway.circuits.search import CANDIDATE_ATTENTION, candidates_among, search, uses_stays
+from headway.circuits.search import (
+    CANDIDATE_ATTENTION,
+    candidates_among,
+    search,
+    uses_stays,
+    worst_of,
+)
 from headway.circuits.subject import Sequences, Subject, require_fits, studied
 from headway.circuits.yardstick import NoCircuitError, Yardstick, layerwise, own_loss
 from headway.errors import HeadwayError
@@ -322,10 +328,12 @@ def searched(
     """
     paths, own = map(bench.patterns.used_as, ("path", "stay"))
     among = [paths, [*paths, *own]][stays : 1 + bool(own)]
-    tried = list[Circuit]()
-    for limit in (limits := yardstick.limits(bench)):
-        tried.append(search(bench, limit, among, candidate_attention))
-        if bench.loss(tried[-1]) < limit:
+    from headway.circuits.spared import spared  # with more than starting headway needs
+
+    tried, limits, unneeded = list[Circuit](), yardstick.limits(bench), spared(bench)
+    for limit in limits:
+        tried.append(search(bench, limit, among, candidate_attention, unneeded))
+        if worst_of(bench, tried[-1]) < limit:
             return tried[-1]
     from headway.circuits.exhaustive import Exhaustive
 

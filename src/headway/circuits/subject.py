@@ -8,14 +8,13 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import shorten
-from typing import Annotated, Any, TypeGuard
+from typing import TYPE_CHECKING, Annotated, Any, TypeGuard
 
 from annotated_types import Ge, Le
 from torch import Tensor, nn
 
 from headway.circuits.ablation import Bench, heads_of
 from headway.circuits.mechanism import Circuit, KnockOut, Mean, Tabled, name_of
-from headway.circuits.partners import Partners, partners, partners_among
 from headway.errors import HeadwayError, require
 from headway.fields import NotNegative, require_allowed
 from headway.models import Tappable, Transformer, tapped
@@ -25,6 +24,9 @@ from headway.training.config import TrainingConfig
 from headway.training.data import generator_for, held_out
 from headway.training.losses import misfit, misread
 from headway.training.run import FOUND_OUT, Run
+
+if TYPE_CHECKING:
+    from headway.circuits.partners import Partners
 
 MOST = 1_000_000
 """Sequences at most."""
@@ -64,12 +66,14 @@ class Subject:
         config = None if self.run is None else self.run.config
         return held_out(self.task, count, self.seed, device_of(self.model), purpose, config)
 
-    def partners(self, count: int, purpose: str) -> Partners:
+    def partners(self, count: int, purpose: str) -> "Partners":
         """So many held-out sequences for this purpose alone, each with one to exchange with.
 
         Raises:
             HeadwayError: if too few have a partner of the same layout.
         """
+        from headway.circuits.partners import partners, partners_among
+
         training = None if self.run is None else self.run.config.training
         is_fixed = isinstance(training, TrainingConfig) and training.train_examples is not None
         if self.task.is_corrupted or is_fixed:

@@ -1,4 +1,4 @@
-"""The verdicts on a circuit, as data: which hold, which do not, which cannot be given, and why.
+"""The verdicts on a circuit, as data: what changes cost; which verdicts follow from that, and why.
 
 Every view shows this list. `RUN` in a line to type stands for the run's folder; lines of Python
 suppose a `model`, its `task`, and `found`, what `discover` found.
@@ -7,10 +7,9 @@ suppose a `model`, its `task`, and `found`, what `discover` found.
 import re
 import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from headway.circuits.judge import LIMIT, Beside, Cost, Judgement
-from headway.circuits.mechanism import Head, name_of
+from headway.circuits.mechanism import Head, WrittenHead, WrittenLoss, WrittenPath, name_of
 from headway.circuits.yardstick import percent
 from headway.relations.paths import AttentionPath
 from headway.text import counted, enumerated
@@ -18,8 +17,93 @@ from headway.text import counted, enumerated
 if TYPE_CHECKING:
     from headway.circuits.discovery import Discovery
 
+LIMIT = 0.05
+"""A change costs if it changes answers of a hop in this share of the sequences, or raises its loss
+by this share of the rise when every head is exchanged."""
+
+Role = Literal["not needed", "by place", "the same in all sequences", "votes too"]
+
 NAMES = ("enough", "complete", "nothing spare")
 """The verdicts, in the order in which they are given."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of a change, against the outputs before it; the hop that suffers most counts.
+
+    Attributes:
+        answers: the share of answers that change.
+        sequences: the share of sequences in which an answer of the hop changes.
+        rise: the rise of the loss, as a share of the rise when every head is exchanged.
+    """
+
+    answers: float
+    sequences: float
+    rise: WrittenLoss
+
+    @property
+    def most(self) -> float:
+        """The number that must stay below the limit where nothing may change."""
+        return max(self.sequences, self.rise)
+
+    @property
+    def least(self) -> float:
+        """The number that must reach the limit where something is to change.
+
+        In sequences of many answers each of which hardly changes, one of them often does.
+        """
+        return max(self.answers, self.rise)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A head without a path, and what it does all the same.
+
+    Attributes:
+        head: layer and number.
+        role: *not needed* if an exchange of all that it carries costs nothing; *the same in all
+            sequences* if its absence does, but no exchange with a sequence of another layout, too;
+            *by place* if the circuit says so, and attention of a sequence of another layout with
+            its own values costs nothing; else *votes too*.
+        cost: of the exchange that tells.
+    """
+
+    head: WrittenHead
+    role: Role
+    cost: Cost
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The costs that verdicts on a circuit follow from.
+
+    Attributes:
+        enough: of all that is beside the circuit exchanged, its paths as they are; then hard; then
+            hard in the layers up to each but the last alone.
+        heads: heads without a path.
+        rows: of exchanging the rows without a path, of every head with paths.
+        paths: of the exchange of each path, in the way that costs most.
+        everything: the rise of the loss when every head is exchanged, by hop.
+        passes: forward passes that it took.
+    """
+
+    enough: dict[str, Cost]
+    heads: list[Beside]
+    rows: dict[WrittenHead, Cost]
+    paths: dict[WrittenPath, Cost]
+    everything: list[WrittenLoss]
+    passes: int
+
+    def broken(self, limit: float = LIMIT) -> dict[str, list[str]]:
+        """The verdicts that are no, each with what breaks it."""
+        votes = [name_of(one.head) for one in self.heads if one.role == "votes too"]
+        rows = [name_of(head) for head, cost in self.rows.items() if cost.most >= limit]
+        told = {
+            "enough": [what for what, cost in self.enough.items() if cost.most >= limit],
+            "complete": [*votes, *(f"{name}, rows without a path" for name in rows)],
+            "nothing spare": [str(p) for p, cost in self.paths.items() if cost.least < limit],
+        }
+        return {verdict: why for verdict, why in told.items() if why}
 
 
 @dataclass(frozen=True)

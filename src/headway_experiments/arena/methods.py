@@ -41,19 +41,24 @@ SEEN = 0.05
 def headway(subject: Subject) -> Answer:
     """`headway.discover`: paths of the circuit or not, then by the cost of exchanging them.
 
-    There is no path in the answer where the search is refused.
+    A circuit ranks no path outside it, so that there the ranking goes on with that of EAP-IG. There
+    is no path in the answer where the search is refused.
     """
     how = {"threshold": THRESHOLD, "sequences": len(subject.batch.inputs), "seed": 0}
+    beside = Attribution(steps=STEPS)(subject).paths
+    most = max(beside.values(), default=0.0) or 1.0
+    paths = {path: min(score / most, 1.0) for path, score in beside.items()}
     try:
         found = discover(subject.model, subject.task, trials=False, workers=1, **how)
     except NoCircuitError:
-        return Answer(dict.fromkeys(subject.paths, 0.0), frozenset())
+        return Answer(paths, frozenset(), subject.passes)
     chosen, pairs = _named(subject, found.circuit)
     judgement = found.evidence.judgement
     costs = {} if judgement is None else judgement.paths
-    needed = {path: 1 + cost.least / (1 + cost.least) for path, cost in costs.items()}
-    paths = {path: needed.get(path, 1.0) if path in chosen else 0.0 for path in subject.paths}
-    return Answer(paths, chosen, found.forwards, pairs)
+    paths |= dict.fromkeys(chosen, 2.0)
+    needed = {path: 2 + cost.least / (1 + cost.least) for path, cost in costs.items()}
+    paths |= {path: score for path, score in needed.items() if path in chosen}
+    return Answer(paths, chosen, subject.passes + found.forwards, pairs)
 
 
 def blind(subject: Subject) -> Answer:

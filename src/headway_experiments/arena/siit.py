@@ -3,8 +3,11 @@
 A transformer learns from a program that Tracr compiled (Gupta et al. 2024, arXiv 2407.14494). Three
 losses are added. It answers as the program does. With what a head of the circuit computes on
 another sequence it answers as the program does when the same is done to it. With what any other
-head computes there it answers as if nothing had been done. So training decides which heads are in
-the circuit; where they attend is not known. The paper does the same to MLPs, which are free here.
+heads compute there it answers as if nothing had been done. So training decides which heads are in
+the circuit; where they attend is not known.
+
+The paper replaces one other head at a time, so that two of them may do the same work. Here it is a
+random set of them at once. The paper does the same to MLPs, which are free here.
 """
 
 import random
@@ -29,8 +32,10 @@ from headway_experiments.arena.tracr_task import RaspTask
 PROGRAMS = "pointer_2", "shift_twice", "more_a_than_b", "there_and_back"
 """Programs that Tracr compiles into two layers. Of seven that were tried three were not learnt in
 so many steps: induction, same_count and bigram_count."""
-MODELS = [f"siit {name}{again}" for again in ("", " 2", " 3") for name in PROGRAMS]
-"""Three for every program: they differ in the heads that are the program's, and in their draws."""
+CHOOSING = [f"siit {name}{again}" for again in ("", " 2", " 3") for name in PROGRAMS]
+"""Models that how they are trained, and how they are searched, was chosen on."""
+MODELS = [f"siit {name} {again}" for again in (4, 5, 6, 7) for name in PROGRAMS]
+"""Four for every program: they differ in the heads that are the program's, and in their draws."""
 
 N_HEADS = 4
 """Heads in a layer, as in the paper; those of the program are any of them."""
@@ -45,7 +50,7 @@ STRICT = 0.4
 TRAINED_ON, LOOKED_AT = 8_192, 512
 """Sequences that are trained on, and others."""
 RIGHT = 0.99
-"""The share of answers that must be right, whichever head is replaced."""
+"""The share of answers that must be right, whichever head is replaced, and all others at once."""
 
 
 class Node(NamedTuple):
@@ -122,12 +127,12 @@ class Pupil:
         draws = torch.Generator().manual_seed(self.rng.randrange(2**31))
         adam = torch.optim.Adam(self.model.parameters(), RATE)
         used = [one for one in self.nodes if one.of_program is not None]
-        others = [one for one in self.nodes if one.of_program is None]
+        others = self.others
         for step in range(1, STEPS + 1):
             rows = torch.randint(TRAINED_ON, (BATCH,), generator=draws)
             base, source = self.pairs(self.seen[rows])
-            picked = [self.rng.choice(used), self.rng.choice(others)]
-            pairs = self.swapped(base, source, picked)
+            some = self.rng.sample(others, self.rng.randint(1, len(others)))
+            pairs = self.swapped(base, source, [[self.rng.choice(used)], some])
             plain, swapped, strict = (self.task.targets.loss(*pair) for pair in pairs)
             adam.zero_grad()
             (plain + swapped + STRICT * strict).backward()
@@ -138,16 +143,24 @@ class Pupil:
 
     @torch.no_grad()
     def right(self) -> float:
-        """The least share of right answers on other sequences, whichever head is replaced."""
-        found = self.swapped(*self.pairs(self.unseen), self.nodes)
+        """The least share of right answers on other sequences, whatever is replaced.
+
+        That is any head alone, and all at once that are not the program's.
+        """
+        alone = [[node] for node in self.nodes]
+        found = self.swapped(*self.pairs(self.unseen), [*alone, self.others])
         return min(self.share(*pair) for pair in found)
+
+    @property
+    def others(self) -> list[Node]:
+        """The heads that are not the program's."""
+        return [one for one in self.nodes if one.of_program is None]
 
     @torch.no_grad()
     def alone(self) -> float:
         """The share of right answers on others when all heads but the program's are replaced."""
         base, source = self.pairs(self.unseen)
-        others = [one[:2] for one in self.nodes if one.of_program is None]
-        outputs = interchanged(self.model, base, source, others)
+        outputs = interchanged(self.model, base, source, [one[:2] for one in self.others])
         return self.share(outputs, self.answers(self.program(base), base))
 
     def share(self, outputs: Tensor, answers: Tensor) -> float:
@@ -164,22 +177,24 @@ class Pupil:
         return inputs[order[alike]], inputs[other[alike]]
 
     def swapped(
-        self, base: Tensor, source: Tensor, nodes: Sequence[Node]
+        self, base: Tensor, source: Tensor, sets: Sequence[Sequence[Node]]
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Outputs, and the answers they should be: as they are, then with each head replaced.
+        """Outputs, and the answers they should be: as they are, then with each set of heads replaced.
 
         A head is replaced by what it computes on other sequences; no gradient flows into these.
         """
         with torch.no_grad():
             plain = self.answers(self.program(base), base)
         yield self.model(base), plain
-        for layer, head, of_program in nodes:
+        for nodes in sets:
             right = plain
-            if of_program is not None:
+            theirs = [(one.layer, one.of_program) for one in nodes if one.of_program is not None]
+            if theirs:
                 with torch.no_grad():
-                    right = interchanged(self.program, base, source, [(layer, of_program)])
+                    right = interchanged(self.program, base, source, theirs)
                     right = self.answers(right, base)
-            yield interchanged(self.model, base, source, [(layer, head)]), right
+            replaced = [(one.layer, one.head) for one in nodes]
+            yield interchanged(self.model, base, source, replaced), right
 
     def answers(self, outputs: Tensor, inputs: Tensor) -> Tensor:
         """The program's answers as targets, where there is something to answer."""

@@ -22,7 +22,7 @@ def test_a_program_answers_as_with_its_heads_replaced():
     pupil = siit.Pupil(RaspTask(program="shift_twice"), random.Random(0))
     base, source = pupil.pairs(pupil.unseen[:64])
     assert ((base != pupil.program.pad).sum(1) == (source != pupil.program.pad).sum(1)).all()
-    (_, plain), *pairs = pupil.swapped(base, source, pupil.nodes)
+    (_, plain), *pairs = pupil.swapped(base, source, [[node] for node in pupil.nodes])
     last = base[:, 1:] != pupil.program.pad
     twice = pupil.answers(pupil.program(source), source)
     for node, (_, right) in zip(pupil.nodes, pairs, strict=True):
@@ -90,13 +90,13 @@ def test_heads_that_are_not_of_the_program_are_taught_to_do_nothing(monkeypatch)
     monkeypatch.setattr(siit, "STEPS", 1)
     answers, asked = torch.zeros(4, 1, 1, dtype=torch.long), []
 
-    def pairs(base, source, nodes):
-        asked.append([node.of_program is None for node in nodes])
+    def pairs(base, source, sets):
+        asked.append([[node.of_program is None for node in nodes] for nodes in sets])
         told = one.model(torch.ones(4, 1, 1))
         return iter([(told.detach(), answers), (told.detach(), answers), (told, answers)])
 
     one = pupil(pairs)
     before = one.model.weight.clone()
     one.learn()
-    assert asked == [[False, True]]
+    assert asked == [[[False], [True]]]
     assert not torch.equal(one.model.weight, before)
