@@ -4,6 +4,7 @@ python benchmarks/strangers.py FOLDER [--seed 5]; FOLDER holds strangers.py, whi
 name a function that builds a model, and its task.
 """
 
+import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,11 +105,13 @@ def row(name: str, model: nn.Module, task: Task, **how: Any) -> tuple[str, Disco
         f"L{at}.H{head}: {'idle' if isinstance(one, Mean) else one}"
         for (at, head), one in sorted(found.circuit.mechanisms.items(), key=lambda x: x[0])
     ]
-    same, least = likeness.circuit, min(likeness.layerwise, default=1.0)
+    same, judgement = likeness.circuit, found.evidence.judgement
+    costs = {} if judgement is None else judgement.enough
+    beside = max((cost.most for cost in costs.values()), default=math.nan)
     gap = "" if same.faithfulness is None else f"{same.faithfulness:.3f}"
     return (
         f"| {name} | {same.agreement:.3f} | {same.sequence_agreement:.3f}"
-        f" | {least:.3f} | {found.intact_loss:.3f}, {found.replaced_loss:.3f}"
+        f" | {beside:.3f} | {found.intact_loss:.3f}, {found.replaced_loss:.3f}"
         f" | {gap} | {found.faithful} | {'; '.join(heads)} | {seconds:.0f} |"
     ), found
 

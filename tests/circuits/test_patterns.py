@@ -4,14 +4,12 @@ import pytest
 import torch
 from torch import nn
 
-from headway.circuits import Circuit, Identity, KnockOut, Mean, Paths, Uniform
-from headway.circuits.looks import Look, astray
+from headway.circuits import Identity, KnockOut, Mean, Paths, Uniform
 from headway.circuits.patterns import Patterns
 from headway.circuits.reading import row_weights
 from headway.relations import Edges
-from headway.relations.paths import AttentionPath
 from headway.training import held_out
-from ruled import TO_KEY, First4, Ruled
+from ruled import First4, Ruled
 
 FIRST = torch.tensor(
     [[1.0, 0.0, 0.0, 0.0], [0.5, 0.5, 0.0, 0.0], [0.2, 0.3, 0.5, 0.0], [0.1, 0.2, 0.3, 0.4]]
@@ -150,20 +148,3 @@ def test_rows_weigh_what_zeros_move_where_a_heads_mean_is_its_own_attention(sure
     weights = row_weights(Ruled([0.7], sure), task, batch).detach()
     assert weights.sum().item() == pytest.approx(1.0)
     assert close(weights[:, 0, 0, 3], torch.full((10,), 0.1))
-
-
-@pytest.mark.parametrize(
-    ("explained", "rest", "strays"),
-    [
-        (0.2, {"all so far": 0.5}, True),
-        (0.3, {"all so far": 0.5}, False),
-        (0.2, {"all so far": 0.1, "2 back": 0.25}, True),
-        (0.2, {"all so far": 0.1}, False),
-        (0.0, {}, False),
-    ],
-)
-def test_a_head_strays_if_it_hardly_follows_its_path_but_another_relation(explained, rest, strays):
-    path = AttentionPath.of(0, 0, TO_KEY)
-    circuit = Circuit.of([path, AttentionPath.of(0, 1, TO_KEY)])
-    seen = [Look((0, 0), explained, rest, [], {}), Look((0, 1), 0.9, {}, [], {})]
-    assert astray(seen, circuit) == (frozenset({path}) if strays else frozenset())

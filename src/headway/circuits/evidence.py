@@ -3,8 +3,8 @@
 It is measured on sequences that the search for the circuit never saw, and guarantees nothing about
 others; `certificate` has a bound for all of them.
 
-With `corrupted` rows models are large: layers one by one are left out, intervals are of as many
-sequences as all else, and heads are replaced alone if useful.
+With `corrupted` rows models are large: intervals are of as many sequences as all else, and heads
+are replaced alone if useful.
 """
 
 import math

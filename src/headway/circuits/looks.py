@@ -14,7 +14,6 @@ from headway.circuits.mechanism import Circuit, Head, Mechanism, Paths, Tabled, 
 from headway.circuits.patterns import Patterns, edges_of
 from headway.circuits.rows import measured_weights
 from headway.models import Tappable, attention_patterns
-from headway.relations.paths import AttentionPath
 from headway.relations.shares import Rival, by_token, largest, rivals_of, split_of
 from headway.tasks import Batch, Task
 from headway.text import wrapped
@@ -23,9 +22,6 @@ SEQUENCES = 64
 
 MOST_IDLE = 32
 """Idle heads that are looked at."""
-
-EXPLAINED = 0.3
-"""The least share of a useful head's attention that its paths must have, on rows that matter."""
 
 UNEXPLAINED = 0.5
 """A mechanism that has less of a head's attention does not explain it."""
@@ -93,16 +89,6 @@ def looks(
         )
 
     return [look(head, circuit.mechanisms[head]) for head in heads]
-
-
-def astray(looks: Sequence[Look], circuit: Circuit) -> frozenset[AttentionPath]:
-    """The paths of a circuit that belong to heads which hardly follow theirs, but another relation.
-
-    (A head of which nothing depends, as others do its work, follows none where it matters.)
-    """
-    least = (min(EXPLAINED, max(look.rest.values(), default=0.0)) for look in looks)
-    heads = {look.head for look, share in zip(looks, least, strict=True) if look.explained < share}
-    return frozenset(path for path in circuit.paths if path.at in heads)
 
 
 def of_looks(looks: list[Look], circuit: Circuit, faithful: bool) -> list[str]:

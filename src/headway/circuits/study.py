@@ -20,7 +20,7 @@ from headway.circuits.ablation import Bench
 from headway.circuits.ablation import workers as threads
 from headway.circuits.discovery import Discovery, Refusal, given_or_own, standing_of
 from headway.circuits.evidence import Trial, evidence_for
-from headway.circuits.looks import MOST_IDLE, Look, astray, looks
+from headway.circuits.looks import MOST_IDLE, Look, looks
 from headway.circuits.looks import SEQUENCES as LOOKED_AT
 from headway.circuits.mechanism import Circuit, jaccard
 from headway.circuits.patterns import along_all, edges_of
@@ -32,7 +32,8 @@ from headway.circuits.search import (
     worst_of,
 )
 from headway.circuits.subject import Sequences, Subject, require_fits, studied
-from headway.circuits.yardstick import NoCircuitError, Yardstick, layerwise, own_loss
+from headway.circuits.verdicts import LIMIT
+from headway.circuits.yardstick import NoCircuitError, Yardstick, own_loss
 from headway.errors import HeadwayError
 from headway.fields import AtLeastOne, Positive, require_allowed
 from headway.settings import computes_as_usual
@@ -45,9 +46,6 @@ GIVEN = "circuit_given.json"
 """The findings about a circuit that was given, in a run's folder."""
 
 Shares = Annotated[Sequence[Annotated[float, Gt(0), Le(1)]], MinLen(1)]
-
-LAYERWISE = 0.9
-"""The least share of its answers with which the model goes on from what its circuit computed."""
 
 FEW_CANDIDATES = 16
 """Among so many candidate paths all sets are judged if the search finds no circuit."""
@@ -74,10 +72,9 @@ def discover(
 ) -> Discovery:
     """Finds a mechanism for every head of a trained model, and measures the evidence for them.
 
-    Where a task says what heads may look at, paths are searched for among that. If a head hardly
-    follows those that it got, and the model does not go on from the circuit layer by layer, heads
-    are read as of any other task. What serves is taken if heads follow it, and the model goes on
-    from it no less.
+    Where a task says what heads may look at, paths are searched for among that. If the circuit is
+    not enough (see `verdicts`), heads are read as of any other task. What is read is taken if it
+    serves, and exchanging all that is beside it costs less.
 
     Given a run, takes its last checkpoint and leaves the findings in its `circuit.json`, or why
     there is no circuit to find in its `refused.json`; of another checkpoint, in
@@ -165,11 +162,6 @@ class Attempt:
         """True if the loss is as low as it must be."""
         return self.bench.loss(self.circuit) < self.yardstick.limits(self.bench)[-1]
 
-    @property
-    def layerwise(self) -> float:
-        """The least agreement of the model with itself as it goes on from the circuit."""
-        return min(layerwise(self.bench, self.circuit), default=0.0)
-
 
 def _study(
     subject: Subject,
@@ -208,6 +200,12 @@ def _study(
         seen = looks(model, task, subject.sequences(LOOKED_AT, "looks"), found, heads)
         return Attempt(way, bench(rows, "circuit"), yardstick, found, seen)
 
+    def beside(attempt: Attempt) -> float:
+        """What it costs to exchange all that is beside a circuit; 0 if that cannot be known."""
+        cost, passes = cost_beside(subject, attempt.circuit, sequences)
+        attempt.bench.add_forwards(passes)
+        return cost
+
     asked = {"threshold": threshold, "ablation": ablation, "sequences": sequences}
     asked = {k: x for k, x in asked.items() if x is not None and (k, x) != ("sequences", SEQUENCES)}
     first = bench(rows, "circuit")
@@ -227,11 +225,9 @@ def _study(
         else:
             told = partial(searched, candidate_attention=candidate_attention)
             best = tried(told, rows)
-            strays = best.serves and astray(best.looks, best.circuit)
-            if ablation is None and strays and best.layerwise < LAYERWISE:
+            if ablation is None and (lost := beside(best)) >= LIMIT:
                 read = tried(heads_read, "mean")
-                follows = read.serves and not astray(read.looks, read.circuit)
-                best = read if follows and read.layerwise >= best.layerwise else best
+                best = read if read.serves and beside(read) < lost else best
             if best.way is told:
                 stays = uses_stays(best.bench.patterns, best.circuit)
                 best = replace(best, way=partial(told, stays=stays))
@@ -306,6 +302,23 @@ def heads_read(bench: Bench, yardstick: Yardstick) -> Circuit:
     from headway.circuits.reading import read_missed  # with more than a search needs
 
     return read_missed(bench, yardstick)
+
+
+def cost_beside(subject: Subject, circuit: Circuit, sequences: int) -> tuple[float, int]:
+    """What it costs to exchange all that is beside a circuit, and how many passes that took.
+
+    It is 0 if nothing can be exchanged.
+    """
+    from headway.circuits.exchange import Exchange  # with more than starting headway needs
+    from headway.circuits.judge import enough
+
+    try:
+        drawn = subject.partners(sequences, "circuit, exchanged")
+        exchange = Exchange.among(subject.model, subject.task, drawn)
+    except HeadwayError:
+        return 0.0, 0
+    costs = enough(exchange, circuit)
+    return max(cost.most for cost in costs.values()), exchange.passes
 
 
 def searched(

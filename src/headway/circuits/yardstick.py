@@ -265,15 +265,11 @@ class Likenesses:
         complement: without the circuit: attention along each of its paths is zero, and all else is
             as it is.
         ablated: with every head ablated as the yardstick says.
-        layerwise: the agreement of models whose layers below l are replaced by the circuit's while
-            the layers from l on are as they are, for l = 1, 2, … If the circuit solves the task as
-            the model does, the model can go on from what the circuit has computed so far.
     """
 
     circuit: Likeness
     complement: Likeness
     ablated: Likeness
-    layerwise: tuple[float, ...]
 
 
 @torch.no_grad()
@@ -285,7 +281,7 @@ def likenesses(bench: Bench, circuit: Circuit, yardstick: Yardstick) -> Likeness
         circuit: a mechanism for every head.
         yardstick: by which every head is ablated.
     """
-    nothing, by_layer = yardstick.without(bench), yardstick.ablated != "corrupted"
+    nothing = yardstick.without(bench)
     intact, *altered = bench.outputs([{}, circuit, circuit.complement, nothing])
     ends = _losses(bench, intact), _losses(bench, altered[-1])
 
@@ -308,19 +304,7 @@ def likenesses(bench: Bench, circuit: Circuit, yardstick: Yardstick) -> Likeness
         )
 
     alone, rest, most = map(likeness, altered)
-    return Likenesses(alone, rest, most, layerwise(bench, circuit) if by_layer else ())
-
-
-@torch.no_grad()
-def layerwise(bench: Bench, circuit: Circuit) -> tuple[float, ...]:
-    """The agreement of models with the circuit in the layers below l = 1, 2, … alone."""
-    intact = bench.outputs([{}])[0]
-
-    def agreement(layer: int) -> float:
-        below = {head: one for head, one in circuit.mechanisms.items() if head[0] < layer}
-        return share(*_answers(bench, bench.outputs([below])[0], intact))
-
-    return tuple(map(agreement, range(1, bench.model.n_layers)))
+    return Likenesses(alone, rest, most)
 
 
 def agreeing(bench: Bench, one: Outputs, other: Outputs) -> Bool[Tensor, " sequence"]:
