@@ -5,7 +5,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from headway.circuits import Bench, Circuit, Identity, Paths, Tabled, Uniform
+from headway.circuits import Bench, Circuit, Identity, Mean, Paths, Tabled, Uniform
 from headway.circuits.ablation import Judging
 from headway.circuits.evidence import Pair, serving
 from headway.circuits.patterns import Patterns
@@ -18,6 +18,7 @@ from headway.circuits.search import (
     mended,
     propose,
     simplify,
+    twice,
 )
 from headway.relations.paths import AttentionPath
 
@@ -51,24 +52,30 @@ class Judge(Judging):
 FOUR = [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 
+def test_heads_that_are_no_candidates_get_their_mean():
+    circuit = propose(Judge(lambda _: 0.0, FOUR), {(0, 1): ["a"], (1, 0): []}, 1.0)
+    assert circuit.mechanisms == {
+        (0, 0): Mean(),
+        (0, 1): paths("a"),
+        (1, 0): Uniform(),
+        (1, 1): Mean(),
+    }
+
+
 @pytest.mark.parametrize(
-    ("costs", "idle"),
+    ("cost", "taken"),
     [
-        ((0.1, 0.12, 0.62, 9.0), 3),  # 0.84 of 1; three of four heads may spend 0.8 + 0.2 · 3/4
-        ((0.1, 0.12, 0.75, 9.0), 2),  # 0.97
-        ((0.75, 9.0, 0.12, 0.1), 2),
-        ((9.0, 9.0, 9.0, 9.0), 0),
+        (0.84, "a"),  # the first of two heads may spend 0.8 + 0.2 · 1/2 of 1
+        (0.92, "ab"),
     ],
 )
-def test_as_many_heads_are_idle_as_may_spend_so_much_together(costs, idle):
-    cost = dict(zip(FOUR, costs, strict=True))
-
+def test_the_first_head_may_not_spend_all_that_may_be_lost(cost, taken):
     def rule(chosen):
-        return math.fsum(cost[head] for head, one in chosen.items() if one == Uniform())
+        return cost if chosen.get((0, 0)) == paths("a") else 0.0
 
-    circuit = propose(Judge(rule, FOUR), {head: ["a"] for head in FOUR}, 1.0)
-    cheapest = sorted(FOUR, key=cost.__getitem__)[:idle]
-    assert circuit.idle_heads.get("uniform", []) == sorted(cheapest)
+    both = {(0, 0): ["a", "b"], (0, 1): ["a"]}
+    circuit = propose(Judge(rule, [*both]), both, 1.0)
+    assert circuit.mechanisms[0, 0] == paths(*taken)
 
 
 def test_a_head_gets_the_fewest_paths_that_serve_the_likeliest_first():
@@ -186,6 +193,36 @@ def test_a_path_stays_if_heads_above_that_are_free_look_for_what_it_brings():
     circuit = Circuit({(0, 0): paths("a"), (1, 0): paths("b")})
     heads = [(0, 0), (1, 0)]
     assert simplify(Judge(rule, heads), circuit, 0.5, plain=()).paths == circuit.paths
+
+
+def test_a_needed_head_keeps_a_path_though_plain_attention_or_zeros_serve():
+    circuit = Circuit({(0, 0): paths("a", "b"), (1, 0): paths("a")})
+    serves = Judge(lambda _: 0.1, [(0, 0), (1, 0)])
+    kept = simplify(serves, circuit, 0.5, needed=[(0, 0)])
+    assert len(kept.mechanisms[0, 0].relations) == 1
+    assert not isinstance(kept.mechanisms[1, 0], Paths)
+
+
+def test_a_circuit_is_mended_if_it_fails_with_useful_heads_free():
+    """With every head replaced either path serves; the head above, set free, looks for one."""
+
+    def rule(chosen):
+        return float((1, 0) not in chosen and chosen[0, 0] != paths("a"))
+
+    circuit = Circuit({(0, 0): paths("b"), (1, 0): paths("c")})
+    after = mended(Judge(rule), circuit, {(0, 0): ["a", "b"]}, 0.5)
+    assert after.mechanisms == {(0, 0): paths("a"), (1, 0): paths("c")}
+
+
+def test_rows_without_a_path_are_filled_while_heads_above_are_free():
+    circuit = Circuit({(0, 0): paths("a"), (1, 0): paths("b"), (1, 1): Mean()})
+    judge = Judge(lambda _: 0.0)
+    judge.free_rows = "uniform"
+    whole, idle, below = twice(judge, circuit)
+    filled = Paths(frozenset("a"), "uniform")
+    assert whole is circuit
+    assert idle == {(1, 1): Mean()}
+    assert below == {(0, 0): filled, (1, 1): Mean()}
 
 
 def looked_for_or_not_at_all(chosen):

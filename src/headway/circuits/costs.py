@@ -113,8 +113,3 @@ class Costs:
         """The cost of exchanging all that a head carries, of each head alone."""
         changes = {("exchanged", head): Change({head: WHOLE_HEAD}) for head in heads}
         return dict(zip(heads, self.once(changes), strict=True))
-
-    def together(self, heads: Sequence[Head]) -> Cost:
-        """The cost of exchanging all that some heads carry, at once."""
-        (cost,) = self.of([Change(dict.fromkeys(heads, WHOLE_HEAD))])
-        return cost

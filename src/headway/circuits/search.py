@@ -113,9 +113,11 @@ def search(
 
 def twice(bench: Judging, circuit: Circuit) -> list[Replaced]:
     """A circuit whole, and with its useful heads free: all, and those above each layer."""
-    layers = [-1, *circuit.useful_layers[:-1]]
+    each = circuit.mechanisms.items()
+    layers = sorted({head[0] for head, one in each if isinstance(one, Paths | Tabled)})
     below = circuit if bench.free_rows is None else circuit.filled(bench.free_rows)
-    return [circuit, *(free_above(below, layer) for layer in layers)]
+    free = [free_above(below, layer) for layer in [-1, *layers[:-1]]]
+    return [circuit, *filter(None, free)]
 
 
 def worst_of(bench: Judging, circuit: Circuit) -> float:

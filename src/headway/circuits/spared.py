@@ -3,15 +3,19 @@
 A head whose exchange costs nothing is no part of a circuit, however sharply it attends. But of two
 heads that do the same work each can be spared as long as the other is there. So as many are spared
 as cost nothing when all of them are exchanged at once, those that alone cost least first.
+
+Their mean patterns must cost nothing, either, since a circuit has these in their place. And a head
+may carry the same in all sequences, so that nothing is lost by its exchange: a bias, or a mark that
+tells another head where to look. It is the circuit's if most answers are lost without it.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from headway.circuits.ablation import Bench
 from headway.circuits.costs import Costs
-from headway.circuits.exchange import Exchange
-from headway.circuits.mechanism import Head
+from headway.circuits.exchange import WHOLE_HEAD, Change, Exchange
+from headway.circuits.mechanism import Head, Mean
 from headway.circuits.partners import partners
 from headway.circuits.search import longest
 from headway.circuits.subject import device_of
@@ -19,9 +23,15 @@ from headway.circuits.verdicts import LIMIT
 from headway.errors import HeadwayError, note_once, require
 from headway.training.environment import generator_for
 
+MOST_ANSWERS = 0.5
+"""Without a head that carries a mark so many answers change, of the hop that suffers most."""
+
+CostsOf = Callable[[Sequence[Sequence[Head]]], list[float]]
+"""The costs of some sets of heads, each without what its heads do."""
+
 
 def spared(bench: Bench) -> list[Head] | None:
-    """The heads of a bench's model that can all be exchanged at once.
+    """The heads of a bench's model that can all be spared at once.
 
     They are exchanged on as many other sequences as the bench has. None if the model's attention
     cannot be exchanged; a note says why.
@@ -31,26 +41,37 @@ def spared(bench: Bench) -> list[Head] | None:
     except HeadwayError as reason:
         note_once(f"which heads are needed is not known before the search: {reason}")
         return None
-    found = spared_by(Costs(exchange), bench.heads)
+    costs = Costs(exchange)
+    absent = costs.of([Change({head: ()}) for head in bench.heads])
+    both = zip(bench.heads, absent, strict=True)
+    tried = [head for head, cost in both if cost.answers < MOST_ANSWERS]
+    found = spared_by(lambda sets: costs_without(costs, sets), tried)
     bench.add_forwards(exchange.passes * len(exchange.batch.inputs) / bench.sequences)
     return found
 
 
-def spared_by(costs: Costs, heads: Sequence[Head]) -> list[Head]:
-    """The heads whose exchange costs less than the limit, all at once.
+def spared_by(costs_of: CostsOf, heads: Sequence[Head]) -> list[Head]:
+    """The heads that cost less than the limit, all at once.
 
-    One after the other is exchanged along with those before, and left out if it takes the cost to
-    the limit: then it is needed as soon as these are gone.
+    One after the other is spared along with those before, and left out if it takes the cost to the
+    limit: then it is needed as soon as these are gone.
     """
-    alone = costs.alone(heads)
-    cheap = [head for head in heads if alone[head].most < LIMIT]
-    left = sorted(cheap, key=lambda head: alone[head].most)
+    alone = dict(zip(heads, costs_of([[head] for head in heads]), strict=True))
+    cheap = [head for head in heads if alone[head] < LIMIT]
+    left = sorted(cheap, key=alone.__getitem__)
     found: list[Head] = []
     while left:
-        count = longest(len(left), lambda n: costs.together([*found, *left[:n]]).most < LIMIT)
+        count = longest(len(left), lambda n: costs_of([[*found, *left[:n]]])[0] < LIMIT)
         found += left[:count]
         left = left[count + 1 :]
     return sorted(found)
+
+
+def costs_without(costs: Costs, sets: Sequence[Sequence[Head]]) -> list[float]:
+    """The costs of sets of heads: exchanged, or by their mean patterns, whichever is more."""
+    exchanged = costs.of([Change(dict.fromkeys(heads, WHOLE_HEAD)) for heads in sets])
+    by_mean = costs.of([Change({}, dict.fromkeys(heads, Mean())) for heads in sets])
+    return [max(one.most, other.most) for one, other in zip(exchanged, by_mean, strict=True)]
 
 
 def exchange_for(bench: Bench) -> Exchange:
