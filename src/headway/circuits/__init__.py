@@ -26,6 +26,7 @@ from headway.circuits.mechanism import Tabled as Tabled
 from headway.circuits.mechanism import Uniform as Uniform
 from headway.circuits.mechanism import compare as compare
 from headway.circuits.mechanism import jaccard as jaccard
+from headway.circuits.mechanism import name_of as name_of
 from headway.circuits.patterns import ABLATIONS as ABLATIONS
 from headway.circuits.patterns import along_all as along_all
 from headway.circuits.patterns import attention_along as attention_along
@@ -34,6 +35,10 @@ from headway.circuits.study import circuit_file as circuit_file
 from headway.circuits.study import discover as discover
 from headway.circuits.study import require_learnt as require_learnt
 from headway.circuits.study import searched as searched
+from headway.circuits.verdicts import LIMIT as LIMIT
+from headway.circuits.verdicts import Cost as Cost
+from headway.circuits.verdicts import Judgement as Judgement
+from headway.circuits.verdicts import Verdict as Verdict
 from headway.circuits.verdicts import verdicts as verdicts
 from headway.circuits.yardstick import THRESHOLD as THRESHOLD
 from headway.circuits.yardstick import Likeness as Likeness
@@ -47,11 +52,15 @@ if TYPE_CHECKING:
     from headway.circuits.certificate import Certificate as Certificate
     from headway.circuits.certificate import certify as certify
     from headway.circuits.dependence import Dependence as Dependence
+    from headway.circuits.exchange import OWN as OWN
+    from headway.circuits.exchange import Exchange as Exchange
     from headway.circuits.exhaustive import Exhaustive as Exhaustive
     from headway.circuits.exhaustive import MinimalCircuits as MinimalCircuits
     from headway.circuits.exhaustive import every_circuit as every_circuit
     from headway.circuits.flows import lost_without as lost_without
     from headway.circuits.flows import trace as trace
+    from headway.circuits.judge import all_else_exchanged as all_else_exchanged
+    from headway.circuits.judge import enough as enough
     from headway.circuits.patching import patch as patch
     from headway.circuits.patching import patch_all as patch_all
 
