@@ -15,9 +15,9 @@ from headway.relations.paths import AttentionPath
 from headway_experiments.arena import compiled
 from known_circuits import Foreign, true_circuit
 
-FREE = Cost(0.0, 0.0, 0.0)
-JUST_COSTS = Cost(LIMIT, LIMIT, 0.0)
-ALMOST = Cost(0.0, 0.0, 0.999 * LIMIT)
+FREE = Cost(0.0, 0.0, 0.0, 0.0)
+JUST_COSTS = Cost(0.03, 0.2, LIMIT, 0.0)
+ALMOST = Cost(0.0, 0.0, 0.0, 0.999 * LIMIT)
 
 
 @pytest.fixture(scope="module")

@@ -63,7 +63,7 @@ def test_the_numbers_are_those_of_the_folder(run):
     timeline, evidence = run.read("emergence.json"), circuit["evidence"]
     costs = evidence["judgement"]["paths"]
     assert [row[2:5] for row in data["evidence"]["rows"]] == [
-        [n["attention"], max(costs[n["path"]]["answers"], costs[n["path"]]["rise"]), n["loss"]]
+        [n["attention"], max(costs[n["path"]]["changed"], costs[n["path"]]["rise"]), n["loss"]]
         for n in evidence["necessity"]
     ]
     assert {
@@ -226,8 +226,8 @@ def test_the_headline_says_what_came_out(run):
     assert [v["name"] for v in data["verdicts"]] == [*NAMES]
     circuit = run.read("circuit.json")
     judgement = circuit["evidence"]["judgement"]
-    free = {"answers": 0.0, "sequences": 0.0, "rise": 0.0}
-    costly = {"answers": 0.9, "sequences": 1.0, "rise": 0.5}
+    free = {"answers": 0.0, "sequences": 0.0, "changed": 0.0, "rise": 0.0}
+    costly = {"answers": 0.8, "sequences": 1.0, "changed": 0.9, "rise": 0.5}
     judgement["enough"] = {"all else exchanged": free}
     judgement |= {"heads": [], "rows": {}, "paths": dict.fromkeys(judgement["paths"], costly)}
     run.write("circuit.json", circuit)

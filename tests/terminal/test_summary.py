@@ -67,7 +67,7 @@ def test_a_table_that_is_too_wide_is_broken(findings, capsys, monkeypatch):
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 60
     for n, history in zip(found.evidence.necessity, timeline.paths, strict=True):
-        cost = found.evidence.judgement.paths[n.path].least
+        cost = found.evidence.judgement.paths[n.path].most
         row = f"{n.path} {n.attention:.2f} {cost:.2f} {n.loss:.3f} {history.emerged:.0f}"
         assert row in " ".join(out.split())
 
@@ -82,7 +82,7 @@ def test_what_nobody_knows_is_said_to_be_unknown(findings):
     assert said_of_minimum(told, None) == (
         "2 layers, 2 paths; the flow minimum of this task is not known"
     )
-    costly = Cost(0.2, 0.3, 0.1)
+    costly = Cost(0.2, 0.3, 0.25, 0.1)
     judgement = replace(found.evidence.judgement, enough={"all else exchanged": costly})
     lacking = replace(found, evidence=replace(found.evidence, judgement=judgement))
     assert said_of_verdicts(lacking) == "NOT enough, complete, nothing spare"

@@ -3,6 +3,7 @@
 A change is what `Exchange` makes: some parts carry what they carry in other sequences, or nothing.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from headway.circuits.exchange import OWN, WHOLE_HEAD, Change, Exchange
 from headway.circuits.mechanism import Head
-from headway.circuits.verdicts import Cost
+from headway.circuits.verdicts import LIMIT, Cost
 
 
 @dataclass(frozen=True)
@@ -43,19 +44,6 @@ class Measured:
         has_another = (self.asked & ~self.same).any(1)
         return has_another.double().mean(0)
 
-    def cost(self, after: "Measured", scale: Float[Tensor, " hop"]) -> Cost:
-        """The cost of a change after which other outputs are measured.
-
-        Hops whose loss does not rise when every head is exchanged do not count for `rise`.
-        """
-        rises = (after.losses - self.losses) / scale.clamp(min=1e-9)
-        rises = rises.where(scale > 0, 0.0)
-        return Cost(
-            answers=(after.changed - self.changed).max().item(),
-            sequences=(after.sequences - self.sequences).max().item(),
-            rise=rises.nan_to_num(float("inf")).max().item(),
-        )
-
 
 class Costs:
     """The costs of changes of a model on sequences with partners.
@@ -75,14 +63,19 @@ class Costs:
         return self.measured(self.exchange.outputs_of[OWN])
 
     @cached_property
-    def scale(self) -> Float[Tensor, " hop"]:
-        """The rise of the loss of every hop that counts when every head is exchanged."""
+    def everything(self) -> Measured:
+        """The model with every head exchanged."""
         known = self.exchange.known
-        if "scale" not in known:
+        if "everything" not in known:
             every = Change(dict.fromkeys(self.exchange.heads, WHOLE_HEAD))
-            exchanged = self.measured(next(self.exchange.outputs([every])))
-            known["scale"] = exchanged.losses - self.intact.losses
-        return known["scale"]
+            known["everything"] = self.measured(next(self.exchange.outputs([every])))
+        return known["everything"]
+
+    @property
+    def rise_of_everything(self) -> list[float]:
+        """The rise of every hop's loss when every head is exchanged."""
+        rise: list[float] = (self.everything.losses - self.intact.losses).tolist()
+        return rise
 
     def measured(self, outputs: Tensor) -> Measured:
         """Answers and losses of some outputs, of the hops that count."""
@@ -96,11 +89,28 @@ class Costs:
 
     def of(self, changes: Sequence[Change], before: Measured | None = None) -> list[Cost]:
         """The costs of changes, against the model as it is or as it was before."""
-        if not changes:
-            return []
         base = self.intact if before is None else before
-        after = map(self.measured, self.exchange.outputs(changes))
-        return [base.cost(one, self.scale) for one in after]
+        return [
+            self.between(base, self.measured(outputs)) for outputs in self.exchange.outputs(changes)
+        ]
+
+    def between(self, before: Measured, after: Measured) -> Cost:
+        """The cost of a change, by what is measured before and after it.
+
+        A hop counts as far as exchanging every head changes its answers, or raises its loss.
+        """
+        changed = after.changed - before.changed
+        most_changed = self.everything.changed
+        rise = after.losses - before.losses
+        most_rise = self.everything.losses - self.intact.losses
+        changed_of_most = (changed / most_changed).where(most_changed >= LIMIT, 0.0)
+        rise_of_most = (rise / most_rise).where(most_rise > 0, 0.0)
+        return Cost(
+            answers=changed.max().item(),
+            sequences=(after.sequences - before.sequences).max().item(),
+            changed=changed_of_most.max().item(),
+            rise=rise_of_most.nan_to_num(math.inf).max().item(),
+        )
 
     def once(self, changes: Mapping[Any, Change]) -> list[Cost]:
         """The costs of changes that their keys tell whole; each key is measured once."""

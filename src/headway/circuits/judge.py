@@ -100,7 +100,7 @@ class _Judging:
             heads=self.heads_beside(),
             rows=self.rows_beside(),
             paths=self.paths(around),
-            everything=self.costs.scale.tolist(),
+            everything=self.costs.rise_of_everything,
             passes=self.exchange.passes - self.before,
         )
 
@@ -218,8 +218,8 @@ class _Judging:
         def tried(costs: Sequence[Cost]) -> None:
             for path, cost in zip(left, costs, strict=True):
                 known = most.get(path, cost)
-                most[path] = max(known, cost, key=lambda one: one.least)
-            left[:] = [path for path in left if most[path].least < self.limit]
+                most[path] = max(known, cost, key=lambda one: one.most)
+            left[:] = [path for path in left if not self.does(most[path])]
 
         tried(alone("exchanged", self.path_exchanged))
         tried(alone("cut", self.path_cut))

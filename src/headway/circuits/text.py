@@ -40,8 +40,8 @@ def of_discovery(found: "Discovery", run: object = None) -> str:
     if circuit.paths:
         lines += path_table(found)
         lines += wrapped(
-            "exchanged: the cost of exchanging or cutting this path alone: the share of answers"
-            " that change, or of the loss that exchanging every head adds, if that is larger"
+            "exchanged: the cost of exchanging or cutting this path alone, as a share of the"
+            " answers that exchanging every head changes, or of the loss that it adds"
         )
         lines += wrapped("cut: the loss with this path cut and all other heads replaced")
         if found.evidence.trials:
@@ -147,7 +147,7 @@ def path_table(
     rows = [["path", "attention", "exchanged", "cut"]]
     rows[0] += ["emerged"] if emerged is not None else ["again"] if trials else []
     for n in found.evidence.necessity:
-        cost = f"{costs[n.path].least:.2f}" if n.path in costs else "-"
+        cost = f"{costs[n.path].most:.2f}" if n.path in costs else "-"
         row = [str(n.path), f"{n.attention:.2f}", cost, f"{n.loss:.3f}"]
         if emerged is not None:
             row.append(at_step(emerged.get(n.path)))

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from headway.circuits.discovery import Discovery
 
 LIMIT = 0.05
-"""A change costs if it changes answers of a hop in this share of the sequences, or raises its loss
-by this share of the rise when every head is exchanged."""
+"""A change costs if it changes so large a share of the answers that change when every head is
+exchanged, or raises the loss by so large a share of its rise then."""
 
 Role = Literal["not needed", "by place", "the same in all sequences", "votes too"]
 
@@ -34,25 +34,20 @@ class Cost:
     Attributes:
         answers: the share of answers that change.
         sequences: the share of sequences in which an answer of the hop changes.
+        changed: the answers that change, as a share of those that change when every head is
+            exchanged.
         rise: the rise of the loss, as a share of the rise when every head is exchanged.
     """
 
     answers: float
     sequences: float
+    changed: float
     rise: WrittenLoss
 
     @property
     def most(self) -> float:
-        """The number that must stay below the limit where nothing may change."""
-        return max(self.sequences, self.rise)
-
-    @property
-    def least(self) -> float:
-        """The number that must reach the limit where something is to change.
-
-        In sequences of many answers each of which hardly changes, one of them often does.
-        """
-        return max(self.answers, self.rise)
+        """The number that is held against the limit."""
+        return max(self.changed, self.rise)
 
 
 @dataclass(frozen=True)
@@ -101,7 +96,7 @@ class Judgement:
         told = {
             "enough": [what for what, cost in self.enough.items() if cost.most >= limit],
             "complete": [*votes, *(f"{name}, rows without a path" for name in rows)],
-            "nothing spare": [str(p) for p, cost in self.paths.items() if cost.least < limit],
+            "nothing spare": [str(p) for p, cost in self.paths.items() if cost.most < limit],
         }
         return {verdict: why for verdict, why in told.items() if why}
 
@@ -126,9 +121,9 @@ class Verdict:
 def verdicts(found: "Discovery") -> list[Verdict]:
     """The verdicts on a circuit, always the same three in the same order.
 
-    A change *costs* the share of sequences in which it changes an answer, or the rise of the loss
-    as a share of the rise when every head is exchanged, whichever is larger, of the hop that
-    suffers most. (Of a path, which is to change answers, it is the share of answers.)
+    A change *costs* the answers that it changes, as a share of those that change when every head is
+    exchanged, or the rise of the loss as a share of its rise then, whichever is larger, of the hop
+    that suffers most.
 
     - *enough*: all that is beside the circuit carries what it carries in other sequences, the paths
       stay or are all that heads attend along, and that costs less than the limit.
@@ -192,14 +187,14 @@ def _nothing_spare(judgement: Judgement) -> Verdict:
     costs = judgement.paths
     if not costs:
         return Verdict("nothing spare", None, "the circuit has no path")
-    spare = [path for path, cost in costs.items() if cost.least < LIMIT]
-    least = min(costs, key=lambda path: costs[path].least)
+    spare = [path for path, cost in costs.items() if cost.most < LIMIT]
+    least = min(costs, key=lambda path: costs[path].most)
     if not spare:
         each = f"any one of its {len(costs)} paths" if len(costs) > 1 else "its path"
-        because = f"exchanged or cut, {each} costs {costs[least].least:.2f} or more"
+        because = f"exchanged or cut, {each} costs {costs[least].most:.2f} or more"
         return Verdict("nothing spare", True, f"{because} (least: {least}; limit {LIMIT:g})")
     because = (
-        f"exchanged or cut, {enumerated(spare, 'or')} costs {costs[least].least:.3f} at the least"
+        f"exchanged or cut, {enumerated(spare, 'or')} costs {costs[least].most:.3f} at the least"
         f" (limit {LIMIT:g})"
     )
     return Verdict("nothing spare", False, because, _without(least))

@@ -90,7 +90,7 @@ def evidence(findings: Findings) -> schema.Table | None:
     if found is None or not findings.paths:
         return None
     judgement = found.evidence.judgement
-    costs = {} if judgement is None else {p: c.least for p, c in judgement.paths.items()}
+    costs = {} if judgement is None else {p: c.most for p, c in judgement.paths.items()}
     measured = {n.path: (n.attention, costs.get(n.path), n.loss) for n in found.evidence.necessity}
     emerged = {} if timeline is None else {h.path: h.emerged for h in timeline.paths}
     curves = "" if timeline is None else f" (curves: of {timeline.sequences} others)"
@@ -106,8 +106,8 @@ def evidence(findings: Findings) -> schema.Table | None:
         keys=list(map(path_key, findings.paths)),
         note=(
             f"At the last step, on {found.evidence.sequences} sequences{curves}. Cost exchanged:"
-            " the share of answers that change, or of the loss that exchanging every head adds,"
-            " when the path alone is exchanged or cut. Loss cut: of the circuit"
+            " what exchanging or cutting the path alone costs, as a share of the answers that"
+            " exchanging every head changes, or of the loss that it adds. Loss cut: of the circuit"
             f" ({ABLATIONS[found.ablation]}) without the path. Whole:"
             f" {rounded(found.replaced_loss)}; threshold: {rounded(found.threshold)}."
         ),

@@ -56,7 +56,7 @@ def headway(subject: Subject) -> Answer:
     judgement = found.evidence.judgement
     costs = {} if judgement is None else judgement.paths
     paths |= dict.fromkeys(chosen, 2.0)
-    needed = {path: 2 + cost.least / (1 + cost.least) for path, cost in costs.items()}
+    needed = {path: 2 + cost.most / (1 + cost.most) for path, cost in costs.items()}
     paths |= {path: score for path, score in needed.items() if path in chosen}
     return Answer(paths, chosen, subject.passes + found.forwards, pairs)
 
