@@ -7,7 +7,7 @@ when it alone is exchanged. It has *nothing spare* if each path changes answers 
 is exchanged.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -23,10 +23,12 @@ from headway.circuits.exchange import (
     WHOLE_HEAD,
     Change,
     Exchange,
+    Source,
     Swap,
     Term,
 )
 from headway.circuits.mechanism import Circuit, Head, Mean, Mechanism, Paths, Tabled, name_of
+from headway.circuits.partners import trailing
 from headway.circuits.patterns import Patterns
 from headway.relations.paths import AttentionPath
 
@@ -35,6 +37,9 @@ LIMIT = 0.05
 by this share of the rise when every head is exchanged."""
 
 ALL_ELSE = "all else exchanged"
+
+MOVED_HEAD: Swap = (Term(1.0, ELSEWHERE, ELSEWHERE),)
+"""The head carries all that it carries in a sequence of another layout."""
 
 Cells = Float[Tensor, "sequence query key"]
 Role = Literal["not needed", "by place", "the same in all sequences", "votes too"]
@@ -75,10 +80,10 @@ class Beside:
     Attributes:
         head: layer and number.
         role: *not needed* if an exchange of all that it carries costs nothing; *the same in all
-            sequences* if that costs nothing, but its absence does; *by place* if the circuit says
-            so, and attention of a sequence of another layout with its own values costs nothing;
-            else *votes too*.
-        cost: of the exchange.
+            sequences* if its absence does, but no exchange with a sequence of another layout, too;
+            *by place* if the circuit says so, and attention of a sequence of another layout with
+            its own values costs nothing; else *votes too*.
+        cost: of the exchange that tells.
     """
 
     head: Head
@@ -149,15 +154,19 @@ class _Judging:
 
     def __init__(self, exchange: Exchange, circuit: Circuit, limit: float):
         self.exchange, self.circuit, self.limit = exchange, circuit, limit
-        elsewhere = exchange.others[ELSEWHERE].batch
-        self.has_layouts = not torch.equal(elsewhere.roles, exchange.batch.roles)
+        batch, elsewhere = exchange.batch, exchange.others[ELSEWHERE].batch
+        same_roles = torch.equal(elsewhere.roles, batch.roles)
+        same_lengths = torch.equal(trailing(elsewhere.inputs), trailing(batch.inputs))
+        self.has_layouts = not (same_roles and same_lengths)
         self.before = exchange.passes
         mechanisms = circuit.mechanisms
-        self.names = {
-            head: sorted(mechanism.relations)
+        useful = {
+            head: mechanism
             for head, mechanism in mechanisms.items()
             if isinstance(mechanism, Paths) and mechanism.relations
         }
+        self.names = {head: sorted(one.relations) for head, one in useful.items()}
+        self.rows_by_place = {head for head, one in useful.items() if one.rows == "mean"}
         tabled = {head for head, one in mechanisms.items() if isinstance(one, Tabled)}
         self.beside = [h for h in exchange.heads if h not in self.names and h not in tabled]
         self.by_place = [h for h in self.beside if mechanisms.get(h) == Mean()]
@@ -177,7 +186,11 @@ class _Judging:
     @property
     def key(self) -> tuple[Hashable, ...]:
         """The circuit as a key."""
-        return (*self.by_place, *((head, *names) for head, names in self.names.items()))
+        return (*self.by_place, *map(self.key_of, self.names))
+
+    def key_of(self, head: Head) -> tuple[Hashable, ...]:
+        """What the circuit says of a head that has paths, as a key."""
+        return (head, head in self.rows_by_place, *self.names[head])
 
     # What is measured
 
@@ -233,13 +246,31 @@ class _Judging:
         stated = [head for head in needed if head in self.by_place]
         by_place: Swap = (Term(1.0, ELSEWHERE, OWN),)
         placed = self.costs_alone({("placed", h): Change({h: by_place}) for h in stated})
-        absent = self.layer_by_layer("absent", spared, ())
         roles: dict[Head, Role] = dict.fromkeys(needed, "votes too")
         for head, cost in zip(stated, placed, strict=True):
             roles[head] = "votes too" if self.does(cost) else "by place"
-        for head, cost in absent.items():
-            roles[head] = "the same in all sequences" if self.does(cost) else "not needed"
-        return [Beside(head, roles[head], alone[head]) for head in self.beside]
+        return [
+            *(Beside(head, roles[head], alone[head]) for head in needed),
+            *self.spared(spared, alone),
+        ]
+
+    def spared(self, heads: Sequence[Head], alone: Mapping[Head, Cost]) -> Iterator[Beside]:
+        """The heads that may carry what they carry in any other sequence of the same layout.
+
+        One that is missed all the same carries what is the same in all sequences, or tells of the
+        layout. Then it costs something to put in what it carries in another layout.
+        """
+        absent = self.layer_by_layer("absent", heads, ())
+        missed = [head for head in heads if self.does(absent[head])]
+        changes = {("moved", head): Change({head: MOVED_HEAD}) for head in missed}
+        moved = dict(zip(missed, self.costs_alone(changes), strict=True))
+        for head in heads:
+            if head not in missed:
+                yield Beside(head, "not needed", alone[head])
+            elif self.does(moved[head]):
+                yield Beside(head, "votes too", moved[head])
+            else:
+                yield Beside(head, "the same in all sequences", alone[head])
 
     def layer_by_layer(self, what: str, heads: Sequence[Head], swap: Swap) -> dict[Head, Cost]:
         """The costs of the same swap of some heads.
@@ -264,8 +295,8 @@ class _Judging:
     def rows_beside(self) -> dict[Head, Cost]:
         """The costs of rows without a path, of every head that has paths."""
         rows = {
-            ("rows", head, *names): Change({head: self.rows_exchanged(head)})
-            for head, names in self.names.items()
+            ("rows", *self.key_of(head)): Change({head: self.rows_exchanged(head)})
+            for head in self.names
         }
         return dict(zip(self.names, self.costs_alone(rows), strict=True))
 
@@ -332,7 +363,7 @@ class _Judging:
 
     def path_exchanged(self, path: AttentionPath) -> Swap:
         """What is read along a path, where no other path of the head leads, is the partner's."""
-        own, theirs = self.own_cells(path), self.own_cells(path, of_partner=True)
+        own, theirs = self.own_cells(path), self.own_cells(path, PARTNER)
         has_theirs = theirs.any(2, keepdim=True)
         return (
             Term(1 - own, OWN, OWN),
@@ -350,8 +381,20 @@ class _Judging:
         return Term(1 - own, OWN, OWN), Term(own, OWN, ELSEWHERE)
 
     def rows_exchanged(self, head: Head) -> Swap:
-        """Rows without a path are the partner's."""
-        has_path, theirs = self.rows_with_path(head), self.rows_with_path(head, of_partner=True)
+        """Rows without a path are the partner's.
+
+        If the circuit says that they are by place, they read their own values as rows without a
+        path do in a sequence of another layout.
+        """
+        has_path = self.rows_with_path(head)
+        if head in self.rows_by_place:
+            has_elsewhere = self.rows_with_path(head, ELSEWHERE)
+            return (
+                Term(has_path, OWN, OWN),
+                Term((1 - has_path) * has_elsewhere, OWN, OWN),
+                Term((1 - has_path) * (1 - has_elsewhere), ELSEWHERE, OWN),
+            )
+        theirs = self.rows_with_path(head, PARTNER)
         return (
             Term(has_path, OWN, OWN),
             # A row of which the partner has a path is not exchanged whole, but reads its values.
@@ -363,7 +406,7 @@ class _Judging:
         """A path, and the rows of its head without a path, are the partner's."""
         has_path = self.rows_with_path(path.at)
         own = self.own_cells(path)
-        theirs = self.own_cells(path, of_partner=True)
+        theirs = self.own_cells(path, PARTNER)
         has_theirs = theirs.any(2, keepdim=True)
         _, *rows = self.rows_exchanged(path.at)
         return (
@@ -375,13 +418,13 @@ class _Judging:
 
     # Cells
 
-    def cells(self, head: Head, names: Sequence[str], of_partner: bool = False) -> Cells:
-        """1 at the cells of some relations, in the sequences or their partners; else 0."""
+    def cells(self, head: Head, names: Sequence[str], source: Source = OWN) -> Cells:
+        """1 at the cells of some relations, in the sequences of a run; else 0."""
         exchange = self.exchange
         pattern = exchange.carried[OWN].patterns[head[0]]
-        key = "cells", pattern.shape, *names, of_partner
+        key = "cells", pattern.shape, *names, source
         if key not in exchange.known:
-            patterns: Patterns = exchange.others[PARTNER] if of_partner else exchange.patterns
+            patterns: Patterns = {OWN: exchange.patterns, **exchange.others}[source]
             length = exchange.batch.inputs.shape[1]
             marked = torch.zeros_like(pattern[:, 0], dtype=torch.bool)
             for name in names:
@@ -389,15 +432,15 @@ class _Judging:
             exchange.known[key] = marked.to(pattern.dtype)
         return exchange.known[key]
 
-    def own_cells(self, path: AttentionPath, of_partner: bool = False) -> Cells:
+    def own_cells(self, path: AttentionPath, source: Source = OWN) -> Cells:
         """1 at the cells of a path that no other path of its head has."""
         others = [name for name in self.names[path.at] if name != path.relation]
-        own = self.cells(path.at, [path.relation], of_partner)
-        return own * (1 - self.cells(path.at, others, of_partner))
+        own = self.cells(path.at, [path.relation], source)
+        return own * (1 - self.cells(path.at, others, source))
 
-    def rows_with_path(self, head: Head, of_partner: bool = False) -> Float[Tensor, "s query 1"]:
+    def rows_with_path(self, head: Head, source: Source = OWN) -> Float[Tensor, "s query 1"]:
         """1 at the rows of a head that have a path, else 0."""
-        return self.cells(head, self.names[head], of_partner).amax(2, keepdim=True)
+        return self.cells(head, self.names[head], source).amax(2, keepdim=True)
 
 
 @dataclass(frozen=True)
