@@ -165,7 +165,8 @@ def judged(subject: Subject, circuit: Circuit, bench: Bench) -> tuple[Judgement 
         exchange = Exchange.among(subject.model, subject.task, sequences)
     except HeadwayError as error:
         return None, str(error)
-    judgement = judge(exchange, circuit)
+    by_mean = bench.patterns.rows == "mean"
+    judgement = judge(exchange, circuit.filled("mean") if by_mean else circuit)
     bench.add_forwards(exchange.passes)
     return judgement, ""
 

@@ -22,6 +22,7 @@ from headway.circuits.exchange import (
     WHOLE_HEAD,
     Change,
     Exchange,
+    Source,
     Swap,
     Term,
 )
@@ -83,11 +84,13 @@ class _Judging:
         self.has_layouts = not (same_roles and same_lengths)
         self.before = exchange.passes
         mechanisms = circuit.mechanisms
-        self.names = {
-            head: sorted(mechanism.relations)
+        useful = {
+            head: mechanism
             for head, mechanism in mechanisms.items()
             if isinstance(mechanism, Paths) and mechanism.relations
         }
+        self.names = {head: sorted(one.relations) for head, one in useful.items()}
+        self.rows_by_place = {head for head, one in useful.items() if one.rows == "mean"}
         tabled = {head for head, one in mechanisms.items() if isinstance(one, Tabled)}
         self.beside = [h for h in exchange.heads if h not in self.names and h not in tabled]
         self.by_place = [h for h in self.beside if mechanisms.get(h) == Mean()]
@@ -107,7 +110,11 @@ class _Judging:
     @property
     def key(self) -> tuple[Hashable, ...]:
         """The circuit as a key."""
-        return (*self.by_place, *((head, *names) for head, names in self.names.items()))
+        return (*self.by_place, *map(self.key_of, self.names))
+
+    def key_of(self, head: Head) -> tuple[Hashable, ...]:
+        """What the circuit says of a head that has paths, as a key."""
+        return (head, head in self.rows_by_place, *self.names[head])
 
     # Heads and rows beside the circuit
 
@@ -168,8 +175,8 @@ class _Judging:
     def rows_beside(self) -> dict[Head, Cost]:
         """The costs of rows without a path, of every head that has paths."""
         rows = {
-            ("rows", head, *names): Change({head: self.rows_exchanged(head)})
-            for head, names in self.names.items()
+            ("rows", *self.key_of(head)): Change({head: self.rows_exchanged(head)})
+            for head in self.names
         }
         return dict(zip(self.names, self.costs.once(rows), strict=True))
 
@@ -239,7 +246,7 @@ class _Judging:
 
     def path_exchanged(self, path: AttentionPath) -> Swap:
         """What is read along a path, where no other path of the head leads, is the partner's."""
-        own, theirs = self.own_cells(path), self.own_cells(path, of_partner=True)
+        own, theirs = self.own_cells(path), self.own_cells(path, PARTNER)
         has_theirs = theirs.any(2, keepdim=True)
         return (
             Term(1 - own, OWN, OWN),
@@ -257,8 +264,20 @@ class _Judging:
         return Term(1 - own, OWN, OWN), Term(own, OWN, ELSEWHERE)
 
     def rows_exchanged(self, head: Head) -> Swap:
-        """Rows without a path are the partner's."""
-        has_path, theirs = self.rows_with_path(head), self.rows_with_path(head, of_partner=True)
+        """Rows without a path are the partner's.
+
+        If the circuit says that they are by place, they read their own values as rows without a
+        path do in a sequence of another layout.
+        """
+        has_path = self.rows_with_path(head)
+        if head in self.rows_by_place:
+            has_elsewhere = self.rows_with_path(head, ELSEWHERE)
+            return (
+                Term(has_path, OWN, OWN),
+                Term((1 - has_path) * has_elsewhere, OWN, OWN),
+                Term((1 - has_path) * (1 - has_elsewhere), ELSEWHERE, OWN),
+            )
+        theirs = self.rows_with_path(head, PARTNER)
         return (
             Term(has_path, OWN, OWN),
             # A row of which the partner has a path is not exchanged whole, but reads its values.
@@ -270,7 +289,7 @@ class _Judging:
         """A path, and the rows of its head without a path, are the partner's."""
         has_path = self.rows_with_path(path.at)
         own = self.own_cells(path)
-        theirs = self.own_cells(path, of_partner=True)
+        theirs = self.own_cells(path, PARTNER)
         has_theirs = theirs.any(2, keepdim=True)
         _, *rows = self.rows_exchanged(path.at)
         return (
@@ -282,13 +301,13 @@ class _Judging:
 
     # Cells
 
-    def cells(self, head: Head, names: Sequence[str], of_partner: bool = False) -> Cells:
-        """1 at the cells of some relations, in the sequences or their partners; else 0."""
+    def cells(self, head: Head, names: Sequence[str], source: Source = OWN) -> Cells:
+        """1 at the cells of some relations, in the sequences of a run; else 0."""
         exchange = self.exchange
         pattern = exchange.carried[OWN].patterns[head[0]]
-        key = "cells", pattern.shape, *names, of_partner
+        key = "cells", pattern.shape, *names, source
         if key not in exchange.known:
-            patterns: Patterns = exchange.others[PARTNER] if of_partner else exchange.patterns
+            patterns: Patterns = {OWN: exchange.patterns, **exchange.others}[source]
             length = exchange.batch.inputs.shape[1]
             marked = torch.zeros_like(pattern[:, 0], dtype=torch.bool)
             for name in names:
@@ -296,15 +315,15 @@ class _Judging:
             exchange.known[key] = marked.to(pattern.dtype)
         return exchange.known[key]
 
-    def own_cells(self, path: AttentionPath, of_partner: bool = False) -> Cells:
+    def own_cells(self, path: AttentionPath, source: Source = OWN) -> Cells:
         """1 at the cells of a path that no other path of its head has."""
         others = [name for name in self.names[path.at] if name != path.relation]
-        own = self.cells(path.at, [path.relation], of_partner)
-        return own * (1 - self.cells(path.at, others, of_partner))
+        own = self.cells(path.at, [path.relation], source)
+        return own * (1 - self.cells(path.at, others, source))
 
-    def rows_with_path(self, head: Head, of_partner: bool = False) -> Float[Tensor, "s query 1"]:
+    def rows_with_path(self, head: Head, source: Source = OWN) -> Float[Tensor, "s query 1"]:
         """1 at the rows of a head that have a path, else 0."""
-        return self.cells(head, self.names[head], of_partner).amax(2, keepdim=True)
+        return self.cells(head, self.names[head], source).amax(2, keepdim=True)
 
 
 def costs_alone(

@@ -6,7 +6,7 @@ the place of what it carries in the other, and only what differs between the two
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -31,7 +31,8 @@ class Partners:
     Attributes:
         batch: the sequences.
         partner: for each of them another one of the same layout.
-        elsewhere: for each of them another one as long, whose roles may stand elsewhere.
+        elsewhere: for each of them another one, longer if there is any, whose roles may stand
+            elsewhere.
     """
 
     batch: Batch
@@ -58,7 +59,7 @@ def partners(task: Task, count: int, generator: torch.Generator) -> Partners:
     partner = next(_recombined(task, draws, batch), None)
     if partner is None:
         return partners_among(task, batch)
-    return Partners(batch, partner, rows_of(batch, _next_as_long(batch)))
+    return Partners(batch, partner, rows_of(batch, _elsewhere(batch)))
 
 
 def partners_among(task: Task, batch: Batch) -> Partners:
@@ -78,7 +79,7 @@ def partners_among(task: Task, batch: Batch) -> Partners:
         batch, partner = _paired(task, batch)
     else:
         partner = replace(batch, inputs=batch.corrupted)
-    return Partners(batch, partner, rows_of(batch, _next_as_long(batch)))
+    return Partners(batch, partner, rows_of(batch, _elsewhere(batch)))
 
 
 def rows_of(batch: Batch, rows: Int[Tensor, " row"]) -> Batch:
@@ -155,12 +156,16 @@ def _paired(task: Task, batch: Batch) -> tuple[Batch, Batch]:
     return rows_of(batch, at), rows_of(batch, to)
 
 
-def _next_as_long(batch: Batch) -> Int[Tensor, " sequence"]:
-    """For every sequence the number of the next one as long."""
-    lengths = trailing(batch.inputs).tolist()
-    order = sorted(range(len(lengths)), key=lambda row: (lengths[row], row))
-    following: Sequence[int] = order[1:] + order[:1]
-    to = [0] * len(order)
-    for row, other in zip(order, following, strict=True):
-        to[row] = other
+def _elsewhere(batch: Batch) -> Int[Tensor, " sequence"]:
+    """For every sequence the number of a longer one; for the longest, of another one as long."""
+    by_padding = defaultdict[int, list[int]](list)
+    for row, padding in enumerate(trailing(batch.inputs).tolist()):
+        by_padding[padding].append(row)
+    to, longer = [0] * len(batch.inputs), list[int]()
+    for padding in sorted(by_padding):
+        rows = by_padding[padding]
+        others = longer or rows[1:] + rows[:1]
+        for place, row in enumerate(rows):
+            to[row] = others[place % len(others)]
+        longer += rows
     return torch.tensor(to, device=batch.inputs.device)

@@ -23,7 +23,7 @@ from headway_experiments.arena.families import build_known, build_stranger, buil
 from headway_experiments.arena.siit import build_siit
 from headway_experiments.arena.tracr_model import HOW, has_tracr
 from headway_experiments.arena.trained import kept_run
-from headway_experiments.arena.truth import truth_by_exchange
+from headway_experiments.arena.truth import circuit_of, truth_by_exchange
 
 COHORTS = ("choosing", "judging")
 
@@ -163,9 +163,10 @@ def _by_exchange(
 ) -> Case:
     """A model whose circuit exchange shows, among the paths of some heads or of all."""
     truth = truth_by_exchange(model, task, seed, heads)
-    right = Circuit.of(sorted(truth.circuits[0]))
+    right = circuit_of(truth.circuits[0], truth.rows)
     acceptable = frozenset[Any]().union(*truth.circuits)
     how = "exchange, of all sets" if truth.all_judged else "exchange, by elimination"
+    how += ", rows by place" if truth.rows else ""
     return Case(model, task, right, acceptable, how)
 
 

@@ -8,10 +8,9 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from headway.circuits import AttentionPath, Circuit, Head, Mean, Uniform
+from headway.circuits import AttentionPath, Circuit, Head, Mean, Paths, Uniform
 from headway.circuits.exchange import OWN, Exchange
 from headway.circuits.mechanism import name_of
-from headway_experiments.arena.case import Paths
 
 OF_A_KIND, AT_LEAST = 3, 10
 """Faults of a kind, and of all kinds; where kinds have too few, others have more."""
@@ -58,7 +57,7 @@ class Faults:
         acceptable: paths that another right circuit may have.
     """
 
-    def __init__(self, exchange: Exchange, right: Circuit, acceptable: Paths):
+    def __init__(self, exchange: Exchange, right: Circuit, acceptable: frozenset[AttentionPath]):
         self.exchange, self.right, self.acceptable = exchange, right, acceptable
 
     def drawn(self, draw: random.Random) -> list[Fault]:
@@ -97,14 +96,18 @@ class Faults:
     def emptied(self) -> Iterator[Fault]:
         """A head of several paths has none."""
         for head in self.right.useful_heads:
-            paths = [path for path in self.right.paths if path.at != head]
-            if len(self.right.paths) - len(paths) > 1:
-                yield Fault("head without its paths", name_of(head), Circuit.of(paths))
+            paths = [path for path in self.right.paths if path.at == head]
+            if len(paths) > 1:
+                circuit = self.right.replacing(head, Paths(frozenset()))
+                yield Fault("head without its paths", name_of(head), circuit)
 
     def as_mean(self) -> Iterator[Fault]:
         """A head is said to attend by place, and does not."""
         for head in self.right.useful_heads:
-            mean = self.attention(head).mean(0, keepdim=True)
+            rows = self.rows(head)
+            attention = self.attention(head)
+            count = rows.sum(0).clamp(min=1)[:, None]
+            mean = (attention * rows[..., None]).sum(0) / count
             if self.apart(head, mean) > STEADY:
                 circuit = self.right.replacing(head, Mean())
                 yield Fault("needed head as mean", name_of(head), circuit)
@@ -112,8 +115,7 @@ class Faults:
     def as_uniform(self) -> Iterator[Fault]:
         """A head is said to attend evenly, and does not."""
         for head in self.right.useful_heads:
-            seen = (self.attention(head) > 0).any(0, keepdim=True).float()
-            even = seen / seen.sum(2, keepdim=True).clamp(min=1)
+            even = self.exchange.patterns.dense(Uniform(), head)
             if self.apart(head, even) > STEADY:
                 circuit = self.right.replacing(head, Uniform())
                 yield Fault("needed head as uniform", name_of(head), circuit)
@@ -189,11 +191,12 @@ class Faults:
         """The attention of a head, [sequence, query, key]."""
         return self.exchange.carried[OWN].patterns[head[0]][:, head[1]]
 
+    def rows(self, head: Head) -> Tensor:
+        """Where a head has a path, [sequence, query]."""
+        paths = [path for path in self.right.paths if path.at == head]
+        return torch.stack([self.cells(path.relation) for path in paths]).any(0).any(2)
+
     def apart(self, head: Head, fixed: Tensor) -> float:
         """The share of attention that a fixed pattern has elsewhere, at the rows of its paths."""
-        paths = [path for path in self.right.paths if path.at == head]
-        cells = torch.stack([self.cells(path.relation) for path in paths]).any(0)
         elsewhere = (self.attention(head) - fixed).abs().sum(2) / 2
-        rows = cells.any(2)
-        length = rows.shape[1]
-        return elsewhere[:, :length][rows].mean().item()
+        return elsewhere[self.rows(head)].mean().item()

@@ -4,13 +4,16 @@ Chosen from are paths with an attention of at least 0.1. A set of them is *enoug
 answers as before although all that is beside it is exchanged, and with its paths hard, too
 (`headway.circuits.judge`). The truth are the smallest sets that are enough. To know how small they
 may be, path after path is given up as long as the rest, with attention as it is, is enough; then
-every set up to that size is judged, where these are few.
+every set up to that size is judged, where these are few. A path without which all
+the others are not enough is taken to be in every set. If no set is enough, rows without a path may
+be by place: they keep what they read, and attend as in a sequence of another layout.
 
 Other than under zeros, no path looks required that carries the same in every sequence.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from math import comb
 
@@ -25,7 +28,7 @@ from headway.tasks import Task
 from headway.training import held_out
 from headway_experiments.arena.case import LeftOutError, Paths
 
-SEQUENCES = 256
+SEQUENCES = 128
 """Sequences that sets of paths are judged on."""
 
 MOST = 3_000
@@ -39,10 +42,12 @@ class Truth:
     Attributes:
         circuits: the smallest sets of paths that are enough, the one with most attention first.
         all_judged: whether every set as small was judged.
+        rows: what stands in rows without a path: `mean` if they are by place, else nothing said.
     """
 
     circuits: list[Paths]
     all_judged: bool
+    rows: str | None
 
     @property
     def required(self) -> Paths:
@@ -81,36 +86,56 @@ def truth_by_exchange(
     bench = Bench(model, task, held_out(task, SEQUENCES, seed, "cpu", "truth"))
     candidates = [p for p in candidates_among(bench) if heads is None or p.at in heads]
     attention = bench.patterns.attention
-    sets = _Sets(exchange, candidates)
-    circuits, all_judged = sets.smallest(sets.given_up(), most)
-    if not circuits:
-        raise LeftOutError(f"no few of its {len(candidates)} candidate paths are enough")
 
     def attended(paths: Paths) -> float:
         return sum(attention[path.relation][path.layer][path.head] for path in paths)
 
-    return Truth(sorted(circuits, key=attended, reverse=True), all_judged)
+    for rows in (None, "mean"):
+        sets = _Sets(exchange, candidates, rows)
+        circuits, all_judged = sets.smallest(sets.given_up(), most)
+        if circuits:
+            circuits.sort(key=attended, reverse=True)
+            return Truth(circuits, all_judged, rows)
+    raise LeftOutError(f"no few of its {len(candidates)} candidate paths are enough")
+
+
+def circuit_of(paths: Iterable[AttentionPath], rows: str | None) -> Circuit:
+    """The circuit of some paths, with what stands in rows without one."""
+    circuit = Circuit.of(sorted(paths))
+    return circuit if rows is None else circuit.filled(rows)
 
 
 class _Sets:
     """Sets of candidate paths, and whether they are enough."""
 
-    def __init__(self, exchange: Exchange, candidates: Sequence[AttentionPath]):
-        self.exchange, self.candidates = exchange, list(candidates)
+    def __init__(self, exchange: Exchange, candidates: list[AttentionPath], rows: str | None):
+        self.exchange, self.candidates, self.rows = exchange, candidates, rows
         length = exchange.batch.inputs.shape[1]
         relations = {path.relation for path in candidates}
         self.widths = {
             name: int(exchange.patterns.relation(name).mask(length).sum()) for name in relations
         }
 
-    def is_enough(self, paths: Sequence[AttentionPath]) -> bool:
+    def circuit(self, paths: Iterable[AttentionPath]) -> Circuit:
+        """The circuit of some paths."""
+        return circuit_of(paths, self.rows)
+
+    def is_enough(self, paths: Iterable[AttentionPath]) -> bool:
         """True if answers stay with all else exchanged, and with hard paths."""
-        costs = enough(self.exchange, Circuit.of(paths))
+        if self.soft_cost(paths) >= LIMIT:
+            return False
+        costs = enough(self.exchange, self.circuit(paths))
         return max(cost.most for cost in costs.values()) < LIMIT
 
-    def soft_cost(self, paths: Sequence[AttentionPath]) -> float:
+    def soft_cost(self, paths: Iterable[AttentionPath]) -> float:
         """The cost of exchanging all that is beside some paths, with attention as it is."""
-        return all_else_exchanged(self.exchange, Circuit.of(paths)).most
+        return all_else_exchanged(self.exchange, self.circuit(paths)).most
+
+    @cached_property
+    def required(self) -> Paths:
+        """The paths without which all the other candidates are not enough."""
+        without = {gone: [p for p in self.candidates if p != gone] for gone in self.candidates}
+        return frozenset(gone for gone in without if self.soft_cost(without[gone]) >= LIMIT)
 
     def given_up(self) -> Paths:
         """What is left when path after path is given up: the widest first, then what costs least.
@@ -119,9 +144,10 @@ class _Sets:
         """
         left = list(self.candidates)
         while True:
-            without = {gone: [path for path in left if path != gone] for gone in left}
+            may_go = [path for path in left if path not in self.required]
+            without = {gone: [path for path in left if path != gone] for gone in may_go}
             costs = {gone: self.soft_cost(paths) for gone, paths in without.items()}
-            spare = [gone for gone in left if costs[gone] < LIMIT]
+            spare = [gone for gone in may_go if costs[gone] < LIMIT]
             if not spare:
                 return frozenset(left)
             gone = min(spare, key=lambda path: (-self.widths[path.relation], costs[path]))
@@ -134,16 +160,13 @@ class _Sets:
             known: a set that is enough with attention as it is.
             most: sets that are judged at most.
         """
+        others = [path for path in self.candidates if path not in self.required]
         judged = 0
-        for size in range(len(known) + 1):
-            judged += comb(len(self.candidates), size)
+        for size in range(len(known - self.required) + 1):
+            judged += comb(len(others), size)
             if judged > most:
-                return [known] if self.is_enough([*known]) else [], False
-            if circuits := [*self._of_size(size)]:
+                return [known] if self.is_enough(known) else [], False
+            sets = (self.required.union(some) for some in combinations(others, size))
+            if circuits := [paths for paths in sets if self.is_enough(paths)]:
                 return circuits, True
         return [], True
-
-    def _of_size(self, size: int) -> Iterator[Paths]:
-        for paths in combinations(self.candidates, size):
-            if self.is_enough(paths):
-                yield frozenset(paths)
