@@ -33,7 +33,6 @@ from headway.circuits.search import (
     uses_stays,
     worst_of,
 )
-from headway.circuits.spared import spared
 from headway.circuits.subject import Sequences, Subject, require_fits, studied
 from headway.circuits.verdicts import LAYERWISE
 from headway.circuits.yardstick import NoCircuitError, Yardstick, layerwise, own_loss
@@ -302,9 +301,10 @@ def searched(
     """A circuit among what a task says that heads may look at.
 
     Heads that can be spared get their mean pattern. The circuit is below the least limit that one
-    is found below, with every head replaced and with its useful heads free. If paths do not serve, heads may keep some
-    of what stands at a position beside what they bring there: paths from roles to themselves. The
-    last resort is to judge all sets of paths, if there are few, for the smallest that serves.
+    is found below, with every head replaced and with its useful heads free. If paths do not serve,
+    heads may keep some of what stands at a position beside what they bring there: paths from roles
+    to themselves. The last resort is to judge all sets of paths, if there are few, for the smallest
+    that serves.
 
     Args:
         bench: with the sequences to search on.
@@ -312,6 +312,8 @@ def searched(
         candidate_attention: see `search.search`.
         stays: whether to search among paths from roles to themselves at once.
     """
+    from headway.circuits.spared import spared  # with all that exchanges parts of models
+
     paths, own = map(bench.patterns.used_as, ("path", "stay"))
     among = [paths, [*paths, *own]][stays : 1 + bool(own)]
     tried, limits, unneeded = list[Circuit](), yardstick.limits(bench), spared(bench)
