@@ -150,20 +150,27 @@ def test_a_circuit_that_does_not_serve_is_simplified_as_far_as_costs_nothing():
 
 
 def test_no_head_is_made_plain_if_heads_above_look_for_what_it_brings():
-    def loss(one):
-        free, at = isinstance(one, dict), getattr(one, "mechanisms", one)
-        plain = not isinstance(at[0, 0], Paths)
-        return 0.2 - 0.1 * plain + 1.0 * (free and plain)
+    """A plain head is best with every head replaced, and worst with those above free."""
 
-    bench = Mock(spec=Bench, loss=lambda _: 1.0, gains=lambda _, found: [1.0] * len(found))
-    bench.losses = lambda some, *_: [*map(loss, some)]
-    found = mended(bench, Circuit({(0, 0): Paths(frozenset({"b"}))}), {(0, 0): ["a"]}, 0.5)
+    def loss(one):
+        mechanism = getattr(one, "mechanisms", one)[0, 0]
+        if not isinstance(mechanism, Paths):
+            return 1.1 if isinstance(one, dict) else 0.1
+        return 0.15 if "a" in mechanism.relations else 0.2
+
+    def worst(groups, limit=math.inf):
+        losses = [max(map(loss, group)) for group in groups]
+        return [one if one < limit else math.inf for one in losses]
+
+    bench = Mock(spec=Bench, free_rows=None, worst=worst, loss=loss)
+    bench.gains = lambda _, found: [1.0] * len(found)
+    found = mended(bench, Circuit({(0, 0): Paths(frozenset({"b"}))}), {(0, 0): ["a"]}, 0.16)
     assert found.mechanisms == {(0, 0): Paths(frozenset({"a", "b"}))}
 
 
 def test_the_last_path_of_a_head_goes_too_if_zeros_serve_where_plain_attention_does_not():
-    bench = Mock(spec=Bench)
-    bench.worst = lambda some, _: [0.0 if "Paths" in repr(x) else math.inf for _, x in some]
+    bench = Mock(spec=Bench, free_rows=None)
+    bench.worst = lambda some, _: [0.0 if "Paths" in repr(x) else math.inf for x, *_ in some]
     assert simplify(bench, Circuit({(0, 0): Paths(frozenset({"a"}))}), 0.5) == Circuit(
         {(0, 0): Paths(frozenset())}
     )
@@ -172,7 +179,9 @@ def test_the_last_path_of_a_head_goes_too_if_zeros_serve_where_plain_attention_d
 def test_of_circuits_that_do_not_serve_the_one_with_the_least_loss_is_taken(monkeypatch):
     tried = [Circuit({(0, head): Uniform()}) for head in range(3)]
     losses, left = dict(zip(map(str, tried), (3.0, 1.0, 2.0), strict=True)), iter(tried)
-    bench = Mock(Bench, loss=lambda one: losses[str(one)], patterns=Mock(used_as=lambda _: []))
+    bench = Mock(Bench, patterns=Mock(used_as=lambda _: []))
+    monkeypatch.setattr("headway.circuits.spared.spared", lambda _: None)
+    monkeypatch.setattr(study, "worst_of", lambda _, one: losses[str(one)])
     monkeypatch.setattr(study, "search", lambda *_: next(left))
     monkeypatch.setattr(study, "candidates_among", lambda *_: range(99))
     assert study.searched(bench, Mock(Yardstick, limits=lambda _: [0.1, 0.2, 0.3])) == tried[1]

@@ -45,7 +45,7 @@ def test_of_twins_the_one_whose_exchange_alone_costs_more_is_needed():
 
 @pytest.mark.parametrize("seed", [6100, 6011])
 def test_of_a_planted_model_all_but_the_circuits_heads_are_spared(seed):
-    """In both a head carries a mark, the same in all sequences, that tells another where to look."""
+    """In both a head carries a mark, the same in all sequences, that tells another what to do."""
     known = planted(seed)
     bench = bench_of(known.model, known.task)
     assert not known.alternatives

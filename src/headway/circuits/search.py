@@ -2,10 +2,10 @@
 
 The paper took its circuits apart by hand (Musat 2024, section 8 and appendix E): look at a head's
 attention, guess a mechanism, keep the simplest guess that leaves the loss small, until every head
-has one. Here the guesses come from the attention along relations. Heads share what may be lost
-between the model's own loss and the threshold, so that the first cannot spend it all (`propose`).
-If that does not serve, heads are changed one by one, and those that were made idle may come back
-(`mended`). Then all that is not needed is removed (`simplify`).
+has one. Here heads that can be spared get their mean pattern before (see `spared`). The guesses
+come from the attention along relations. Heads share what may be lost between the model's own loss
+and the threshold, so that the first cannot spend it all (`propose`). If that does not serve, heads
+are changed one by one (`mended`). Then all that is not needed is removed (`simplify`).
 
 There is a trap in replacing all heads at once. A head that joins the tokens of a pair helps the
 heads above it to find where to attend. Once their attention is replaced as well, they need no help,
@@ -134,8 +134,9 @@ def mended(
 ) -> Circuit:
     """A circuit with one head after the other changed as helps most, until it serves.
 
-    A head may get one path more or less, one alone, or a plain mechanism. The changes that help most to first order are judged first, with every head replaced and with useful heads
-    free. The search ends where none is `WORTHWHILE`.
+    A head may get one path more or less, one alone, or a plain mechanism. Of the loss with every
+    head replaced and those with useful heads free the worst counts; the changes that lower it most
+    to first order are judged first. The search ends where none is `WORTHWHILE`.
     """
     loss = worst_of(bench, circuit)
     while loss >= threshold:
@@ -230,9 +231,10 @@ def simplify(
 
     A head with paths may become plain, or lose one of several; else its last may go, which leaves
     zeros; else two together. A needed head keeps a path. The loss must stay below the threshold
-    with every head replaced and with the useful heads above free. All steps are tried alone, then taken in the order of their
-    losses as long as they are possible together. Then, if the circuit was below the threshold at
-    all, every path (and, with `pairs`, every pair) is necessary.
+    with every head replaced and with the useful heads above free. All steps are tried alone, then
+    taken in the order of their losses as long as they are possible together. Then, if the circuit
+    was below the threshold at all, every path (and, with `pairs`, every pair) is necessary, but for
+    the last of a needed head.
     """
     while True:
         paths, heads = circuit.paths, circuit.useful_heads

@@ -61,10 +61,20 @@ def spared_by(costs_of: CostsOf, heads: Sequence[Head]) -> list[Head]:
     left = sorted(cheap, key=alone.__getitem__)
     found: list[Head] = []
     while left:
-        count = longest(len(left), lambda n: costs_of([[*found, *left[:n]]])[0] < LIMIT)
+        count = _how_many(costs_of, found, left)
         found += left[:count]
         left = left[count + 1 :]
     return sorted(found)
+
+
+def _how_many(costs_of: CostsOf, found: Sequence[Head], left: Sequence[Head]) -> int:
+    """How many of the heads left, from the first, can be spared along with those found."""
+
+    def possible(count: int) -> bool:
+        (cost,) = costs_of([[*found, *left[:count]]])
+        return cost < LIMIT
+
+    return longest(len(left), possible)
 
 
 def costs_without(costs: Costs, sets: Sequence[Sequence[Head]]) -> list[float]:

@@ -329,9 +329,11 @@ def searched(
 ) -> Circuit:
     """A circuit among what a task says that heads may look at.
 
-    It is below the least limit that one is found below. If paths do not serve, heads may keep some
-    of what stands at a position beside what they bring there: paths from roles to themselves. The
-    last resort is to judge all sets of paths, if there are few, for the smallest that serves.
+    Heads that can be spared get their mean pattern. The circuit is below the least limit that one
+    is found below, with every head replaced and with its useful heads free. If paths do not serve,
+    heads may keep some of what stands at a position beside what they bring there: paths from roles
+    to themselves. The last resort is to judge all sets of paths, if there are few, for the smallest
+    that serves.
 
     Args:
         bench: with the sequences to search on.
@@ -339,6 +341,8 @@ def searched(
         candidate_attention: see `search.search`.
         stays: whether to search among paths from roles to themselves at once.
     """
+    from headway.circuits.spared import spared  # with all that exchanges parts of models
+
     paths, own = map(bench.patterns.used_as, ("path", "stay"))
     among = [paths, [*paths, *own]][stays : 1 + bool(own)]
     from headway.circuits.spared import spared  # with more than starting headway needs
@@ -352,7 +356,7 @@ def searched(
 
     candidates = candidates_among(bench, tried[-1])
     if len(candidates) > FEW_CANDIDATES:
-        return min(tried, key=bench.loss)
+        return min(tried, key=partial(worst_of, bench))
     sets = Exhaustive(bench.losses, candidates, tried[-1], limits[-1])
     whole = [Circuit.of(paths, sets.idle) for paths in sets.search(first=True)]
-    return min(whole or tried, key=bench.loss)
+    return min(whole or tried, key=partial(worst_of, bench))

@@ -179,7 +179,7 @@ class Pupil:
     def swapped(
         self, base: Tensor, source: Tensor, sets: Sequence[Sequence[Node]]
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Outputs, and the answers they should be: as they are, then with each set of heads replaced.
+        """Outputs, and the answers they should be: as they are, then with each set replaced.
 
         A head is replaced by what it computes on other sequences; no gradient flows into these.
         """
