@@ -345,7 +345,6 @@ def searched(
 
     paths, own = map(bench.patterns.used_as, ("path", "stay"))
     among = [paths, [*paths, *own]][stays : 1 + bool(own)]
-    from headway.circuits.spared import spared  # with more than starting headway needs
 
     tried, limits, unneeded = list[Circuit](), yardstick.limits(bench), spared(bench)
     for limit in limits:

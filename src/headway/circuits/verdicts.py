@@ -178,7 +178,7 @@ def _complete(judgement: Judgement) -> Verdict:
     if not parts:
         return Verdict("complete", True, "nothing is beside it")
     least = max(parts, key=lambda cost: cost.most)
-    because = f"no head or row without a path, exchanged alone, costs more than {least.most:.2f}"
+    because = f"no head or row without a path, exchanged alone, costs more than {least.most:.3f}"
     return Verdict("complete", True, f"{because} (limit {LIMIT:g})")
 
 
