@@ -18,6 +18,7 @@ from headway.circuits import (
     attention_along,
     candidates_among,
     study,
+    verdicts,
 )
 from headway.circuits.search import candidate_paths, mended, simplify
 from headway.tasks import Batch, Edges, Task, Tokens

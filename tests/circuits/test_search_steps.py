@@ -7,7 +7,6 @@ import pytest
 
 from headway.circuits import Bench, Circuit, Identity, Mean, Paths, Tabled, Uniform
 from headway.circuits.ablation import Judging
-from headway.circuits.evidence import Pair, serving
 from headway.circuits.patterns import Patterns
 from headway.circuits.search import (
     candidate_paths,
@@ -240,11 +239,6 @@ def test_two_paths_stay_if_the_upper_head_set_free_looks_for_what_the_lower_brin
     assert looked_for_or_not_at_all(neither) == 0.0
     judge = Judge(looked_for_or_not_at_all, [(0, 0), (1, 0)])
     assert simplify(judge, BOTH, 0.5, plain=()).paths == BOTH.paths
-    bench = Mock(Bench, sequences=8, heads=judge.heads, gains=judge.gains)
-    bench.worst = lambda groups, limit, _: judge.worst(groups, limit)
-    first, second = BOTH.paths
-    assert serving(bench, {(first, second): Circuit(neither)}, 0.5) == []
-    assert serving(bench, {(first, second): BOTH}, 0.5) == [Pair(first, second, 0.0)]
 
 
 def test_of_two_paths_that_can_go_the_one_that_costs_less_goes():
