@@ -1,3 +1,5 @@
+from dataclasses import dataclass
+
 import pytest
 import torch
 
@@ -7,6 +9,7 @@ from headway.circuits.judge import judge
 from headway.circuits.mechanism import Mean, Paths
 from headway.circuits.partners import partners
 from headway.relations.paths import AttentionPath
+from headway.tasks import Batch, Task
 from headway_experiments.arena import compiled, planted
 
 
@@ -70,3 +73,41 @@ def test_a_head_that_attends_by_place_may_be_said_to(two_hops):
     assert "complete" not in stated.broken()
     silent = judge(exchange, right.replacing(first, Paths(frozenset())))
     assert silent.broken()["complete"] == [f"L{first[0]}.H{first[1]}"]
+
+
+class Twins(torch.nn.Module):
+    """Two heads that both look two back; either alone puts out the right token."""
+
+    def forward(self, tokens):
+        length = tokens.shape[1]
+        back = torch.arange(length)[:, None] - torch.arange(length)
+        scores = torch.where(back == 2, 20.0, 0.0).masked_fill(back < 0, -torch.inf)
+        pattern = scores.expand(len(tokens), 2, -1, -1).softmax(-1)
+        values = torch.nn.functional.one_hot(tokens, 6).float()[:, None]
+        return 20 * (pattern @ values).sum(1)
+
+
+@dataclass(frozen=True)
+class TwoBack(Task, registered=False):
+    """Random tokens; the answer is the token two back."""
+
+    vocabulary = 6
+
+    def draw(self, count, generator):
+        return (torch.randint(6, (count, 10), generator=generator),)
+
+    def assemble(self, draws):
+        return Batch(draws[0], draws[0][:, :-2, None])
+
+
+def test_the_shape_of_a_head_shows_when_its_twin_is_exchanged():
+    task = TwoBack()
+    given = partners(task, 64, torch.Generator().manual_seed(77))
+    exchange = Exchange.among(Twins().eval(), task, given)
+    first = AttentionPath.of(0, 0, "2 back")
+    second = AttentionPath.of(0, 1, "2 back")
+    wide = AttentionPath.of(0, 1, "all so far")
+    right = judge(exchange, Circuit.of([first, second]))
+    assert right.broken() == {}
+    wrong = judge(exchange, Circuit.of([first, wide]))
+    assert wrong.broken() == {"enough": ["L0.H1 hard while L0.H0 is exchanged"]}

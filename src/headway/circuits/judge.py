@@ -2,7 +2,8 @@
 
 A circuit says along which paths heads carry something. It is *enough* if the model answers as
 before although all that is beside its paths is exchanged: with its paths as they are, hard, and
-hard with the heads above free. It is *complete* if no head and no row beside it changes answers
+hard with the heads above free; and if paths of a head that another stands in for do hard, too,
+while that one is exchanged. It is *complete* if no head and no row beside it changes answers
 when it alone is exchanged. It has *nothing spare* if each path changes answers when what it carries
 is exchanged.
 """
@@ -33,8 +34,11 @@ from headway.circuits.patterns import Patterns
 from headway.relations.paths import AttentionPath
 
 LIMIT = 0.05
-"""A change costs if it changes answers of a hop in this share of the sequences, or raises its loss
-by this share of the rise when every head is exchanged."""
+"""A change costs if it changes this share of the answers, or raises the loss by this share, of what
+an exchange of every head does; the hop that suffers most counts."""
+
+FEW = 0.05
+"""Where an exchange of every head changes less than this share of a hop's answers, this counts."""
 
 ALL_ELSE = "all else exchanged"
 
@@ -50,8 +54,10 @@ class Cost:
     """The cost of a change, against the outputs before it; the hop that suffers most counts.
 
     Attributes:
-        answers: the share of answers that change.
-        sequences: the share of sequences in which an answer of the hop changes.
+        answers: the share of answers that change, as a share of those that change when every head
+            is exchanged. (Answers that no exchange changes do not dilute it.)
+        sequences: the share of sequences in which an answer of the hop changes. It is told, and not
+            held against a limit: of many answers that hardly change one often does.
         rise: the rise of the loss, as a share of the rise when every head is exchanged.
     """
 
@@ -61,15 +67,7 @@ class Cost:
 
     @property
     def most(self) -> float:
-        """The number that must stay below the limit where nothing may change."""
-        return max(self.sequences, self.rise)
-
-    @property
-    def least(self) -> float:
-        """The number that must reach the limit where something is to change.
-
-        In sequences of many answers each of which hardly changes, one of them often does.
-        """
+        """The number that is held against the limit."""
         return max(self.answers, self.rise)
 
 
@@ -100,6 +98,8 @@ class Judgement:
             hard in the layers up to each but the last alone.
         heads: heads without a path.
         rows: of exchanging the rows without a path, of every head with paths.
+        shapes: of hard paths of a head that another stands in for, while that one is exchanged; by
+            both heads. Only where a head's absence costs nothing, though its paths do.
         paths: of the exchange of each path, in the way that costs most.
         everything: the rise of the loss when every head is exchanged, by hop.
         passes: forward passes that it took.
@@ -108,6 +108,7 @@ class Judgement:
     enough: dict[str, Cost]
     heads: list[Beside]
     rows: dict[Head, Cost]
+    shapes: dict[tuple[Head, Head], Cost]
     paths: dict[AttentionPath, Cost]
     everything: list[float]
     passes: float
@@ -116,10 +117,16 @@ class Judgement:
         """The verdicts that are no, each with what breaks it."""
         votes = [name_of(one.head) for one in self.heads if one.role == "votes too"]
         rows = [name_of(head) for head, cost in self.rows.items() if cost.most >= limit]
+        enough = [what for what, cost in self.enough.items() if cost.most >= limit]
+        shapes = [
+            f"{name_of(head)} hard while {name_of(twin)} is exchanged"
+            for (head, twin), cost in self.shapes.items()
+            if cost.most >= limit
+        ]
         told = {
-            "enough": [what for what, cost in self.enough.items() if cost.most >= limit],
+            "enough": [*enough, *shapes],
             "complete": [*votes, *(f"{name}, rows without a path" for name in rows)],
-            "nothing spare": [str(p) for p, cost in self.paths.items() if cost.least < limit],
+            "nothing spare": [str(p) for p, cost in self.paths.items() if cost.most < limit],
         }
         return {verdict: why for verdict, why in told.items() if why}
 
@@ -178,8 +185,9 @@ class _Judging:
             enough=self.enough(around),
             heads=self.heads_beside(),
             rows=self.rows_beside(),
+            shapes=self.shapes(),
             paths=self.paths(around),
-            everything=self.scale.tolist(),
+            everything=self.scale.rise.tolist(),
             passes=self.exchange.passes - self.before,
         )
 
@@ -200,14 +208,19 @@ class _Judging:
         return self.measured(self.exchange.outputs_of[OWN])
 
     @cached_property
-    def scale(self) -> Float[Tensor, " hop"]:
-        """The rise of every hop's loss when every head is exchanged."""
+    def everything(self) -> "_Measured":
+        """The model with every head exchanged."""
         known = self.exchange.known
-        if "scale" not in known:
+        if "everything" not in known:
             every = Change(dict.fromkeys(self.exchange.heads, WHOLE_HEAD))
-            exchanged = self.measured(next(self.exchange.outputs([every])))
-            known["scale"] = exchanged.losses - self.intact.losses
-        return known["scale"]
+            known["everything"] = self.measured(next(self.exchange.outputs([every])))
+        return known["everything"]
+
+    @cached_property
+    def scale(self) -> "_Scale":
+        """What an exchange of every head does."""
+        rise = self.everything.losses - self.intact.losses
+        return _Scale(self.everything.changed.clamp(min=FEW), rise)
 
     def measured(self, outputs: Tensor) -> "_Measured":
         """Answers and losses of some outputs."""
@@ -313,9 +326,7 @@ class _Judging:
     def enough(self, around: Mapping[Head, Swap]) -> dict[str, Cost]:
         """The costs of all that is beside the circuit, with its paths as they are and hard."""
         means = self.means
-        hard: dict[Head, Mechanism] = {
-            h: Paths(frozenset(names), "own") for h, names in self.names.items()
-        } | means
+        hard = {head: self.hard(head) for head in self.names} | means
         changes = {
             ALL_ELSE: Change(around, means),
             "and paths hard": Change(around, hard),
@@ -326,6 +337,29 @@ class _Judging:
             changes[f"and free above layer {layer}"] = Change(swaps, below)
         keyed: Mapping[Hashable, Change] = {(what, *self.key): one for what, one in changes.items()}
         return dict(zip(changes, self.costs_alone(keyed), strict=True))
+
+    def hard(self, head: Head) -> Mechanism:
+        """The paths of a head, one-hot; other rows are its own."""
+        return Paths(frozenset(self.names[head]), "own")
+
+    def shapes(self) -> dict[tuple[Head, Head], Cost]:
+        """The costs of hard paths of heads that others stand in for, while these are exchanged.
+
+        As long as another head does its job, a head's paths may be anything.
+        """
+        absent = self.costs_alone({("absent", h): Change({h: ()}) for h in self.names})
+        covered = [h for h, cost in zip(self.names, absent, strict=True) if not self.does(cost)]
+        costs = dict[tuple[Head, Head], Cost]()
+        for twin in self.names:
+            heads = [head for head in covered if head != twin]
+            swaps = {twin: WHOLE_HEAD}
+            changes = [Change(swaps, {head: self.hard(head)}) for head in heads]
+            if not heads:
+                continue
+            alone = self.measured(next(self.exchange.outputs([Change(swaps)])))
+            for head, cost in zip(heads, self.costs(changes, alone), strict=True):
+                costs[head, twin] = cost
+        return costs
 
     # Paths
 
@@ -342,8 +376,8 @@ class _Judging:
         def tried(costs: Sequence[Cost]) -> None:
             for path, cost in zip(left, costs, strict=True):
                 known = most.get(path, cost)
-                most[path] = max(known, cost, key=lambda one: one.least)
-            left[:] = [path for path in left if most[path].least < self.limit]
+                most[path] = max(known, cost, key=lambda one: one.most)
+            left[:] = [path for path in left if not self.does(most[path])]
 
         tried(alone("exchanged", self.path_exchanged))
         tried(alone("cut", self.path_cut))
@@ -469,15 +503,29 @@ class _Measured:
         has_another = (self.asked & ~self.same).any(1)
         return has_another.double().mean(0)
 
-    def cost(self, after: "_Measured", scale: Float[Tensor, " hop"]) -> Cost:
+    def cost(self, after: "_Measured", scale: "_Scale") -> Cost:
         """The cost of a change after which other outputs are measured.
 
         Hops whose loss does not rise when every head is exchanged do not count for `rise`.
         """
-        rises = (after.losses - self.losses) / scale.clamp(min=1e-9)
-        rises = rises.where(scale > 0, 0.0)
+        rises = (after.losses - self.losses) / scale.rise.clamp(min=1e-9)
+        rises = rises.where(scale.rise > 0, 0.0)
+        answers = (after.changed - self.changed) / scale.answers
         return Cost(
-            answers=(after.changed - self.changed).max().item(),
+            answers=answers.max().item(),
             sequences=(after.sequences - self.sequences).max().item(),
             rise=rises.nan_to_num(float("inf")).max().item(),
         )
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """What an exchange of every head does, by hop.
+
+    Attributes:
+        answers: the share of answers that change.
+        rise: of the loss.
+    """
+
+    answers: Float[Tensor, " hop"]
+    rise: Float[Tensor, " hop"]
