@@ -1,3 +1,5 @@
+from dataclasses import dataclass
+
 import pytest
 import torch
 
@@ -6,7 +8,9 @@ from headway.circuits.exchange import Exchange
 from headway.circuits.judge import judge
 from headway.circuits.mechanism import Mean, Paths
 from headway.circuits.partners import partners
+from headway.relations.edges import Edges
 from headway.relations.paths import AttentionPath
+from headway.tasks import Batch, Task, Tokens
 from headway_experiments.arena import compiled, planted
 
 
@@ -70,3 +74,147 @@ def test_a_head_that_attends_by_place_may_be_said_to(two_hops):
     assert "complete" not in stated.broken()
     silent = judge(exchange, right.replacing(first, Paths(frozenset())))
     assert silent.broken()["complete"] == [f"L{first[0]}.H{first[1]}"]
+
+
+class Backward(torch.nn.Module):
+    """Heads that all look two back; of those that write, any alone puts out the right token."""
+
+    def __init__(self, n_heads=2, n_writing=2):
+        super().__init__()
+        self.writes = torch.arange(n_heads) < n_writing
+
+    def forward(self, tokens):
+        length = tokens.shape[1]
+        back = torch.arange(length)[:, None] - torch.arange(length)
+        scores = torch.where(back == 2, 20.0, 0.0).masked_fill(back < 0, -torch.inf)
+        pattern = scores.expand(len(tokens), len(self.writes), -1, -1).softmax(-1)
+        values = torch.nn.functional.one_hot(tokens, 6).float()[:, None]
+        read = pattern @ values
+        return 20 * torch.einsum("bhqv,h->bqv", read, self.writes.float())
+
+
+@dataclass(frozen=True)
+class TwoBack(Task, registered=False):
+    """Random tokens; the answer is the token two back."""
+
+    vocabulary = 6
+
+    def draw(self, count, generator):
+        return (torch.randint(6, (count, 10), generator=generator),)
+
+    def assemble(self, draws):
+        return Batch(draws[0], draws[0][:, :-2, None])
+
+
+@dataclass(frozen=True)
+class LateTwoBack(TwoBack, registered=False):
+    """The same, with a relation that only the last positions have."""
+
+    def relations(self, batch):
+        length = batch.inputs.shape[1]
+        back = torch.arange(length)[:, None] - torch.arange(length)
+        is_late = torch.arange(length)[:, None] >= 6
+        cells = (back == 2) & is_late
+        return {"late": Edges.where(cells.expand(len(batch.inputs), -1, -1))}
+
+
+def backward(task, **sizes):
+    given = partners(task, 64, torch.Generator().manual_seed(77))
+    return Exchange.among(Backward(**sizes).eval(), task, given)
+
+
+def test_the_shape_of_a_head_shows_when_its_twin_is_exchanged():
+    exchange = backward(TwoBack())
+    first = AttentionPath.of(0, 0, "2 back")
+    second = AttentionPath.of(0, 1, "2 back")
+    wide = AttentionPath.of(0, 1, "all so far")
+    right = judge(exchange, Circuit.of([first, second]))
+    assert right.broken() == {}
+    wrong = judge(exchange, Circuit.of([first, wide]))
+    assert wrong.broken() == {"enough": ["L0.H1 hard while L0.H0 is exchanged"]}
+
+
+def test_idle_heads_of_a_layer_are_exchanged_at_once():
+    exchange = backward(TwoBack(), n_heads=24, n_writing=1)
+    judged = judge(exchange, Circuit.of([AttentionPath.of(0, 0, "2 back")]))
+    assert judged.broken() == {}
+    assert {one.role for one in judged.heads} == {"not needed"}
+    assert len(judged.heads) == 23
+    assert judged.passes < 12
+
+
+def test_a_head_that_votes_is_found_among_idle_ones_of_its_layer():
+    exchange = backward(TwoBack(), n_heads=6, n_writing=2)
+    judged = judge(exchange, Circuit.of([AttentionPath.of(0, 0, "2 back")]))
+    assert judged.broken()["complete"] == ["L0.H1"]
+
+
+def test_rows_without_a_path_may_be_said_to_be_by_place():
+    exchange = backward(LateTwoBack(), n_heads=1, n_writing=1)
+    silent = Circuit.of([AttentionPath.of(0, 0, "late")])
+    stated = silent.filled("mean")
+    assert judge(exchange, silent).broken()["complete"] == ["L0.H0, rows without a path"]
+    assert judge(exchange, stated).broken() == {}
+
+
+@dataclass(frozen=True)
+class MostlyStill(TwoBack, registered=False):
+    """All tokens but the first are the same."""
+
+    def draw(self, count, generator):
+        first = torch.randint(6, (count, 1), generator=generator)
+        return (torch.cat([first, torch.zeros(count, 9, dtype=torch.long)], 1),)
+
+
+def test_answers_that_no_exchange_changes_do_not_dilute_a_cost():
+    """Of the answers from the second position on most do not vary; one does."""
+    exchange = backward(MostlyStill(), n_heads=1, n_writing=1)
+    judged = judge(exchange, Circuit({}))
+    assert judged.enough["all else exchanged"].changed == pytest.approx(1.0)
+
+
+class Length(torch.nn.Module):
+    """A head that attends evenly; its mark of the first position tells how long a sequence is."""
+
+    def forward(self, tokens):
+        length = tokens.shape[1]
+        is_there = tokens != Tailed.PAD
+        scores = torch.zeros(len(tokens), 1, length, length)
+        pattern = scores.masked_fill(~is_there[:, None, None], -torch.inf).softmax(-1)
+        first = torch.zeros(len(tokens), length)
+        first[:, 0] = 1.0
+        read = pattern[:, 0] @ torch.stack([first, tokens.float()], 2)
+        share, told = read.split(1, 2)
+        lengths = torch.arange(Tailed.LONGEST + 1)
+        return told - 4 * (1 / share.clamp(min=0.1) - lengths).square()
+
+
+@dataclass(frozen=True)
+class Tailed(Task, registered=False):
+    """Some tokens, then padding; the answer everywhere is how many there are."""
+
+    PAD, LONGEST = 5, 8
+    vocabulary = 6
+
+    @property
+    def targets(self):
+        return Tokens(self.LONGEST + 1)
+
+    def draw(self, count, generator):
+        lengths = torch.randint(4, self.LONGEST + 1, (count, 1), generator=generator)
+        return lengths, torch.randint(5, (count, self.LONGEST), generator=generator)
+
+    def assemble(self, draws):
+        lengths, tokens = draws
+        is_there = torch.arange(self.LONGEST) < lengths
+        answers = lengths.expand(-1, self.LONGEST)[:, -1:, None]
+        return Batch(tokens.where(is_there, self.PAD), answers)
+
+
+def test_a_head_that_tells_of_the_layout_is_not_the_same_in_all_sequences():
+    """Partners are as long, and so an exchange with them shows nothing."""
+    task = Tailed()
+    given = partners(task, 64, torch.Generator().manual_seed(77))
+    exchange = Exchange.among(Length().eval(), task, given)
+    judged = judge(exchange, Circuit({}))
+    assert judged.heads[0].role == "votes too"

@@ -14,7 +14,10 @@ from torch import Tensor
 
 from headway.circuits.exchange import OWN, WHOLE_HEAD, Change, Exchange
 from headway.circuits.mechanism import Head
-from headway.circuits.verdicts import LIMIT, Cost
+from headway.circuits.verdicts import Cost
+
+FEW = 0.05
+"""Where exchanging every head changes less than this share of a hop's answers, this counts."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ class Costs:
         most_changed = self.everything.changed
         rise = after.losses - before.losses
         most_rise = self.everything.losses - self.intact.losses
-        changed_of_most = (changed / most_changed).where(most_changed >= LIMIT, 0.0)
+        changed_of_most = changed / most_changed.clamp(min=FEW)
         rise_of_most = (rise / most_rise).where(most_rise > 0, 0.0)
         return Cost(
             answers=changed.max().item(),

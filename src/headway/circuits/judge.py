@@ -2,7 +2,8 @@
 
 A circuit says along which paths heads carry something. It is *enough* if the model answers as
 before although all that is beside its paths is exchanged: with its paths as they are, hard, and
-hard with the heads above free. It is *complete* if no head and no row beside it changes answers
+hard with the heads above free; and if paths of a head that another stands in for do hard, too,
+while that one is exchanged. It is *complete* if no head and no row beside it changes answers
 when it alone is exchanged. It has *nothing spare* if each path changes answers when what it carries
 is exchanged.
 """
@@ -36,7 +37,7 @@ from headway.circuits.mechanism import (
 )
 from headway.circuits.partners import trailing
 from headway.circuits.patterns import Patterns
-from headway.circuits.verdicts import LIMIT, Beside, Cost, Judgement, Role
+from headway.circuits.verdicts import LIMIT, Beside, Cost, Judgement, Role, Shape
 from headway.relations.paths import AttentionPath
 
 ALL_ELSE = "all else exchanged"
@@ -102,6 +103,7 @@ class _Judging:
             enough=self.enough(around),
             heads=self.heads_beside(),
             rows=self.rows_beside(),
+            shapes=self.shapes(),
             paths=self.paths(around),
             everything=self.costs.rise_of_everything,
             passes=self.exchange.passes - self.before,
@@ -193,8 +195,11 @@ class _Judging:
     @property
     def hard(self) -> dict[Head, Mechanism]:
         """The heads of the circuit attend along their paths alone, in rows that have one."""
-        along = {h: Paths(frozenset(names), "own") for h, names in self.names.items()}
-        return {**along, **self.means}
+        return {**{head: self.along(head) for head in self.names}, **self.means}
+
+    def along(self, head: Head) -> Mechanism:
+        """A head attends along its paths alone, in rows that have one; other rows are its own."""
+        return Paths(frozenset(self.names[head]), "own")
 
     def enough(self, around: Mapping[Head, Swap]) -> dict[str, Cost]:
         """The costs of all that is beside the circuit, with its paths as they are and hard."""
@@ -209,6 +214,25 @@ class _Judging:
             changes[f"and free above layer {layer}"] = Change(swaps, below)
         keyed = {(what, *self.key): one for what, one in changes.items()}
         return dict(zip(changes, self.costs.once(keyed), strict=True))
+
+    def shapes(self) -> list[Shape]:
+        """The heads that others stand in for, each with its paths hard while another is exchanged.
+
+        As long as another head does its job, a head's paths may be anything.
+        """
+        absent = self.costs.once({("absent", h): Change({h: ()}) for h in self.names})
+        covered = [h for h, cost in zip(self.names, absent, strict=True) if not self.does(cost)]
+        shapes = list[Shape]()
+        for twin in self.names:
+            heads = [head for head in covered if head != twin]
+            if not heads:
+                continue
+            swaps = {twin: WHOLE_HEAD}
+            (outputs,) = self.exchange.outputs([Change(swaps)])
+            hard = [Change(swaps, {head: self.along(head)}) for head in heads]
+            costs = self.costs.of(hard, self.costs.measured(outputs))
+            shapes += [Shape(head, twin, cost) for head, cost in zip(heads, costs, strict=True)]
+        return shapes
 
     # Paths
 

@@ -69,6 +69,21 @@ class Beside:
 
 
 @dataclass(frozen=True)
+class Shape:
+    """A head of a circuit that another stands in for: its absence costs nothing, its paths may do.
+
+    Attributes:
+        head: layer and number.
+        twin: the other head, which is exchanged.
+        cost: of the head's attending along its paths alone meanwhile.
+    """
+
+    head: WrittenHead
+    twin: WrittenHead
+    cost: Cost
+
+
+@dataclass(frozen=True)
 class Judgement:
     """The costs that verdicts on a circuit follow from.
 
@@ -77,6 +92,7 @@ class Judgement:
             hard in the layers up to each but the last alone.
         heads: heads without a path.
         rows: of exchanging the rows without a path, of every head with paths.
+        shapes: of hard paths of heads that others stand in for, while these are exchanged.
         paths: of the exchange of each path, in the way that costs most.
         everything: the rise of the loss when every head is exchanged, by hop.
         passes: forward passes that it took.
@@ -85,6 +101,7 @@ class Judgement:
     enough: dict[str, Cost]
     heads: list[Beside]
     rows: dict[WrittenHead, Cost]
+    shapes: list[Shape]
     paths: dict[WrittenPath, Cost]
     everything: list[WrittenLoss]
     passes: int
@@ -93,8 +110,14 @@ class Judgement:
         """The verdicts that are no, each with what breaks it."""
         votes = [name_of(one.head) for one in self.heads if one.role == "votes too"]
         rows = [name_of(head) for head, cost in self.rows.items() if cost.most >= limit]
+        enough = [what for what, cost in self.enough.items() if cost.most >= limit]
+        shapes = [
+            f"{name_of(one.head)} hard while {name_of(one.twin)} is exchanged"
+            for one in self.shapes
+            if one.cost.most >= limit
+        ]
         told = {
-            "enough": [what for what, cost in self.enough.items() if cost.most >= limit],
+            "enough": [*enough, *shapes],
             "complete": [*votes, *(f"{name}, rows without a path" for name in rows)],
             "nothing spare": [str(p) for p, cost in self.paths.items() if cost.most < limit],
         }
@@ -146,6 +169,14 @@ def _enough(found: "Discovery", judgement: Judgement) -> Verdict:
     worst = max(tried, key=lambda what: tried[what].most)
     cost = tried[worst]
     because = f"{_said_of(worst)} {_stays(cost)}"
+    wrong = [one for one in judgement.shapes if one.cost.most >= LIMIT]
+    if cost.most < LIMIT and wrong:
+        shape = max(wrong, key=lambda one: one.cost.most)
+        because = (
+            f"{name_of(shape.twin)} stands in for {name_of(shape.head)}; while it is exchanged,"
+            f" attending along its paths alone {_costs(shape.cost)}"
+        )
+        return Verdict("enough", False, because, _map(shape.head))
     if cost.most < LIMIT:
         return Verdict("enough", True, because)
     alone = {head: loss for head, loss in found.evidence.alone.items() if loss > found.intact_loss}

@@ -11,16 +11,20 @@ from torch import Tensor
 from headway.circuits import AttentionPath, Circuit, Head, Mean, Paths, Uniform
 from headway.circuits.exchange import OWN, Exchange
 from headway.circuits.mechanism import name_of
+from headway.circuits.rows import measured_weights
 
 OF_A_KIND, AT_LEAST = 3, 10
 """Faults of a kind, and of all kinds; where kinds have too few, others have more."""
 
 STEADY = 0.05
 """A head attends by a fixed pattern if at most this share of its attention, at the rows of its
-paths, lies elsewhere: to say so is no fault."""
+paths, lies elsewhere (see `Faults.apart`): to say so is no fault."""
 
 ALIKE = 0.9
 """Relations whose cells are the same to this share, or more, are one: neither is a fault."""
+
+WEIGHED = 32
+"""Sequences in which rows are weighed by how much they matter."""
 
 LESS = frozenset(
     {
@@ -197,6 +201,18 @@ class Faults:
         return torch.stack([self.cells(path.relation) for path in paths]).any(0).any(2)
 
     def apart(self, head: Head, fixed: Tensor) -> float:
-        """The share of attention that a fixed pattern has elsewhere, at the rows of its paths."""
+        """The share of attention that a fixed pattern has elsewhere, at the rows of its paths.
+
+        Where the pattern fits some of these rows, each counts as much as it matters: as much as
+        outputs move if its attention is replaced by a mean, or by zeros (`rows.measured_weights`).
+        """
         elsewhere = (self.attention(head) - fixed).abs().sum(2) / 2
-        return elsewhere[self.rows(head)].mean().item()
+        rows = self.rows(head)
+        fits = (elsewhere[rows] <= STEADY).float().mean().item()
+        if fits < STEADY:
+            return elsewhere[rows].mean().item()
+        exchange, some = self.exchange, slice(WEIGHED)
+        batch = exchange.batch.part(some)
+        weights = measured_weights(exchange.model, exchange.task, batch, [head])
+        weight = weights[:, head[0], head[1]] * rows[some]
+        return ((elsewhere[some] * weight).sum() / weight.sum().clamp(min=1e-9)).item()
