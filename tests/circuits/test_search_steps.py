@@ -14,6 +14,7 @@ from headway.circuits.search import (
     changes,
     free_above,
     longest,
+    losses_twice,
     mended,
     propose,
     simplify,
@@ -213,15 +214,27 @@ def test_a_circuit_is_mended_if_it_fails_with_useful_heads_free():
     assert after.mechanisms == {(0, 0): paths("a"), (1, 0): paths("c")}
 
 
-def test_rows_without_a_path_are_filled_while_heads_above_are_free():
+def test_rows_without_a_path_may_be_filled_while_heads_above_are_free():
     circuit = Circuit({(0, 0): paths("a"), (1, 0): paths("b"), (1, 1): Mean()})
-    judge = Judge(lambda _: 0.0)
-    judge.free_rows = "uniform"
-    whole, idle, below = twice(judge, circuit)
+    whole, idle, below = twice(circuit, rows="uniform")
     filled = Paths(frozenset("a"), "uniform")
     assert whole is circuit
     assert idle == {(1, 1): Mean()}
     assert below == {(0, 0): filled, (1, 1): Mean()}
+
+
+@pytest.mark.parametrize(("zero", "uniform"), [(0.7, 0.1), (0.1, 0.7), (0.7, 0.6)])
+def test_of_two_ways_to_fill_rows_while_heads_are_free_the_better_counts(zero, uniform):
+    def rule(chosen):
+        is_whole = (1, 0) in chosen
+        return 0.0 if is_whole else uniform if chosen[0, 0].rows == "uniform" else zero
+
+    judge = Judge(rule)
+    judge.free_rows = "uniform"
+    circuit = Circuit({(0, 0): paths("a"), (1, 0): paths("b")})
+    assert losses_twice(judge, [circuit]) == [min(zero, uniform)]
+    below = min(zero, uniform) if min(zero, uniform) < 0.5 else math.inf
+    assert losses_twice(judge, [circuit], 0.5) == [below]
 
 
 def looked_for_or_not_at_all(chosen):

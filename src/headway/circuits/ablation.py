@@ -79,8 +79,8 @@ class Judging:
 
     Attributes:
         heads: of the model.
-        free_rows: what stands in rows without a path while heads above are free, if it is something
-            else than when every head is replaced.
+        free_rows: what may stand in rows without a path while heads above are free, beside what
+            stands there when every head is replaced.
     """
 
     heads: list[Head]

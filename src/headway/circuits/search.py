@@ -111,18 +111,50 @@ def search(
     return circuit
 
 
-def twice(bench: Judging, circuit: Circuit) -> list[Replaced]:
-    """A circuit whole, and with its useful heads free: all, and those above each layer."""
+def twice(circuit: Circuit, lowest: int = -1, rows: str | None = None) -> list[Replaced]:
+    """A circuit whole, and with its useful heads free: those above each layer from the lowest.
+
+    With `rows`, these stand in rows without a path while heads are free.
+    """
     each = circuit.mechanisms.items()
-    layers = sorted({head[0] for head, one in each if isinstance(one, Paths | Tabled)})
-    below = circuit if bench.free_rows is None else circuit.filled(bench.free_rows)
-    free = [free_above(below, layer) for layer in [-1, *layers[:-1]]]
+    used = sorted({head[0] for head, one in each if isinstance(one, Paths | Tabled)})
+    layers = [lowest, *(layer for layer in used[:-1] if layer > lowest)]
+    below = circuit if rows is None else circuit.filled(rows)
+    free = [free_above(below, layer) for layer in layers]
     return [circuit, *filter(None, free)]
 
 
+def losses_twice(
+    bench: Judging,
+    circuits: Sequence[Circuit],
+    limit: float = math.inf,
+    lowest: Sequence[int] | None = None,
+) -> list[float]:
+    """The loss of each circuit with every head replaced, or with useful heads free if that is more.
+
+    Of two ways to fill rows without a path while heads are free the one with less loss counts.
+
+    Args:
+        bench: judges them.
+        circuits: that are judged.
+        limit: infinity stands for a loss that is not below it.
+        lowest: of each, the lowest layer above which heads are free; by default there is none.
+    """
+    from_layer = [-1] * len(circuits) if lowest is None else lowest
+    both = [*zip(circuits, from_layer, strict=True)]
+    losses = bench.worst([twice(*one) for one in both], limit)
+    if bench.free_rows is None:
+        return losses
+    left = [i for i, loss in enumerate(losses) if limit == math.inf or loss == math.inf]
+    filled = bench.worst([twice(*both[i], bench.free_rows) for i in left], limit)
+    for i, loss in zip(left, filled, strict=True):
+        losses[i] = min(losses[i], loss)
+    return losses
+
+
 def worst_of(bench: Judging, circuit: Circuit) -> float:
-    """The loss with every head replaced, or with useful heads free if that is more."""
-    return bench.worst([twice(bench, circuit)])[0]
+    """The loss of one circuit (see `losses_twice`)."""
+    return losses_twice(bench, [circuit])[0]
 
 
 def mended(
@@ -144,7 +176,7 @@ def mended(
         found = [
             (at, x) for at, names in candidates.items() for x in changes(had[at], names, plain)
         ]
-        worst = max(twice(bench, circuit), key=bench.loss)
+        worst = max(twice(circuit), key=bench.loss)
         gains = dict(zip(found, bench.gains(worst, found), strict=True))
         if any(gains.values()):  # else nothing has a slope, and what helps is not known before
             found = [one for one in found if gains[one] > 0]
@@ -153,7 +185,7 @@ def mended(
         limit = loss - WORTHWHILE * more if more < math.inf else math.inf
         for start in range(0, len(found), LIKELIEST):
             some = [circuit.replacing(*one) for one in found[start : start + LIKELIEST]]
-            losses = bench.worst([twice(bench, one) for one in some], limit)
+            losses = losses_twice(bench, some, limit)
             if min(losses) < math.inf:
                 loss = min(losses)
                 circuit = some[losses.index(loss)]
@@ -279,8 +311,9 @@ def possible_steps(
     after = {step: one for step in steps if (one := taken(circuit, step)) != circuit}
     kept = {head for head in needed if head in circuit.useful_heads}
     after = {step: one for step, one in after.items() if kept <= {*one.useful_heads}}
-    losses = bench.worst([twice(bench, one) for one in after.values()], threshold)
-    judged = sorted(zip(losses, after, strict=True), key=lambda both: both[0])
+    lowest = [min(path.layer for path in paths) for paths, _ in after]
+    losses = losses_twice(bench, [*after.values()], threshold, lowest)
+    judged = sorted(zip(losses, after, strict=True), key=lambda one: one[0])
     return [step for loss, step in judged if loss < math.inf]
 
 
