@@ -11,7 +11,7 @@ is exchanged.
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float
@@ -239,7 +239,7 @@ class _Judging:
         after = map(self.measured, self.exchange.outputs(changes))
         return [base.cost(one, self.scale) for one in after]
 
-    def costs_alone(self, changes: Mapping[Hashable, Change]) -> list[Cost]:
+    def costs_alone(self, changes: Mapping[Any, Change]) -> list[Cost]:
         """The costs of changes that no more of the circuit decides than their keys tell.
 
         Other circuits that are judged in the same exchange share them.
@@ -335,7 +335,7 @@ class _Judging:
             swaps = {head: swap for head, swap in around.items() if head[0] <= layer}
             below = {head: one for head, one in hard.items() if head[0] <= layer}
             changes[f"and free above layer {layer}"] = Change(swaps, below)
-        keyed: Mapping[Hashable, Change] = {(what, *self.key): one for what, one in changes.items()}
+        keyed = {(what, *self.key): one for what, one in changes.items()}
         return dict(zip(changes, self.costs_alone(keyed), strict=True))
 
     def hard(self, head: Head) -> Mechanism:
