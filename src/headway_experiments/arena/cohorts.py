@@ -252,11 +252,17 @@ def _with_tracr(name: str) -> str:
 
 
 def _taught(known: Known) -> Case:
-    """A model that was trained to a circuit's heads; exchange shows what they attend to."""
-    case = _by_exchange(known.model, known.task, 0, known.heads)
+    """A model that was trained to a circuit's heads.
+
+    Exchange shows what they attend to, or, where no few paths are enough, discovery does.
+    """
+    try:
+        case = _by_exchange(known.model, known.task, 0, known.heads)
+    except LeftOutError:
+        case = _discovered(known)
     heads = {*case.right.useful_heads}
     if heads != known.heads:
-        raise LeftOutError(f"of its heads {sorted(known.heads)} exchange needs {sorted(heads)}")
+        raise LeftOutError(f"its heads are {sorted(known.heads)}, and {sorted(heads)} have paths")
     return case
 
 
