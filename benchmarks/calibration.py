@@ -24,7 +24,6 @@ import torch
 
 from headway.circuits.exchange import Exchange
 from headway.circuits.judge import LIMIT, judge
-from headway.circuits.partners import partners
 from headway.errors import HeadwayError
 from headway.intervals import wilson
 from headway_experiments.arena.cohorts import (
@@ -45,7 +44,7 @@ Row = dict[str, Any]
 def rows_for(name: str, case: Case) -> Iterator[Row]:
     """The rows of one model: its right circuit, then wrong ones."""
     generator = torch.Generator().manual_seed(77)
-    exchange = Exchange.among(case.model, case.task, partners(case.task, SEQUENCES, generator))
+    exchange = Exchange.drawn(case.model, case.task, SEQUENCES, generator)
     wrong = Faults(exchange, case.right, case.acceptable).drawn(random.Random(name))
     for fault in [Fault("none", case.because, case.right), *wrong]:
         passes = judge(exchange, fault.circuit).passes

@@ -63,5 +63,6 @@ if TYPE_CHECKING:
     from headway.circuits.judge import enough as enough
     from headway.circuits.patching import patch as patch
     from headway.circuits.patching import patch_all as patch_all
+    from headway.circuits.rows import measured_weights as measured_weights
 
 __all__, __getattr__, __dir__ = late(__name__)

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from headway.circuits.ablation import MOST_NUMBERS, MOST_VECTORS, TOGETHER, Candidate
 from headway.circuits.mechanism import Head
-from headway.circuits.partners import Partners
+from headway.circuits.partners import Partners, partners
 from headway.circuits.patterns import Patterns, as_it_is, edges_of, tap_of
 from headway.errors import HeadwayError, require
 from headway.models import Tappable, Tapped, Transformer, attention_patterns, tapped
@@ -139,6 +139,13 @@ class Exchange:
     def among(cls, model: Tappable | nn.Module, task: Task, given: Partners) -> "Exchange":
         """A model on sequences, with their partners."""
         return cls(model, task, given.batch, {PARTNER: given.partner, ELSEWHERE: given.elsewhere})
+
+    @classmethod
+    def drawn(
+        cls, model: Tappable | nn.Module, task: Task, count: int, generator: torch.Generator
+    ) -> "Exchange":
+        """A model on sequences that are drawn, each with partners (see `partners`)."""
+        return cls.among(model, task, partners(task, count, generator))
 
     def _patterns_on(self, batch: Batch) -> Patterns:
         return Patterns(self._own, batch, edges_of(self.task, self._own, batch))

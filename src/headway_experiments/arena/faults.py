@@ -8,10 +8,18 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from headway.circuits import AttentionPath, Circuit, Head, Mean, Paths, Uniform
-from headway.circuits.exchange import OWN, Exchange
-from headway.circuits.mechanism import name_of
-from headway.circuits.rows import measured_weights
+from headway.circuits import (
+    OWN,
+    AttentionPath,
+    Circuit,
+    Exchange,
+    Head,
+    Mean,
+    Paths,
+    Uniform,
+    measured_weights,
+    name_of,
+)
 
 OF_A_KIND, AT_LEAST = 3, 10
 """Faults of a kind, and of all kinds; where kinds have too few, others have more."""

@@ -19,10 +19,17 @@ from math import comb
 
 import torch
 
-from headway.circuits import AttentionPath, Bench, Circuit, Head, candidates_among
-from headway.circuits.exchange import Exchange
-from headway.circuits.judge import LIMIT, all_else_exchanged, enough
-from headway.circuits.partners import partners
+from headway.circuits import (
+    LIMIT,
+    AttentionPath,
+    Bench,
+    Circuit,
+    Exchange,
+    Head,
+    all_else_exchanged,
+    candidates_among,
+    enough,
+)
 from headway.models import Tappable
 from headway.tasks import Task
 from headway.training import held_out
@@ -82,7 +89,7 @@ def truth_by_exchange(
         LeftOutError: if no set is enough: attention is too soft for paths.
     """
     generator = torch.Generator().manual_seed(seed)
-    exchange = Exchange.among(model, task, partners(task, SEQUENCES, generator))
+    exchange = Exchange.drawn(model, task, SEQUENCES, generator)
     bench = Bench(model, task, held_out(task, SEQUENCES, seed, "cpu", "truth"))
     candidates = [p for p in candidates_among(bench) if heads is None or p.at in heads]
     attention = bench.patterns.attention
