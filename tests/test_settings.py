@@ -20,7 +20,7 @@ from headway.tasks import Batch, Conditional, Hops, Retrieval, Vectors, check_ta
 from headway.tasks.base import Task
 from two_back import LENGTH, TOKENS, LooksBack, TwoBackTold
 
-FEW = {"sequences": 16, "workers": 2}
+FEW = {"sequences": 16}
 
 
 @contextmanager
@@ -105,7 +105,7 @@ def set_by_user(request):
 def found_in(model):
     """What the verbs find in a model: paths, losses, dates."""
     task = TwoBackTold()
-    found = discover(model, task, trials=False, **FEW)
+    found = discover(model, task, trials=False, workers=2, **FEW)
     every = every_circuit(model, task, found, **FEW)
     dates = emergence({0: model, 1: model}, found, task, sequences=8)
     costs = [cost.most for cost in found.evidence.judgement.paths.values()]

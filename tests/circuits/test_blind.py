@@ -17,6 +17,7 @@ from headway.models import attention_patterns, tapped
 from headway.relations import Composed, Related
 from headway.relations.fitted import Tables
 from headway.relations.shares import rivals_of, split_of
+from headway.training import held_out
 
 CONDITION = "mirror position if another token"
 FIRST, BACK = torch.eye(9)[0].expand(9, 9), torch.eye(9).roll(1, 0)

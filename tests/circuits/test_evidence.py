@@ -44,7 +44,7 @@ def test_the_seed_decides_on_which_further_sequences_intervals_are_measured(
     bench = Bench(known.model, known.task, held_out(known.task, 8, 0, "cpu", "certificate"))
     about = bench, broken.circuit, bench.patterns.attention, Yardstick.of(bench)
     subjects = (Subject(known.model, known.task, seed) for seed in (0, 0, 1))
-    first, again, other = (evidence_for(*about, one)[1].interval for one in subjects)
+    first, again, other = (evidence_for(*about, one, (None, ""))[1].interval for one in subjects)
     assert first == again
     assert first != other
 

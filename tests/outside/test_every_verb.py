@@ -45,7 +45,7 @@ def test_every_verb_takes_them_without_a_word_of_trust(
     told("train", "--resume", "runs/one")
     found = told("circuit", "runs/one", "--threshold", "100", "--sequences", "16")
     assert "L0.H0" in found
-    assert "flow of this task is not" in found
+    assert "flow: not known of this task" in found
     assert "how information flows in its task is not known" in refused("theory", "runs/one")
     certificate = headway.certify("runs/one", agreement=0.5)
     assert f"of {certificate.sequences} fresh sequences agree" in str(certificate)

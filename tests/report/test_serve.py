@@ -11,7 +11,7 @@ import pytest
 from pages import numbers, said
 from serving import SIDE_BY_SIDE, add_line, serving, tree
 
-from headway.circuits import discover
+from headway.circuits import discover, saved_discovery, verdicts
 from headway.errors import HeadwayError
 from headway.report.server import Server
 from headway.text import BLOCKS
@@ -25,8 +25,8 @@ def test_the_list_shows_what_is_known_of_every_run(site, finished):
     assert (told["task"], told["status"]) == ("retrieval D=1", "done")
     assert told["model"] == f"2 layers × 1 head · seed {finished.config.seed}"
     assert (told["steps"], told["validation loss"]) == (6, last["val_loss"])
-    heads = [told[name] for name in ("useful heads", "layers used", "flow minimum", "faithful")]
-    assert heads == ["2 of 2", 2, "2", True]
+    heads = [told[name] for name in ("useful heads", "layers used", "flow minimum", "enough")]
+    assert heads == ["2 of 2", 2, "2", verdicts(saved_discovery(finished))[0].holds]
     assert re.fullmatch(r"20\d\d-\d\d-\d\d [\d:]{8}", told["changed"])
     assert (waiting["status"], waiting["steps"]) == ("stopped", "0 of 6")
     alone, sweep = data["tables"]

@@ -110,6 +110,7 @@ def evidence_for(
     attention: Attention,
     yardstick: Yardstick,
     subject: Subject,
+    judgement: tuple[Judgement | None, str],
 ) -> tuple[float, Evidence]:
     """Measures a circuit on a bench. `trials` (searches on other samples) are left empty.
 
@@ -119,6 +120,7 @@ def evidence_for(
         attention: mean attention along every relation, by relation.
         yardstick: when the circuit is faithful.
         subject: draws further sequences.
+        judgement: what changes cost (see `judged`).
 
     Returns: the loss that the circuit is to stay below on these sequences, and the evidence.
     """
@@ -133,10 +135,9 @@ def evidence_for(
     more = subject.fresh(circuit, patterns.rows, "interval", drawn, shared=True)
     losses = torch.cat([one.errors([{}, circuit]).mean(2).cpu() for one in more], 1)
     own, its = map(interval_of, losses)
-    judgement, unjudged = judged(subject, circuit, bench)
     return threshold, Evidence(
-        judgement=judgement,
-        unjudged=unjudged,
+        judgement=judgement[0],
+        unjudged=judgement[1],
         intact=dict(zip(bench.hops, intact, strict=True)),
         replaced=dict(zip(bench.hops, replaced, strict=True)),
         interval=its,
@@ -155,7 +156,7 @@ def evidence_for(
 def judged(subject: Subject, circuit: Circuit, bench: Bench) -> tuple[Judgement | None, str]:
     """What changes of the model cost by exchange; None and why if nothing can be exchanged.
 
-    Its passes count among those of the bench.
+    Its passes count among those of the bench. No other thread may call the model meanwhile.
     """
     from headway.circuits.exchange import Exchange  # with more than starting headway needs
     from headway.circuits.judge import judge

@@ -19,7 +19,7 @@ from annotated_types import Gt, Le, MinLen
 from headway.circuits.ablation import Bench
 from headway.circuits.ablation import workers as threads
 from headway.circuits.discovery import Discovery, Refusal, given_or_own, standing_of
-from headway.circuits.evidence import Trial, evidence_for
+from headway.circuits.evidence import Trial, evidence_for, judged
 from headway.circuits.looks import MOST_IDLE, Look, looks
 from headway.circuits.looks import SEQUENCES as LOOKED_AT
 from headway.circuits.mechanism import Circuit, jaccard
@@ -213,6 +213,7 @@ def _study(
     if circuit is not None:
         require_fits(circuit, model)
         first.loss(circuit)  # a path that there is not is refused here
+    is_told = False
     with threads(workers, benches) as work:
         if circuit is not None:
             best = tried(lambda *_: circuit, rows)
@@ -224,22 +225,27 @@ def _study(
             best = tried(heads_read, rows)
         else:
             told = partial(searched, candidate_attention=candidate_attention)
+            _ = first.spared  # what taps a model anew must not meet other threads' passes
             best = tried(told, rows)
             if ablation is None and (lost := beside(best)) >= LIMIT:
                 read = tried(heads_read, "mean")
                 best = read if read.serves and beside(read) < lost else best
             if best.way is told:
+                is_told = True
                 stays = uses_stays(best.bench.patterns, best.circuit)
                 best = replace(best, way=partial(told, stays=stays))
         # The model is called here before there is work for the threads, and not meanwhile.
         again, rows = OTHER_SAMPLES if trials and not circuit else (), best.bench.patterns.rows
         elsewhere = [bench(rows, name, math.ceil(sequences / 2)) for name in again]
+        if is_told:
+            _ = [one.spared for one in elsewhere]
         unseen = bench(rows, "certificate")
         edges = dict(edges_of(task, model, best.bench.batch))
         edges |= {n: best.bench.patterns.relation(n) for _, _, n in best.circuit.paths}
         attention = along_all(best.bench.patterns.own, edges)
+        judgement = judged(subject, best.circuit, unseen)
         found = [work.submit(best.way, one, best.yardstick) for one in elsewhere]
-        about = best.circuit, attention, best.yardstick, subject
+        about = best.circuit, attention, best.yardstick, subject, judgement
         measuring = work.submit(evidence_for, unseen, *about)
         others = (waited(one).paths for one in found)
         more = [Trial(paths, jaccard(paths, best.circuit.paths)) for paths in others]
@@ -341,12 +347,9 @@ def searched(
         candidate_attention: see `search.search`.
         stays: whether to search among paths from roles to themselves at once.
     """
-    from headway.circuits.spared import spared  # with all that exchanges parts of models
-
     paths, own = map(bench.patterns.used_as, ("path", "stay"))
     among = [paths, [*paths, *own]][stays : 1 + bool(own)]
-
-    tried, limits, unneeded = list[Circuit](), yardstick.limits(bench), spared(bench)
+    tried, limits, unneeded = list[Circuit](), yardstick.limits(bench), bench.spared
     for limit in limits:
         tried.append(search(bench, limit, among, candidate_attention, unneeded))
         if worst_of(bench, tried[-1]) < limit:
