@@ -5,6 +5,7 @@ import pytest
 from headway.circuits import Bench, discover
 from headway.circuits.mechanism import Mean
 from headway.circuits.spared import spared, spared_by
+from headway.errors import note_once
 from headway.training import held_out
 from headway_experiments.arena import compiled, planted
 from known_circuits import Foreign
@@ -67,6 +68,7 @@ def test_spared_heads_are_idle_by_their_mean():
 
 
 def test_where_nothing_can_be_exchanged_a_note_says_so(capsys):
+    note_once.cache_clear()
     known = compiled(1)
     bench = bench_of(Foreign(known.model), known.task)
     assert spared(bench) is None

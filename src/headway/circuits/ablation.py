@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, count, islice, pairwise, takewhile
 
 import torch
@@ -164,6 +164,13 @@ class Bench(Judging):
     def sequences(self) -> int:
         """The number of sequences that losses are over."""
         return len(self.batch.inputs)
+
+    @cached_property
+    def spared(self) -> list[Head] | None:
+        """The heads that can be spared (see `spared`); not to be asked for while threads work."""
+        from headway.circuits.spared import spared  # with all that exchanges parts of models
+
+        return spared(self)
 
     @property
     def forwards(self) -> float:

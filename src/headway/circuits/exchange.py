@@ -157,6 +157,8 @@ class Exchange:
             HeadwayError: if a head is changed of which nothing meets values.
         """
         self._require_values(changes)
+        for mechanism in {one for change in changes for one in change.mechanisms.values()}:
+            self.patterns.prepare(mechanism)
         sequences, positions = self.batch.inputs.shape[:2]
         vectors = sequences * positions * self.model.n_layers
         numbers = self.outputs_of[OWN].numel()

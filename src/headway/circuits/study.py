@@ -208,6 +208,7 @@ def _study(
     if circuit is not None:
         require_fits(circuit, model)
         first.loss(circuit)  # a path that there is not is refused here
+    is_told = False
     with threads(workers, benches) as work:
         if circuit is not None:
             best = tried(lambda *_: circuit, rows)
@@ -217,6 +218,7 @@ def _study(
             best = tried(read_missed, rows)
         else:
             told = partial(searched, candidate_attention=candidate_attention)
+            _ = first.spared  # what taps a model anew must not meet other threads' passes
             best = tried(told, rows)
             strays = best.serves and astray(best.looks, best.circuit)
             if ablation is None and strays and best.layerwise < LAYERWISE:
@@ -224,11 +226,14 @@ def _study(
                 follows = read.serves and not astray(read.looks, read.circuit)
                 best = read if follows and read.layerwise >= best.layerwise else best
             if best.way is told:
+                is_told = True
                 stays = uses_stays(best.bench.patterns, best.circuit)
                 best = replace(best, way=partial(told, stays=stays))
         # The model is called here before there is work for the threads, and not meanwhile.
         again, rows = OTHER_SAMPLES if trials and not circuit else (), best.bench.patterns.rows
         elsewhere = [bench(rows, name, math.ceil(sequences / 2)) for name in again]
+        if is_told:
+            _ = [one.spared for one in elsewhere]
         unseen = bench(rows, "certificate")
         edges = dict(edges_of(task, model, best.bench.batch))
         edges |= {n: best.bench.patterns.relation(n) for _, _, n in best.circuit.paths}
@@ -312,11 +317,9 @@ def searched(
         candidate_attention: see `search.search`.
         stays: whether to search among paths from roles to themselves at once.
     """
-    from headway.circuits.spared import spared  # with all that exchanges parts of models
-
     paths, own = map(bench.patterns.used_as, ("path", "stay"))
     among = [paths, [*paths, *own]][stays : 1 + bool(own)]
-    tried, limits, unneeded = list[Circuit](), yardstick.limits(bench), spared(bench)
+    tried, limits, unneeded = list[Circuit](), yardstick.limits(bench), bench.spared
     for limit in limits:
         tried.append(search(bench, limit, among, candidate_attention, unneeded))
         if worst_of(bench, tried[-1]) < limit:
