@@ -179,8 +179,7 @@ def test_the_last_path_of_a_head_goes_too_if_zeros_serve_where_plain_attention_d
 def test_of_circuits_that_do_not_serve_the_one_with_the_least_loss_is_taken(monkeypatch):
     tried = [Circuit({(0, head): Uniform()}) for head in range(3)]
     losses, left = dict(zip(map(str, tried), (3.0, 1.0, 2.0), strict=True)), iter(tried)
-    bench = Mock(Bench, patterns=Mock(used_as=lambda _: []))
-    monkeypatch.setattr("headway.circuits.spared.spared", lambda _: None)
+    bench = Mock(Bench, patterns=Mock(used_as=lambda _: []), spared=None)
     monkeypatch.setattr(study, "worst_of", lambda _, one: losses[str(one)])
     monkeypatch.setattr(study, "search", lambda *_: next(left))
     monkeypatch.setattr(study, "candidates_among", lambda *_: range(99))
