@@ -9,6 +9,7 @@ is exchanged.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 import torch
 from jaxtyping import Float
@@ -94,7 +95,17 @@ class _Judging:
         self.rows_by_place = {head for head, one in useful.items() if one.rows == "mean"}
         tabled = {head for head, one in mechanisms.items() if isinstance(one, Tabled)}
         self.beside = [h for h in exchange.heads if h not in self.names and h not in tabled]
-        self.by_place = [h for h in self.beside if mechanisms.get(h) == Mean()]
+        self.by_mean = [h for h in self.beside if mechanisms.get(h) == Mean()]
+
+    @cached_property
+    def alone(self) -> dict[Head, Cost]:
+        """The cost of exchanging each head without a path."""
+        return self.layer_by_layer("exchanged", self.beside, WHOLE_HEAD)
+
+    @cached_property
+    def by_place(self) -> list[Head]:
+        """The heads that are said to attend by place: their mean stands there, and they matter."""
+        return [head for head in self.by_mean if self.does(self.alone[head])]
 
     def judgement(self) -> Judgement:
         """All costs; what has cost enough in one way is not tried in others."""
@@ -122,21 +133,19 @@ class _Judging:
 
     def heads_beside(self) -> list[Beside]:
         """The heads without a path, by what an exchange of them costs."""
-        alone = self.layer_by_layer("exchanged", self.beside, WHOLE_HEAD)
-        needed = [head for head in self.beside if self.does(alone[head])]
-        spared = [head for head in self.beside if not self.does(alone[head])]
-        stated = [head for head in needed if head in self.by_place]
+        needed = [head for head in self.beside if self.does(self.alone[head])]
+        spared = [head for head in self.beside if not self.does(self.alone[head])]
         by_place: Swap = (Term(1.0, ELSEWHERE, OWN),)
-        placed = self.costs.once({("placed", h): Change({h: by_place}) for h in stated})
+        placed = self.costs.once({("placed", h): Change({h: by_place}) for h in self.by_place})
         roles: dict[Head, Role] = dict.fromkeys(needed, "votes too")
-        for head, cost in zip(stated, placed, strict=True):
+        for head, cost in zip(self.by_place, placed, strict=True):
             roles[head] = "votes too" if self.does(cost) else "by place"
         return [
-            *(Beside(head, roles[head], alone[head]) for head in needed),
-            *self.spared(spared, alone),
+            *(Beside(head, roles[head], self.alone[head]) for head in needed),
+            *self.spared(spared),
         ]
 
-    def spared(self, heads: Sequence[Head], alone: Mapping[Head, Cost]) -> Iterator[Beside]:
+    def spared(self, heads: Sequence[Head]) -> Iterator[Beside]:
         """The heads that may carry what they carry in any other sequence of the same layout.
 
         One that is missed all the same carries what is the same in all sequences, or tells of the
@@ -148,11 +157,11 @@ class _Judging:
         moved = dict(zip(missed, self.costs.once(changes), strict=True))
         for head in heads:
             if head not in missed:
-                yield Beside(head, "not needed", alone[head])
+                yield Beside(head, "not needed", self.alone[head])
             elif self.does(moved[head]):
                 yield Beside(head, "votes too", moved[head])
             else:
-                yield Beside(head, "the same in all sequences", alone[head])
+                yield Beside(head, "the same in all sequences", self.alone[head])
 
     def layer_by_layer(self, what: str, heads: Sequence[Head], swap: Swap) -> dict[Head, Cost]:
         """The costs of the same swap of some heads.
