@@ -254,8 +254,12 @@ def _with_tracr(name: str) -> str:
 def _taught(known: Known) -> Case:
     """A model that was trained to a circuit's heads.
 
-    Exchange shows what they attend to, or, where no few paths are enough, discovery does.
+    Exchange shows what they attend to, or, where no few paths are enough, discovery does. Training
+    exchanges one other head at a time; where the model does not answer with all of them exchanged,
+    its heads are not the whole circuit.
     """
+    if known.alone is not None and known.alone < SOLVED:
+        raise LeftOutError(f"with other heads exchanged {known.alone:.3f} of answers are right")
     try:
         case = _by_exchange(known.model, known.task, 0, known.heads)
     except LeftOutError:
