@@ -15,8 +15,8 @@ import argparse
 import json
 import random
 import sys
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,19 +76,33 @@ def told(rows: Sequence[Row]) -> str:
     """Tables of what is accepted, with 95 % intervals: by kind of fault, and by family."""
     judged = [row for row in rows if "kind" in row]
     left_out = [row for row in rows if "left_out" in row]
-    models = {row["model"] for row in judged}
-    by_kind = _table("fault", judged, [str(row["kind"]) for row in judged])
-    wrong = [row for row in judged if row["kind"] != "none"]
     right = [row for row in judged if row["kind"] == "none"]
-    of_right = _table("right circuits", right, [family_of(row) for row in right])
-    of_wrong = _table("wrong circuits", wrong, [family_of(row) for row in wrong])
+    wrong = [row for row in judged if row["kind"] != "none"]
     passes = sorted(row["passes"] for row in right)
-    lines = [
-        f"{len(models)} models",
+    about = [
+        f"{len(right)} models",
         *(f"left out: {row['model']}: {row['left_out']}" for row in left_out),
         f"passes of right circuits: {passes[len(passes) // 2]} (median), {passes[-1]} (most)",
     ]
-    return "\n\n".join(["\n".join(lines), by_kind, of_right, of_wrong])
+    tables = [
+        table_of("fault", {"none": right, **grouped(wrong, kind_of), "all wrong": wrong}),
+        table_of("right circuits", grouped(right, family_of)),
+        table_of("wrong circuits", grouped(wrong, family_of)),
+    ]
+    return "\n\n".join(["\n".join(about), *tables])
+
+
+def grouped(rows: Sequence[Row], group_of: Callable[[Row], str]) -> dict[str, list[Row]]:
+    """Rows by their group, in the order in which groups come first."""
+    groups = defaultdict[str, list[Row]](list)
+    for row in rows:
+        groups[group_of(row)].append(row)
+    return groups
+
+
+def kind_of(row: Row) -> str:
+    """The kind of a row's fault."""
+    return str(row["kind"])
 
 
 def family_of(row: Row) -> str:
@@ -97,28 +111,23 @@ def family_of(row: Row) -> str:
     return "compiled" if first in ("doubling", "sequential", "passing") else first
 
 
-def _table(title: str, rows: Sequence[Row], groups: Sequence[str]) -> str:
-    """A table of how many circuits of every group are accepted, and of all."""
+def table_of(title: str, groups: Mapping[str, Sequence[Row]]) -> str:
+    """A table of how many circuits of every group are accepted."""
     lines = [
         f"| {title} | circuits | half the limit | limit | twice the limit |",
         "|---|---|---|---|---|",
     ]
-    is_right = [row["kind"] == "none" for row in rows]
-    everything = ["all wrong" for right in is_right if not right]
-    counts = Counter([*groups, *everything])
-    for group, count in counts.items():
-        members = [
-            row
-            for row, own, right in zip(rows, groups, is_right, strict=True)
-            if own == group or (group == "all wrong" and not right)
-        ]
-        cells = list[str]()
-        for which in LIMITS:
-            accepted = sum(not row["broken"][which] for row in members)
-            low, high = wilson(accepted, count)
-            cells.append(f"{accepted} ({low:.3f} to {high:.3f})")
-        lines.append(f"| {group} | {count} | {' | '.join(cells)} |")
+    for group, rows in groups.items():
+        cells = [accepted_of(rows, which) for which in LIMITS]
+        lines.append(f"| {group} | {len(rows)} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def accepted_of(rows: Sequence[Row], which: str) -> str:
+    """How many circuits nothing breaks at a limit, with an interval of 95 %."""
+    accepted = sum(not row["broken"][which] for row in rows)
+    low, high = wilson(accepted, len(rows))
+    return f"{accepted} ({low:.3f} to {high:.3f})"
 
 
 def read(file: Path) -> list[Row]:
@@ -129,10 +138,16 @@ def read(file: Path) -> list[Row]:
 
 def show(name: str, rows: Sequence[Row]) -> None:
     """Prints a model's mistakes: its right circuit if it is refused, and wrong ones that pass."""
-    print(f"{name}: {len(rows)} circuits, {rows[0].get('left_out', '')}", flush=True)
+    why = rows[0].get("left_out", "")
+    print(f"{name}: {len(rows)} circuits, {why}", flush=True)
     for row in rows:
-        if "kind" in row and (row["kind"] == "none") == bool(row["broken"]["whole"]):
-            print("   ", row["kind"], row["what"], row["broken"]["whole"], flush=True)
+        if "kind" not in row:
+            continue
+        kind, broken = row["kind"], row["broken"]["whole"]
+        is_right = kind == "none"
+        is_refused = bool(broken)
+        if is_right == is_refused:
+            print("   ", kind, row["what"], broken, flush=True)
 
 
 def main() -> None:

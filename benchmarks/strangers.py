@@ -96,6 +96,14 @@ HEADER = """\
 |---|---|---|---|---|---|---|---|---|"""
 
 
+def cost_beside(found: Discovery) -> float:
+    """What it costs to exchange all that is beside a circuit; not a number if nobody knows."""
+    judgement = found.evidence.judgement
+    if judgement is None:
+        return math.nan
+    return max(cost.most for cost in judgement.enough.values())
+
+
 def row(name: str, model: nn.Module, task: Task, **how: Any) -> tuple[str, Discovery]:
     """A line of the table, and the circuit that it is about."""
     start = time.process_time()
@@ -105,9 +113,7 @@ def row(name: str, model: nn.Module, task: Task, **how: Any) -> tuple[str, Disco
         f"L{at}.H{head}: {'idle' if isinstance(one, Mean) else one}"
         for (at, head), one in sorted(found.circuit.mechanisms.items(), key=lambda x: x[0])
     ]
-    same, judgement = likeness.circuit, found.evidence.judgement
-    costs = {} if judgement is None else judgement.enough
-    beside = max((cost.most for cost in costs.values()), default=math.nan)
+    same, beside = likeness.circuit, cost_beside(found)
     gap = "" if same.faithfulness is None else f"{same.faithfulness:.3f}"
     return (
         f"| {name} | {same.agreement:.3f} | {same.sequence_agreement:.3f}"

@@ -37,7 +37,7 @@ def test_a_task_of_ones_own_goes_through_the_verbs(tmp_path, kinds, monkeypatch,
     assert re.search(r"^flow +not known$", told, re.MULTILINE)
     small = ("depth=1", "d_model=8", "training.steps=4", "training.cooldown_steps=0")
     cli.main(["train", "chains.py", *small, "--folder", "elsewhere/a"])
-    cli.main(["circuit", "elsewhere/a", "--threshold", "10"])
+    cli.main(["circuit", "elsewhere/a", "--threshold", "10", "--ablation", "zero"])
     file.write_text(file.read_text() + "\n")
     forget_files()
     complained = refused("emergence", "elsewhere/a")
@@ -51,7 +51,8 @@ def test_a_task_of_ones_own_goes_through_the_verbs(tmp_path, kinds, monkeypatch,
         complained = refused(*words)
         assert "has changed since" in complained
         assert "--changed-task" in complained
-        more = ["--threshold", "10"] if words[0] == "circuit" else []
+        asked = ["--threshold", "10", "--ablation", "zero"]
+        more = asked if words[0] == "circuit" else []
         cli.main([*words, "--changed-task", *more])
         assert "has changed since" in capsys.readouterr().err
     run = headway.Run.open("elsewhere/a")
