@@ -153,7 +153,8 @@ def test_a_path_that_costs_nothing_is_spare_and_named(found, cost, holds):
         assert verdict.next == told
 
 
-def test_a_path_dropped_from_the_right_circuit_is_noticed(known):
+def test_a_path_dropped_from_the_right_circuit_is_noticed():
+    known = compiled(1)
     right = true_circuit(known)
     for path in right.paths:
         holds = held(measured(known, right.without(path)))

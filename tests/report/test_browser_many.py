@@ -63,7 +63,10 @@ def test_a_server_that_stops_is_told(page, site):
     page.get_by_text("server stopped").wait_for()
 
 
-@pytest.mark.parametrize("address", ["/", "/sweep/sweep/", SIDE_BY_SIDE])
+SLOWLY = [pytest.param(one, marks=pytest.mark.slow) for one in ("/", SIDE_BY_SIDE)]
+
+
+@pytest.mark.parametrize("address", ["/sweep/sweep/", *SLOWLY])
 def test_anyone_can_read_and_use_it(browser, site, tmp_path, address):
     file = tmp_path / "page.html"
     file.write_text(site.page(address))

@@ -164,6 +164,7 @@ def test_a_worker_that_is_killed_is_replaced_and_its_run_resumed(plan, tmp_path,
     require_same(kept(Run.open(folder / "r0")), kept(train(runs.runs["r0"], tmp_path / "alone")))
 
 
+@pytest.mark.slow
 def test_a_run_that_kills_its_worker_again_and_again_is_given_up(plan, own_file, tmp_path):
     dies = "(os.closerange(3, 99), time.sleep(1), os._exit(1))"  # its pipe has ended before
     dies = f"import os, time; count == 7 and {dies}; return (torch"
@@ -214,7 +215,7 @@ def test_what_is_cut_short_ends_and_the_engine_is_of_use(plan, tmp_path, engine)
     assert sweep(plan(1), tmp_path / "t", engine).named("done") == ["r0"]
 
 
-@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("training", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_ctrl_c_stops_the_workers_and_says_how_to_go_on(plan, tmp_path, sweeping, training):
     """While a worker trains, and while it starts."""
     folder = put(tmp_path / "s", plan(2, steps=100_000))
