@@ -5,8 +5,8 @@ heads that do the same work each can be spared as long as the other is there. So
 as cost nothing when all of them are exchanged at once, those that alone cost least first.
 
 Their mean patterns must cost nothing, either, since a circuit has these in their place. And a head
-may carry the same in all sequences, so that nothing is lost by its exchange: a bias, or a mark that
-tells another head where to look. It is the circuit's if many answers are lost without it.
+may carry the same in all sequences, so that nothing is lost by its exchange, but by its absence: a
+bias, or a mark that tells another head where to look. It is spared unless it follows a relation.
 """
 
 import hashlib
@@ -22,9 +22,8 @@ from headway.circuits.verdicts import LIMIT
 from headway.errors import HeadwayError, note_once, require
 from headway.training.environment import generator_for
 
-MANY_ANSWERS = 0.4
-"""Without a head that carries a mark so many answers change, of the hop that suffers most. (Without
-a bias at most 0.22 do, in models for choosing; without a mark at least 0.58.)"""
+FOLLOWS = 0.8
+"""A head follows a relation if so much of its attention lies where the relation would have it."""
 
 LEAST = 64
 """Sequences, each with a partner, that heads are exchanged on at least."""
@@ -47,7 +46,7 @@ def spared(bench: Bench) -> list[Head] | None:
     costs = Costs(exchange)
     absent = costs.of([Change({head: ()}) for head in bench.heads])
     both = zip(bench.heads, absent, strict=True)
-    tried = [head for head, cost in both if cost.answers < MANY_ANSWERS]
+    tried = [head for head, cost in both if cost.most < LIMIT or not follows(bench, head)]
     found = spared_by(lambda sets: costs_without(costs, sets), tried)
     bench.add_forwards(exchange.passes * len(exchange.batch.inputs) / bench.sequences)
     return found
@@ -68,6 +67,13 @@ def spared_by(costs_of: CostsOf, heads: Sequence[Head]) -> list[Head]:
         found += left[:count]
         left = left[count + 1 :]
     return sorted(found)
+
+
+def follows(bench: Bench, head: Head) -> bool:
+    """True if a head's attention is like some relation that it may have as a path."""
+    layer, number = head
+    like = bench.patterns.likeness
+    return any(like[name][layer][number] >= FOLLOWS for name in bench.patterns.used_as("path"))
 
 
 def _how_many(costs_of: CostsOf, found: Sequence[Head], left: Sequence[Head]) -> int:
