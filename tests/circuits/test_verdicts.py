@@ -103,7 +103,8 @@ def test_enough_is_judged_by_the_change_that_costs_most(found, cost, holds):
 def test_where_it_is_not_enough_the_head_is_named_that_its_mechanism_serves_least(found):
     tried = {"all else exchanged": JUST_COSTS}
     changed = with_judgement(found, enough=tried)
-    alone = {**found.evidence.alone, (1, 0): found.intact_loss + 0.7}
+    alone = dict.fromkeys(found.evidence.alone, found.intact_loss + 0.1)
+    alone[1, 0] = found.intact_loss + 0.7
     changed = replace(changed, evidence=replace(changed.evidence, alone=alone))
     enough = verdicts(changed)[0]
     assert "replacing L1.H0 alone takes the loss from" in enough.because
@@ -253,6 +254,11 @@ def test_by_the_gap_answers_must_agree_for_a_circuit_to_be_faithful(found, measu
     )
     assert gap.faithful is holds
     assert replace(gap, yardstick=found.yardstick).faithful
+
+
+def test_a_loss_just_at_the_threshold_is_not_faithful(found):
+    assert found.faithful
+    assert not replace(found, threshold=found.replaced_loss).faithful
 
 
 def test_lines_to_type_are_of_the_run_or_of_python(found):
