@@ -92,7 +92,7 @@ def loaded(folder: Path) -> dict[str, Any]:
 
 
 HEADER = """\
-| model | answers | sequences | layer-wise | loss: model, circuit | gap | faithful | heads | s |
+| model | answers | sequences | beside | loss: model, circuit | gap | faithful | heads | s |
 |---|---|---|---|---|---|---|---|---|"""
 
 
