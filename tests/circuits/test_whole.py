@@ -52,6 +52,7 @@ WRONG = [
     ("emergence.json", ["sequences"], 10**12, "less than or equal to 1000000"),
     ("emergence.json", ["steps", -1], 10**6, "must be at most 4, the last of the run"),
     ("emergence.json", ["hops"], {"x_7": 3.0}, "hops are of another task's"),
+    ("emergence.json", ["paths", 0, "emerged"], 1e300, "emerged"),
     ("dependence.json", ["sequences"], 0, "greater than or equal to 1"),
     ("certificate.json", ["circuit"], with_a_head_more, "with L3.H2"),
     ("certificate.json", ["step"], 10**6, "must be at most 4, the last of the run"),

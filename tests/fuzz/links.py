@@ -106,7 +106,7 @@ class World:
         shutil.rmtree(self.outside, ignore_errors=True)
         shutil.copytree(self.run, self.outside / "run")
         shutil.copytree(self.swept, self.outside / "sweep")
-        (self.outside / "run" / "figures").mkdir()
+        (self.outside / "run" / "figures").mkdir(exist_ok=True)
         home = self.outside / "home" / ".thesis.draft-2"
         home.mkdir(parents=True)
         for path in (home / "text", home.parent / "losses.svg", home.parent / "losses.png"):

@@ -23,7 +23,7 @@ from headway.circuits.rows import measured_weights
 from headway.circuits.subject import Counted, device_of, opened, require_task, with_tap
 from headway.circuits.text import of_timeline
 from headway.errors import HeadwayError, require
-from headway.fields import Finding, NotNegative, require_allowed
+from headway.fields import Finding, NotBelowZero, NotNegative, require_allowed
 from headway.late import Shown
 from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
@@ -59,8 +59,8 @@ class PathHistory:
     path: WrittenPath
     attention: list[float]
     loss_without: list[WrittenLoss]
-    emerged: float | None
-    needed: float | None
+    emerged: NotBelowZero | None
+    needed: NotBelowZero | None
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Timeline(Finding, Shown):
     steps: list[int]
     loss: list[WrittenLoss]
     paths: list[PathHistory]
-    hops: dict[str, float | None]
+    hops: dict[str, NotBelowZero | None]
     sequences: Counted
 
     def is_of(self, found: Discovery) -> bool:
