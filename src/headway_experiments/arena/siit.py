@@ -34,7 +34,7 @@ PROGRAMS = "pointer_2", "shift_twice", "more_a_than_b", "there_and_back"
 so many steps: induction, same_count and bigram_count."""
 CHOOSING = [f"siit {name}{again}" for again in ("", " 2", " 3") for name in PROGRAMS]
 """Models that how they are trained, and how they are searched, was chosen on."""
-MODELS = [f"siit {name} {again}" for again in (4, 5, 6, 7) for name in PROGRAMS]
+MODELS = [f"siit {name} {again}" for again in (8, 9, 10, 11) for name in PROGRAMS]
 """Four for every program: they differ in the heads that are the program's, and in their draws."""
 
 N_HEADS = 4
