@@ -6,7 +6,7 @@ import torch
 from headway.circuits import Circuit
 from headway.circuits.exchange import Exchange
 from headway.circuits.judge import judge
-from headway.circuits.mechanism import Mean, Paths
+from headway.circuits.mechanism import Mean, Paths, Tabled
 from headway.circuits.partners import partners
 from headway.relations.edges import Edges
 from headway.relations.paths import AttentionPath
@@ -79,14 +79,15 @@ def test_a_head_that_attends_by_place_may_be_said_to(two_hops):
 class Backward(torch.nn.Module):
     """Heads that all look two back; of those that write, any alone puts out the right token."""
 
-    def __init__(self, n_heads=2, n_writing=2):
+    def __init__(self, n_heads=2, n_writing=2, distance=2):
         super().__init__()
+        self.distance = distance
         self.writes = torch.arange(n_heads) < n_writing
 
     def forward(self, tokens):
         length = tokens.shape[1]
         back = torch.arange(length)[:, None] - torch.arange(length)
-        scores = torch.where(back == 2, 20.0, 0.0).masked_fill(back < 0, -torch.inf)
+        scores = torch.where(back == self.distance, 20.0, 0.0).masked_fill(back < 0, -torch.inf)
         pattern = scores.expand(len(tokens), len(self.writes), -1, -1).softmax(-1)
         values = torch.nn.functional.one_hot(tokens, 6).float()[:, None]
         read = pattern @ values
@@ -218,3 +219,23 @@ def test_a_head_that_tells_of_the_layout_is_not_the_same_in_all_sequences():
     exchange = Exchange.among(Length().eval(), task, given)
     judged = judge(exchange, Circuit({}))
     assert judged.heads[0].role == "votes too"
+
+
+def test_a_table_is_judged_as_it_tells():
+    exchange = backward(TwoBack(), n_heads=1, n_writing=1)
+    judged = judge(exchange, Circuit({(0, 0): Tabled()}))
+    assert judged.broken() == {}
+    assert {*judged.tables} == {(0, 0)}
+
+
+def test_a_table_that_tells_of_something_else_is_not_enough():
+    exchange = backward(TwoBack(), n_heads=1, n_writing=1)
+    elsewhere = backward(TwoBack(), n_heads=1, n_writing=1, distance=1).patterns.tables
+    judged = judge(exchange, Circuit({(0, 0): Tabled(elsewhere)}))
+    assert judged.broken() == {"enough": ["and tables hard"]}
+
+
+def test_a_head_by_table_that_is_not_needed_is_spare():
+    exchange = backward(TwoBack(), n_heads=2, n_writing=1)
+    judged = judge(exchange, Circuit({(0, 0): Tabled(), (0, 1): Tabled()}))
+    assert judged.broken() == {"nothing spare": ["L0.H1"]}

@@ -123,6 +123,8 @@ class Discovery(Finding, Shown):
             require(beside <= known, "evidence.judgement.heads", beside, "heads of the circuit")
             rows_of = {*judgement.rows}
             require(rows_of <= known, "evidence.judgement.rows", rows_of, "heads of the circuit")
+            tabled = {*judgement.tables}
+            require(tabled <= known, "evidence.judgement.tables", tabled, "heads of the circuit")
         require(rows in ABLATIONS, "ablation", rows, f"one of {', '.join(ABLATIONS)}")
         require(len(shapes) < 2, "attention", shapes, "of as many heads along every relation")
 

@@ -3,9 +3,10 @@
 A circuit says along which paths heads carry something. It is *enough* if the model answers as
 before although all that is beside its paths is exchanged: with its paths as they are, hard, and
 hard with the heads above free; and if paths of a head that another stands in for do hard, too,
-while that one is exchanged. It is *complete* if no head and no row beside it changes answers
-when it alone is exchanged. It has *nothing spare* if each path changes answers when what it carries
-is exchanged.
+while that one is exchanged. A head that attends by table is one of the circuit's; hard, it attends
+as the table says. It is *complete* if no head and no row beside it changes answers when it alone is
+exchanged. It has *nothing spare* if each path, and each head by table, changes answers when what it
+carries is exchanged.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -93,8 +94,8 @@ class _Judging:
         }
         self.names = {head: sorted(one.relations) for head, one in useful.items()}
         self.rows_by_place = {head for head, one in useful.items() if one.rows == "mean"}
-        tabled = {head for head, one in mechanisms.items() if isinstance(one, Tabled)}
-        self.beside = [h for h in exchange.heads if h not in self.names and h not in tabled]
+        self.tables = {head: one for head, one in mechanisms.items() if isinstance(one, Tabled)}
+        self.beside = [h for h in exchange.heads if h not in self.names and h not in self.tables]
         self.by_mean = [h for h in self.beside if mechanisms.get(h) == Mean()]
 
     @cached_property
@@ -116,6 +117,7 @@ class _Judging:
             rows=self.rows_beside(),
             shapes=self.shapes(),
             paths=self.paths(around),
+            tables=self.tables_exchanged(around),
             everything=self.costs.rise_of_everything,
             passes=self.exchange.passes - self.before,
         )
@@ -123,7 +125,8 @@ class _Judging:
     @property
     def key(self) -> tuple[Hashable, ...]:
         """The circuit as a key."""
-        return (*self.by_place, *map(self.key_of, self.names))
+        tables = ((head, table.tables) for head, table in self.tables.items())
+        return (*self.by_place, *map(self.key_of, self.names), *tables)
 
     def key_of(self, head: Head) -> tuple[Hashable, ...]:
         """What the circuit says of a head that has paths, as a key."""
@@ -203,8 +206,17 @@ class _Judging:
 
     @property
     def hard(self) -> dict[Head, Mechanism]:
-        """The heads of the circuit attend along their paths alone, in rows that have one."""
-        return {**{head: self.along(head) for head in self.names}, **self.means}
+        """The heads of the circuit attend along their paths alone, in rows that have one; or as
+        their tables say."""
+        paths = {head: self.along(head) for head in self.names}
+        return {**paths, **self.tables, **self.means}
+
+    @property
+    def hard_parts(self) -> str:
+        """What the circuit consists of, in words."""
+        if not self.tables:
+            return "paths"
+        return "paths and tables" if self.names else "tables"
 
     def along(self, head: Head) -> Mechanism:
         """A head attends along its paths alone, in rows that have one; other rows are its own."""
@@ -215,7 +227,7 @@ class _Judging:
         means, hard = self.means, self.hard
         changes = {
             ALL_ELSE: Change(around, means),
-            "and paths hard": Change(around, hard),
+            f"and {self.hard_parts} hard": Change(around, hard),
         }
         for layer in range(self.exchange.model.n_layers - 1):
             swaps = {head: swap for head, swap in around.items() if head[0] <= layer}
@@ -270,6 +282,17 @@ class _Judging:
             both = [{**around, path.at: self.with_rows_exchanged(path)} for path in left]
             tried(self.costs.of([Change(swaps, means) for swaps in both], before))
         return most
+
+    def tables_exchanged(self, around: Mapping[Head, Swap]) -> dict[Head, Cost]:
+        """The cost of exchanging each head that attends by table: alone, or if that costs nothing,
+        beside all that is beside the circuit."""
+        costs = self.costs.alone([*self.tables])
+        spared = [head for head, cost in costs.items() if not self.does(cost)]
+        if spared:
+            (outputs,) = self.exchange.outputs([Change(around, self.means)])
+            beside = [Change({**around, head: WHOLE_HEAD}, self.means) for head in spared]
+            costs |= zip(spared, self.costs.of(beside, self.costs.measured(outputs)), strict=True)
+        return costs
 
     def does(self, cost: Cost) -> bool:
         """True if something costs as much as the limit."""

@@ -88,12 +88,13 @@ class Judgement:
     """The costs that verdicts on a circuit follow from.
 
     Attributes:
-        enough: of all that is beside the circuit exchanged, its paths as they are; then hard; then
-            hard in the layers up to each but the last alone.
+        enough: of all that is beside the circuit exchanged, its paths and heads by table as they
+            are; then hard; then hard in the layers up to each but the last alone.
         heads: heads without a path.
         rows: of exchanging the rows without a path, of every head with paths.
         shapes: of hard paths of heads that others stand in for, while these are exchanged.
         paths: of the exchange of each path, in the way that costs most.
+        tables: of the exchange of each head that attends by table.
         everything: the rise of the loss when every head is exchanged, by hop.
         passes: forward passes that it took.
     """
@@ -103,8 +104,16 @@ class Judgement:
     rows: dict[WrittenHead, Cost]
     shapes: list[Shape]
     paths: dict[WrittenPath, Cost]
+    tables: dict[WrittenHead, Cost]
     everything: list[WrittenLoss]
     passes: int
+
+    @property
+    def parts(self) -> dict[str, Cost]:
+        """The costs of all that the circuit consists of, by path or by head."""
+        paths = {str(path): cost for path, cost in self.paths.items()}
+        tables = {name_of(head): cost for head, cost in self.tables.items()}
+        return paths | tables
 
     def broken(self, limit: float = LIMIT) -> dict[str, list[str]]:
         """The verdicts that are no, each with what breaks it."""
@@ -119,7 +128,7 @@ class Judgement:
         told = {
             "enough": [*enough, *shapes],
             "complete": [*votes, *(f"{name}, rows without a path" for name in rows)],
-            "nothing spare": [str(p) for p, cost in self.paths.items() if cost.most < limit],
+            "nothing spare": [name for name, cost in self.parts.items() if cost.most < limit],
         }
         return {verdict: why for verdict, why in told.items() if why}
 
@@ -214,21 +223,24 @@ def _complete(judgement: Judgement) -> Verdict:
 
 
 def _nothing_spare(judgement: Judgement) -> Verdict:
-    """The verdict on each of the paths."""
-    costs = judgement.paths
+    """The verdict on each of the paths, and each head by table."""
+    costs = judgement.parts
     if not costs:
         return Verdict("nothing spare", None, "the circuit has no path")
-    spare = [path for path, cost in costs.items() if cost.most < LIMIT]
-    least = min(costs, key=lambda path: costs[path].most)
+    spare = [part for part, cost in costs.items() if cost.most < LIMIT]
+    least = min(costs, key=lambda part: costs[part].most)
     if not spare:
-        each = f"any one of its {len(costs)} paths" if len(costs) > 1 else "its path"
+        kind = "heads by table" if not judgement.paths else "paths"
+        kind = "parts" if judgement.paths and judgement.tables else kind
+        each = f"any one of its {len(costs)} {kind}" if len(costs) > 1 else f"its {kind[:-1]}"
         because = f"exchanged or cut, {each} costs {costs[least].most:.2f} or more"
         return Verdict("nothing spare", True, f"{because} (least: {least}; limit {LIMIT:g})")
     because = (
         f"exchanged or cut, {enumerated(spare, 'or')} costs {costs[least].most:.3f} at the least"
         f" (limit {LIMIT:g})"
     )
-    return Verdict("nothing spare", False, because, _without(least))
+    path = next((path for path in judgement.paths if str(path) == least), None)
+    return Verdict("nothing spare", False, because, None if path is None else _without(path))
 
 
 def roles_of(beside: list[Beside]) -> dict[str, list[Head]]:
