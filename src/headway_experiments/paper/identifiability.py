@@ -1,4 +1,5 @@
-"""The number of minimal circuits of small models, by what stands in rows without a path."""
+"""The number of minimal circuits of small models, by what stands in rows without a path, and by
+exchange."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,7 +17,9 @@ from headway.circuits import (
     Yardstick,
     candidates_among,
     discover,
+    every_circuit,
 )
+from headway.errors import HeadwayError
 from headway.sweeps import Engine
 from headway.tasks import Batch, Edges, Task
 from headway.training import fast, held_out
@@ -43,12 +46,16 @@ HOW = ("doubling D=1", "doubling D=2", "doubling D=3", "sequential D=3", "passin
 ABLATIONS = ("zero", "uniform", "own", "mean", "resample")
 """The contents of rows without a path, of a head that has paths."""
 
+WAYS = (*ABLATIONS, "exchange")
+"""The ways of counting circuits: by their loss under an ablation, or by what it costs to exchange
+all that is beside them."""
+
 SEQUENCES, MOST = 128, 2_000
 """Held-out sequences, and the sets of paths that are judged at most, a model and ablation."""
 
 Found = dict[str, dict[str, Any]]
-"""By ablation: `circuits`, and `complete`, true if none can be missing; or `refused`, why none is
-looked for."""
+"""By way: `circuits`, and `complete`, true if none can be missing; or `refused`, why none is looked
+for."""
 
 Solved = tuple[Any, Any]
 """A model, and the task that it solves."""
@@ -82,11 +89,11 @@ class Models(Group):
         for name, made in self.models(scale, folder):
             place = folder / "minimal" / f"{name}.json"
             found: Found = read_json(place) if is_there(place) else {}
-            if left := [ablation for ablation in ABLATIONS if ablation not in found]:
+            if left := [way for way in WAYS if way not in found]:
                 print(f"{name}: looking for all minimal circuits")
                 made = cache(made)
-                for ablation in left:
-                    found[ablation] = minimal(made, ablation)
+                for way in left:
+                    found[way] = minimal(made, way)
                     write_json(place, found)
 
     def found(self, scale: str, folder: Path) -> Mapping[str, Found]:
@@ -156,7 +163,24 @@ def offering(task: Task, names: Iterable[str]) -> Task:
     return altered(task, relations=relations)
 
 
-def minimal(made: Callable[[], Solved], ablation: str) -> dict[str, Any]:
+def minimal(made: Callable[[], Solved], way: str) -> dict[str, Any]:
+    """The minimal circuits of a model: by losses under an ablation, or by exchange."""
+    return by_exchange(made) if way == "exchange" else by_losses(made, way)
+
+
+def by_exchange(made: Callable[[], Solved]) -> dict[str, Any]:
+    """The minimal circuits of a model that are enough with all that is beside them exchanged."""
+    try:
+        model, task = made()
+        found = discover(model, task, sequences=SEQUENCES, trials=False, workers=1)
+        every = every_circuit(model, task, found, sequences=SEQUENCES, most=MOST)
+    except HeadwayError as reason:
+        return {"refused": str(reason)}
+    circuits = sorted(sorted(map(str, paths)) for paths in every.circuits)
+    return {"circuits": circuits, "complete": every.complete}
+
+
+def by_losses(made: Callable[[], Solved], ablation: str) -> dict[str, Any]:
     """The minimal circuits of a model under an ablation, with the same threshold under all.
 
     It is the task's own, or else the loss that closes four fifths of the gap between the model's
@@ -177,7 +201,7 @@ def minimal(made: Callable[[], Solved], ablation: str) -> dict[str, Any]:
 
 
 def measured(found: Mapping[str, Found]) -> Measures:
-    """The numbers of circuits, and of sets of heads, by model and ablation.
+    """The numbers of circuits, and of sets of heads, by model and way.
 
     A number is unknown if there is nothing to look for, or if not all sets were judged and fewer
     than two circuits were found.
@@ -185,9 +209,9 @@ def measured(found: Mapping[str, Found]) -> Measures:
     kinds = "circuits", "heads", "unknown", "own_most", "heads_first", "by_hand"
     measures: Measures = {f"identifiability_{kind}": {} for kind in kinds}
     circuits, heads, unknown, own, first, hand = measures.values()
-    for name, ablations in found.items():
-        for ablation, one in ablations.items():
-            which = f"{name},{ablation}"
+    for name, ways in found.items():
+        for way, one in ways.items():
+            which = f"{name},{way}"
             if "refused" not in one and (one["complete"] or len(one["circuits"]) > 1):
                 circuits[which] = float(len(one["circuits"]))
                 sets = {frozenset(AttentionPath.parse(p).at for p in c) for c in one["circuits"]}
@@ -205,7 +229,7 @@ def measured(found: Mapping[str, Found]) -> Measures:
 
 
 def shares(found: Measures, of: str) -> dict[str, dict[str, tuple[int, int]]]:
-    """By family and ablation, the models with one circuit or set of heads, and those with any.
+    """By family and way, the models with one circuit or set of heads, and those with any.
 
     Args:
         found: what `measured` gives.
@@ -213,27 +237,27 @@ def shares(found: Measures, of: str) -> dict[str, dict[str, tuple[int, int]]]:
     """
     counts: dict[str, dict[str, tuple[int, int]]] = {}
     for name, number in found[f"identifiability_{of}"].items():
-        model, _, ablation = name.rpartition(",")
+        model, _, way = name.rpartition(",")
         family = "retrieval" if model.startswith("D=") else model.partition(",")[0]
         family = counts.setdefault(family, {})
-        one, any_ = family.get(ablation, (0, 0))
-        family[ablation] = one + (number == 1), any_ + (number > 0)
+        one, any_ = family.get(way, (0, 0))
+        family[way] = one + (number == 1), any_ + (number > 0)
     return counts
 
 
 def drawn(models: Mapping[str, Found]) -> Drawn:
-    """Shares of models with one circuit, and with one set of heads, by ablation."""
+    """Shares of models with one circuit, and with one set of heads, by way of counting."""
     found, panels = measured(models), []
     for of, title in (("circuits", "one minimal circuit"), ("heads", "one set of heads")):
         there = {
-            family: {a: counts[a] for a in ABLATIONS if counts.get(a, (0, 0))[1]}
+            family: {way: counts[way] for way in WAYS if counts.get(way, (0, 0))[1]}
             for family, counts in shares(found, of).items()
         }
-        panels.append(share_panel(title, "share of models", there, ABLATIONS))
-    title = "Models with one minimal circuit, by ablation"
+        panels.append(share_panel(title, "share of models", there, WAYS))
+    title = "Models with one minimal circuit, by way of counting"
     return {"identifiability": (title, draw_panels(panels, columns=2, shared=True))}
 
 
 RUNS = Models("identifiability", "small models, by seed", runs_of)
-TITLE = "how many minimal circuits small models have, under five ablations"
+TITLE = "how many minimal circuits small models have, under five ablations and by exchange"
 EXPERIMENTS = (Experiment(__file__, "identifiability", TITLE, (RUNS,), measured, drawn),)

@@ -64,6 +64,19 @@ def test_a_model_set_by_hand_has_one_circuit_of_one_hop(tmp_path):
         assert module.minimal(made, ablation) == one
 
 
+def test_by_exchange_a_model_set_by_hand_has_one_circuit(tmp_path):
+    made = dict(others("smoke", tmp_path))["by hand,doubling D=1"]
+    one = {"circuits": [["L0.H0 s2←s1", "L1.H0 s0←s2"]], "complete": True}
+    assert module.minimal(made, "exchange") == one
+
+
+def test_a_model_that_has_not_learnt_is_refused_by_exchange(tmp_path):
+    model, task = dict(others("smoke", tmp_path))["by hand,doubling D=1"]()
+    for weight in model.parameters():
+        weight.data.zero_()
+    assert "refused" in module.minimal(lambda: (model, task), "exchange")
+
+
 def test_a_stranger_is_looked_into_by_the_relations_that_its_heads_follow(tmp_path):
     place = tmp_path / "strangers"
     place.mkdir()
