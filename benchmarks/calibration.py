@@ -22,10 +22,10 @@ from typing import Any
 
 import torch
 
-from headway.circuits.exchange import Exchange
-from headway.circuits.judge import LIMIT, judge
 from headway.errors import HeadwayError
 from headway.intervals import wilson
+from headway.judge.by_exchange import LIMIT, judge
+from headway.replace.exchange import Exchange
 from headway_experiments.arena.cohorts import (
     COHORTS,
     STRANGERS,

@@ -17,8 +17,10 @@ from typing import Any
 import torch
 
 from frame import in_turn, options, ratio, write
-from headway.circuits import ABLATIONS, Discovery, discover, jaccard
+from headway.find import discover
+from headway.judge import Discovery
 from headway.models import Tap, Transformer
+from headway.replace import ABLATIONS, jaccard
 from headway.training import Run
 
 

@@ -20,9 +20,11 @@ from typing import Any
 
 from frame import options, spread, write
 from headway import HeadwayError, discover, emergence, every_circuit, fast
-from headway.circuits import AttentionPath, MinimalCircuits, saved_discovery, verdicts
-from headway.circuits.emergence import learnt_in_order, saved_timeline
+from headway.dynamics.emergence import learnt_in_order, saved_timeline
+from headway.find import MinimalCircuits
+from headway.judge import saved_discovery, verdicts
 from headway.recipes import changed
+from headway.relations import AttentionPath
 from headway.sweeps import Engine, Plan, sweep
 from headway.training import Run, RunConfig
 from training_step import run_operations

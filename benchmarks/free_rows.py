@@ -11,15 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from frame import options, write
-from headway.circuits import (
-    ABLATIONS,
-    AttentionPath,
-    Bench,
-    Circuit,
-    Uniform,
-    saved_discovery,
-)
-from headway.circuits.search import free_above
+from headway.find.search import free_above
+from headway.judge import saved_discovery
+from headway.relations import AttentionPath
+from headway.replace import ABLATIONS, Bench, Circuit, Uniform
 from headway.training import Run, held_out
 
 ROWS = [rows for rows in ABLATIONS if rows != "corrupted"]

@@ -18,17 +18,11 @@ from typing import Any
 import torch
 
 from frame import options, write
-from headway.circuits import (
-    Circuit,
-    Head,
-    Mechanism,
-    Paths,
-    Relation,
-    Uniform,
-    discover,
-    emergence,
-)
+from headway.dynamics import emergence
+from headway.find import discover
 from headway.models import TransformerConfig
+from headway.relations import Relation
+from headway.replace import Circuit, Head, Mechanism, Paths, Uniform
 from headway.report import write_report
 from headway.tasks import Retrieval
 from headway.training import Run, RunConfig, TrainingConfig

@@ -18,10 +18,11 @@ from typing import Any
 
 from frame import options
 from headway import discover
-from headway.circuits import Bench, Circuit, Exhaustive, candidates_among
 from headway.errors import HeadwayError
+from headway.find import Exhaustive, candidates_among
 from headway.models import tapped
 from headway.relations import Composed, Edges
+from headway.replace import Bench, Circuit
 from headway.tasks import Batch, Task
 from headway.training import Run, held_out
 from headway_experiments.arena.families import families, known_of

@@ -15,7 +15,8 @@ from torch import nn
 
 from frame import options
 from headway import IGNORE_INDEX, Batch, Task, Tokens, discover, userfile
-from headway.circuits import Discovery, Mean
+from headway.judge import Discovery
+from headway.replace import Mean
 
 A, B, BOS, EOS, PAD = 0, 1, 2, 4, 5
 

@@ -3,7 +3,7 @@
 from matplotlib.figure import Figure
 
 from headway import RunConfig, TrainingConfig, TransformerConfig
-from headway.circuits.emergence import hop_steps
+from headway.dynamics.emergence import hop_steps
 from headway.tasks import Retrieval
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs

@@ -9,7 +9,9 @@ import json
 from pathlib import Path
 
 from headway import Task
-from headway.circuits import AttentionPath, Dependence, lost_without
+from headway.dynamics import Dependence
+from headway.judge import lost_without
+from headway.relations import AttentionPath
 from headway.tasks import Conditional, Retrieval
 
 KEPT = Path(__file__).parents[1] / "results"

@@ -29,7 +29,7 @@ if dtype := os.environ.get("HEADWAY_TESTS_DTYPE"):
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
-CORE = ("tasks", "models", "training", "circuits", "theory")
+CORE = ("tasks", "models", "training", "replace", "judge", "find", "dynamics", "theory")
 """The rooms in whose tests every array that functions take and give is checked, its shape and type;
 in all tests that would take much of the time."""
 

@@ -1,7 +1,7 @@
 """The circuit that a known model has by construction, and that model with nothing but its tap."""
 
-from headway.circuits import Circuit, Uniform
 from headway.relations.paths import AttentionPath
+from headway.replace import Circuit, Uniform
 from headway_experiments.arena import Known
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from headway.circuits import Bench
+from headway.replace import Bench
 from headway.tasks import Batch, Task
 from headway.training import held_out
 

@@ -15,13 +15,16 @@ import pytest
 
 from fuzz.crashes import files_in
 from fuzz.runs import CONFIG, with_every_file
-from headway.circuits import Discovery, MinimalCircuits, Paths, Timeline, discover, emergence
-from headway.circuits.certificate import Certificate
-from headway.circuits.dependence import Dependence
-from headway.circuits.whole import faults_of
+from headway.dynamics import Timeline, emergence
+from headway.dynamics.dependence import Dependence
+from headway.dynamics.whole import faults_of
 from headway.errors import HeadwayError
 from headway.fields import to_json
+from headway.find import MinimalCircuits, discover
+from headway.judge import Discovery
+from headway.judge.certificate import Certificate
 from headway.relations.paths import Relation
+from headway.replace import Paths
 from headway.report import write_report
 from headway.report.figures.saving import save_figures
 from headway.training import Run, environment, train

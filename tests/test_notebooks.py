@@ -70,7 +70,7 @@ def test_a_session_shows_things_and_keeps_their_plain_text():
         "from IPython.core.interactiveshell import InteractiveShell;"
         "shell = InteractiveShell.instance();"
         "import headway, headway.report.cells;"
-        "shown = headway.Circuit.of([headway.circuits.AttentionPath.of(0, 0, 's0←s2')]);"
+        "shown = headway.Circuit.of([headway.relations.AttentionPath.of(0, 0, 's0←s2')]);"
         "data, _ = shell.display_formatter.format(shown);"
         "print(data['text/html'] == headway.report.cells.cell(shown));"
         "print(''.join(data['text/plain'].split()) == ''.join(repr(shown).split()))"

@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from headway import discover, emergence, every_circuit, patch_all, train
-from headway.circuits import Bench, Paths
 from headway.models import Transformer, TransformerConfig
+from headway.replace import Bench, Paths
 from headway.settings import users_factories, usual_factories, usual_settings
 from headway.tasks import Batch, Conditional, Hops, Retrieval, Vectors, check_task
 from headway.tasks.base import Task
@@ -324,7 +324,7 @@ def test_a_bench_under_other_types_gives_the_same_losses():
         assert loss() == usual
 
 
-QUICK = ("circuits/test_mechanism", "circuits/test_yardstick")
+QUICK = ("replace/test_mechanism", "judge/test_yardstick")
 """Tests of the core that take little time."""
 
 

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 from headway.late import late
 
 if TYPE_CHECKING:
-    from headway.circuits import Circuit as Circuit
-    from headway.circuits import certify as certify
-    from headway.circuits import discover as discover
-    from headway.circuits import emergence as emergence
-    from headway.circuits import every_circuit as every_circuit
-    from headway.circuits import patch as patch
-    from headway.circuits import patch_all as patch_all
+    from headway.dynamics import emergence as emergence
     from headway.errors import HeadwayError as HeadwayError
+    from headway.find import discover as discover
+    from headway.find import every_circuit as every_circuit
+    from headway.judge import certify as certify
     from headway.models import Transformer as Transformer
     from headway.models import TransformerConfig as TransformerConfig
     from headway.models import tapped as tapped
+    from headway.replace import Circuit as Circuit
+    from headway.replace import patch as patch
+    from headway.replace import patch_all as patch_all
     from headway.report import write_report as write_report
     from headway.report.cells import widget as widget
     from headway.report.figures.saving import figure as figure

@@ -80,3 +80,8 @@ def duration(seconds: float) -> str:
     if seconds < 3600:
         return f"{seconds // 60} min {seconds % 60:02d} s"
     return f"{seconds // 3600} h {seconds % 3600 // 60:02d} min"
+
+
+def at_step(step: float | None) -> str:
+    """A step, if there was one."""
+    return "never" if step is None else f"{step:.0f}"

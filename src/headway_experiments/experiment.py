@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headway import sweeps, terminal
-from headway.circuits import THRESHOLD, discover, emergence, saved_discovery
+from headway.dynamics import emergence
 from headway.errors import HeadwayError, require
+from headway.find import discover
+from headway.judge import THRESHOLD, saved_discovery
 from headway.recipes import changed, flat
 from headway.training import Run, RunConfig
 from headway.training.files import is_there

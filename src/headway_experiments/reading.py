@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar, cast
 
-from headway.circuits import hop_steps, learnt_in_order
+from headway.dynamics import hop_steps, learnt_in_order
 from headway.tasks import Batch, Task
 from headway.theory import witness
 from headway.training import Run, RunConfig, predictions

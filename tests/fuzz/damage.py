@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzz.tried import Tried, is_one_line
-from headway.circuits.whole import faults_of
+from headway.dynamics.whole import faults_of
 from headway.errors import HeadwayError
 from headway.report import Findings
 from headway.report.run import run_page

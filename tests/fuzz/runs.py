@@ -53,7 +53,10 @@ def _without_times(fields: dict[str, Any]) -> dict[str, Any]:
 
 def taken_apart(folder: Path) -> Run:
     """A run with every file that a run may have, and a circuit with paths in both layers."""
-    from headway.circuits import Paths, Relation, discover, emergence
+    from headway.dynamics import emergence
+    from headway.find import discover
+    from headway.relations import Relation
+    from headway.replace import Paths
 
     shape, training = replace(CONFIG.model, n_layers=2), replace(CONFIG.training, steps=6)
     run = train(replace(CONFIG, model=shape, training=training), folder / "runs" / "run")
@@ -69,7 +72,8 @@ def taken_apart(folder: Path) -> Run:
 
 def with_every_file(run: Run) -> Run:
     """A run that was taken apart, with the other files that a run may have."""
-    from headway.circuits import certify, every_circuit
+    from headway.find import every_circuit
+    from headway.judge import certify
     from headway.sweeps import depend
     from in_process import InThisProcess
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from headway import discover
-from headway.circuits import Circuit, Corrupted, Paths
 from headway.language import LocalModel, Repeats
+from headway.replace import Circuit, Corrupted, Paths
 from headway.training.data import held_out
 
 SMOL = "SmolLM2-135M-Instruct.Q4_1.gguf"

@@ -9,9 +9,9 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from commands import refusing
-from headway.circuits.patterns import attention_slopes
 from headway.models import tapped
 from headway.models.recomputing import kept
+from headway.replace.patterns import attention_slopes
 from nano import Nano, X
 
 OWN = torch.utils.checkpoint.CheckpointFunction

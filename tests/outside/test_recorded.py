@@ -7,8 +7,9 @@ import torch
 import torch.nn.functional as F
 
 import headway
-from headway.circuits import saved_discovery, saved_timeline
+from headway.dynamics import saved_timeline
 from headway.errors import HeadwayError
+from headway.judge import saved_discovery
 from headway.terminal.cli import main
 from nano import GPT
 

@@ -6,7 +6,8 @@ from pages import Written, written
 from serving import serving
 from tiny_runs import taken_apart, tiny_config
 
-from headway.circuits import discover, emergence
+from headway.dynamics import emergence
+from headway.find import discover
 from headway.tasks import Conditional, Retrieval
 from headway.training import Run, train
 

@@ -12,7 +12,8 @@ from browser import faults
 from pages import page_data, unpacked, written
 from tiny_runs import ANY_LOSS, TASKS, taken_apart, tiny_config
 
-from headway.circuits import Circuit, Paths, Uniform, discover
+from headway.find import discover
+from headway.replace import Circuit, Paths, Uniform
 from headway.tasks import Retrieval
 from headway.training import train
 

@@ -9,17 +9,13 @@ import pytest
 from tiny_runs import ANY_LOSS, tiny_config
 
 from commands import refused
-from headway.circuits import (
-    AttentionPath,
-    Circuit,
-    Paths,
-    Uniform,
-    discover,
-    saved_discovery,
-    saved_timeline,
-)
-from headway.circuits.dependence import Dependence, grown_in
+from headway.dynamics import saved_timeline
+from headway.dynamics.dependence import Dependence, grown_in
 from headway.errors import HeadwayError
+from headway.find import discover
+from headway.judge import saved_discovery
+from headway.relations import AttentionPath
+from headway.replace import Circuit, Paths, Uniform
 from headway.report import write_report
 from headway.sweeps import depend
 from headway.sweeps.depend import clamped_plan, require_comparable, schedule
@@ -65,7 +61,7 @@ def test_every_path_is_clamped_and_every_other_measured(asked):
 
 def test_the_free_run_is_measured_as_emergence_does(asked, monkeypatch):
     timeline = saved_timeline(asked)
-    monkeypatch.setattr("headway.circuits.dependence.SEQUENCES", timeline.sequences)
+    monkeypatch.setattr("headway.dynamics.dependence.SEQUENCES", timeline.sequences)
     circuit = saved_discovery(asked).circuit.paths
     with asked.computing():
         free = grown_in(asked, circuit)

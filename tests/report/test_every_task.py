@@ -10,7 +10,8 @@ from serving import serving
 from tiny_runs import TASKS, taken_apart, tiny_config
 from torch import nn
 
-from headway.circuits import saved_discovery, saved_timeline
+from headway.dynamics import saved_timeline
+from headway.judge import saved_discovery
 from headway.report import Findings
 from headway.report.circuit import path_key
 from headway.report.curves import short

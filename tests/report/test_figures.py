@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from headway import HeadwayError, figure
-from headway.circuits import Discovery
+from headway.judge import Discovery
 from headway.report.figures.drawing import arrow_name, draw_circuit
 from headway.report.figures.saving import save_figures
 from headway.report.figures.style import svg_bytes

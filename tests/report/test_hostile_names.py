@@ -14,8 +14,9 @@ from commands import refused
 from fuzz.markup import MARKUP, browsed, markup
 from fuzz.runs import with_every_file
 from fuzz.tried import Tried
-from headway.circuits import saved_discovery, saved_timeline
+from headway.dynamics import saved_timeline
 from headway.errors import HeadwayError
+from headway.judge import saved_discovery
 from headway.relations.paths import AttentionPath as HeadPath
 from headway.report import Findings
 from headway.report.cells import cell

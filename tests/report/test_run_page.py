@@ -14,21 +14,17 @@ from pages import Page, numbers, page_data, report, said, unpacked
 from serving import lengthened
 
 from fuzz.runs import with_every_file
-from headway.circuits import (
-    ABLATIONS,
-    AttentionPath,
-    Certificate,
-    MinimalCircuits,
-    Timeline,
-    saved_discovery,
-    verdicts,
-)
-from headway.circuits.ablation import Bench
-from headway.circuits.dependence import Dependence
-from headway.circuits.mechanism import KnockOut
-from headway.circuits.verdicts import NAMES
+from headway.dynamics import Timeline
+from headway.dynamics.dependence import Dependence
 from headway.errors import HeadwayError
+from headway.find import MinimalCircuits
+from headway.judge import Certificate, saved_discovery, verdicts
+from headway.judge.verdicts import NAMES
 from headway.models import attention_patterns
+from headway.relations import AttentionPath
+from headway.replace import ABLATIONS
+from headway.replace.ablation import Bench
+from headway.replace.mechanism import KnockOut
 from headway.report import Findings, write_report
 from headway.report.circuit import path_key
 from headway.report.curves import dated, points, short

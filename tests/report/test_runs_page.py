@@ -10,12 +10,14 @@ import pytest
 from pages import page_data, table
 
 from commands import refused
-from headway.circuits import AttentionPath, Discovery, compare
-from headway.circuits.flows import least_layers
-from headway.circuits.verdicts import verdicts
 from headway.errors import HeadwayError
 from headway.fields import to_json
+from headway.judge import Discovery
+from headway.judge.flows import least_layers
+from headway.judge.verdicts import verdicts
 from headway.models import TransformerConfig
+from headway.relations import AttentionPath
+from headway.replace import compare
 from headway.report.circuit import path_key
 from headway.report.labels import typeset
 from headway.report.runs import write_runs

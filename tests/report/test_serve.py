@@ -11,8 +11,9 @@ import pytest
 from pages import numbers, said
 from serving import SIDE_BY_SIDE, add_line, serving, tree
 
-from headway.circuits import discover, saved_discovery, verdicts
 from headway.errors import HeadwayError
+from headway.find import discover
+from headway.judge import saved_discovery, verdicts
 from headway.report.server import Server
 from headway.text import BLOCKS
 from headway.training import Run

@@ -11,7 +11,9 @@ from pages import Page
 
 import headway
 from headway import HeadwayError
-from headway.circuits import Circuit, saved_discovery, saved_timeline
+from headway.dynamics import saved_timeline
+from headway.judge import saved_discovery
+from headway.replace import Circuit
 from headway.report import cells
 from headway.report.cells import cell
 from headway.report.circuit import path_key

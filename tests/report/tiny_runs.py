@@ -5,10 +5,13 @@ from pathlib import Path
 
 import torch
 
-from headway.circuits import Circuit, Head, Mechanism, Paths, Relation, Uniform, discover, emergence
-from headway.circuits.evidence import Trial
-from headway.circuits.whole import heads_of
+from headway.dynamics import emergence
+from headway.dynamics.whole import heads_of
+from headway.find import discover
+from headway.judge.evidence import Trial
 from headway.models import TransformerConfig
+from headway.relations import Relation
+from headway.replace import Circuit, Head, Mechanism, Paths, Uniform
 from headway.tasks import Conditional, Hops, Retrieval, Task, task_in
 from headway.training import Run, RunConfig, TrainingConfig, train
 from headway_experiments.arena import Labelled

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from commands import refusing
-from headway.circuits import discover
 from headway.errors import HeadwayError
+from headway.find import discover
 from headway.sweeps import table, write_table
 from headway.tasks import Conditional
 from headway.terminal import cli

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from headway import IGNORE_INDEX, Batch, Edges, Task, discover
-from headway.circuits import attention_along
+from headway.replace import attention_along
 from headway.tasks import NO_KEY, general_relations
 from sampling import read
 

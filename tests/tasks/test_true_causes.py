@@ -9,10 +9,11 @@ import torch
 from torch import Tensor, nn
 
 import headway
-from headway.circuits import Bench, Circuit, Uniform, Yardstick
-from headway.circuits.yardstick import require_better_than_one_answer, require_told_apart
 from headway.errors import HeadwayError, note_once
+from headway.judge import Yardstick
+from headway.judge.yardstick import require_better_than_one_answer, require_told_apart
 from headway.models import Transformer, TransformerConfig
+from headway.replace import Bench, Circuit, Uniform
 from headway.tasks import IGNORE_INDEX, Batch, Task, check_task
 from headway.tasks.answers import constant_hops
 from headway.training import RunConfig, TrainingConfig, held_out, train

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from headway.circuits import THRESHOLD, Circuit, Uniform, discover, emergence, every_circuit
-from headway.circuits.judge import Cost
+from headway.dynamics import emergence
+from headway.find import discover, every_circuit
+from headway.judge import THRESHOLD
+from headway.judge.by_exchange import Cost
 from headway.relations.paths import AttentionPath
+from headway.replace import Circuit, Uniform
 from headway.terminal import print_summary
 from headway.terminal.summary import said_of_every, said_of_minimum, said_of_verdicts
 from headway.training import Run

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from commands import refused
-from headway.circuits import discover
+from headway.find import discover
 from headway.terminal.cli import main
 from headway.theory import minimum_layers
 from headway.training.files import write_json

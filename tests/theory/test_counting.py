@@ -9,10 +9,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway.circuits.ablation import Bench
-from headway.circuits.mechanism import Circuit
 from headway.errors import HeadwayError
 from headway.relations.paths import AttentionPath, Relation
+from headway.replace.ablation import Bench
+from headway.replace.mechanism import Circuit
 from headway.theory import (
     closed_form,
     conditional_flow,

@@ -6,9 +6,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway.circuits import Circuit
 from headway.errors import HeadwayError
 from headway.relations.paths import AttentionPath
+from headway.replace import Circuit
 from headway.tasks import Conditional, Retrieval
 from headway.theory import closed_form, facts_flow, fewest_paths, hop_flow, retrieval_flow
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from headway import discover
-from headway.circuits.subject import studied
 from headway.errors import HeadwayError
 from headway.models import TransformerConfig
+from headway.replace.subject import studied
 from headway.report import Findings, write_report
 from headway.report.curves import accuracies
 from headway.report.members import Runs
@@ -179,7 +179,7 @@ def test_intervals_are_of_what_is_held_out(run, monkeypatch):
         drawn.append((purpose, trained_by))
         return held_out(task, count, seed, device, purpose, trained_by)
 
-    monkeypatch.setattr("headway.circuits.subject.held_out", held)
+    monkeypatch.setattr("headway.replace.subject.held_out", held)
     discover(run, threshold=100.0, sequences=8, trials=False)
     assert any(purpose.startswith("interval") for purpose, _ in drawn)
     assert {trained_by for _, trained_by in drawn} == {run.config}

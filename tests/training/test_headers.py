@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from headway.circuits.whole import faults_of
+from headway.dynamics.whole import faults_of
 from headway.errors import HeadwayError
 from headway.training import Run, TrainingConfig, files, train
 from headway.training.files import read_header, read_tensors, write_tensors

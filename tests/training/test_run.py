@@ -8,11 +8,13 @@ import sys
 import pytest
 import torch
 
-from headway.circuits import Discovery, MinimalCircuits, Timeline
-from headway.circuits.certificate import Certificate
-from headway.circuits.dependence import Dependence
-from headway.circuits.discovery import Refusal
+from headway.dynamics import Timeline
+from headway.dynamics.dependence import Dependence
 from headway.errors import HeadwayError
+from headway.find import MinimalCircuits
+from headway.judge import Discovery
+from headway.judge.certificate import Certificate
+from headway.judge.discovery import Refusal
 from headway.training import Run, train
 from headway.training.files import write_tensors
 from headway.training.finding import LEFT_BY_RUNS, run_folders

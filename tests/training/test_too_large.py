@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from commands import refused
-from headway.circuits.flows import least_layers
-from headway.circuits.whole import heads_of
+from headway.dynamics.whole import heads_of
 from headway.errors import HeadwayError
+from headway.judge.flows import least_layers
 from headway.models import TransformerConfig
 from headway.report import write_report
 from headway.report.listing import STATUS, Entry, listed

@@ -13,5 +13,7 @@ if TYPE_CHECKING:
     from headway.relations.edges import between_roles as between_roles
     from headway.relations.edges import own_position as own_position
     from headway.relations.edges import previous_token as previous_token
+    from headway.relations.paths import AttentionPath as AttentionPath
+    from headway.relations.paths import Relation as Relation
 
 __all__, __getattr__, __dir__ = late(__name__)

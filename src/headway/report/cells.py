@@ -9,9 +9,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from headway.circuits import Circuit, Discovery, Timeline
-from headway.circuits.roles import cast_of
+from headway.dynamics import Timeline
 from headway.errors import HeadwayError
+from headway.judge import Discovery
+from headway.judge.roles import cast_of
+from headway.replace import Circuit
 from headway.report.findings import Findings
 from headway.report.labels import setting_of
 from headway.report.run import headline, summary

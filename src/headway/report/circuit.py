@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from headway.circuits import ABLATIONS
-from headway.circuits.flows import least_layers, lost_without
-from headway.circuits.roles import joins_roles, places, symbol_order
+from headway.judge.flows import least_layers, lost_without
+from headway.judge.roles import joins_roles, places, symbol_order
 from headway.relations.paths import AttentionPath
+from headway.replace import ABLATIONS
 from headway.report import schema
 from headway.report.findings import Findings
 from headway.report.labels import typeset

@@ -6,9 +6,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from headway.circuits import Timeline
-from headway.circuits.emergence import EMERGES_AT
-from headway.circuits.roles import Cast
+from headway.dynamics import Timeline
+from headway.dynamics.emergence import EMERGES_AT
+from headway.judge.roles import Cast
 from headway.report.circuit import path_key
 from headway.report.findings import Findings
 from headway.report.labels import typeset

@@ -9,14 +9,14 @@ import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
-from headway.circuits.ablation import Bench
-from headway.circuits.emergence import EMERGES_AT
-from headway.circuits.mechanism import KnockOut
-from headway.circuits.roles import places, position_labels
-from headway.circuits.subject import with_tap
+from headway.dynamics.emergence import EMERGES_AT
+from headway.judge.roles import places, position_labels
 from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
 from headway.relations.roles import chain_letter
+from headway.replace.ablation import Bench
+from headway.replace.mechanism import KnockOut
+from headway.replace.subject import with_tap
 from headway.report import schema
 from headway.report.circuit import Cells
 from headway.report.curves import thinned

@@ -6,23 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headway.circuits import (
-    THRESHOLD,
-    Certificate,
-    Discovery,
-    Head,
-    MinimalCircuits,
-    Timeline,
-)
-from headway.circuits.dependence import Dependence
-from headway.circuits.discovery import Refusal
-from headway.circuits.emergence import hop_steps, learnt_in_order
-from headway.circuits.flows import least_layers
-from headway.circuits.whole import AGAIN, disagreements, heads_of
+from headway.dynamics import Timeline
+from headway.dynamics.dependence import Dependence
+from headway.dynamics.emergence import hop_steps, learnt_in_order
+from headway.dynamics.whole import AGAIN, disagreements, heads_of
 from headway.errors import HeadwayError
 from headway.fields import Finding
+from headway.find import MinimalCircuits
+from headway.judge import THRESHOLD, Certificate, Discovery
+from headway.judge.discovery import Refusal
+from headway.judge.flows import least_layers
 from headway.models import TransformerConfig
 from headway.relations.paths import AttentionPath as AttentionPath
+from headway.replace import Head
 from headway.report.labels import typeset
 from headway.tasks import Batch, Task
 from headway.tasks.base import chains_in, cost_of, largest_field

@@ -4,8 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.circuits.mechanism import Head, name_of
 from headway.models import Transformer
+from headway.replace.mechanism import Head, name_of
 from headway.report import schema
 from headway.report.curves import short
 from headway.report.findings import Findings

@@ -10,9 +10,9 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
-from headway.circuits import THRESHOLD
-from headway.circuits.verdicts import NAMES, verdicts
 from headway.errors import HeadwayError
+from headway.judge import THRESHOLD
+from headway.judge.verdicts import NAMES, verdicts
 from headway.report.findings import Findings, refusal, solved_at
 from headway.report.labels import plain, setting_of
 from headway.report.schema import Cell, RunsPage, Table

@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headway.circuits import AttentionPath
-from headway.circuits.flows import trace
-from headway.circuits.roles import Cast, symbol_order
+from headway.judge.flows import trace
+from headway.judge.roles import Cast, symbol_order
+from headway.relations import AttentionPath
 from headway.tasks import Task
 
 COLOURS = ("#1d2228", "#0a60b8", "#cb4f05", "#00532e", "#b63b92", "#5b2a06", "#5440c4")

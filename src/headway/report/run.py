@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
-from headway.circuits.emergence import EMERGES_AT
-from headway.circuits.text import verdict_lines
-from headway.circuits.verdicts import Verdict, to_type, verdicts
+from headway.dynamics.emergence import EMERGES_AT
 from headway.fields import to_json
+from headway.judge.text import verdict_lines
+from headway.judge.verdicts import Verdict, to_type, verdicts
 from headway.report import schema
 from headway.report.circuit import circuit_data, evidence, minimum, stream
 from headway.report.curves import accuracies, dated, losses

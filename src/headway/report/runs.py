@@ -6,10 +6,11 @@ from itertools import product
 from pathlib import Path
 from statistics import mean, median, stdev
 
-from headway.circuits import THRESHOLD, compare
-from headway.circuits.emergence import EMERGES_AT
-from headway.circuits.verdicts import verdicts
+from headway.dynamics.emergence import EMERGES_AT
 from headway.fields import natural
+from headway.judge import THRESHOLD
+from headway.judge.verdicts import verdicts
+from headway.replace import compare
 from headway.report.axes import SEED, Axis, axes_of
 from headway.report.circuit import circuit_data
 from headway.report.curves import points, thinned

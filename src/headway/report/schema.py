@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
-from headway.circuits import THRESHOLD
-from headway.circuits.verdicts import Verdict
+from headway.judge import THRESHOLD
+from headway.judge.verdicts import Verdict
 
 Cell = str | bool | int | float | None
 """Of a table: text, a verdict, a count, a measured number, or nothing."""

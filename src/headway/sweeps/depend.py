@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from headway.circuits import saved_discovery
-from headway.circuits.dependence import Dependence, dependence
+from headway.dynamics.dependence import Dependence, dependence
 from headway.errors import HeadwayError, require
+from headway.judge import saved_discovery
 from headway.relations.paths import AttentionPath
 from headway.sweeps.engines import Engine
 from headway.sweeps.plan import Plan

@@ -4,11 +4,13 @@ from pathlib import Path
 
 from rich.text import Text
 
-from headway.circuits import THRESHOLD, Discovery, MinimalCircuits, Timeline, verdicts
-from headway.circuits.text import at_step, path_table, without_paths
+from headway.dynamics import Timeline
+from headway.find import MinimalCircuits
+from headway.judge import THRESHOLD, Discovery, verdicts
+from headway.judge.text import path_table, without_paths
 from headway.report.findings import solved_at
 from headway.terminal.base import console, print_part
-from headway.text import counted, duration
+from headway.text import at_step, counted, duration
 from headway.theory import Flow, chain_depth, fewest_paths
 from headway.training import Run
 from headway.training.losses import accuracy_text

@@ -6,8 +6,8 @@ from typing import Any
 
 from rich.text import Text
 
-from headway.circuits.mechanism import Comparison, name_of
 from headway.language.accuracy import Cell
+from headway.replace.mechanism import Comparison, name_of
 from headway.sweeps import Board, table
 from headway.terminal.base import columns, console
 from headway.text import duration

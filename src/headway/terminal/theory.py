@@ -6,8 +6,8 @@ from functools import partial
 from itertools import groupby
 
 from headway import text
-from headway.circuits import saved_discovery
 from headway.errors import HeadwayError
+from headway.judge import saved_discovery
 from headway.relations.shares import ranges
 from headway.terminal.base import columns, console
 from headway.theory import (

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -41,10 +42,17 @@ from headway.userfile import described
 
 M = TypeVar("M", bound=nn.Module)
 
-FOUND_OUT = (
-    *("circuit.json", "circuits.json", "circuit_given.json", "emergence.json"),
-    *("dependence.json", "certificate.json", "refused.json", "outcome.json"),
-)
+FINDINGS = {
+    "circuit.json": "headway.judge.discovery:Discovery",
+    "circuits.json": "headway.find.exhaustive:MinimalCircuits",
+    "emergence.json": "headway.dynamics.emergence:Timeline",
+    "dependence.json": "headway.dynamics.dependence:Dependence",
+    "certificate.json": "headway.judge.certificate:Certificate",
+    "refused.json": "headway.judge.discovery:Refusal",
+}
+"""The kinds of findings that a run keeps, by file: each is imported when it is asked for."""
+
+FOUND_OUT = (*FINDINGS, "circuit_given.json", "outcome.json")
 """The files that are about the weights of the last step."""
 
 WRITTEN = (".json", ".jsonl", ".safetensors")
@@ -525,3 +533,10 @@ def said_of_attempts(outcome: Mapping[str, Any]) -> str:
     """The attempts that were given up before the one that counts, in words."""
     steps = [str(attempt["step"]) for attempt in outcome.get("given_up", [])]
     return f" (given up before: attempts at step {', '.join(steps)})" if steps else ""
+
+
+def kind_of(file: str) -> type[Finding]:
+    """The kind of finding that a run keeps in a file of this name."""
+    module, _, name = FINDINGS[file].partition(":")
+    kind: type[Finding] = getattr(import_module(module), name)
+    return kind

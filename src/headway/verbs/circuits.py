@@ -69,10 +69,13 @@ def circuit(
         changed_task: go on although the file of a run's task has changed.
     """
     given: dict[str, Any] = {k: v for k, v in locals().items() if v is not None}
-    from headway import circuits, terminal
-    from headway.circuits.certificate import require_sequences
-    from headway.circuits.subject import Sequences
-    from headway.circuits.text import of_discovery
+    from headway import terminal
+    from headway.find import circuit_file, discover, every_circuit
+    from headway.judge import certify as certify_circuit
+    from headway.judge.certificate import require_sequences
+    from headway.judge.text import of_discovery
+    from headway.replace import compare
+    from headway.replace.subject import Sequences
 
     del given["runs"], given["changed_task"], given["certify" if certify else "all"]
     asked = "--certify" if certify else "--all" if all else "a search"
@@ -91,16 +94,16 @@ def circuit(
         print(f"{run.folder}: {'drawing fresh sequences' if certify else doing} …")
         with terminal.display(10.0) as display:
             how |= {} if certify else {"watch": lambda x: display.show(f"{x:,.0f} forward passes")}
-            found.append((circuits.certify if certify else circuits.discover)(run, **how))
+            found.append((certify_circuit if certify else discover)(run, **how))
         print(found[-1] if certify else of_discovery(found[-1], run.folder))
-        file = found[-1].FILE if certify else circuits.circuit_file(run, step, given.get("circuit"))
+        file = found[-1].FILE if certify else circuit_file(run, step, given.get("circuit"))
         if not (certify and circuit):
             print(f"written to {run.folder / file}")
         if all:
             if circuit:
                 exhaust["found"] = found[-1]
             with terminal.display(10.0) as display:
-                every = circuits.every_circuit(
+                every = every_circuit(
                     run, **exhaust, watch=lambda *now: display.show(JUDGED.format(*now))
                 )
             print("", every, sep="\n")
@@ -111,7 +114,7 @@ def circuit(
     if certify and not min(one.holds for one in found):
         sys.exit(1)
     if not certify and len(found) > 1:
-        comparison = circuits.compare([one.circuit for one in found])
+        comparison = compare([one.circuit for one in found])
         terminal.print_comparison(comparison, [run.folder.name for run in those])
 
 
@@ -123,7 +126,7 @@ def emergence(run: Path, /, sequences: int = 32, circuit: Path | None = None) ->
         sequences: held-out sequences to average the attention over, at least 1.
         circuit: a file with a circuit to date instead; it is kept if none has been found.
     """
-    from headway.circuits import emergence
+    from headway.dynamics import emergence
 
     print(emergence(opened(run), circuit, sequences=sequences))
 

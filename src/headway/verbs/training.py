@@ -24,7 +24,8 @@ def demo(words: tuple[str, ...] = (), /, folder: Path | None = None) -> None:
     """
     started = time.perf_counter()
     from headway import terminal
-    from headway.circuits import discover, emergence, every_circuit
+    from headway.dynamics import emergence
+    from headway.find import discover, every_circuit
     from headway.report import figures_if_possible, write_report
     from headway.training import train
     from headway.training.recipes import config_asked_for
@@ -97,7 +98,7 @@ def check(words: tuple[str, ...] = (), /) -> None:
             a run.
     """
     from headway import terminal
-    from headway.circuits.whole import faults_of
+    from headway.dynamics.whole import faults_of
     from headway.fields import hints_of, read, split, values_in
     from headway.tasks import check_task, task_in
     from headway.tasks.checking import undeclared

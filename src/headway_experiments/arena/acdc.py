@@ -2,7 +2,7 @@
 
 import torch
 
-from headway.circuits import AttentionPath
+from headway.relations import AttentionPath
 from headway_experiments.arena.subject import FEW, Answer, Keep, Subject
 
 THRESHOLDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)

@@ -18,8 +18,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from headway.circuits import Head
 from headway.models import Transformer, TransformerConfig
+from headway.replace import Head
 from headway.tasks import Task
 
 ONE = "one"

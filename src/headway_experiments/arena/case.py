@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from headway.circuits import AttentionPath, Head
 from headway.errors import HeadwayError
 from headway.models import Tappable
+from headway.relations import AttentionPath
+from headway.replace import Head
 from headway.tasks import Task
 
 Paths = frozenset[AttentionPath]
@@ -22,7 +23,7 @@ class Known:
 
     A path counts if the model attends along it. Some serve only the attention of heads above, and
     are needed as long as those heads attend freely: a circuit in which every head's attention is
-    replaced can do without them (see `headway.circuits.search`).
+    replaced can do without them (see `headway.find.search`).
 
     Attributes:
         model: with a tap.

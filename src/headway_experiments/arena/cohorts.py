@@ -16,9 +16,10 @@ from typing import Any
 import torch
 
 from headway import userfile
-from headway.circuits import Bench, Circuit, Head, discover
 from headway.errors import HeadwayError
+from headway.find import discover
 from headway.models import Tappable, tapped
+from headway.replace import Bench, Circuit, Head
 from headway.tasks import Task
 from headway.training import held_out, own
 from headway_experiments.arena.case import Known, LeftOutError

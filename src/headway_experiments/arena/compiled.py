@@ -33,8 +33,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.circuits import AttentionPath, Relation
 from headway.errors import require
+from headway.relations import AttentionPath, Relation
 from headway.tasks import Retrieval, sinusoid
 from headway_experiments.arena.assembly import ONE, Assembly, Match
 from headway_experiments.arena.case import Known

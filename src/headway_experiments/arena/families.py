@@ -9,9 +9,11 @@ from typing import Any
 from torch import nn
 
 from headway import userfile
-from headway.circuits import THRESHOLD, AttentionPath, Bench, Paths, Uniform
 from headway.errors import require
+from headway.judge import THRESHOLD
 from headway.models import tapped
+from headway.relations import AttentionPath
+from headway.replace import Bench, Paths, Uniform
 from headway.tasks import Task
 from headway.training import held_out
 from headway_experiments.arena.case import Known, LeftOutError

@@ -8,9 +8,9 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from headway.circuits import (
+from headway.relations import AttentionPath
+from headway.replace import (
     OWN,
-    AttentionPath,
     Circuit,
     Exchange,
     Head,

@@ -11,18 +11,11 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from headway.circuits import (
-    THRESHOLD,
-    AttentionPath,
-    Bench,
-    Circuit,
-    Head,
-    NoCircuitError,
-    Paths,
-    along_all,
-    discover,
-)
+from headway.find import discover
+from headway.judge import THRESHOLD, NoCircuitError
 from headway.models import attention_patterns
+from headway.relations import AttentionPath
+from headway.replace import Bench, Circuit, Head, Paths, along_all
 from headway.tasks import Task
 from headway_experiments.arena.acdc import acdc
 from headway_experiments.arena.attribution import Attribution

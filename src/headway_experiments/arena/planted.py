@@ -9,8 +9,9 @@ disturb it, and that a head made uniform or identity cannot do the same.
 import random
 from dataclasses import dataclass, field
 
-from headway.circuits import AttentionPath, Head
 from headway.errors import require
+from headway.relations import AttentionPath
+from headway.replace import Head
 from headway_experiments.arena.case import Known
 from headway_experiments.arena.wiring import Labelled, Move, Wire, Wiring
 

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from headway.circuits import AttentionPath
 from headway.models import attention_patterns
+from headway.relations import AttentionPath
 from headway_experiments.arena.subject import FEW, Answer, Subject
 
 T = TypeVar("T")

@@ -21,8 +21,8 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from headway.circuits import Head
 from headway.models import Transformer, TransformerConfig
+from headway.replace import Head
 from headway.tasks import Tokens
 from headway.training.files import is_there, write_whole
 from headway_experiments.arena.case import Known, LeftOutError

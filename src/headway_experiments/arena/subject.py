@@ -9,8 +9,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from headway.circuits import AttentionPath, Bench
 from headway.models import Tapped, attention_patterns, tapped
+from headway.relations import AttentionPath
+from headway.replace import Bench
 from headway.training import held_out
 from headway_experiments.arena.case import Known
 from headway_experiments.arena.gentle import FrozenNorms, Tempered, halved

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from headway.circuits import THRESHOLD
+from headway.judge import THRESHOLD
 from headway.training import Run, RunConfig, fast, resume, train
 from headway.training.files import is_there
 from headway_experiments.arena.case import Known, LeftOutError

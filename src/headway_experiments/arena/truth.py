@@ -2,9 +2,9 @@
 
 Chosen from are paths with an attention of at least 0.1. A set of them is *enough* if the model
 answers as before although all that is beside it is exchanged, and with its paths hard, too
-(`headway.circuits.judge`). The truth are the smallest sets that are enough. To know how small they
-may be, path after path is given up as long as the rest, with attention as it is, is enough; then
-every set up to that size is judged, where these are few. A path without which all
+(`headway.judge.by_exchange`). The truth are the smallest sets that are enough. To know how small
+they may be, path after path is given up as long as the rest, with attention as it is, is enough;
+then every set up to that size is judged, where these are few. A path without which all
 the others are not enough is taken to be in every set. If no set is enough, rows without a path may
 be by place: they keep what they read, and attend as in a sequence of another layout.
 
@@ -19,18 +19,11 @@ from math import comb
 
 import torch
 
-from headway.circuits import (
-    LIMIT,
-    AttentionPath,
-    Bench,
-    Circuit,
-    Exchange,
-    Head,
-    all_else_exchanged,
-    candidates_among,
-    enough,
-)
+from headway.find import candidates_among
+from headway.judge import LIMIT, all_else_exchanged, enough
 from headway.models import Tappable
+from headway.relations import AttentionPath
+from headway.replace import Bench, Circuit, Exchange, Head
 from headway.tasks import Task
 from headway.training import held_out
 from headway_experiments.arena.case import LeftOutError, Paths

@@ -8,8 +8,9 @@ from itertools import accumulate
 import torch
 from torch import Tensor
 
-from headway.circuits import AttentionPath, Head, Relation
 from headway.models import Transformer
+from headway.relations import AttentionPath, Relation
+from headway.replace import Head
 from headway.tasks import Batch, Retrieval
 from headway_experiments.arena.assembly import ONE, Assembly, Match
 

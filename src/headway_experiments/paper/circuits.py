@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
-from headway.circuits import Circuit, saved_discovery
+from headway.judge import saved_discovery
 from headway.recipes import changed
+from headway.replace import Circuit
 from headway_experiments.experiment import Configs, Experiment, Group, Measures, Runs
 from headway_experiments.reading import is_solved, least_heads, minimum, taken_apart
 from headway_experiments.recipes import base, smoke

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from headway.circuits import EMERGES_AT, hop_steps
+from headway.dynamics import EMERGES_AT, hop_steps
 from headway.fields import natural
 from headway.recipes import changed
 from headway.training import Curriculum, Implicit, Mixture, Run, evaluate, generator_for

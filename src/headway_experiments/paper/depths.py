@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Mapping
 
-from headway.circuits import hop_steps
+from headway.dynamics import hop_steps
 from headway.recipes import changed
 from headway.sweeps import grid
 from headway.tasks import Retrieval

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
-from headway.circuits import AttentionPath
+from headway.relations import AttentionPath
 from headway.report.figures.style import PALETTE, styled, typeset
 from headway.theory import Flow, Holdings
 

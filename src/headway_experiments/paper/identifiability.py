@@ -9,17 +9,11 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from headway.circuits import (
-    AttentionPath,
-    Bench,
-    Exhaustive,
-    NoCircuitError,
-    Yardstick,
-    candidates_among,
-    discover,
-    every_circuit,
-)
 from headway.errors import HeadwayError
+from headway.find import Exhaustive, candidates_among, discover, every_circuit
+from headway.judge import NoCircuitError, Yardstick
+from headway.relations import AttentionPath
+from headway.replace import Bench
 from headway.sweeps import Engine
 from headway.tasks import Batch, Edges, Task
 from headway.training import fast, held_out

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from functools import partial
 from itertools import pairwise
 
-from headway.circuits import EMERGES_AT, AttentionPath, saved_discovery, saved_timeline, trace
+from headway.dynamics import EMERGES_AT, saved_timeline
+from headway.judge import saved_discovery, trace
 from headway.recipes import changed
+from headway.relations import AttentionPath
 from headway.training import Run
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.figures import Panel, Series, draw_panels, numbered

@@ -3,8 +3,9 @@
 from functools import partial
 from itertools import combinations
 
-from headway.circuits import Bench, Circuit, Discovery, Uniform, jaccard, saved_discovery
+from headway.judge import Discovery, saved_discovery
 from headway.recipes import changed
+from headway.replace import Bench, Circuit, Uniform, jaccard
 from headway.tasks import Retrieval
 from headway.training import Run, held_out
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs

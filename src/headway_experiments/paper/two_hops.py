@@ -11,8 +11,10 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from headway.circuits import AttentionPath, discover, saved_discovery, verdicts
+from headway.find import discover
+from headway.judge import saved_discovery, verdicts
 from headway.models import TransformerConfig, attention_patterns
+from headway.relations import AttentionPath
 from headway.tasks import Batch, Task
 from headway.training import Run, RunConfig, TrainingConfig, predictions
 from headway_experiments.asked import altered

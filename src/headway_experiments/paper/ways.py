@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from headway.circuits import EMERGES_AT, Relation
+from headway.dynamics import EMERGES_AT
 from headway.models import Tap, Transformer
+from headway.relations import Relation
 from headway.tasks import Batch, Task
 from headway.training import TapOf, evaluate, held_out
 from headway_experiments.experiment import Runs

@@ -6,7 +6,7 @@ Trained as the recipe `composition` trains: at every place of every sequence.
 
 from typing import Any
 
-from headway.circuits import hop_steps
+from headway.dynamics import hop_steps
 from headway.recipes import changed
 from headway.training import Curriculum, Implicit, Run, held_out
 from headway_experiments.curricula import Scheduled

@@ -21,7 +21,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headway.circuits import crossing, saved_discovery
+from headway.dynamics import crossing
+from headway.judge import saved_discovery
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import Batch
 from headway.training import Run, RunConfig, TrainingConfig, held_out

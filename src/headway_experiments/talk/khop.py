@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import torch
 
-from headway.circuits import attention_along
 from headway.models import attention_patterns
 from headway.recipes import changed, hops
+from headway.replace import attention_along
 from headway.tasks import IGNORE_INDEX, Batch, Hops
 from headway.theory import closed_form
 from headway.training import Run, held_out

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.circuits import crossing
+from headway.dynamics import crossing
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import IGNORE_INDEX, Batch
 from headway.training import Run, RunConfig, predictions

@@ -17,7 +17,7 @@ from itertools import dropwhile, takewhile
 import numpy as np
 import torch
 
-from headway.circuits import crossing
+from headway.dynamics import crossing
 from headway.models import TransformerConfig
 from headway.tasks import Batch
 from headway.training import Run, RunConfig, TrainingConfig, generator_for, predictions

@@ -6,8 +6,8 @@ import pytest
 from filelock import FileLock
 
 from commands import refused
-from headway.circuits import AttentionPath
 from headway.errors import HeadwayError
+from headway.relations import AttentionPath
 from headway.terminal import cli
 from headway_experiments.arena import compiled
 from headway_experiments.arena import contest as module

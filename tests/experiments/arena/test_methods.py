@@ -3,7 +3,9 @@
 import pytest
 import torch
 
-from headway.circuits import AttentionPath, Circuit, Paths, discover
+from headway.find import discover
+from headway.relations import AttentionPath
+from headway.replace import Circuit, Paths
 from headway_experiments.arena import compiled, methods
 from headway_experiments.arena.methods import METHODS
 from headway_experiments.arena.scoring import score

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from headway.circuits import AttentionPath
+from headway.relations import AttentionPath
 from headway_experiments.arena.case import Known
 from headway_experiments.arena.compiled import compiled
 from headway_experiments.arena.scoring import SIZES, area, average_precision, curve, f1, score, tied

@@ -9,8 +9,8 @@ import torch
 
 from commands import refused, refusing
 from headway import HeadwayError
-from headway.circuits import attention_along
 from headway.models import attention_patterns
+from headway.replace import attention_along
 from headway_experiments.arena import tracr_model
 from headway_experiments.arena.families import families, known_of
 from headway_experiments.arena.tracr_model import compile_program, has_tracr, tracr

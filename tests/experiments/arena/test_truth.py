@@ -5,9 +5,9 @@ import random
 import pytest
 import torch
 
-from headway.circuits import Circuit
-from headway.circuits.exchange import Exchange
-from headway.circuits.partners import partners
+from headway.replace import Circuit
+from headway.replace.exchange import Exchange
+from headway.replace.partners import partners
 from headway_experiments.arena import compiled
 from headway_experiments.arena.case import LeftOutError
 from headway_experiments.arena.cohorts import COHORTS, names_of

@@ -3,7 +3,7 @@
 import statistics
 from collections import Counter
 
-from headway.circuits.emergence import EMERGES_AT
+from headway.dynamics.emergence import EMERGES_AT
 from headway.intervals import wilson
 from headway_experiments.paper import algorithms
 from headway_experiments.paper.cells import Cell

@@ -1,6 +1,6 @@
 """All experiments, groups of runs and claims that there are."""
 
-from headway.circuits import Circuit, Paths, Uniform
+from headway.replace import Circuit, Paths, Uniform
 from headway.training import Run
 from headway_experiments.experiment import groups_of
 from headway_experiments.paper import FIGURES

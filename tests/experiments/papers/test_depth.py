@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from headway.circuits import AttentionPath
+from headway.relations import AttentionPath
 from headway.training import Run
 from headway_experiments.paper import FIGURES, by_heart, two_hops
 from headway_experiments.talk import MECHANISMS

@@ -13,12 +13,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 from torch import Tensor
 
-from headway.circuits import ABLATIONS, Circuit, Discovery, Head, Timeline
-from headway.circuits.emergence import EMERGES_AT
-from headway.circuits.mechanism import name_of
-from headway.circuits.roles import Cast, joins_roles, places
-from headway.circuits.text import at_step
+from headway.dynamics import Timeline
+from headway.dynamics.emergence import EMERGES_AT
+from headway.judge import Discovery
+from headway.judge.roles import Cast, joins_roles, places
 from headway.relations.paths import AttentionPath
+from headway.replace import ABLATIONS, Circuit, Head
+from headway.replace.mechanism import name_of
 from headway.report.curves import dated
 from headway.report.figures.style import (
     DASHES,
@@ -35,6 +36,7 @@ from headway.report.labels import shortened, typeset
 from headway.report.looks import path_looks
 from headway.report.schema import Curve
 from headway.tasks import Task
+from headway.text import at_step
 
 COLUMN, ROW, LINE, EMPTY = 0.72, 0.85, 0.34, 0.3
 """Inches: between places, of a layer between places, of a path that has a line of its own, and of a

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from headway.circuits.roles import position_labels
 from headway.errors import require
+from headway.judge.roles import position_labels
 from headway.models import attention_patterns
 from headway.report.curves import losses
 from headway.report.figures.drawing import draw_attention, draw_circuit, draw_emergence, draw_losses

@@ -1,0 +1,242 @@
+"""Emergence: when each path of a circuit emerged (Musat 2024, section 9 and appendix D).
+
+Emergence is dated in two ways: by where the head attends at every checkpoint, and by how much the
+loss of that checkpoint's model rises without this attention. A head may attend long before the loss
+depends on it. If another head does the same, the loss may never depend on it.
+"""
+
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+
+from headway.dynamics.text import of_timeline
+from headway.errors import HeadwayError, require
+from headway.fields import Finding, NotBelowZero, NotNegative, require_allowed
+from headway.judge.discovery import Discovery, given_or_own, missing
+from headway.late import Shown
+from headway.models import attention_patterns
+from headway.relations.paths import AttentionPath
+from headway.replace.ablation import Bench
+from headway.replace.mechanism import Circuit, KnockOut, WrittenLoss, WrittenPath
+from headway.replace.patterns import attention_along
+from headway.replace.rows import measured_weights
+from headway.replace.subject import Counted, device_of, opened, require_task, with_tap
+from headway.settings import computes_as_usual
+from headway.tasks import Task
+from headway.training.config import RunConfig
+from headway.training.data import held_out
+from headway.training.run import Run
+
+EMERGES_AT = 0.5
+"""The attention at which a path emerges, and the partial loss at which a hop is learnt."""
+
+MATTERS = 0.02
+"""The least rise of the loss, at some checkpoint, for a path to count as needed at all."""
+
+
+@dataclass(frozen=True)
+class PathHistory:
+    """One path at every checkpoint.
+
+    Attributes:
+        path: layer, head and relation.
+        attention: mean attention along it, averaged over chains and held-out sequences; of a task
+            that names neither roles nor relations, over rows by what they matter to the last model.
+        loss_without: the loss of that checkpoint's model with this attention set to zero and all
+            else as it is (knock-out).
+        emerged: the step at which the attention first passes 0.5, interpolated between checkpoints;
+            None if it never does.
+        needed: the step at which the rise of the loss without it first passes half of its largest
+            value, interpolated likewise; None if the rise is never above 0.02.
+    """
+
+    path: WrittenPath
+    attention: list[float]
+    loss_without: list[WrittenLoss]
+    emerged: NotBelowZero | None
+    needed: NotBelowZero | None
+
+
+@dataclass(frozen=True)
+class Timeline(Finding, Shown):
+    """The emergence of every path of a circuit, and the step at which every hop was learnt.
+
+    Attributes:
+        steps: of the checkpoints.
+        loss: of the model at every checkpoint, on the sequences of `loss_without`.
+        paths: one history a path, in the order in which information flows.
+        hops: the step at which each partial loss first passes below 0.5, interpolated between
+            evaluations; None if it never does.
+        sequences: how many held-out sequences attention and losses are averaged over.
+    """
+
+    FILE: ClassVar[str] = "emergence.json"
+
+    steps: list[int]
+    loss: list[WrittenLoss]
+    paths: list[PathHistory]
+    hops: dict[str, NotBelowZero | None]
+    sequences: Counted
+
+    def is_of(self, found: Discovery) -> bool:
+        """True if it is about the circuit that was discovered."""
+        return [one.path for one in self.paths] == found.circuit.paths
+
+    @property
+    def half(self) -> dict[AttentionPath, float | None]:
+        """The step at which each path first has half of its final attention.
+
+        That dates paths of heads that never give most of their attention to one place, too; the
+        paper's fixed 0.5 is `PathHistory.emerged`.
+        """
+        return {
+            one.path: crossing(self.steps, one.attention, one.attention[-1] / 2)
+            for one in self.paths
+        }
+
+    def __str__(self):
+        return of_timeline(self)
+
+    def __post_init__(self):
+        steps, curves = self.steps, [(one.attention, one.loss_without) for one in self.paths]
+        lengths = {*map(len, chain([self.loss], *curves))}
+        rising = bool(steps) and all(before < step for before, step in pairwise(steps))
+        require(rising, "steps", steps, "rising")
+        require(lengths == {len(steps)}, "values in a curve", lengths, f"{len(steps)}, one a step")
+
+
+@computes_as_usual
+def emergence(
+    checkpoints: Run | str | Path | Mapping[int, Any],
+    circuit: Circuit | Discovery | Path | str | None = None,
+    task: Task | None = None,
+    *,
+    sequences: int = 32,
+    seed: int | None = None,
+    watch: Callable[[int, int], None] = lambda *_: None,
+) -> Timeline:
+    """Dates every path of a circuit over the checkpoints of a model.
+
+    Given a run, leaves the timeline in its `emergence.json`, unless its `circuit.json` holds
+    another circuit.
+
+    Args:
+        checkpoints: a run or its folder; or models by their step, together with their task.
+        circuit: the circuit of the last, what `discover` returned, or a file that holds it; by
+            default the run's own.
+        task: what the models were trained on, if models are given.
+        sequences: how many held-out sequences to average over (the paper's 32): at least 1.
+        seed: of the held-out sequences; by default the run's, or 0.
+        watch: called with how many checkpoints are done, and of how many.
+
+    Raises:
+        HeadwayError: if a checkpoint cannot be read, or a path is not one of this model and task.
+    """
+    require_allowed("sequences", sequences, Counted)
+    require_allowed("seed", seed, NotNegative | None)
+    run = opened(checkpoints)
+    circuit, _ = given_or_own(circuit, run if isinstance(run, Run) else None)
+    if not isinstance(run, Run):
+        task = require_task(task)
+        fits = isinstance(run, Mapping) and {*map(type, run)} == {int} and min(run) >= 0
+        require(fits, "checkpoints", run, "models by their steps, whole numbers from 0 on")
+        return _dated(sorted(run), run.__getitem__, task, circuit, sequences, seed or 0, watch)
+    require(task is None, "task", task, "None, as the run has its own")
+    with run.writing(Timeline.FILE), run.computing():
+        if not (steps := run.checkpoint_steps()):
+            raise HeadwayError(f"{run.folder}: the run has no checkpoints yet")
+        about = run.task, circuit, sequences, run.config.seed if seed is None else seed, watch
+        learnt = hop_steps(run.metrics(), run.task.hops)
+        timeline = _dated(steps, run.model, *about, learnt, run.config)
+        found = run.load(Discovery)
+        if found is None or timeline.is_of(found):
+            run.save(timeline)
+    return timeline
+
+
+@torch.no_grad()
+def _dated(
+    steps: list[int],
+    load: Callable[[int], Any],
+    task: Task,
+    circuit: Circuit,
+    sequences: int,
+    seed: int,
+    watch: Callable[[int, int], None],
+    learnt: dict[str, float | None] | None = None,
+    trained_by: RunConfig | None = None,
+) -> Timeline:
+    """The timeline of a circuit's paths.
+
+    `learnt` has the step of every hop, and `trained_by` the config of the run, if they are known.
+    """
+    last, paths = with_tap(load(steps[-1]), task), circuit.paths
+    batch = held_out(task, sequences, seed, device_of(last), "emergence", trained_by)
+    cut = [{path.at: KnockOut(frozenset({path.relation}))} for path in paths]
+    rows = measured_weights(last, task, batch, circuit.useful_heads) if task.is_read_blind else None
+    losses, attention = list[list[float]](), list[list[float]]()
+    for done, step in enumerate(steps, start=1):
+        bench = Bench(with_tap(load(step), task), task, batch)
+        losses.append(bench.losses([{}, *cut]))
+        patterns = attention_patterns(bench.model, batch.inputs)
+        edges = [bench.patterns.relation(path.relation) for path in paths]
+        along = (attention_along(patterns, one, rows=rows) for one in edges)
+        attention.append([one[path.at].item() for one, path in zip(along, paths, strict=True)])
+        watch(done, len(steps))
+    whole, *without = map(list, zip(*losses, strict=True))
+
+    def history(path: AttentionPath, curve: tuple[float, ...], cut: list[float]) -> PathHistory:
+        # Where the model itself gives no numbers, nothing rises above that.
+        rise = [high - low if low < math.inf else 0.0 for high, low in zip(cut, whole, strict=True)]
+        half = min(max(rise) / 2, sys.float_info.max)
+        needed = crossing(steps, rise, half) if max(rise) > MATTERS else None
+        return PathHistory(path, [*curve], cut, crossing(steps, curve, EMERGES_AT), needed)
+
+    histories = [*map(history, paths, zip(*attention, strict=True), without)]
+    return Timeline(steps, whole, histories, learnt or {}, sequences)
+
+
+def saved_timeline(run: Run) -> Timeline:
+    """The timeline that was left in a run's `emergence.json`.
+
+    Raises:
+        HeadwayError: if there is none.
+    """
+    return run.load(Timeline) or missing(run, "its paths are not dated; do it with", "emergence")
+
+
+def hop_steps(metrics: list[dict[str, Any]], hop_names: Sequence[str]) -> dict[str, float | None]:
+    """The step at which every partial loss first passes below 0.5."""
+    steps = [line["step"] for line in metrics]
+    return {
+        hop: crossing(steps, [-line["partial"][hop] for line in metrics], -EMERGES_AT)
+        for hop in hop_names
+    }
+
+
+def learnt_in_order(hops: dict[str, float | None], order: Sequence[tuple[str, str]]) -> bool | None:
+    """True if of every (earlier, later) pair of hops the earlier was learnt first.
+
+    Pairs of which neither was learnt do not count; None if no pair counts.
+    """
+    steps = {hop: math.inf if step is None else step for hop, step in hops.items()}
+    pairs = [(steps[earlier], steps[later]) for earlier, later in order]
+    held = [first <= second for first, second in pairs if min(first, second) < math.inf]
+    return all(held) if held else None
+
+
+def crossing(steps: Sequence[int], values: Sequence[float], level: float) -> float | None:
+    """The step at which a curve first passes a level, by linear interpolation; None if never."""
+    at = next((i for i, value in enumerate(values) if value > level), None)
+    if not at:
+        return None if at is None else float(steps[0])
+    (before, step), (low, value) = steps[at - 1 : at + 1], values[at - 1 : at + 1]
+    if math.isinf(value - low):
+        return float(step)
+    return before + (step - before) * (level - low) / (value - low)

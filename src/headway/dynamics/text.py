@@ -1,0 +1,50 @@
+"""When paths emerged, as text."""
+
+from typing import TYPE_CHECKING
+
+from headway.text import aligned, at_step, sparkline, width, wrapped
+
+if TYPE_CHECKING:
+    from headway.dynamics.emergence import Timeline
+
+SPARKS = 18
+"""The most characters of a curve in a table."""
+
+
+def of_timeline(timeline: "Timeline") -> str:
+    """The emergence of paths, and the steps at which hops were learnt."""
+    dated = paths_table(timeline) if timeline.paths else ["the circuit has no path to date"]
+    if timeline.hops:
+        learnt = "   ".join(f"{hop} {at_step(step)}" for hop, step in timeline.hops.items())
+        dated += wrapped(f"partial loss below 0.5 at step:  {learnt}")
+    return "\n".join(dated)
+
+
+def paths_table(timeline: "Timeline") -> list[str]:
+    """Every path with the curves of its attention and of the loss without it, and its dates."""
+    top = max([1.0, *(x for history in timeline.paths for x in history.loss_without[1:])])
+    names = max([len("path"), *(len(str(history.path)) for history in timeline.paths)])
+    sparks = min(SPARKS, (width() - names - 29) // 2)
+    rows = [["path", "attention", "to half", "to 0.5", "knocked out", "needed"]]
+    rows += [
+        [
+            str(history.path),
+            sparkline(history.attention, sparks),
+            at_step(timeline.half[history.path]),
+            at_step(history.emerged),
+            sparkline(history.loss_without, sparks, top),
+            at_step(history.needed),
+        ]
+        for history in timeline.paths
+    ]
+    lines = aligned(rows, "<<>><>")
+    lines += wrapped(
+        "to half, to 0.5: the steps at which the attention along the path first has half of its"
+        " final value, and passes 0.5; never, if it always stays below that"
+    )
+    lines += wrapped("knocked out: the loss with this attention set to zero, all else as it is")
+    lines += wrapped(
+        "needed: the step at which the rise of that loss is half of its largest; never, if it"
+        " always rises by less than 0.02"
+    )
+    return lines

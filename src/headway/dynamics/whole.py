@@ -1,0 +1,210 @@
+"""Completeness of a run's folder: every file is read and compared with the others."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from headway.dynamics.dependence import Dependence
+from headway.dynamics.emergence import Timeline
+from headway.errors import HeadwayError, require
+from headway.fields import Finding
+from headway.find.exhaustive import MinimalCircuits
+from headway.judge.certificate import Certificate
+from headway.judge.discovery import Discovery, standing_of
+from headway.relations.paths import AttentionPath
+from headway.replace.mechanism import Circuit, Head, name_of
+from headway.tasks.base import cost_of
+from headway.text import command
+from headway.training.config import Elsewhere
+from headway.training.loop import Trainer
+from headway.training.run import Run
+from headway.training.state import scheduled
+
+MOST_OF_A_MODEL = 1_000_000
+"""The most heads that a run's model may have to be looked at."""
+
+AGAIN: dict[type[Finding], tuple[str, ...]] = {
+    Discovery: ("circuit",),
+    MinimalCircuits: ("circuit", "--all"),
+    Timeline: ("emergence",),
+    Dependence: ("depend",),
+    Certificate: ("circuit", "--certify"),
+}
+"""Kinds of findings about a circuit, each with the verb and option that make it again."""
+
+ABOUT_IT = (Timeline, Dependence, Certificate)
+"""Kinds of findings that are about the circuit that was discovered."""
+
+NAMED = 5
+"""The most missing checkpoints that are named."""
+
+Findings = Mapping[type[Finding], Any]
+"""What was found in a run, by kind."""
+
+
+def faults_of(folder: Path) -> list[str]:
+    """The faults of a run's folder, a line each; empty if nothing is. Changes nothing."""
+    faults: list[str] = []
+
+    def tried(look: Callable[[], Any]) -> Any:
+        try:
+            return look()
+        except HeadwayError as error:
+            faults.append(str(error))
+            return None
+
+    run = tried(lambda: Run.open(folder))
+    if run is None:
+        return faults
+    metrics = tried(run.metrics)
+    tried(run.sessions)
+    found = {kind: tried(lambda kind=kind: run.load(kind)) for kind in AGAIN}
+    told = tried(lambda: [*disagreements(run, found), *unknown_relations(run, found)])
+    faults += told or []
+    for step in run.checkpoint_steps():
+        tried(lambda step=step: run.model(step))
+    if metrics is not None and not isinstance(run.config.training, Elsewhere):
+        # The run may be of a machine with a GPU, and be looked at on another.
+        here = replace(run, config=replace(run.config, device=run.device))
+        tried(lambda: Trainer.restored(here))
+        is_done = tried(lambda: run.status) == "done"
+        faults += missing_checkpoints(run, metrics[-1]["step"] if metrics else 0, is_done)
+    for path in sorted(run.folder.rglob(".*.draft-*")):
+        faults.append(f"{path} was left by a writer that was stopped; the next to write removes it")
+    return list(dict.fromkeys(faults))
+
+
+def missing_checkpoints(run: Run, last: int, is_done: bool) -> Iterator[str]:
+    """A line on the checkpoints that a run should have by its last evaluation and lacks."""
+    kept = {*run.checkpoint_steps()}
+    due = scheduled(run.config.training, last, is_done)
+    missing = [*islice((step for step in due if step not in kept), NAMED)]
+    if missing:
+        more = ", …" if len(missing) == NAMED else ""
+        steps = ", ".join(map(str, missing))
+        yield f"{run.folder}: the checkpoints of steps {steps}{more} are missing"
+
+
+def disagreements(run: Run, found: Findings) -> Iterator[str]:
+    """Lines on findings that are not about the run's model, task and circuit.
+
+    Args:
+        run: that they lie in.
+        found: what was found, by kind; None where there is nothing.
+    """
+    if not any(found.values()):
+        return
+    heads = set(heads_of(run))
+    discovery = found.get(Discovery)
+    for kind, finding in found.items():
+        if finding is None:
+            continue
+        where, again = f"{run.folder}: {kind.FILE}", command(*AGAIN[kind], run.folder)
+        if strange := [head for head in heads_in(finding, heads) if head not in heads]:
+            odd = name_of(min(strange))
+            yield f"{where} is of another model than config.json, with {odd}; find: {again}"
+        elif lacking := [one for one in circuits_in(finding) if {*one.mechanisms} != heads]:
+            odd = name_of(min(heads - {*lacking[0].mechanisms}))
+            yield f"{where} is of another model than config.json, without {odd}; find: {again}"
+        elif kind in ABOUT_IT and discovery and not finding.is_of(discovery):
+            told = "is about another circuit than circuit.json; make it for this one with"
+            yield f"{where} {told}: {again}"
+    yield from _of_another_task(run, found)
+
+
+def _of_another_task(run: Run, found: Findings) -> Iterator[str]:
+    """Lines on findings with steps that the run does not come to, or of other roles or hops."""
+    discovery, timeline = found.get(Discovery), found.get(Timeline)
+    certificate = found.get(Certificate)
+    if discovery and discovery.standing != standing_of(run.task):
+        yield f"{run.folder}: circuit.json: standing is of another task's roles"
+    if discovery and not {*discovery.evidence.intact} <= {*run.task.hops}:
+        yield f"{run.folder}: circuit.json: evidence.intact is of another task's hops"
+    if timeline and not {*timeline.hops} <= {*run.task.hops}:
+        yield f"{run.folder}: emergence.json: hops are of another task's"
+    steps = {"emergence.json": timeline.steps[-1]} if timeline else dict[str, int]()
+    if certificate and certificate.step is not None:
+        steps["certificate.json"] = certificate.step
+    for name, step in steps.items():
+        try:
+            run.require_step(step, f"{run.folder}/{name}")
+        except HeadwayError as error:
+            yield str(error)
+
+
+def unknown_relations(run: Run, found: Findings) -> Iterator[str]:
+    """Lines on paths along relations that the run's task does not have."""
+    if not any(found.values()):
+        return
+    cost_of(run.task)  # complains of one whose sequences are too large
+    batch = run.task.sample(2, torch.Generator().manual_seed(0))
+    edges = run.task.edges(batch, ahead=not run.config.model.causal)
+
+    def is_known(path: AttentionPath) -> bool:
+        try:
+            return edges[path.relation] is not None
+        except (HeadwayError, KeyError):
+            return False
+
+    for kind, finding in found.items():
+        paths = sorted(set(paths_in(finding))) if finding is not None else []
+        if odd := [path for path in paths if not is_known(path)]:
+            yield f"{run.folder}: {kind.FILE}: {odd[0]} is along no relation of the run's task"
+
+
+def circuits_in(finding: Any) -> list[Circuit]:
+    """What a finding says of every head of a model; empty if it speaks of paths alone."""
+    if isinstance(finding, MinimalCircuits):
+        return [finding.idle]
+    return [finding.circuit] if isinstance(finding, Discovery | Certificate) else []
+
+
+def paths_in(finding: Any) -> Iterable[AttentionPath]:
+    """The paths that a finding is about."""
+    match finding:
+        case Discovery() | Certificate():
+            return finding.circuit.paths
+        case MinimalCircuits():
+            chosen = [path for one in finding.circuits for path in one]
+            return [*finding.candidates, *finding.discovered, *chosen]
+        case Timeline():
+            return [one.path for one in finding.paths]
+        case Dependence():
+            return finding.circuit
+    return []
+
+
+def heads_in(finding: Any, heads: set[Head]) -> set[Head]:
+    """The heads that a finding speaks of.
+
+    Args:
+        finding: about a circuit.
+        heads: of the model; tables with a cell a head must be of its layers and heads.
+    """
+    named = {path.at for path in paths_in(finding)}
+    for circuit in circuits_in(finding):
+        named |= {*circuit.mechanisms}
+    if isinstance(finding, Discovery):
+        named |= {*finding.evidence.alone}
+        tables = finding.attention.values()
+        for table in islice(tables, 1):  # all are of one size
+            cells = {(layer, head) for layer, row in enumerate(table) for head in range(len(row))}
+            named |= cells if heads <= cells else {(len(table), 0)}
+    return named
+
+
+def heads_of(run: Run) -> list[Head]:
+    """All heads of a run's model.
+
+    Raises:
+        HeadwayError: if there are more than any model has.
+    """
+    model = run.config.model
+    what = f"{run.folder}/config.json: model.n_layers times model.n_heads"
+    count = model.n_layers * model.n_heads
+    require(count <= MOST_OF_A_MODEL, what, count, f"at most {MOST_OF_A_MODEL}")
+    return [(layer, h) for layer in range(model.n_layers) for h in range(model.n_heads)]

@@ -1,0 +1,17 @@
+"""Ways to a model's circuit: a search among what its task names, heads read blind, all sets."""
+
+from typing import TYPE_CHECKING
+
+from headway.find.search import candidates_among as candidates_among
+from headway.find.study import circuit_file as circuit_file
+from headway.find.study import discover as discover
+from headway.find.study import require_learnt as require_learnt
+from headway.find.study import searched as searched
+from headway.late import late
+
+if TYPE_CHECKING:
+    from headway.find.exhaustive import Exhaustive as Exhaustive
+    from headway.find.exhaustive import MinimalCircuits as MinimalCircuits
+    from headway.find.exhaustive import every_circuit as every_circuit
+
+__all__, __getattr__, __dir__ = late(__name__)

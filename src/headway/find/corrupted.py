@@ -1,0 +1,137 @@
+"""Circuits by way of corrupted sequences, of models with more heads than can be tried one by one.
+
+Every head attends as it does in the corrupted sequence (`Batch.corrupted`), where the answer cannot
+be known, but for those of the circuit. One backward pass tells how much of the gap between the two
+losses a path in a head would close, to first order (attribution patching: Nanda 2023; Syed et al.
+2023). Forward passes judge: the fewest heads, in this order, that close enough, and of these none
+that can be spared.
+
+Corruption leaves the heads below as they were that bring what those heads look for. So a second
+backward pass, in the model as it is, ranks paths below by what they do for the attention along the
+circuit's. Of the first, each is cut by itself: where much of that attention goes, it belongs to the
+circuit, too.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+import torch
+from torch import Tensor
+
+from headway.judge.yardstick import Yardstick
+from headway.models import attention_patterns
+from headway.relations.paths import AttentionPath
+from headway.replace.ablation import Bench, Measured, Replaced, above
+from headway.replace.mechanism import Circuit, Corrupted, Head, KnockOut, Paths
+from headway.replace.patterns import Attention, along_all, tap_of
+
+BRINGS = 0.1
+"""The least share of the attention along paths that must be lost with a path below them."""
+
+COUNTS = (1, 2, 4, 8, 16)
+"""Heads that are tried together, until the loss is below the threshold."""
+
+MOST = 20
+"""Heads that a circuit names at most."""
+
+Effects = Mapping[AttentionPath, float]
+"""To first order, by path."""
+
+
+@torch.no_grad()
+def found(bench: Bench, yardstick: Yardstick, candidate_attention: Sequence[float]) -> Circuit:
+    """The fewest heads with a path each that take the loss below a limit, and what they need.
+
+    Args:
+        bench: whose rows without a path are `corrupted`.
+        yardstick: has the loss to stay below with all other heads as in the corrupted sequences. Of
+            a gap, half of what may be left open is kept for other sequences.
+        candidate_attention: the least attention along a path beyond that in the corrupted
+            sequences, tried in order until the loss is below the threshold; else the circuit with
+            the least loss is taken.
+    """
+    limit = yardstick.limits(bench)[-1]
+    threshold = limit if yardstick.loss else (bench.loss() + limit) / 2
+    patterns, idle = bench.patterns, dict.fromkeys(bench.heads, Corrupted())
+    gains = _effects(bench, idle, Paths)
+    more = along_all(patterns.own - patterns.corrupted, patterns.relations)
+
+    def loss(paths: Sequence[AttentionPath]) -> float:
+        return bench.loss(Circuit.of(paths, idle))
+
+    tried: list[list[AttentionPath]] = []
+    for least, count in product(candidate_attention, COUNTS):
+        tried.append(_best(gains, more, least)[:count])
+        if loss(tried[-1]) < threshold:
+            break
+    chosen = min(tried, key=loss)
+    most = max(threshold, above(loss(chosen)))
+    for path in reversed(chosen):
+        fewer = [other for other in chosen if other != path]
+        chosen = fewer if loss(fewer) < most else chosen
+    for path in _needs(bench, chosen, candidate_attention[0]):
+        fits = len(chosen) < MOST and path.at not in {other.at for other in chosen}
+        if fits and loss([*chosen, path]) < most:
+            chosen = [*chosen, path]
+    return Circuit.of(chosen, idle)
+
+
+def _best(effects: Effects, attention: Attention, least: float) -> list[AttentionPath]:
+    """Of every head the path with the largest effect along which it attends, the largest first."""
+    best: dict[Head, AttentionPath] = {}
+    for path in sorted(effects, key=lambda path: -effects[path]):
+        if effects[path] > 0 and attention[path.relation][path.layer][path.head] >= least:
+            best.setdefault(path.at, path)
+    return list(best.values())
+
+
+def _effects(
+    bench: Bench,
+    replaced: Replaced,
+    kind: type[Paths] | type[KnockOut],
+    measured: Measured | None = None,
+) -> Effects:
+    """By how much every path, put in or knocked out, lowers the loss or what is measured."""
+    names = bench.patterns.used_as("path")
+    paths = [AttentionPath.of(*head, name) for head in bench.heads for name in names]
+    changes = [(path.at, kind(frozenset({path.relation}))) for path in paths]
+    found = bench.gains(replaced, changes, measured, bench.sequences)
+    return dict(zip(paths, found, strict=True))
+
+
+def _needs(bench: Bench, paths: Sequence[AttentionPath], least: float) -> list[AttentionPath]:
+    """The paths below others without which much of the attention along these is lost.
+
+    The first `MOST` by their effect on the log-odds of that attention, to first order, are cut in
+    the model as it is, one by one. Relations that lead all queries to one place are left out: what
+    is brought from there is the same everywhere, so it tells no key from others.
+    """
+    patterns, attention = bench.patterns, bench.patterns.attention
+
+    def along(seen: Tensor, path: AttentionPath, part: slice) -> Tensor:
+        there = patterns.one_hot(frozenset({path.relation}))[part] > 0
+        return (seen * there).sum() / there.any(2).sum().clamp(min=1)
+
+    def looked(part: slice, _: Tensor, seen: Sequence[Tensor]) -> Tensor:
+        found = [along(seen[path.layer][:, path.head], path, part) for path in paths]
+        return torch.stack(found).logit(1e-6).sum()
+
+    def tells_apart(path: AttentionPath) -> bool:
+        there = patterns.one_hot(frozenset({path.relation})) > 0
+        queries, keys = there.any(2).sum(1), there.any(1).sum(1)
+        return bool(((queries < 2) | (keys > 1)).any())
+
+    def share_lost(cut: AttentionPath) -> float:
+        tap = tap_of(patterns, [{cut.at: KnockOut(frozenset({cut.relation}))}], slice(None))
+        seen = attention_patterns(bench.model, bench.batch.inputs, tap)
+        bench.add_forwards(1.0)
+        left = sum(along(seen[:, *path.at], path, slice(None)).item() for path in paths)
+        return 1 - left / sum(attention[one.relation][one.layer][one.head] for one in paths)
+
+    if not paths:
+        return []
+    lost = _effects(bench, {}, KnockOut, looked)
+    below = _best({p: x for p, x in lost.items() if tells_apart(p)}, attention, least)
+    below = [path for path in below if path not in paths][:MOST]
+    shares = {path: share_lost(path) for path in below}
+    return sorted((p for p in below if shares[p] >= BRINGS), key=lambda path: -shares[path])

@@ -1,0 +1,369 @@
+"""Every circuit among some candidate paths, by judging sets of paths, the smallest first.
+
+A set of paths *serves* if what it costs is below a limit: here the cost of exchanging all that is
+beside it, with its heads attending along its paths alone. It is *minimal* if it serves and no
+proper subset does. Costs need not fall as paths are added, so that nothing is concluded from one
+set about another, but for what holds by definition:
+
+- A set that holds a smaller one that serves is not minimal, and is not judged.
+
+It must serve with the layers above any layer free, too. Whether it does depends on its paths up to
+that layer alone, and where those fail, no set that has them is judged.
+"""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial, reduce
+from itertools import combinations
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from headway.errors import require
+from headway.fields import AtLeastOne, Finding, require_allowed
+from headway.find.search import candidates_among
+from headway.judge.by_exchange import LIMIT, costs_alone, judge
+from headway.judge.discovery import Discovery, saved_discovery
+from headway.relations.paths import AttentionPath
+from headway.replace.ablation import Bench
+from headway.replace.exchange import PARTNER, Exchange
+from headway.replace.mechanism import (
+    Circuit,
+    Head,
+    Mechanism,
+    WrittenCircuit,
+    WrittenLoss,
+    WrittenPath,
+)
+from headway.replace.subject import Counted, Sequences, require_fits, studied
+from headway.settings import computes_as_usual
+from headway.tasks import Task
+from headway.text import counted, wrapped
+from headway.training.run import Run
+
+MOST_JUDGED = 32
+"""Minimal circuits that get all verdicts, the smallest first."""
+
+SHOWN = 10
+"""The most circuits that are listed one by one."""
+
+MOST = 50_000
+"""Sets of paths judged at most, by default."""
+
+Chosen = frozenset[AttentionPath]
+"""A set of paths."""
+
+AT_ONCE = 1024
+"""Sets that are judged between two reports of progress."""
+
+
+@dataclass(frozen=True)
+class MinimalCircuits(Finding):
+    """All minimal circuits among a model's candidate paths.
+
+    Attributes:
+        limit: circuits cost less than this when all that is beside them is exchanged.
+        sequences: how many were exchanged.
+        candidates: the paths that circuits were chosen from.
+        idle: what every head does of which no path is chosen.
+        circuits: the minimal ones, the smallest first; of those with the same cells one.
+        costs: of each.
+        right: those of the first `MOST_JUDGED` that get three yeses, by number.
+        judged: sets of paths that were judged, those of lower layers alone included.
+        searched: all minimal circuits of up to so many paths are known.
+        discovered: the paths of the circuit that the search had found.
+        most: sets that might have been judged.
+        seconds: wall time; not kept, and None if it was read from a file.
+    """
+
+    FILE: ClassVar[str] = "circuits.json"
+
+    limit: float
+    sequences: Counted
+    candidates: tuple[WrittenPath, ...]
+    idle: WrittenCircuit
+    circuits: tuple[tuple[WrittenPath, ...], ...]
+    costs: tuple[WrittenLoss, ...]
+    right: tuple[int, ...]
+    judged: int
+    searched: int
+    discovered: tuple[WrittenPath, ...]
+    most: int
+    seconds: float | None = field(default=None, compare=False)
+
+    @property
+    def complete(self) -> bool:
+        """True if no minimal circuit can be missing."""
+        return self.searched == len(self.candidates)
+
+    @property
+    def core(self) -> tuple[AttentionPath, ...]:
+        """The paths that all of these circuits have."""
+        return tuple(sorted(set.intersection(*map(set, self.circuits)))) if self.circuits else ()
+
+    def __str__(self):
+        count, judged = len(self.circuits), min(len(self.circuits), MOST_JUDGED)
+        among = counted(len(self.candidates), "candidate path")
+        took = "" if self.seconds is None else f", {self.seconds:.1f} s"
+        found = [
+            f"{counted(count, 'minimal circuit')} among {among}: each is enough",
+            "judged with all else exchanged, and with the layers above any layer free:"
+            f" {counted(self.judged, 'set')} of paths, {self.sequences} sequences{took}",
+            "complete: every set was judged, or ruled out by what was judged"
+            if self.complete
+            else f"NOT complete: larger sets than those of {self.searched} paths were not judged;"
+            " --most allows more",
+        ]
+        if self.circuits:
+            found += [
+                f"smallest: {counted(len(self.circuits[0]), 'path')}; none is smaller",
+                f"in all: {named(self.core)}; in any: {len(set().union(*self.circuits))} paths",
+                f"complete, with nothing spare, too: {len(self.right)} of {judged}",
+            ]
+        known = set(self.discovered)
+        if self.circuits and known not in map(set, self.circuits):
+            found += ["the circuit that the search discovered is not one of them"]
+        lines = [line for sentence in found for line in wrapped(sentence)]
+        for i, (circuit, cost) in enumerate(zip(self.circuits[:SHOWN], self.costs, strict=False)):
+            yes = "; three yeses" if i in self.right else ""
+            own = "; as discovered" if set(circuit) == known else ""
+            rest = [path for path in circuit if path not in self.core]
+            more = f"; beside those in all: {named(rest)}" if rest else ""
+            line = f"{i + 1}: {counted(len(circuit), 'path')}, cost {cost:.3f}{yes}{own}{more}"
+            lines += wrapped(line, rest="   ")
+        if count > SHOWN:
+            lines += wrapped(f"and {count - SHOWN} more, in {self.FILE}")
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON data, but for the time that it took."""
+        data = super().to_json()
+        del data["seconds"]
+        return data
+
+    def __post_init__(self):
+        count, allowed = len(self.costs), f"{len(self.circuits)}, one a circuit"
+        require(count == len(self.circuits), "number of costs", count, allowed)
+        require({*self.right} <= {*range(count)}, "right", self.right, f"numbers below {count}")
+
+
+@computes_as_usual
+def every_circuit(
+    model: Run | str | Path | Any,
+    task: Task | None = None,
+    found: Discovery | None = None,
+    *,
+    sequences: int = 128,
+    most: int = MOST,
+    seed: int | None = None,
+    watch: Callable[[int, int, int], None] = lambda *_: None,
+) -> MinimalCircuits:
+    """All minimal circuits of a trained model, made of the paths that `discover` may choose from.
+
+    Candidates are the paths along which a head sends at least 0.1 of its attention on average, but
+    for those of the last layer that end where no answer is read. A circuit is enough: with all
+    that is beside it exchanged, and its heads attending along its paths alone, answers stay. The
+    limit is that of the verdicts, whatever the discovered circuit costs. A run keeps all this.
+
+    Args:
+        model: a run in which a circuit was discovered, or its folder; or a model (see `discover`).
+        task: the model's task, if a model is given.
+        found: what `discover` found, if a model is given. Of a run, by default what it keeps; these
+            are then kept, too.
+        sequences: how many to judge on, at least 8.
+        most: sets of paths to judge at most. The search goes from small to large sets, and ends
+            before a size that would take more.
+        seed: of the sequences; by default the run's, or 0.
+        watch: called with a number of paths, how many sets were judged and how many minimal ones
+            found.
+
+    Raises:
+        HeadwayError: if no circuit was discovered, nothing can be exchanged, or an argument is out
+            of range.
+    """
+    require_allowed("sequences", sequences, Sequences)
+    require_allowed("most", most, AtLeastOne)
+    with studied(model, task, seed=seed) as subject:
+        run = subject.run
+        if run is not None and found is None:
+            known = saved_discovery(run)
+        else:
+            known = require_allowed("found", found, Discovery)
+        require_fits(known.circuit, subject.model)
+        started = time.perf_counter()
+        seen = subject.partners(sequences, "every circuit")
+        exchange = Exchange.among(subject.model, subject.task, seen)
+        bench = Bench(subject.model, subject.task, seen.batch, known.ablation)
+        candidates = candidates_among(bench, known.circuit)
+        costs = partial(costs_alone, exchange)
+        search = Exhaustive(costs, candidates, known.circuit, LIMIT, most, watch)
+        sets = sorted(map(tuple, map(sorted, search.search())), key=lambda c: (len(c), c))
+        circuits = told_apart(exchange, sets)
+        whole = [Circuit.of(one, search.idle) for one in circuits]
+        right = [
+            number
+            for number, circuit in enumerate(whole[:MOST_JUDGED])
+            if not judge(exchange, circuit).broken()
+        ]
+        every = MinimalCircuits(
+            limit=LIMIT,
+            sequences=len(seen.batch.inputs),
+            candidates=tuple(search.paths),
+            idle=Circuit(search.idle),
+            circuits=tuple(circuits),
+            costs=tuple(costs([one.mechanisms for one in whole])),
+            right=tuple(right),
+            judged=search.judged,
+            searched=search.searched,
+            discovered=tuple(known.circuit.paths),
+            most=most,
+            seconds=round(time.perf_counter() - started, 3),
+        )
+        if run is not None and found is None:
+            run.save(every)
+    return every
+
+
+def told_apart(
+    exchange: Exchange, sets: Sequence[tuple[AttentionPath, ...]]
+) -> list[tuple[AttentionPath, ...]]:
+    """The first of some circuits that lead to the same cells, in the sequences and their partners.
+
+    No exchange tells such circuits apart.
+    """
+    first = dict[tuple[tuple[Head, bytes], ...], tuple[AttentionPath, ...]]()
+    for paths in sets:
+        by_head = {at: [path.relation for path in paths if path.at == at] for at in heads_of(paths)}
+        cells = (
+            (head, cells_of(exchange, names).cpu().numpy().tobytes())
+            for head, names in by_head.items()
+        )
+        first.setdefault(tuple(cells), paths)
+    return [*first.values()]
+
+
+def heads_of(paths: Sequence[AttentionPath]) -> list[Head]:
+    """The heads of paths, layer by layer."""
+    return sorted({path.at for path in paths})
+
+
+def cells_of(exchange: Exchange, names: Sequence[str]) -> Tensor:
+    """The cells that some relations lead to, in sequences and partners."""
+    length = exchange.batch.inputs.shape[1]
+    masks = [
+        patterns.relation(name).mask(length)
+        for patterns in (exchange.patterns, exchange.others[PARTNER])
+        for name in names
+    ]
+    own, theirs = masks[: len(names)], masks[len(names) :]
+    return torch.stack([torch.stack(own).any(0), torch.stack(theirs).any(0)])
+
+
+def named(paths: Sequence[AttentionPath]) -> str:
+    """Paths as they are written."""
+    return ", ".join(map(str, paths)) or "no path"
+
+
+class _TooManyError(Exception):
+    """More sets would have to be judged than are allowed."""
+
+
+class Exhaustive:
+    """All minimal sets of paths that serve.
+
+    Attributes:
+        idle: what every head does that has none of its paths chosen.
+        minimal: those found so far.
+        judged: how many sets were judged so far, those of the lower layers alone included.
+        searched: all minimal sets of up to so many paths are known: -1 if not even the empty set
+            was judged, the number of candidates if no set is missing.
+
+    Args:
+        losses: of candidates, or what they cost; perhaps infinity where it is not below a limit.
+        candidates: the paths to choose from.
+        known: a circuit; heads do what they do in it, but for its paths.
+        threshold: to stay below, with every head replaced and with the layers above any free.
+        most: the search ends before more sets than this are judged; by default never.
+        watch: told after every size, and now and then within.
+    """
+
+    def __init__(
+        self,
+        losses: Callable[[list[dict[Head, Mechanism]], float], list[float]],
+        candidates: Sequence[AttentionPath],
+        known: Circuit,
+        threshold: float,
+        most: float = math.inf,
+        watch: Callable[[int, int, int], None] = lambda *_: None,
+    ):
+        self.losses, self.threshold, self.most, self.watch = losses, threshold, most, watch
+        self.idle = reduce(Circuit.without, known.paths, known).mechanisms
+        self.paths = sorted(set(candidates))
+        self.choosing = {path.at for path in self.paths}
+        self.minimal: list[Chosen] = []
+        self.judged, self.searched = 0, -1
+        self._lower: dict[tuple[int, int], list[Chosen]] = {}
+
+    def search(self, first: bool = False) -> list[Chosen]:
+        """The minimal sets, the smallest first; ends early if there would be too much to judge.
+
+        With `first`, the smallest size at which a set serves is the last.
+        """
+        layers = sorted({path.layer for path in self.paths})
+        with suppress(_TooManyError):
+            for size in range(len(self.paths) + 1):
+                self.minimal += self._serving(self._sets(layers, size), None, size)
+                self.searched = size
+                self.watch(size, self.judged, len(self.minimal))
+                if first and self.minimal:
+                    break
+        return self.minimal
+
+    def _sets(self, layers: Sequence[int], size: int) -> list[Chosen]:
+        """The sets of a size in some layers that may be minimal: those below the last serve."""
+        if not layers:
+            return [] if size else [frozenset()]
+        *below, last = layers
+        here = [path for path in self.paths if path.layer == last]
+        sets = [
+            lower.union(chosen)
+            for count in range(min(size, len(here)) + 1)
+            for lower in self._serving_below(below, size - count)
+            for chosen in combinations(here, count)
+        ]
+        return [one for one in sets if not any(held <= one for held in self.minimal)]
+
+    def _serving_below(self, layers: Sequence[int], size: int) -> list[Chosen]:
+        """The sets of a size in some layers that serve with those above free, judged once."""
+        if (key := (len(layers), size)) not in self._lower:
+            sets = self._sets(layers, size)
+            self._lower[key] = self._serving(sets, layers[-1], size) if layers else sets
+        return self._lower[key]
+
+    def _serving(self, sets: Sequence[Chosen], above: int | None, size: int) -> list[Chosen]:
+        """Those of some sets that serve, with those above a layer free."""
+        if self.judged + len(sets) > self.most:
+            raise _TooManyError
+        limit = self.threshold
+        serving: list[Chosen] = []
+        for start in range(0, len(sets), AT_ONCE):
+            some = sets[start : start + AT_ONCE]
+            found = self.losses([self.mechanisms(one, above) for one in some], limit)
+            serving += [one for one, loss in zip(some, found, strict=True) if loss < limit]
+            self.judged += len(some)
+            self.watch(size, self.judged, len(self.minimal))
+        return serving
+
+    def mechanisms(self, chosen: Chosen, above: int | None = None) -> dict[Head, Mechanism]:
+        """The mechanisms of a set; heads above a layer that have candidates are left free."""
+        replaced = Circuit.of(chosen, self.idle)
+        return {
+            head: mechanism
+            for head, mechanism in replaced.mechanisms.items()
+            if above is None or head[0] <= above or head not in self.choosing
+        }

@@ -1,0 +1,358 @@
+"""The search: from a trained model's attention to a mechanism for every head.
+
+The paper took its circuits apart by hand (Musat 2024, section 8 and appendix E): look at a head's
+attention, guess a mechanism, keep the simplest guess that leaves the loss small, until every head
+has one. Here heads that can be spared get their mean pattern before (see `spared`). The guesses
+come from the attention along relations. Heads share what may be lost between the model's own loss
+and the threshold, so that the first cannot spend it all (`propose`). If that does not serve, heads
+are changed one by one (`mended`). Then all that is not needed is removed (`simplify`).
+
+There is a trap in replacing all heads at once. A head that joins the tokens of a pair helps the
+heads above it to find where to attend. Once their attention is replaced as well, they need no help,
+and the head below seems useless (the paper sees it too: made uniform, its first layer costs only
+0.05 to 0.10). So a mechanism must keep the loss low in two ways: with every head replaced, and with
+the useful heads of the layers above it attending freely.
+"""
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial, reduce
+from itertools import combinations, product
+
+from headway.relations.paths import AttentionPath
+from headway.replace.ablation import Bench, First, Judging, Replaced, above
+from headway.replace.mechanism import (
+    Circuit,
+    Head,
+    Identity,
+    Mean,
+    Mechanism,
+    Paths,
+    Tabled,
+    Uniform,
+)
+from headway.replace.patterns import Patterns
+
+CANDIDATE_ATTENTION = (0.3, 0.1)
+"""A head may use the paths along which it attends so much; tried in turn."""
+
+DRAFT_MARGIN = 0.9
+"""A draft must stay below this part of the threshold, so as seldom to fail on all sequences."""
+
+MARGIN = 0.97
+"""A circuit must stay below this part of the threshold on the sequences that it was searched on, so
+that it stays below the threshold on others."""
+
+LIKELIEST = 16
+"""Changes that are judged together, those first that help most to first order."""
+
+WORTHWHILE = 0.02
+"""A change must close this share of what is left between the loss and the threshold."""
+
+SPENT_FIRST = 0.8
+"""The part of the loss allowed that the first head may spend of it, before all others have any."""
+
+DRAFT = 16
+"""Sequences on which a first circuit is drafted."""
+
+PLAIN: tuple[Mechanism, ...] = (Uniform(), Identity())
+"""Mechanisms that move nothing of use."""
+
+
+def search(
+    bench: Bench,
+    threshold: float,
+    among: Sequence[Sequence[str]],
+    candidate_attention: Sequence[float] = CANDIDATE_ATTENTION,
+    spared: Collection[Head] | None = None,
+) -> Circuit:
+    """A mechanism for every head, each as simple as the threshold allows.
+
+    Drafted on a few sequences, mended and settled on all of them. If no circuit is found below the
+    threshold, the one with the least loss.
+
+    Args:
+        bench: judges candidates, first by a few sequences.
+        threshold: the loss to stay below with every head replaced, and with useful heads free.
+        among: the relations that heads may follow, tried in order until a draft serves.
+        candidate_attention: see `CANDIDATE_ATTENTION`; tried until what is proposed serves.
+        spared: the heads that are not needed: each gets its mean pattern, for good. The others have
+            a path, if there is one that they may follow. None if that is not known of any head.
+    """
+    few, every = First(bench, min(DRAFT, bench.sequences)), First(bench, bench.sequences)
+    limit = max(MARGIN * threshold, (every.loss() + threshold) / 2)
+    draft_limit = max(DRAFT_MARGIN * threshold, (few.loss() + threshold) / 2)
+    searched = [head for head in bench.heads if head not in (spared or ())]
+    needed, plain = ((), PLAIN) if spared is None else (searched, ())
+
+    def candidates(names: Sequence[str], least: float) -> dict[Head, list[str]]:
+        by_head = candidate_paths(bench, names, least)
+        return {head: by_head[head] for head in searched}
+
+    drafts: list[Circuit] = []
+    for names in among:
+        proposed: list[Circuit] = []
+        for least in candidate_attention:
+            proposed.append(propose(few, candidates(names, least), draft_limit))
+            if worst_of(few, proposed[-1]) < draft_limit:
+                break
+        best = min(proposed, key=partial(worst_of, few))
+        most_paths = candidates(names, min(candidate_attention))
+        drafts.append(mended(few, best, most_paths, draft_limit, plain))
+        if worst_of(few, drafts[-1]) < draft_limit:
+            break
+    circuit = min(drafts, key=partial(worst_of, few))
+    most_paths = candidates(among[-1], min(candidate_attention))
+    for judge, most in ((few, draft_limit), (every, limit)):
+        circuit = mended(judge, circuit, most_paths, most, plain)
+        most = max(most, above(worst_of(judge, circuit)))
+        circuit = simplify(judge, circuit, most, judge is every, plain, needed)
+    return circuit
+
+
+def twice(circuit: Circuit, lowest: int = -1, rows: str | None = None) -> list[Replaced]:
+    """A circuit whole, and with its useful heads free: those above each layer from the lowest.
+
+    With `rows`, these stand in rows without a path while heads are free.
+    """
+    each = circuit.mechanisms.items()
+    used = sorted({head[0] for head, one in each if isinstance(one, Paths | Tabled)})
+    layers = [lowest, *(layer for layer in used[:-1] if layer > lowest)]
+    below = circuit if rows is None else circuit.filled(rows)
+    free = [free_above(below, layer) for layer in layers]
+    return [circuit, *filter(None, free)]
+
+
+def losses_twice(
+    bench: Judging,
+    circuits: Sequence[Circuit],
+    limit: float = math.inf,
+    lowest: Sequence[int] | None = None,
+) -> list[float]:
+    """The loss of each circuit with every head replaced, or with useful heads free if that is more.
+
+    Of two ways to fill rows without a path while heads are free the one with less loss counts.
+
+    Args:
+        bench: judges them.
+        circuits: that are judged.
+        limit: infinity stands for a loss that is not below it.
+        lowest: of each, the lowest layer above which heads are free; by default there is none.
+    """
+    from_layer = [-1] * len(circuits) if lowest is None else lowest
+    both = [*zip(circuits, from_layer, strict=True)]
+    losses = bench.worst([twice(*one) for one in both], limit)
+    if bench.free_rows is None:
+        return losses
+    left = [i for i, loss in enumerate(losses) if limit == math.inf or loss == math.inf]
+    filled = bench.worst([twice(*both[i], bench.free_rows) for i in left], limit)
+    for i, loss in zip(left, filled, strict=True):
+        losses[i] = min(losses[i], loss)
+    return losses
+
+
+def worst_of(bench: Judging, circuit: Circuit) -> float:
+    """The loss of one circuit (see `losses_twice`)."""
+    return losses_twice(bench, [circuit])[0]
+
+
+def mended(
+    bench: Judging,
+    circuit: Circuit,
+    candidates: Mapping[Head, Sequence[str]],
+    threshold: float,
+    plain: Sequence[Mechanism] = PLAIN,
+) -> Circuit:
+    """A circuit with one head after the other changed as helps most, until it serves.
+
+    A head may get one path more or less, one alone, or a plain mechanism. Of the loss with every
+    head replaced and those with useful heads free the worst counts; the changes that lower it most
+    to first order are judged first. The search ends where none is `WORTHWHILE`.
+    """
+    loss = worst_of(bench, circuit)
+    while loss >= threshold:
+        had = circuit.mechanisms
+        found = [
+            (at, x) for at, names in candidates.items() for x in changes(had[at], names, plain)
+        ]
+        worst = max(twice(circuit), key=bench.loss)
+        gains = dict(zip(found, bench.gains(worst, found), strict=True))
+        if any(gains.values()):  # else nothing has a slope, and what helps is not known before
+            found = [one for one in found if gains[one] > 0]
+            found.sort(key=lambda one: -gains[one])
+        more = loss - threshold
+        limit = loss - WORTHWHILE * more if more < math.inf else math.inf
+        for start in range(0, len(found), LIKELIEST):
+            some = [circuit.replacing(*one) for one in found[start : start + LIKELIEST]]
+            losses = losses_twice(bench, some, limit)
+            if min(losses) < math.inf:
+                loss = min(losses)
+                circuit = some[losses.index(loss)]
+                break
+        else:
+            break
+    return circuit
+
+
+def changes(
+    mechanism: Mechanism, names: Sequence[str], plain: Sequence[Mechanism] = PLAIN
+) -> list[Mechanism]:
+    """Other mechanisms of a head, with one change."""
+    has = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
+    more = [Paths(has | {name}) for name in names if name not in has]
+    alone = [Paths(frozenset({name})) for name in names]
+    less = [Paths(has - {name}) for name in sorted(has) if len(has) > 1]
+    found = dict.fromkeys([*more, *alone, *less, *plain])
+    return [one for one in found if one != mechanism]
+
+
+def free_above(circuit: Circuit, layer: int) -> dict[Head, Mechanism]:
+    """The mechanisms of a circuit without those of useful heads in the layers above `layer`."""
+    return {
+        head: mechanism
+        for head, mechanism in circuit.mechanisms.items()
+        if head[0] <= layer or not isinstance(mechanism, Paths | Tabled)
+    }
+
+
+def propose(bench: Judging, candidates: Mapping[Head, Sequence[str]], threshold: float) -> Circuit:
+    """A mechanism for every head, each the simplest that serves.
+
+    Heads that are not among the candidates get their mean pattern. Then each of the others, from
+    the first layer up, gets the fewest paths, most alike first, that keep the loss within the
+    head's share while the heads above attend freely; if it has no candidate, it attends evenly.
+
+    When n of N heads have a mechanism, a part b + (1 - b) n/N of the way from the model's own loss
+    to the threshold may have been spent, where b is `SPENT_FIRST`. Where no number of paths is
+    within that, the one with the least loss is taken.
+
+    Args:
+        bench: judges candidates.
+        candidates: the relations of each head that may have paths, the likeliest first.
+        threshold: the loss to stay below.
+    """
+    own, total = bench.loss(), len(bench.heads)
+    chosen: dict[Head, Mechanism] = {h: Mean() for h in bench.heads if h not in candidates}
+    for head, names in candidates.items():
+        part = SPENT_FIRST + (1 - SPENT_FIRST) * (len(chosen) + 1) / total
+        share = own + (threshold - own) * part
+        options = [Paths(frozenset(names[: n + 1])) for n in range(len(names))] or [Uniform()]
+        trials = [{**chosen, head: one} for one in options]
+        within = [loss < math.inf for loss in bench.losses(trials, share)]
+        losses = [] if any(within) else bench.losses(trials)
+        chosen[head] = options[within.index(True) if any(within) else losses.index(min(losses))]
+    return Circuit(chosen)
+
+
+def longest(most: int, holds: Callable[[int], bool]) -> int:
+    """The largest n up to `most` for which something holds, if it holds for all below that."""
+    fewer = range(1, most)
+    return most if holds(most) else bisect_left(fewer, True, key=lambda n: not holds(n))
+
+
+def simplify(
+    bench: Judging,
+    circuit: Circuit,
+    threshold: float,
+    pairs: bool = True,
+    plain: Sequence[Mechanism] = PLAIN,
+    needed: Collection[Head] = (),
+) -> Circuit:
+    """Takes away all that can be taken away below the threshold, steps with the least loss first.
+
+    A head with paths may become plain, or lose one of several; else its last may go, which leaves
+    zeros; else two together. A needed head keeps a path. The loss must stay below the threshold
+    with every head replaced and with the useful heads above free. All steps are tried alone, then
+    taken in the order of their losses as long as they are possible together. Then, if the circuit
+    was below the threshold at all, every path (and, with `pairs`, every pair) is necessary, but for
+    the last of a needed head.
+    """
+    while True:
+        paths, heads = circuit.paths, circuit.useful_heads
+        of_heads = [tuple(path for path in paths if path.at == at) for at in heads]
+        single = [((path,), None) for path in paths]
+        last = [step for step in single if step[0] in of_heads]
+        first = [*(step for step in single if step not in last), *product(of_heads, plain)]
+        both = [(pair, None) for pair in combinations(paths, 2)] if pairs else []
+        possible_of = partial(possible_steps, bench, circuit, threshold=threshold, needed=needed)
+        steps = map(possible_of, (first, last, both))
+        if not (possible := next(filter(None, steps), [])):
+            return circuit
+        for step in possible:
+            if possible_steps(bench, circuit, [step], threshold, needed):
+                circuit = taken(circuit, step)
+
+
+Step = tuple[tuple[AttentionPath, ...], Mechanism | None]
+"""One simplification: some paths go; or all of a head's do, and it gets a plain mechanism."""
+
+
+def taken(circuit: Circuit, step: Step) -> Circuit:
+    """The circuit after a step; as it was, if it lacks one of the paths."""
+    paths, to = step
+    if not set(paths) <= set(circuit.paths):
+        return circuit
+    circuit = reduce(Circuit.without, paths, circuit)
+    return circuit if to is None else circuit.replacing(paths[0].at, to)
+
+
+def possible_steps(
+    bench: Judging,
+    circuit: Circuit,
+    steps: Sequence[Step],
+    threshold: float,
+    needed: Collection[Head] = (),
+) -> list[Step]:
+    """The steps after which both losses stay below the threshold, those with the least first.
+
+    Steps after which a needed head has no path are none of them.
+    """
+    after = {step: one for step in steps if (one := taken(circuit, step)) != circuit}
+    kept = {head for head in needed if head in circuit.useful_heads}
+    after = {step: one for step, one in after.items() if kept <= {*one.useful_heads}}
+    lowest = [min(path.layer for path in paths) for paths, _ in after]
+    losses = losses_twice(bench, [*after.values()], threshold, lowest)
+    judged = sorted(zip(losses, after, strict=True), key=lambda one: one[0])
+    return [step for loss, step in judged if loss < math.inf]
+
+
+def uses_stays(patterns: Patterns, circuit: Circuit) -> bool:
+    """True if a circuit has paths from roles to themselves."""
+    return any(path.relation in patterns.used_as("stay") for path in circuit.paths)
+
+
+def candidate_paths(bench: Bench, names: Sequence[str], least: float) -> dict[Head, list[str]]:
+    """For every head, the relations along which it attends at least so much, most alike first.
+
+    In the last layer a relation must be one of those that `Patterns.read` has: what ends elsewhere
+    changes no answer. A wider relation that contains the one a head attends along has all of its
+    attention, too; likeness (see `attention_along`) tells the two apart.
+    """
+    patterns, last = bench.patterns, bench.model.n_layers - 1
+    found = {
+        (layer, head): [
+            name
+            for name in names
+            if patterns.attention[name][layer][head] >= least
+            and (layer < last or name in patterns.read)
+        ]
+        for layer, head in bench.heads
+    }
+    like = patterns.likeness
+    return {at: sorted(x, key=lambda name: -like[name][at[0]][at[1]]) for at, x in found.items()}
+
+
+def candidates_among(bench: Bench, circuit: Circuit | None = None) -> list[AttentionPath]:
+    """The paths that a circuit may use.
+
+    A path needs an attention of at least the least of `CANDIDATE_ATTENTION`; in the last layer it
+    must end at a position that is read. Roles may keep what stands there (`s2←s2`) only if they do
+    in the circuit that is given, whose own paths are among them.
+    """
+    relations = bench.patterns.used_as("path")
+    if circuit and uses_stays(bench.patterns, circuit):
+        relations += bench.patterns.used_as("stay")
+    by_head = candidate_paths(bench, relations, min(CANDIDATE_ATTENTION))
+    found = [AttentionPath.of(*head, name) for head, names in by_head.items() for name in names]
+    return [*dict.fromkeys([*found, *(circuit.paths if circuit else ())])]

@@ -1,0 +1,123 @@
+"""The heads that a model can spare: what they carry in other sequences serves as well.
+
+A head whose exchange costs nothing is no part of a circuit, however sharply it attends. But of two
+heads that do the same work each can be spared as long as the other is there. So as many are spared
+as cost nothing when all of them are exchanged at once, those that alone cost least first.
+
+Their mean patterns must cost nothing, either, since a circuit has these in their place. And a head
+may carry the same in all sequences, so that nothing is lost by its exchange, but by its absence: a
+bias, or a mark that tells another head where to look. It is spared unless it follows a relation.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from weakref import WeakKeyDictionary
+
+from headway.errors import HeadwayError, note_once, require
+from headway.find.search import longest
+from headway.judge.costs import Costs
+from headway.judge.verdicts import LIMIT
+from headway.replace.ablation import Bench
+from headway.replace.exchange import WHOLE_HEAD, Change, Exchange
+from headway.replace.mechanism import Head, Mean
+from headway.replace.subject import device_of
+from headway.training.environment import generator_for
+
+FOLLOWS = 0.8
+"""A head follows a relation if so much of its attention lies where the relation would have it."""
+
+LEAST = 64
+"""Sequences, each with a partner, that heads are exchanged on at least."""
+
+CostsOf = Callable[[Sequence[Sequence[Head]]], list[float]]
+"""The costs of some sets of heads, each without what its heads do."""
+
+
+_known = WeakKeyDictionary[Bench, list[Head] | None]()
+
+
+def spared_once(bench: Bench) -> list[Head] | None:
+    """The heads that can be spared, looked for when a bench is first asked about.
+
+    A model of others must not be called by other threads meanwhile.
+    """
+    if bench not in _known:
+        _known[bench] = spared(bench)
+    return _known[bench]
+
+
+def spared(bench: Bench) -> list[Head] | None:
+    """The heads of a bench's model that can all be spared at once.
+
+    They are exchanged on as many other sequences as the bench has, and on `LEAST` at least. None if
+    the model's attention cannot be exchanged; a note says why.
+    """
+    try:
+        exchange = exchange_for(bench)
+    except HeadwayError as reason:
+        note_once(f"which heads are needed is not known before the search: {reason}")
+        return None
+    costs = Costs(exchange)
+    absent = costs.of([Change({head: ()}) for head in bench.heads])
+    both = zip(bench.heads, absent, strict=True)
+    tried = [head for head, cost in both if cost.most < LIMIT or not follows(bench, head)]
+    found = spared_by(lambda sets: costs_without(costs, sets), tried)
+    bench.add_forwards(exchange.passes * len(exchange.batch.inputs) / bench.sequences)
+    return found
+
+
+def spared_by(costs_of: CostsOf, heads: Sequence[Head]) -> list[Head]:
+    """The heads that cost less than the limit, all at once.
+
+    One after the other is spared along with those before, and left out if it takes the cost to the
+    limit: then it is needed as soon as these are gone.
+    """
+    alone = dict(zip(heads, costs_of([[head] for head in heads]), strict=True))
+    cheap = [head for head in heads if alone[head] < LIMIT]
+    left = sorted(cheap, key=alone.__getitem__)
+    found: list[Head] = []
+    while left:
+        count = _how_many(costs_of, found, left)
+        found += left[:count]
+        left = left[count + 1 :]
+    return sorted(found)
+
+
+def follows(bench: Bench, head: Head) -> bool:
+    """True if a head's attention is like some relation that it may have as a path."""
+    layer, number = head
+    like = bench.patterns.likeness
+    return any(like[name][layer][number] >= FOLLOWS for name in bench.patterns.used_as("path"))
+
+
+def _how_many(costs_of: CostsOf, found: Sequence[Head], left: Sequence[Head]) -> int:
+    """How many of the heads left, from the first, can be spared along with those found."""
+
+    def possible(count: int) -> bool:
+        (cost,) = costs_of([[*found, *left[:count]]])
+        return cost < LIMIT
+
+    return longest(len(left), possible)
+
+
+def costs_without(costs: Costs, sets: Sequence[Sequence[Head]]) -> list[float]:
+    """The costs of sets of heads: exchanged, or by their mean patterns, whichever is more."""
+    exchanged = costs.of([Change(dict.fromkeys(heads, WHOLE_HEAD)) for heads in sets])
+    by_mean = costs.of([Change({}, dict.fromkeys(heads, Mean())) for heads in sets])
+    return [max(one.most, other.most) for one, other in zip(exchanged, by_mean, strict=True)]
+
+
+def exchange_for(bench: Bench) -> Exchange:
+    """A bench's model on sequences of its own with partners.
+
+    Raises:
+        HeadwayError: if sequences have no partners, or heads cannot be exchanged.
+    """
+    seen = bench.batch.inputs.double().cpu().numpy().tobytes()
+    name = hashlib.blake2b(seen, digest_size=8).hexdigest()
+    generator = generator_for(device_of(bench.model), "exchange", name)
+    count = max(bench.sequences, LEAST)
+    exchange = Exchange.drawn(bench.model, bench.task, count, generator)
+    count, allowed = len(exchange.heads), f"{len(bench.heads)}, as its own tap shows"
+    require(exchange.heads == bench.heads, "heads whose softmax is seen", count, allowed)
+    return exchange

@@ -1,0 +1,128 @@
+"""The cost of changes of a model: how many answers change, and how far its loss rises.
+
+A change is what `Exchange` makes: some parts carry what they carry in other sequences, or nothing.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor
+
+from headway.judge.verdicts import Cost
+from headway.replace.exchange import OWN, WHOLE_HEAD, Change, Exchange
+from headway.replace.mechanism import Head
+
+FEW = 0.05
+"""Where exchanging every head changes less than this share of a hop's answers, this counts."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Answers and losses of some outputs.
+
+    Attributes:
+        same: where the answer is that of the model as it is, [sequence, query, hop].
+        asked: where one is asked for.
+        losses: by hop.
+    """
+
+    same: Tensor
+    asked: Tensor
+    losses: Tensor
+
+    @property
+    def changed(self) -> Float[Tensor, " hop"]:
+        """The share of answers that are not those of the model as it is, by hop."""
+        asked = self.asked.sum((0, 1)).clamp(min=1)
+        has_another = self.asked & ~self.same
+        return has_another.sum((0, 1)) / asked
+
+    @property
+    def sequences(self) -> Float[Tensor, " hop"]:
+        """By hop, the share of sequences that have another answer than of the model as it is."""
+        has_another = (self.asked & ~self.same).any(1)
+        return has_another.double().mean(0)
+
+
+class Costs:
+    """The costs of changes of a model on sequences with partners.
+
+    Attributes:
+        exchange: makes the changes.
+    """
+
+    def __init__(self, exchange: Exchange):
+        self.exchange = exchange
+        hops = exchange.task.hops
+        self._judged = [hops.index(hop) for hop in exchange.task.judged]
+
+    @cached_property
+    def intact(self) -> Measured:
+        """The model as it is."""
+        return self.measured(self.exchange.outputs_of[OWN])
+
+    @cached_property
+    def everything(self) -> Measured:
+        """The model with every head exchanged."""
+        known = self.exchange.known
+        if "everything" not in known:
+            every = Change(dict.fromkeys(self.exchange.heads, WHOLE_HEAD))
+            known["everything"] = self.measured(next(self.exchange.outputs([every])))
+        return known["everything"]
+
+    @property
+    def rise_of_everything(self) -> list[float]:
+        """The rise of every hop's loss when every head is exchanged."""
+        rise: list[float] = (self.everything.losses - self.intact.losses).tolist()
+        return rise
+
+    def measured(self, outputs: Tensor) -> Measured:
+        """Answers and losses of some outputs, of the hops that count."""
+        targets, wanted = self.exchange.task.targets, self.exchange.batch.targets
+        same = targets.same(outputs, self.exchange.outputs_of[OWN], wanted)
+        return Measured(
+            same=same[..., self._judged],
+            asked=targets.asked(wanted)[..., self._judged],
+            losses=targets.partial_losses(outputs, wanted)[self._judged],
+        )
+
+    def of(self, changes: Sequence[Change], before: Measured | None = None) -> list[Cost]:
+        """The costs of changes, against the model as it is or as it was before."""
+        base = self.intact if before is None else before
+        return [
+            self.between(base, self.measured(outputs)) for outputs in self.exchange.outputs(changes)
+        ]
+
+    def between(self, before: Measured, after: Measured) -> Cost:
+        """The cost of a change, by what is measured before and after it.
+
+        A hop counts as far as exchanging every head changes its answers, or raises its loss.
+        """
+        changed = after.changed - before.changed
+        most_changed = self.everything.changed
+        rise = after.losses - before.losses
+        most_rise = self.everything.losses - self.intact.losses
+        changed_of_most = changed / most_changed.clamp(min=FEW)
+        rise_of_most = (rise / most_rise).where(most_rise > 0, 0.0)
+        return Cost(
+            answers=changed.max().item(),
+            sequences=(after.sequences - before.sequences).max().item(),
+            changed=changed_of_most.max().item(),
+            rise=rise_of_most.nan_to_num(math.inf).max().item(),
+        )
+
+    def once(self, changes: Mapping[Any, Change]) -> list[Cost]:
+        """The costs of changes that their keys tell whole; each key is measured once."""
+        known = self.exchange.known
+        new = {key: change for key, change in changes.items() if key not in known}
+        known.update(zip(new, self.of([*new.values()]), strict=True))
+        return [known[key] for key in changes]
+
+    def alone(self, heads: Sequence[Head]) -> dict[Head, Cost]:
+        """The cost of exchanging all that a head carries, of each head alone."""
+        changes = {("exchanged", head): Change({head: WHOLE_HEAD}) for head in heads}
+        return dict(zip(heads, self.once(changes), strict=True))

@@ -1,0 +1,185 @@
+"""The first of a run's findings: a circuit, its evidence, and whether that is enough."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, NoReturn
+
+from headway.errors import HeadwayError, require, shown
+from headway.fields import Finding
+from headway.judge.evidence import Evidence
+from headway.judge.looks import Look
+from headway.judge.text import of_discovery
+from headway.judge.yardstick import Yardstick
+from headway.late import Shown
+from headway.replace.mechanism import Circuit, WrittenCircuit
+from headway.replace.patterns import ABLATIONS, Attention
+from headway.tasks import Task
+from headway.text import command
+from headway.training.files import read_json
+from headway.training.run import Run
+
+
+@dataclass(frozen=True)
+class Refusal(Finding):
+    """Why no circuit could be searched for in a run's last checkpoint, in the words printed."""
+
+    FILE: ClassVar[str] = "refused.json"
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Discovery(Finding, Shown):
+    """A circuit and the evidence for it. All losses are on held-out data (`Task.targets`).
+
+    Attributes:
+        circuit: a mechanism for every head.
+        yardstick: when the circuit is faithful.
+        threshold: the loss to stay below by that yardstick, on the sequences of the evidence.
+        ablation: what stands in rows without a path (`patterns.ABLATIONS`).
+        evidence: measured on sequences that the search did not see.
+        attention: mean attention along every relation, [layer, head], by relation.
+        standing: the task's roles in the order in which they stand in a sequence, each with the
+            pieces it starts with by the task's flow (none if the flow is not known).
+        candidates: how many candidate circuits were judged in searches and evidence.
+        forwards: what that cost, in forward passes of the model over `sequences` sequences.
+        looks: how much of every head's attention its mechanism explains, and what else it
+            may follow.
+        asked: the threshold, the sequences and the ablation that were asked for, and the file of a
+            circuit that was given, if any were.
+        seconds: wall time that search and evidence took; not kept, so that files of the same
+            circuit are the same. None if it was read from a file.
+    """
+
+    FILE: ClassVar[str] = "circuit.json"
+
+    circuit: WrittenCircuit
+    yardstick: Yardstick
+    threshold: float
+    ablation: str
+    evidence: Evidence
+    attention: Attention
+    standing: dict[str, tuple[str, ...]]
+    candidates: int
+    forwards: float
+    looks: list[Look]
+    asked: dict[str, int | float | str]
+    seconds: float | None = field(default=None, compare=False)
+
+    @property
+    def intact_loss(self) -> float:
+        """The loss of the model as it is."""
+        return sum(self.evidence.intact.values()) / len(self.evidence.intact)
+
+    @property
+    def replaced_loss(self) -> float:
+        """The loss with every head replaced."""
+        return sum(self.evidence.replaced.values()) / len(self.evidence.replaced)
+
+    @property
+    def faithful(self) -> bool:
+        """True if the circuit alone does as the model does, by the yardstick."""
+        like = self.evidence.likeness.circuit
+        agrees = self.yardstick.agrees(like.agreement, like.r2)
+        return agrees and self.replaced_loss < self.threshold
+
+    def __str__(self):
+        return of_discovery(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON data, but for the time that it took.
+
+        Verdicts are not among it: they depend on what else is known of the model, and are made
+        when they are asked for (`verdicts`).
+        """
+        data = super().to_json()
+        del data["seconds"]
+        return {
+            **data,
+            "loss": {"intact": self.intact_loss, "replaced": self.replaced_loss},
+            "useful_heads": len(self.circuit.useful_heads),
+            "useful_layers": len(self.circuit.useful_layers),
+        }
+
+    def __post_init__(self):
+        evidence, rows, paths = self.evidence, self.ablation, set(self.circuit.paths)
+        intact, replaced = set(evidence.intact), set(evidence.replaced)
+        judgement = evidence.judgement
+        cut, looked = {n.path for n in evidence.necessity}, {look.head for look in self.looks}
+        shapes = {tuple(map(len, heads)) for heads in self.attention.values()}
+        require(bool(self.circuit.mechanisms), "circuit", {}, "at least one")
+        require(looked <= {*self.circuit.mechanisms}, "looks", looked, "at heads of the circuit")
+        require(bool(intact), "evidence.intact", {}, "at least one loss")
+        require(intact == replaced, "evidence.replaced", replaced, "of the hops of evidence.intact")
+        for name in ("circuit", "complement", "ablated"):
+            told = set(getattr(evidence.likeness, name).agreement_by_hop)
+            field = f"evidence.likeness.{name}.agreement_by_hop"
+            require(told == intact, field, told, "of the hops of evidence.intact")
+        require(cut <= paths, "evidence.necessity", cut - paths, "of paths of the circuit")
+        if judgement is not None:
+            judged, beside = set(judgement.paths), {one.head for one in judgement.heads}
+            require(judged <= paths, "evidence.judgement.paths", judged, "the circuit's paths")
+            known = {*self.circuit.mechanisms}
+            require(beside <= known, "evidence.judgement.heads", beside, "heads of the circuit")
+            rows_of = {*judgement.rows}
+            require(rows_of <= known, "evidence.judgement.rows", rows_of, "heads of the circuit")
+            tabled = {*judgement.tables}
+            require(tabled <= known, "evidence.judgement.tables", tabled, "heads of the circuit")
+        require(rows in ABLATIONS, "ablation", rows, f"one of {', '.join(ABLATIONS)}")
+        require(len(shapes) < 2, "attention", shapes, "of as many heads along every relation")
+
+
+def standing_of(task: Task) -> dict[str, tuple[str, ...]]:
+    """A task's roles as they stand in a sequence, with what each starts with (see `Discovery`)."""
+    flow = task.flow()
+    if flow is None or set(flow.roles) != set(task.roles):
+        return dict.fromkeys(task.standing, ())
+    starts = zip(flow.roles, flow.starts, strict=True)
+    return {role: tuple(sorted(pieces)) for role, pieces in starts}
+
+
+def saved_discovery(run: Run) -> Discovery:
+    """The discovery that was left in a run's `circuit.json`.
+
+    Raises:
+        HeadwayError: if there is none.
+    """
+    return run.load(Discovery) or missing(run, "no circuit yet; find it with", "circuit")
+
+
+def given_or_own(circuit: Any, run: Run | None = None) -> tuple[Circuit, str | None]:
+    """The circuit that is given as an argument, and the ablation that it was measured with.
+
+    Args:
+        circuit: itself, of which that is not known, what `discover` returned, or a file that holds
+            either; None stands for the one that was discovered in the run.
+        run: that is studied; None if it is a model.
+
+    Raises:
+        HeadwayError: if it is none of these, the file holds no circuit, or the run has none.
+    """
+    match circuit:
+        case Circuit():
+            return circuit, None
+        case Discovery():
+            return circuit.circuit, circuit.ablation
+        case str() | Path():
+            data = read_json(Path(circuit))
+            fields = data if isinstance(data, dict) else {}
+            rows, heads = fields.get("ablation"), fields.get("circuit", data)
+            allowed = f"one of {', '.join(ABLATIONS)}"
+            require(rows in (None, *ABLATIONS), f"{circuit}: ablation", rows, allowed)
+            require(heads != {}, f"{circuit}: circuit", {}, "a mechanism for every head")
+            try:
+                return Circuit.from_json(heads), rows
+            except HeadwayError as error:
+                raise HeadwayError(f"{circuit}: no circuit: {error}") from None
+        case None if run is not None:
+            return given_or_own(saved_discovery(run))
+    allowed = "a Circuit, what discover returned, or a file that holds one"
+    raise HeadwayError(f"circuit = {shown(circuit)} is not allowed: it must be {allowed}")
+
+
+def missing(run: Run, why: str, verb: str) -> NoReturn:
+    """Raises `HeadwayError`: a run's folder lacks a finding, and which verb makes it."""
+    raise HeadwayError(f"{run.folder}: {why}: {command(verb, run.folder)}")

@@ -1,0 +1,222 @@
+"""The evidence for a circuit, as data, and how it is measured.
+
+It is measured on sequences that the search for the circuit never saw, and guarantees nothing about
+others; `certificate` has a bound for all of them.
+
+With `corrupted` rows models are large: intervals are of as many sequences as all else, and heads
+are replaced alone if useful.
+"""
+
+import math
+from dataclasses import dataclass
+from itertools import islice
+from statistics import NormalDist
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headway import theory
+from headway.errors import HeadwayError
+from headway.judge.verdicts import Judgement
+from headway.judge.yardstick import Likenesses, Yardstick, likenesses
+from headway.relations.paths import AttentionPath
+from headway.replace.ablation import Bench
+from headway.replace.mechanism import (
+    Circuit,
+    Corrupted,
+    WrittenHead,
+    WrittenLoss,
+    WrittenPath,
+)
+from headway.replace.patterns import Attention
+from headway.replace.subject import Counted, Subject
+
+DRAWN = 2048
+"""Further sequences, for the intervals of losses."""
+
+
+@dataclass(frozen=True)
+class Necessity:
+    """The loss of the circuit when one of its paths is cut, as the paper measures it.
+
+    Attributes:
+        path: layer, head and relation.
+        attention: the model's own mean attention along the relation.
+        loss: with every head replaced and this path cut.
+    """
+
+    path: WrittenPath
+    attention: float
+    loss: WrittenLoss
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One more search, on another sample.
+
+    Attributes:
+        paths: of the circuit that was found.
+        jaccard: paths in both circuits / paths in either.
+    """
+
+    paths: list[WrittenPath]
+    jaccard: float
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The evidence for a circuit. All losses are those of the targets, on held-out sequences.
+
+    Attributes:
+        judgement: what changes cost, by exchange, which the verdicts follow from; None if no part
+            of the model can be exchanged.
+        unjudged: why, in that case; else empty.
+        intact: the partial losses of the model as it is.
+        replaced: the partial losses with every head replaced by its mechanism.
+        interval: 95 % interval of the loss with every head replaced, from `drawn` sequences.
+        intact_interval: the same of the model as it is.
+        drawn: further sequences, for the intervals.
+        necessity: for every path, the loss when it alone is cut.
+        trials: the same search on other samples.
+        infeasible: paths between positions that share no piece at their layer, whatever the
+            layers below did (section 5 of the paper); None if the task has no such theory.
+        minimum: the flow minimum, the least number of layers by that theory; None likewise.
+        sequences: how many held-out sequences the losses are over.
+        alone: for every head the loss of the model with this head alone replaced by its mechanism.
+            Its excess over the model's own loss tells what the head does beyond its mechanism.
+        likeness: how like the model the circuit is.
+    """
+
+    judgement: Judgement | None
+    unjudged: str
+    intact: dict[str, WrittenLoss]
+    replaced: dict[str, WrittenLoss]
+    interval: tuple[WrittenLoss, WrittenLoss]
+    intact_interval: tuple[WrittenLoss, WrittenLoss]
+    drawn: Counted
+    necessity: list[Necessity]
+    trials: list[Trial]
+    infeasible: list[WrittenPath] | None
+    minimum: int | None
+    sequences: Counted
+    alone: dict[WrittenHead, WrittenLoss]
+    likeness: Likenesses
+
+
+def evidence_for(
+    bench: Bench,
+    circuit: Circuit,
+    attention: Attention,
+    yardstick: Yardstick,
+    subject: Subject,
+    judgement: tuple[Judgement | None, str],
+) -> tuple[float, Evidence]:
+    """Measures a circuit on a bench. `trials` (searches on other samples) are left empty.
+
+    Args:
+        bench: with sequences that the search for the circuit did not see.
+        circuit: a mechanism for every head.
+        attention: mean attention along every relation, by relation.
+        yardstick: when the circuit is faithful.
+        subject: draws further sequences.
+        judgement: what changes cost (see `judged`).
+
+    Returns: the loss that the circuit is to stay below on these sequences, and the evidence.
+    """
+    intact, replaced = bench.errors([{}, circuit]).mean(1).tolist()
+    loss = sum(replaced) / len(replaced)
+    threshold = yardstick.met(bench, loss)
+    flow, patterns = bench.task.flow(), bench.patterns
+    few = patterns.rows == "corrupted"
+    heads = circuit.useful_heads if few else sorted(circuit.mechanisms)
+    alone = bench.losses([{head: circuit.mechanisms[head]} for head in heads])
+    drawn = bench.sequences if few else DRAWN
+    more = subject.fresh(circuit, patterns.rows, "interval", drawn, shared=True)
+    losses = torch.cat([one.errors([{}, circuit]).mean(2).cpu() for one in more], 1)
+    own, its = map(interval_of, losses)
+    return threshold, Evidence(
+        judgement=judgement[0],
+        unjudged=judgement[1],
+        intact=dict(zip(bench.hops, intact, strict=True)),
+        replaced=dict(zip(bench.hops, replaced, strict=True)),
+        interval=its,
+        intact_interval=own,
+        drawn=drawn,
+        necessity=necessity(bench, circuit, attention),
+        trials=[],
+        infeasible=None if flow is None else infeasible(flow, circuit, patterns.causal),
+        minimum=None if flow is None else flow.minimum_layers(patterns.causal),
+        sequences=bench.sequences,
+        alone=dict(zip(heads, alone, strict=True)),
+        likeness=likenesses(bench, circuit, yardstick),
+    )
+
+
+def judged(subject: Subject, circuit: Circuit, bench: Bench) -> tuple[Judgement | None, str]:
+    """What changes of the model cost by exchange; None and why if nothing can be exchanged.
+
+    Its passes count among those of the bench. No other thread may call the model meanwhile.
+    """
+    from headway.judge.by_exchange import judge
+    from headway.replace.exchange import Exchange  # with more than starting headway needs
+
+    try:
+        sequences = subject.partners(bench.sequences, "exchange")
+        exchange = Exchange.among(subject.model, subject.task, sequences)
+    except HeadwayError as error:
+        return None, str(error)
+    by_mean = bench.patterns.rows == "mean"
+    judgement = judge(exchange, circuit.filled("mean") if by_mean else circuit)
+    bench.add_forwards(exchange.passes)
+    return judgement, ""
+
+
+def interval_of(losses: Float[Tensor, " sequence"]) -> tuple[float, float]:
+    """The 95 % interval of the mean over sequences, corrected for skewness (Hall 1992).
+
+    It reaches farther on the side of a long tail, where a few sequences carry much of the loss.
+    Of an infinite loss both ends are infinite.
+    """
+    each, count = losses.double(), len(losses)
+    if not each.isfinite().all():
+        return math.inf, math.inf
+    mean, spread = each.mean().item(), each.std(correction=0).item()
+    skew = (((each - mean) / (spread or 1.0)) ** 3).mean().item()
+    tail = NormalDist().inv_cdf(0.975) / count**0.5
+
+    def off(normal: float) -> float:
+        cubed = 1 + skew * (normal - skew / (6 * count))
+        return 3 * (math.cbrt(cubed) - 1) / skew if abs(skew) > 1e-6 else normal
+
+    return max(mean - spread * off(tail), 0.0), mean - spread * off(-tail)
+
+
+def necessity(bench: Bench, circuit: Circuit, attention: Attention) -> list[Necessity]:
+    """The loss without each path (the paper's step 6)."""
+    paths = circuit.paths
+    if bench.patterns.rows == "corrupted":
+        cut = [circuit.replacing(path.at, Corrupted()) for path in paths]
+    else:
+        cut = [circuit.without(path) for path in paths]
+    return [
+        Necessity(path, attention[path.relation][path.layer][path.head], loss)
+        for path, loss in zip(paths, bench.losses(cut), strict=True)
+    ]
+
+
+def infeasible(flow: "theory.Flow", circuit: Circuit, causal: bool) -> list[AttentionPath]:
+    """The paths between roles that share no piece at their layer, whatever is below.
+
+    Paths that are not between roles of the flow are left out.
+    """
+    deepest = max((path.layer for path in circuit.paths), default=0)
+    held = [*islice(flow.layers(causal), deepest + 1)]
+
+    def is_possible(path: AttentionPath) -> bool:
+        query, key = (flow.roles.index(role) for role in flow.ends(path))
+        found = flow.attends(held[path.layer], path.layer) & flow.visible(causal)
+        return bool(found[query, key])
+
+    joining = [p for p in circuit.paths if {*(p.relation.ends or (None,))} <= {*flow.roles}]
+    return [path for path in joining if not is_possible(path)]

@@ -1,0 +1,356 @@
+"""The likeness of altered models to the intact one, and when a circuit is good enough.
+
+Where every answer can be known, the yardstick is a loss to stay below. Elsewhere it is the gap
+between the model's own loss and that with every head ablated, of which a circuit must close most,
+and the agreement of its answers with the model's; or of the gap to attention in corrupted sequences
+alone.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NoReturn
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from headway.errors import HeadwayError, note_once
+from headway.replace.ablation import Bench, above
+from headway.replace.mechanism import WITHOUT_PATHS, Circuit, Head, Mechanism, WrittenLoss
+from headway.tasks import Targets
+
+
+class NoCircuitError(HeadwayError):
+    """There is no circuit to find in a model."""
+
+
+THRESHOLD = 0.05
+"""The loss below which a circuit must stay with every head replaced (appendix E)."""
+
+CLOSES = (0.95, 0.9, 0.8)
+"""Shares of the gap to close: what the search aims at in turn, and the least that is faithful."""
+
+AGREES = {"agreement": 0.9, "r2": 0.8}
+"""The least likeness of a circuit to the model: `agreement` of tokens, `r2` of vectors."""
+
+CONSTANT = 1e-10
+"""Outputs count as constant if their variance is at most so much of their mean square."""
+
+MANY = 32
+"""In so many sequences a hop that has one answer has no other by chance."""
+
+Outputs = Float[Tensor, "sequence query output"]
+
+
+def one_answer(kind: Targets, targets: Tensor) -> float:
+    """The least loss of a model that gives every query the same answer, the mean of the hops."""
+    losses, asked = list[Tensor](), kind.asked(targets)
+    for hop in asked.any((0, 1)).nonzero().flatten().tolist():
+        answers = targets[:, :, hop][asked[:, :, hop]]
+        if answers.is_floating_point():
+            losses.append(answers.var(0, correction=0).mean())
+        else:
+            counts = answers.unique(return_counts=True)[1]
+            losses.append(torch.special.entr(counts / counts.sum()).sum())
+    return torch.stack(losses).mean().item()
+
+
+def own_loss(bench: Bench) -> float:
+    """The loss of the model as it is.
+
+    Raises:
+        NoCircuitError: if it gives no numbers in some sequence.
+    """
+    loss = bench.loss()
+    if loss == math.inf:
+        errors = bench.errors([{}])[0]
+        count = int(errors.isinf().any(1).sum())
+        raise NoCircuitError(
+            f"there is no circuit to find: the model's own answers are no numbers in {count} of"
+            f" {bench.sequences} sequences"
+        )
+    return loss
+
+
+def varying_hops(bench: Bench) -> list[int]:
+    """The hops that count and have several answers, by their index among these."""
+    varying = list[int]()
+    for index, column in enumerate(bench.columns):
+        targets = bench.batch.targets[:, :, [column]]
+        answers = targets[bench.task.targets.asked(targets)]
+        if (answers != answers[:1]).any():
+            varying.append(index)
+    return varying
+
+
+def require_told_apart(bench: Bench) -> None:
+    """Makes sure that there are different answers, and notes which hops have none.
+
+    Raises:
+        NoCircuitError: if every hop has one answer only, or none.
+    """
+    varying = varying_hops(bench)
+    if not varying:
+        raise NoCircuitError(
+            "there is no circuit to find: every query has the same answer, so one answer serves all"
+            " and nothing can be told by attention; ask for something that differs"
+        )
+    for index, hop in enumerate(bench.hops):
+        if index not in varying and bench.sequences >= MANY:
+            note_once(
+                f"{hop} has one answer only, about which nothing can be told by attention: leave it"
+                " out of the task's `judged`, as it makes others count less"
+            )
+
+
+def require_better_than_one_answer(bench: Bench) -> None:
+    """Makes sure that a model knows more than which answers there are, of hops with several.
+
+    Raises:
+        NoCircuitError: if it does not.
+    """
+    varying = varying_hops(bench)
+    columns = [bench.columns[index] for index in varying]
+    guess = one_answer(bench.task.targets, bench.batch.targets[:, :, columns])
+    if len(varying) == len(bench.columns):
+        own = bench.loss()
+    else:
+        own = bench.errors([{}])[0].mean(0)[varying].mean().item()
+    if not own < guess:
+        raise NoCircuitError(
+            f"the model has not learnt the task: its loss is {own:.3f}, and that of one answer"
+            f" to all queries {guess:.3f}; is it the task that it was trained on?"
+        )
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """The conditions on which a circuit is faithful.
+
+    Attributes:
+        loss: to stay below with every head replaced; None if a share of the gap counts.
+        ablated: what stands in the place of every head at the far end of the gap.
+        measure: how likeness to the model is measured beside the gap.
+    """
+
+    loss: float | None
+    ablated: Literal["uniform", "mean", "zero", "corrupted"]
+    measure: Literal["agreement", "r2"]
+
+    @classmethod
+    def of(cls, bench: Bench, loss: float | None = None) -> "Yardstick":
+        """The yardstick of a task, as it is on some sequences.
+
+        Args:
+            bench: the model on these sequences.
+            loss: to stay below, if one was asked for; by default the task's own `threshold`.
+
+        Raises:
+            HeadwayError: if the gap counts, but ablating every head costs nothing, or the model
+                answers no better than by one answer to all queries.
+        """
+        measure = "r2" if bench.batch.targets.is_floating_point() else "agreement"
+        loss = bench.task.threshold if loss is None else loss
+        corrupted = bench.patterns.rows == "corrupted"
+        if loss is not None:
+            return cls(loss, "corrupted" if corrupted else "uniform", measure)
+        own = own_loss(bench)
+        if not corrupted:
+            require_told_apart(bench)
+            require_better_than_one_answer(bench)
+        names = ("corrupted",) if corrupted else ("mean", "zero")
+        return _costliest(bench, own, [cls(None, name, measure) for name in names])
+
+    @property
+    def closes(self) -> tuple[float, ...]:
+        """Shares of the gap to close: one share if the ablation is `corrupted`."""
+        return (0.9,) if self.ablated == "corrupted" else CLOSES
+
+    def without(self, bench: Bench) -> dict[Head, Mechanism]:
+        """Every head ablated."""
+        return dict.fromkeys(bench.heads, WITHOUT_PATHS[self.ablated])
+
+    def limits(self, bench: Bench) -> list[float]:
+        """Losses on some sequences that a circuit may be asked to stay below, the least first."""
+        if self.loss is not None:
+            return [self.loss]
+        own, most = bench.losses([{}, self.without(bench)])
+        if most == math.inf:
+            _refuse_infinite(own, [self])
+        return [most + share * (own - most) for share in self.closes]
+
+    def met(self, bench: Bench, loss: float) -> float:
+        """The least limit that a loss on some sequences is below; the last if it is below none."""
+        limits = self.limits(bench)
+        return next((limit for limit in limits if loss < limit), limits[-1])
+
+    def agrees(self, agreement: float, r2: float | None) -> bool:
+        """True if answers, or outputs, are the model's own often enough, where that counts."""
+        like = agreement if self.measure == "agreement" else r2
+        loss_alone = self.loss is not None or self.ablated == "corrupted"
+        return loss_alone or like is None or like >= AGREES[self.measure]
+
+
+def _costliest(bench: Bench, own: float, ends: Sequence[Yardstick]) -> Yardstick:
+    """The yardstick whose gap is the largest; one of infinite size has no shares.
+
+    Args:
+        bench: the model.
+        own: its loss.
+        ends: yardsticks by their ablations.
+
+    Raises:
+        HeadwayError: if no ablation costs anything, or all leave no numbers.
+    """
+    losses = {end: bench.loss(end.without(bench)) for end in ends}
+    finite = [end for end in ends if losses[end] < math.inf]
+    if not finite:
+        _refuse_infinite(own, ends)
+    costliest = max(finite, key=losses.__getitem__)
+    if losses[costliest] > above(own):
+        return costliest
+    others = ", ".join(end.ablated for end in ends if end not in finite)
+    without = f" (with {others} ablation it gives no numbers)" if others else ""
+    raise NoCircuitError(
+        f"there is no circuit to find: the model's own loss is {own:.3f}, and with"
+        f" {costliest.ablated} ablation of every head it is {losses[costliest]:.3f}{without}"
+    )
+
+
+def _refuse_infinite(own: float, ends: Sequence[Yardstick]) -> NoReturn:
+    """Raises `NoCircuitError`: ablations leave no numbers."""
+    names = " and ".join(end.ablated for end in ends)
+    raise NoCircuitError(
+        f"there is no circuit to find: with {names} ablation of every head the model gives no"
+        f" numbers; its own loss is {own:.3f}"
+    )
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """The likeness of an altered model to the intact one, on the sequences of the evidence.
+
+    Attributes:
+        loss: of the altered model, the mean over the hops.
+        agreement: of all answers that are asked for, the share that is the intact model's own,
+            right or wrong. The answer is the nearest of the symbols that the sequence's queries are
+            asked for at that hop, or the likeliest token.
+        agreement_by_hop: the same of every hop alone.
+        sequence_agreement: the share of sequences of which all answers agree.
+        r2: of the altered model's outputs against the intact one's: 1 - the sum of squared
+            differences / the sum of squares of the intact outputs about their mean over sequences.
+            Outputs are vectors, or logits less their mean. None if the intact outputs are constant.
+        faithfulness: the share of the gap that is closed: (loss of the ablated model - loss) /
+            (loss of the ablated model - loss of the intact one): 1 is as good as the model, 0 is
+            as bad as without attention. None if ablation does no harm, or leaves no numbers.
+        median_faithfulness: the same of the median losses of sequences.
+    """
+
+    loss: WrittenLoss
+    agreement: float
+    agreement_by_hop: dict[str, float]
+    sequence_agreement: float
+    r2: WrittenLoss | None
+    faithfulness: WrittenLoss | None
+    median_faithfulness: WrittenLoss | None
+
+
+@dataclass(frozen=True)
+class Likenesses:
+    """The circuit, its complement and the ablated model, each against the model as it is.
+
+    Attributes:
+        circuit: with every head replaced by its mechanism.
+        complement: without the circuit: attention along each of its paths is zero, and all else is
+            as it is.
+        ablated: with every head ablated as the yardstick says.
+    """
+
+    circuit: Likeness
+    complement: Likeness
+    ablated: Likeness
+
+
+@torch.no_grad()
+def likenesses(bench: Bench, circuit: Circuit, yardstick: Yardstick) -> Likenesses:
+    """Compares the circuit, its complement and the ablated model with the intact model.
+
+    Args:
+        bench: with sequences that the search for the circuit did not see.
+        circuit: a mechanism for every head.
+        yardstick: by which every head is ablated.
+    """
+    nothing = yardstick.without(bench)
+    intact, *altered = bench.outputs([{}, circuit, circuit.complement, nothing])
+    ends = _losses(bench, intact), _losses(bench, altered[-1])
+
+    def likeness(outputs: Outputs) -> Likeness:
+        same, asked = _answers(bench, outputs, intact)
+        by_hop = map(share, same.unbind(2), asked.unbind(2))
+        found = _losses(bench, outputs)
+        closed = [
+            (most - loss) / (most - own) if own < most < math.inf else None
+            for loss, own, most in zip(found, *ends, strict=True)
+        ]
+        return Likeness(
+            loss=found[0],
+            agreement=share(same, asked),
+            agreement_by_hop=dict(zip(bench.hops, by_hop, strict=True)),
+            sequence_agreement=agreeing(bench, outputs, intact).double().mean().item(),
+            r2=r2(bench, outputs, intact),
+            faithfulness=closed[0],
+            median_faithfulness=closed[1],
+        )
+
+    alone, rest, most = map(likeness, altered)
+    return Likenesses(alone, rest, most)
+
+
+def agreeing(bench: Bench, one: Outputs, other: Outputs) -> Bool[Tensor, " sequence"]:
+    """The sequences in which all answers of two models agree."""
+    same, asked = _answers(bench, one, other)
+    return (same | ~asked).flatten(1).all(1)
+
+
+def r2(bench: Bench, altered: Outputs, intact: Outputs) -> float | None:
+    """The R² of outputs against the intact ones (see `Likeness`); None if these are constant."""
+    wanted, targets = bench.batch.targets, bench.task.targets
+    asked = targets.asked(wanted)[..., bench.columns, None]
+    one, other = (
+        targets.numbers(outputs, wanted)[..., bench.columns, :].where(asked, 0.0).double()
+        for outputs in (altered, intact)
+    )
+    squares = other.square().sum(0)
+    means = other.sum(0).square() / asked.double().sum(0).clamp(min=1)
+    total, constant = (squares - means).sum().item(), CONSTANT * squares.sum().item()
+    if not total > constant:
+        return None
+    apart = (one - other).square().sum().item()
+    return -math.inf if math.isnan(apart) else 1 - apart / total
+
+
+def share(same: Tensor, asked: Tensor) -> float:
+    """The share of the asked answers that are the same; 1 if none is asked for."""
+    return (same.sum() / asked.sum()).item() if asked.any() else 1.0
+
+
+def _answers(bench: Bench, one: Outputs, other: Outputs) -> tuple[Tensor, Tensor]:
+    """The answers that agree, and those asked for, [sequence, query, hop]."""
+    wanted, targets = bench.batch.targets, bench.task.targets
+    same, asked = targets.same(one, other, wanted), targets.asked(wanted)
+    return same[..., bench.columns], asked[..., bench.columns]
+
+
+def _losses(bench: Bench, outputs: Outputs) -> tuple[float, float]:
+    """The mean and the median loss of a sequence."""
+    each = bench.judged(outputs, slice(None)).mean(1)
+    return each.mean().item(), each.median().item()
+
+
+def percent(part: float | None) -> str:
+    """A share in percent: rounded down, so that only what is whole says 100 %; `-` if not known,
+    or infinite."""
+    if part is None or not math.isfinite(part):
+        return "-"
+    return f"{math.floor(part * 1000 + 1e-9) / 10:.1f} %"

@@ -1,0 +1,31 @@
+"""What stands in a head's place (mechanisms, patterns, exchange), and what the model then does."""
+
+from typing import TYPE_CHECKING
+
+from headway.late import late
+from headway.replace.ablation import Bench as Bench
+from headway.replace.mechanism import Circuit as Circuit
+from headway.replace.mechanism import Corrupted as Corrupted
+from headway.replace.mechanism import Head as Head
+from headway.replace.mechanism import Identity as Identity
+from headway.replace.mechanism import KnockOut as KnockOut
+from headway.replace.mechanism import Mean as Mean
+from headway.replace.mechanism import Mechanism as Mechanism
+from headway.replace.mechanism import Paths as Paths
+from headway.replace.mechanism import Tabled as Tabled
+from headway.replace.mechanism import Uniform as Uniform
+from headway.replace.mechanism import compare as compare
+from headway.replace.mechanism import jaccard as jaccard
+from headway.replace.mechanism import name_of as name_of
+from headway.replace.patterns import ABLATIONS as ABLATIONS
+from headway.replace.patterns import along_all as along_all
+from headway.replace.patterns import attention_along as attention_along
+
+if TYPE_CHECKING:
+    from headway.replace.exchange import OWN as OWN
+    from headway.replace.exchange import Exchange as Exchange
+    from headway.replace.patching import patch as patch
+    from headway.replace.patching import patch_all as patch_all
+    from headway.replace.rows import measured_weights as measured_weights
+
+__all__, __getattr__, __dir__ = late(__name__)

@@ -1,0 +1,324 @@
+"""Exchange: a part of a model carries what it carries in another sequence of the same layout.
+
+At a query a head reads a sum over keys, each key's value times the attention to it. An exchange
+replaces some of these products by those of another run; all else is computed from it as the model
+does (interchange intervention: Geiger et al. 2021; resample ablation: Chan et al. 2022). Other than
+zeros or means, what is put in has been carried by the same part: the model is shown nothing that it
+never sees.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from headway.errors import HeadwayError, require
+from headway.models import Tappable, Tapped, Transformer, attention_patterns, tapped
+from headway.models.interception import Read
+from headway.models.trial import tried
+from headway.replace.ablation import MOST_NUMBERS, MOST_VECTORS, TOGETHER, Candidate
+from headway.replace.mechanism import Head
+from headway.replace.partners import Partners, partners
+from headway.replace.patterns import Patterns, as_it_is, edges_of, tap_of
+from headway.tasks import Batch, Task
+
+OWN: Literal["own"] = "own"
+PARTNER: Literal["partner"] = "partner"
+ELSEWHERE: Literal["elsewhere"] = "elsewhere"
+Source = Literal["own", "partner", "elsewhere"]
+"""The run that attention or values are of: that of the sequences, after all changes in the layers
+below; or one of other sequences, as the model is (see `Partners`)."""
+
+Share = Float[Tensor, "#sequence query key"] | float
+
+
+class Term(NamedTuple):
+    """Products of attention and values.
+
+    Attributes:
+        share: the part of each cell of attention that counts, [sequence or 1, query, key].
+        attends: the run whose attention it is.
+        reads: the run whose values are read.
+    """
+
+    share: Share
+    attends: Source
+    reads: Source
+
+
+Swap = Sequence[Term]
+"""What a head reads: the sum of these terms."""
+
+WHOLE_HEAD: Swap = (Term(1.0, PARTNER, PARTNER),)
+"""The head carries all that it carries in the partner."""
+
+
+class Change(NamedTuple):
+    """Changes of a model that are made together.
+
+    Attributes:
+        swaps: by head, what it reads.
+        mechanisms: by head, what stands in its place; swaps then are of the mechanism's attention.
+    """
+
+    swaps: Mapping[Head, Swap]
+    mechanisms: Candidate = MappingProxyType({})
+
+
+@dataclass
+class Carried:
+    """Attention and values of a run.
+
+    Attributes:
+        patterns: by layer, [sequence, head, query, key].
+        values: by layer, the operand of every product with its pattern, as the module lays it out.
+    """
+
+    patterns: dict[int, Tensor] = field(default_factory=dict)
+    values: dict[int, list[Tensor]] = field(default_factory=lambda: defaultdict(list))
+
+
+class Everywhere(nn.Module):
+    """A `Transformer` that attends at all positions in its last layer, too."""
+
+    def __init__(self, model: Transformer):
+        super().__init__()
+        self.model = model
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Outputs at the read-out positions."""
+        return self.model(inputs, as_it_is)
+
+
+class Exchange:
+    """A model on sequences, of which any part can carry what it carries in others.
+
+    Args:
+        model: with a tap, or any module whose attention can be tapped.
+        task: that it was trained on.
+        batch: the sequences.
+        others: as many others each, by the name of their run.
+
+    Attributes:
+        patterns: of mechanisms, on the sequences.
+        others: of mechanisms, on the others.
+        outputs_of: by run, what the model as it is puts out, [sequence, query, output].
+        passes: forward passes of all sequences so far.
+        known: what judges have measured, by what was changed.
+
+    Raises:
+        HeadwayError: if the model's attention cannot be tapped, or its pattern is changed before it
+            meets values.
+    """
+
+    def __init__(
+        self,
+        model: Tappable | nn.Module,
+        task: Task,
+        batch: Batch,
+        others: Mapping[Source, Batch],
+    ):
+        self.task, self.batch = task, batch
+        self.model = _tapped_everywhere(model, batch.inputs)
+        # Relations and masks are those of the model itself, whose config may tell them.
+        self._own = model if isinstance(model, Transformer) else self.model
+        self.patterns = self._patterns_on(batch)
+        self.others = {source: self._patterns_on(other) for source, other in others.items()}
+        self.passes = 0
+        self.known = dict[Hashable, Any]()
+        self.carried = dict[Source, Carried]()
+        runs: dict[Source, Batch] = {OWN: batch, **others}
+        self.outputs_of = {name: self._record(name, run.inputs) for name, run in runs.items()}
+
+    @classmethod
+    def among(cls, model: Tappable | nn.Module, task: Task, given: Partners) -> "Exchange":
+        """A model on sequences, with their partners."""
+        return cls(model, task, given.batch, {PARTNER: given.partner, ELSEWHERE: given.elsewhere})
+
+    @classmethod
+    def drawn(
+        cls, model: Tappable | nn.Module, task: Task, count: int, generator: torch.Generator
+    ) -> "Exchange":
+        """A model on sequences that are drawn, each with partners (see `partners`)."""
+        return cls.among(model, task, partners(task, count, generator))
+
+    def _patterns_on(self, batch: Batch) -> Patterns:
+        return Patterns(self._own, batch, edges_of(self.task, self._own, batch))
+
+    @property
+    def heads(self) -> list[Head]:
+        """Every head of the model, layer by layer."""
+        layers, heads = range(self.model.n_layers), range(self.model.n_heads)
+        return [(layer, head) for layer in layers for head in heads]
+
+    def outputs(
+        self, changes: Sequence[Change]
+    ) -> Iterator[Float[Tensor, "sequence query output"]]:
+        """The outputs on the sequences under each of some changes, one after the other.
+
+        As many as memory allows are computed side by side.
+
+        Raises:
+            HeadwayError: if a head is changed of which nothing meets values.
+        """
+        self._require_values(changes)
+        for mechanism in {one for change in changes for one in change.mechanisms.values()}:
+            self.patterns.prepare(mechanism)
+        sequences, positions = self.batch.inputs.shape[:2]
+        vectors = sequences * positions * self.model.n_layers
+        numbers = self.outputs_of[OWN].numel()
+        at_once = max(1, min(TOGETHER, MOST_VECTORS // vectors, MOST_NUMBERS // numbers))
+        for start in range(0, len(changes), at_once):
+            yield from self._outputs(changes[start : start + at_once])
+
+    @torch.no_grad()
+    def _outputs(self, changes: Sequence[Change]) -> Float[Tensor, "change sequence query output"]:
+        inputs, n_read = self.batch.inputs, self.batch.targets.shape[1]
+        together = inputs.repeat(len(changes), *[1] * (inputs.ndim - 1))
+        mechanisms = [change.mechanisms for change in changes]
+        replaced = tap_of(self.patterns, mechanisms, slice(None))
+        now: dict[int, Tensor] = {}
+        products = Counter[int]()
+
+        def tap(layer: int, pattern: Tensor) -> Tensor:
+            now[layer] = replaced(layer, pattern) if any(mechanisms) else pattern
+            return now[layer]
+
+        def reads(read: Read) -> Tensor:
+            number = products[read.layer]
+            products[read.layer] += 1
+            return self._exchanged(read, now[read.layer], number, changes)
+
+        outputs = self.model(together, tap, reads)[:, -n_read:]
+        self.passes += len(changes)
+        return outputs.unflatten(0, (len(changes), len(inputs)))
+
+    def _exchanged(
+        self, read: Read, pattern: Tensor, number: int, changes: Sequence[Change]
+    ) -> Tensor:
+        """The values that are read in a product of a layer, of all changes side by side.
+
+        Args:
+            read: the product.
+            pattern: of the layer, [change * sequence, head, query, key].
+            number: of the product among those of the layer.
+            changes: that are made.
+        """
+        if not any(head[0] == read.layer for change in changes for head in change.swaps):
+            return read.product(read.pattern, read.values)
+        products = list[Tensor]()
+        for source, weights in self._weights(read.layer, pattern, changes).items():
+            values = read.values
+            if source != OWN:
+                theirs = self.carried[source].values[read.layer][number]
+                values = theirs.repeat(len(changes), *[1] * (theirs.ndim - 1))
+            products.append(read.product(read.laid(weights), values))
+        return torch.stack(products).sum(0)
+
+    def _weights(
+        self, layer: int, pattern: Tensor, changes: Sequence[Change]
+    ) -> dict[Source, Float[Tensor, "row head query key"]]:
+        """The weights with which a layer's heads read the values of every run."""
+        by_change = pattern.unflatten(0, (len(changes), -1))
+        weights: dict[Source, Tensor] = {OWN: by_change.clone()}
+        for at, change in enumerate(changes):
+            for head, swap in change.swaps.items():
+                if head[0] != layer:
+                    continue
+                own = by_change[at, :, head[1]]
+                weights[OWN][at, :, head[1]] = 0.0
+                for term in swap:
+                    if term.reads not in weights:
+                        weights[term.reads] = torch.zeros_like(by_change)
+                    part = term.share * self._attention(term.attends, head, own)
+                    weights[term.reads][at, :, head[1]] += part
+        return {source: each.flatten(0, 1) for source, each in weights.items()}
+
+    def _attention(self, source: Source, head: Head, own: Tensor) -> Tensor:
+        """The attention of a head in a run; its own is given."""
+        return own if source == OWN else self.carried[source].patterns[head[0]][:, head[1]]
+
+    def _require_values(self, changes: Sequence[Change]) -> None:
+        """Makes sure that heads which are to carry something else carry anything."""
+        for layer in sorted({head[0] for change in changes for head in change.swaps}):
+            is_read = layer in self.carried[OWN].values
+            require(is_read, "layer", layer, "one whose pattern is multiplied with values")
+
+    @torch.no_grad()
+    def _record(self, source: Source, inputs: Tensor) -> Tensor:
+        """Keeps attention and values of a run on some sequences; its outputs."""
+        carried = self.carried[source] = Carried()
+
+        def tap(layer: int, pattern: Tensor) -> Tensor:
+            carried.patterns[layer] = pattern
+            return pattern
+
+        def reads(read: Read) -> Tensor:
+            require_same(read, carried.patterns[read.layer])
+            carried.values[read.layer].append(read.values)
+            return read.product(read.pattern, read.values)
+
+        outputs = self.model(inputs, tap, reads)
+        self.passes += 1
+        return outputs[:, -self.batch.targets.shape[1] :]
+
+
+def _tapped_everywhere(model: Tappable | nn.Module, inputs: Tensor) -> Tapped:
+    """A model with a tap that shows where patterns meet values, at all positions."""
+    if isinstance(model, Tapped):
+        return model
+    if isinstance(model, Transformer):
+        return tapped(Everywhere(model), inputs[:2])
+    if isinstance(model, nn.Module) and isinstance(model, Tappable):
+        return _seen_as_its_tap_says(model, inputs[:2])
+    if isinstance(model, nn.Module):
+        return tapped(model, inputs[:2])
+    kind = type(model).__name__
+    raise HeadwayError(f"model = {kind} is not allowed: it must be a torch.nn.Module")
+
+
+def _seen_as_its_tap_says(model: Tappable, inputs: Tensor) -> Tapped:
+    """A module that has a tap of its own, with one that shows where patterns meet values.
+
+    Raises:
+        HeadwayError: if the attention that is seen is laid out otherwise than its own tap says.
+    """
+    assert isinstance(model, nn.Module)
+    shape = tried(model, inputs)
+    seen = Tapped(model, shape=shape)
+    is_same = (seen.n_layers, seen.n_heads) == (model.n_layers, model.n_heads)
+    if is_same:
+        own, other = attention_patterns(model, inputs), attention_patterns(seen, inputs)
+        is_same = own.shape == other.shape and torch.allclose(own, other, atol=1e-3)
+    if not is_same:
+        raise HeadwayError(
+            f"what heads of {type(model).__name__} carry cannot be exchanged: the attention that is"
+            f" seen in it ({seen.n_layers} layers of {seen.n_heads}) is not that of its own tap"
+            f" ({model.n_layers} of {model.n_heads})"
+        )
+    return seen
+
+
+def require_same(read: Read, pattern: Tensor) -> None:
+    """Makes sure that values meet the pattern as the tap saw it.
+
+    Raises:
+        HeadwayError: if not.
+    """
+    try:
+        there = read.laid(torch.ones_like(pattern)).bool()
+        is_same = torch.allclose(
+            read.pattern.nan_to_num(0.0) * there, read.laid(pattern), atol=1e-3
+        )
+    except RuntimeError:  # another layout
+        is_same = False
+    if not is_same:
+        raise HeadwayError(
+            f"what heads of layer {read.layer} read cannot be exchanged: their pattern is changed,"
+            " or laid out anew, before it meets values"
+        )

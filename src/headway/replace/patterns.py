@@ -1,0 +1,486 @@
+"""The attention patterns of mechanisms, on some sequences."""
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import NoReturn
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from headway.errors import HeadwayError, require, shown
+from headway.models import Tap, Tappable, Transformer, attention_patterns
+from headway.relations.composed import Related
+from headway.relations.edges import NO_KEY
+from headway.relations.fitted import Tables
+from headway.relations.shares import attention_along
+from headway.replace.mechanism import (
+    WITHOUT_PATHS,
+    Head,
+    KnockOut,
+    Mechanism,
+    Paths,
+    Tabled,
+    WithoutPaths,
+)
+from headway.tasks import Batch, Edges, Task
+from headway.userfile import described
+
+Attention = dict[str, list[list[float]]]
+"""Mean attention along relations, [layer, head], by relation."""
+
+ABLATIONS: dict[str, str] = {
+    "zero": "one-hot paths; rows without a path are zero",
+    "uniform": "one-hot paths; rows without a path are uniform",
+    "own": "one-hot paths; rows without a path keep the head's own attention",
+    "mean": "one-hot paths; rows without a path are the head's mean pattern",
+    "resample": "one-hot paths; rows without a path are the head's own in another sequence",
+    "corrupted": "one-hot paths; rows without a path are the head's own in the corrupted sequence",
+}
+"""Fills of rows without a path, of a head that has paths, by name. (Of a head that has none
+all rows are zero.)"""
+
+
+OF_OTHER_PASSES = {"mean": "means", "resample": "own", "corrupted": "corrupted"}
+"""Patterns that passes of the model give, of mechanisms and fills of rows, by name."""
+
+
+class Patterns:
+    """The patterns of all mechanisms on a batch.
+
+    Attributes:
+        rows: what stands in rows without a path, of mechanisms that do not say it.
+        visible: which key every query may see, [layer, query, key].
+    """
+
+    def __init__(
+        self, model: Tappable, batch: Batch, relations: dict[str, Edges], rows: str = "zero"
+    ):
+        require(rows in ABLATIONS, "ablation", rows, "one of " + ", ".join(ABLATIONS))
+        self.model, self.batch, self.rows = model, batch, rows
+        self.visible, self._padding, self.dtype = what_is_seen(model, batch.inputs)
+        size, n = batch.inputs.shape[:2]
+        self._shape = (size, n, self.visible.shape[2])
+        self.visible[..., n:] = False  # keys that are no position, such as a sink
+        self._given, self._names = relations, [*relations]
+        self._used: dict[str, Edges] = {}
+        self._alone: dict[str, Tensor] = {}
+        self._laid: dict[frozenset[str], Tensor] = {}
+        self._told: dict[Tables, Tensor] = {}
+
+    @property
+    def causal(self) -> bool:
+        """True if no position sees any that comes after it."""
+        return not bool(self.visible.any(0).triu(1).any())
+
+    @cached_property
+    def relations(self) -> dict[str, Edges]:
+        """The relations given whose keys some layer's mask never hides, by name."""
+        return {name: self._given[name] for name in self._names if self.has(name)}
+
+    def used_as(self, use: str) -> list[str]:
+        """The names of the relations given of one use (see `Edges`)."""
+        return [name for name, edges in self.relations.items() if edges.use == use]
+
+    def relation(self, name: str) -> Edges:
+        """A relation by its name; a composed one is made when it is first asked for."""
+        if not self.has(name):
+            allowed = "a relation of the task that the model's mask lets it see, such as "
+            require(False, "path", name, allowed + ", ".join([*self.relations][:3]))
+        return self._used[name]
+
+    def has(self, name: str) -> bool:
+        """True if a relation of this name is given and visible, or can be composed.
+
+        Keys that masks hide, and padding, are no keys of a composed one; some must be left. A
+        relation given keeps its keys.
+        """
+        if name not in self._used:
+            with contextlib.suppress(HeadwayError, KeyError):
+                made, is_given = self._given[name], name in self._names
+                rows = torch.arange(len(made.keys), device=made.keys.device)[:, None, None]
+                seen = self.visible.any(0)[made.queries[..., None], made.keys]
+                if not is_given:
+                    seen = seen & ~self._padding[rows, made.keys]
+                    made = replace(made, keys=made.keys.where(seen, NO_KEY))
+                if (seen | ~made.there).all() if is_given else made.there.any():
+                    self._used[name] = made
+        return name in self._used
+
+    def alone(self, name: str) -> Float[Tensor, "sequence query key"]:
+        """The rows of one path, each shared evenly among its keys, or by their weights."""
+        if name not in self._alone:
+            relation = self.relation(name)
+            share = relation.there.to(self.dtype)
+            if relation.weights is not None:
+                share = share * relation.weights.to(self.dtype)
+            queries, keys = relation.queries.clamp(min=0), relation.keys.clamp(min=0)
+            batch = torch.arange(len(share), device=share.device)[:, None, None]
+            found = share.new_zeros(self._shape)
+            found.index_put_((batch, queries[..., None], keys), share, accumulate=True)
+            total = found.sum(2, keepdim=True)
+            self._alone[name] = found / total.where(total > 0, 1.0)
+        return self._alone[name]
+
+    def one_hot(self, relations: frozenset[str]) -> Float[Tensor, "sequence query key"]:
+        """The rows of paths, shared evenly among those that leave from a query; others are zero."""
+        if relations not in self._laid:
+            none = torch.zeros(self._shape, dtype=self.dtype, device=self.batch.inputs.device)
+            found = [self.alone(name) for name in sorted(relations)]
+            leaving = sum((rows.any(2, keepdim=True) for rows in found), none[..., :1])
+            self._laid[relations] = sum(found, none) / leaving.clamp(min=1)
+        return self._laid[relations]
+
+    def fill(self, mechanism: Paths) -> str:
+        """The fill of rows that have no path; zeros if no row has one."""
+        return (mechanism.rows or self.rows) if mechanism.relations else "zero"
+
+    def prepare(self, mechanism: Mechanism) -> None:
+        """Calls the model for what a mechanism needs of it.
+
+        That comes before a pass with the mechanism: within one, a model that keeps something of the
+        pass must not be called.
+        """
+        if not isinstance(mechanism, Mechanism):
+            _refuse(mechanism)
+        if isinstance(mechanism, Tabled):
+            self._by_table(mechanism.tables or self.tables)
+        elif isinstance(mechanism, Paths | WithoutPaths):
+            is_path = isinstance(mechanism, Paths)
+            name = self.fill(mechanism) if is_path else str(mechanism)
+            if name in OF_OTHER_PASSES:
+                getattr(self, OF_OTHER_PASSES[name])
+
+    def dense(
+        self, mechanism: Mechanism, head: Head, part: slice = slice(None)
+    ) -> Float[Tensor, "sequence query key"]:
+        """The pattern of a mechanism that does not depend on the head's own, in some sequences."""
+        if isinstance(mechanism, Tabled):
+            return self._by_table(mechanism.tables or self.tables)[part, *head]
+        if not isinstance(mechanism, Paths):
+            return self._named(str(mechanism), head)[part]
+        rows, fill = self.one_hot(mechanism.relations)[part], self.fill(mechanism)
+        if fill == "zero":
+            return rows
+        return torch.where(rows.any(2, keepdim=True), rows, self._named(fill, head)[part])
+
+    def _named(self, name: str, head: Head) -> Float[Tensor, "sequence query key"]:
+        """The pattern of a mechanism without relations, or of a fill of rows, by its name."""
+        match name:
+            case "identity":
+                own = torch.eye(*self._shape[1:], dtype=self.dtype, device=self.visible.device)
+                return own.expand(self._shape)
+            case "mean":
+                return self.means[head].expand(self._shape)
+            case "corrupted":
+                return self.corrupted[:, *head]
+            case "resample":
+                return self.own[:, *head].roll(1, 0)
+            case "uniform":
+                return self._even(head[0])
+        _refuse(name)
+
+    def _even(self, layer: int) -> Float[Tensor, "sequence query key"]:
+        """The pattern that attends equally to every position that may be seen."""
+        visible = self.visible[layer].to(self.dtype)
+        even = visible / visible.sum(-1, keepdim=True).clamp(min=1)
+        return even.expand(self._shape)
+
+    def _by_table(self, tables: Tables) -> Float[Tensor, "sequence layer head query key"]:
+        if tables not in self._told:
+            allowed = "of relations: a task of vectors or of many tokens has no tables"
+            require(tables.are_possible, "circuit", "by table", allowed)
+            told = tables.patterns(self.batch.inputs).to(self.dtype)
+            self._told[tables] = F.pad(told, (0, self._shape[2] - told.shape[-1]))
+        return self._told[tables]
+
+    def are_known(self, candidate: Mapping[Head, Mechanism], layer: int) -> bool:
+        """True if the patterns of a layer's heads do not depend on what they attend to."""
+        heads = [candidate.get((layer, head)) for head in range(self.model.n_heads)]
+        return not any(
+            one is None
+            or isinstance(one, KnockOut)
+            or (isinstance(one, Paths) and self.fill(one) == "own")
+            for one in heads
+        )
+
+    @cached_property
+    def attention(self) -> Attention:
+        """The heads' mean attention along the relations given."""
+        return along_all(self.own, self.relations)
+
+    @cached_property
+    def likeness(self) -> Attention:
+        """Likeness of attention to every relation (see `attention_along`)."""
+        return along_all(self.own, self.relations, shared=True)
+
+    @cached_property
+    def read(self) -> set[str]:
+        """The relations given by which the last layer may change an answer.
+
+        They end, in some sequence, at or behind the first position that is read. In a model that
+        mixes positions after its attention, which is tried but of a `Transformer`, that is all.
+        """
+        asked, last = self.batch.targets.shape[1], self.model.n_layers - 1
+        first = self._shape[1] - asked
+
+        def cut(layer: int, pattern: Tensor) -> Tensor:
+            read = torch.arange(pattern.shape[-2], device=pattern.device) >= first
+            return pattern * read[:, None] if layer == last else pattern
+
+        if not isinstance(self.model, Transformer):
+            with torch.no_grad():
+                taps = as_it_is, cut
+                whole, part = (self.model(self.batch.inputs, tap)[:, -asked:] for tap in taps)
+            if not torch.allclose(whole, part, rtol=1e-4, atol=1e-5):
+                return set(self.relations)
+        return {name for name, one in self.relations.items() if (one.queries >= first).any()}
+
+    @cached_property
+    def means(self) -> Float[Tensor, "layer head query key"]:
+        """The heads' own attention, averaged over these sequences unless others are put here."""
+        return self.own.mean(0)
+
+    @cached_property
+    def own(self) -> Float[Tensor, "sequence layer head query key"]:
+        """The heads' own attention in these sequences."""
+        with torch.no_grad():
+            return attention_patterns(self.model, self.batch.inputs)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """Tables fitted to the heads' own attention in these sequences."""
+        return Tables(self.batch.inputs, lambda: self.own)
+
+    @cached_property
+    def corrupted(self) -> Float[Tensor, "sequence layer head query key"]:
+        """The heads' own attention in the corrupted sequences."""
+        inputs = self.batch.corrupted
+        if inputs is None or inputs.shape != self.batch.inputs.shape:
+            raise HeadwayError(
+                "ablation = 'corrupted' is not allowed: the task does not lay out a corrupted"
+                " sequence, as long as its own, beside each (Batch.corrupted)"
+            )
+        with torch.no_grad():
+            return attention_patterns(self.model, inputs)
+
+    def edit(
+        self,
+        head: Head,
+        mechanism: Mechanism | None,
+        own: Float[Tensor, "sequence query key"] | None,
+        start: int = 0,
+        part: slice = slice(None),
+    ) -> Float[Tensor, "sequence query key"]:
+        """The pattern that a head has under a mechanism, given the one it would have on its own.
+
+        A knock-out is cut here: attention along its relations is set to zero, and the rest of the
+        row stays as it is.
+
+        Args:
+            head: layer and head.
+            mechanism: what replaces it, if anything.
+            own: what it does without; None if the mechanism does not depend on it (`are_known`).
+            start: the first query of `own`.
+            part: the sequences of `own`.
+        """
+        if own is not None:
+            if mechanism is None:
+                return own
+            if isinstance(mechanism, KnockOut):
+                return own.masked_fill(self.one_hot(mechanism.relations)[part, start:] > 0, 0.0)
+            if isinstance(mechanism, Paths) and self.fill(mechanism) == "own":
+                rows = self.one_hot(mechanism.relations)[part, start:]
+                return torch.where(rows.any(2, keepdim=True), rows, own)
+        assert mechanism is not None, "a head that is as it is has a pattern of its own"
+        return self.dense(mechanism, head, part)[:, start:]
+
+
+def _refuse(mechanism: object) -> NoReturn:
+    """Raises `HeadwayError`: this is no mechanism, or no fill of rows without a path."""
+    kinds = f"{', '.join(WITHOUT_PATHS)}, Paths or KnockOut"
+    raise HeadwayError(
+        f"circuit: mechanism = {shown(mechanism)} is not allowed: it must be {kinds}, and what"
+        f" stands in rows without a path {', '.join(ABLATIONS)}"
+    )
+
+
+@torch.no_grad()
+def what_is_seen(
+    model: Tappable, inputs: Tensor
+) -> tuple[Bool[Tensor, "layer query key"], Bool[Tensor, "sequence position"], torch.dtype]:
+    """The keys that every query may see in every layer, those of padding, the type of patterns.
+
+    The config of a `Transformer` tells; of other models, where any head attends at all. Padding is
+    runs of one token at an end of sequences, which is read nowhere. (Places that no query reads are
+    not enough: sharp attention leaves out places of all tokens.)
+    """
+    n = inputs.shape[1]
+    if isinstance(model, Transformer):
+        every = torch.ones(model.n_layers, n, n, dtype=torch.bool, device=inputs.device)
+        seen = every.tril() if model.config.causal else every
+        none = torch.zeros(inputs.shape[:2], dtype=torch.bool, device=inputs.device)
+        return seen, none, model.unembed.weight.dtype
+    seen, read, types = list[Tensor](), list[Tensor](), list[torch.dtype]()
+
+    def look(_: int, pattern: Tensor) -> Tensor:
+        seen.append((pattern > 0).any(0).any(0))
+        read.append((pattern > 0).any(1).any(1))
+        types.append(pattern.dtype)
+        return pattern
+
+    model(inputs, look)
+    unread = ~torch.stack(read).any(0).expand(len(inputs), -1)[:, :n]
+    ends = unread.long().cumprod(1) + unread.long().flip(1).cumprod(1).flip(1) > 0
+    is_padding = inputs.ndim == 2 and bool(unread.any()) and torch.equal(unread, ends)
+    is_padding = is_padding and torch.equal(unread, inputs == inputs[unread][0])
+    return torch.stack(seen), unread & is_padding, types[0]
+
+
+def edges_of(task: Task, model: Tappable, batch: Batch) -> Related:
+    """The relations of a task; those that nobody named lead ahead if the model looks there."""
+    seen = what_is_seen(model, batch.inputs[:16])[0][..., : batch.inputs.shape[1]]
+    return task.edges(batch, bool(seen.triu(1).any()))
+
+
+def tap_of(
+    patterns: Patterns,
+    candidates: Sequence[Mapping[Head, Mechanism]],
+    part: slice,
+    start: int = 0,
+) -> Callable[[int, Tensor | None], Tensor]:
+    """The tap that puts mechanisms in the place of heads, for several candidates side by side.
+
+    Where all mechanisms of a layer are known (`Patterns.are_known`) it needs no pattern.
+
+    Args:
+        patterns: of the mechanisms.
+        candidates: what replaces which heads; the others attend as they do.
+        part: the sequences that every candidate is applied to, one candidate's after the other's.
+        start: the first position that attends.
+    """
+
+    def tap(layer: int, pattern: Tensor | None) -> Tensor:
+        each = [None] * len(candidates) if pattern is None else pattern.chunk(len(candidates))
+        heads = [(layer, head) for head in range(patterns.model.n_heads)]
+
+        def edited(one: Mapping[Head, Mechanism], own: Tensor | None) -> Tensor:
+            owns = [None] * len(heads) if own is None else own.unbind(1)
+            found = zip(heads, owns, strict=True)
+            edits = [patterns.edit(at, one.get(at), x, start, part) for at, x in found]
+            return torch.stack(edits, 1)
+
+        return torch.cat([edited(*both) for both in zip(candidates, each, strict=True)])
+
+    return tap
+
+
+def along_all(patterns: Tensor, edges: Mapping[str, Edges], shared: bool = False) -> Attention:
+    """Mean attention along some relations (see `attention_along`), [layer, head], by name."""
+    return {name: attention_along(patterns, one, shared).tolist() for name, one in edges.items()}
+
+
+def as_it_is(_: int, pattern: Tensor) -> Tensor:
+    """The tap that changes nothing."""
+    return pattern
+
+
+@torch.enable_grad()
+def attention_slopes(
+    model: Tappable,
+    inputs: Tensor,
+    n_read: int,
+    measured: Callable[[Tensor, Sequence[Tensor]], Tensor],
+    through: Tap = as_it_is,
+) -> tuple[
+    Float[Tensor, "sequence layer head query key"], Float[Tensor, "sequence layer head query key"]
+]:
+    """The patterns of all heads, and the derivatives of something by them.
+
+    Args:
+        model: of any kind that has a tap.
+        inputs: of the sequences.
+        n_read: how many positions at the end are read.
+        measured: a number, from what is read there and the patterns layer by layer.
+        through: the tap that patterns pass through before.
+
+    Raises:
+        HeadwayError: if a layer moves what is measured, but has no derivative, as the model keeps
+            gradients from it.
+    """
+    seen = list[Tensor]()
+
+    def value(edit: Tap) -> Tensor:
+        """What is measured of a pass whose patterns are edited."""
+        seen.clear()
+
+        def tap(layer: int, pattern: Tensor) -> Tensor:
+            seen.append(edit(layer, through(layer, pattern)))
+            return seen[-1]
+
+        return measured(model(inputs, tap)[:, -n_read:], seen)
+
+    def leaf(_: int, pattern: Tensor) -> Tensor:
+        own = pattern if pattern.requires_grad else pattern.detach()
+        return own.clone().requires_grad_()
+
+    from headway.models.recomputing import kept  # where it is needed alone
+
+    with kept():
+        slopes = _slopes(value(leaf), seen)
+        patterns = torch.stack(seen, 1).detach()
+        _require_uncut(value, [at for at, slope in enumerate(slopes) if slope is None])
+    known = zip(patterns.unbind(1), slopes, strict=True)
+    whole = [torch.zeros_like(own) if slope is None else slope for own, slope in known]
+    return patterns, torch.stack(whole, 1)
+
+
+def _slopes(value: Tensor, seen: Sequence[Tensor]) -> Sequence[Tensor | None]:
+    """The derivatives of a number by patterns; None of those that it does not depend on."""
+    if not value.requires_grad:
+        return [None] * len(seen)
+    try:
+        return torch.autograd.grad(value, seen, allow_unused=True)
+    except RuntimeError as error:  # a backward pass of somebody's, or a pattern written over
+        why = described(error)
+        raise HeadwayError(f"the model's gradients cannot be computed: {why}") from error
+
+
+def _require_uncut(value: Callable[[Tap], Tensor], layers: Sequence[int]) -> None:
+    """Makes sure that the model keeps no gradients from what depends on some layers' patterns.
+
+    (What depends on them in steps, such as comparisons, has none to keep.)
+
+    Args:
+        value: what is measured of a pass whose patterns pass through a tap.
+        layers: those that have no slope.
+
+    Raises:
+        HeadwayError: if it does.
+    """
+    if not layers:
+        return
+
+    from headway.models.gradients import Cuts  # with all that sees attention
+
+    cuts = Cuts()
+
+    def followed(layer: int, pattern: Tensor) -> Tensor:
+        return cuts.follow(pattern) if layer in layers else pattern
+
+    with cuts:
+        value(followed)
+    if cuts.by is None:
+        return
+    with torch.no_grad():
+        own = value(as_it_is)
+        for layer in layers:
+            without = value(lambda at, own, cut=layer: own * (at != cut))
+            if not torch.allclose(own, without, rtol=1e-4, atol=1e-6, equal_nan=True):
+                raise HeadwayError(
+                    f"layer {layer} has no gradient, though what the model gives depends on its"
+                    f" attention: {cuts.by}"
+                )

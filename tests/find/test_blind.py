@@ -1,0 +1,440 @@
+"""Heads of models of which nobody says what they may look at."""
+
+import importlib
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from headway import Batch, HeadwayError, Task, discover, emergence
+from headway.find import candidates_among
+from headway.find.blind import Reader, read
+from headway.judge import Discovery
+from headway.judge.looks import looks, of_looks
+from headway.models import attention_patterns, tapped
+from headway.relations import Composed, Related
+from headway.relations.fitted import Tables
+from headway.relations.shares import rivals_of, split_of
+from headway.replace import Bench, Circuit, Mean, Paths
+from headway.replace.patterns import Patterns
+from headway.training import held_out
+
+CONDITION = "mirror position if another token"
+FIRST, BACK = torch.eye(9)[0].expand(9, 9), torch.eye(9).roll(1, 0)
+STRANGERS = Path(__file__).parents[3] / "shared" / "strangers"
+
+
+class Line(torch.nn.Module):
+    """A model of one layer that adds what stands where its attention is fixed to lie."""
+
+    n_layers = 1
+
+    def __init__(self, scores, weights=(1.0,)):
+        super().__init__()
+        self.scores, self.vocabulary = scores, 8
+        self.weights, self.n_heads = torch.tensor(weights), len(weights)
+
+    def forward(self, inputs, tap=None):
+        scores = self.scores(inputs).masked_fill(
+            torch.ones(inputs.shape[1], inputs.shape[1]).triu(1).bool(), -torch.inf
+        )
+        pattern = scores.softmax(-1)[:, None].expand(-1, self.n_heads, -1, -1)
+        pattern = pattern if tap is None else tap(0, pattern)
+        values = torch.nn.functional.one_hot(inputs, self.vocabulary).float()
+        return 9 * (torch.einsum("h,bhqk->bqk", self.weights, pattern) @ values)
+
+
+class Symbols(Task):
+    """Random tokens; at each, the smallest so far."""
+
+    @property
+    def vocabulary(self):
+        return 8
+
+    def draw(self, count, generator):
+        return (torch.randint(8, (count, 9), generator=generator),)
+
+    def assemble(self, draws):
+        return Batch(draws[0], draws[0].cummin(1).values[..., None])
+
+
+SAMPLE = Symbols().sample(64, torch.Generator().manual_seed(0))
+
+
+def by_value(inputs):
+    return -3.0 * inputs[:, None].expand(-1, inputs.shape[1], -1).float()
+
+
+@pytest.mark.parametrize(
+    ("scores", "name"),
+    [
+        (lambda _: 20 * BACK, "previous token"),
+        (lambda _: 20 * (BACK + FIRST), "previous token and first position"),
+        (lambda _: 20 * (BACK + torch.eye(9)), "previous token and own position"),
+        (
+            lambda _: 20 * (BACK + torch.eye(9) + FIRST),
+            "previous token and own position and first position",
+        ),
+        (lambda x: torch.zeros(len(x), 9, 9), "all so far"),
+        (by_value, "smallest any token"),
+        (lambda x: 40 * (x[:, :, None] < x[:, None]) - 4.0 * x[:, None], "smallest larger token"),
+        (lambda x: 40 * (x < 3)[:, None] + 4.0 * torch.arange(9), "latest token of 0–2"),
+        (
+            lambda x: 40 * torch.where(x[..., None] < 4, BACK, FIRST),
+            "previous token for tokens 0–3",
+        ),
+    ],
+)
+def test_a_head_is_read(scores, name):
+    model = Line(lambda inputs: scores(inputs).expand(len(inputs), 9, 9).float())
+    found = read(Bench(model, Symbols(), SAMPLE)).mechanisms
+    assert str(found[0, 0]).split(", else ")[0] == name
+
+
+class Induction(torch.nn.Module):
+    """Layer 0 brings the token before; layer 1 looks where that is the query's own token."""
+
+    n_layers, n_heads = 2, 1
+
+    def __init__(self, sharp=40.0, astray=0.0):
+        super().__init__()
+        self.sharp, self.astray = sharp, astray
+
+    def forward(self, inputs, tap=None):
+        tap = tap or (lambda _, pattern: pattern)
+        n = inputs.shape[1]
+        tokens, hidden = torch.eye(8)[inputs], torch.ones(n, n).triu(1).bool()
+        before = self.sharp * torch.eye(n).roll(1, 0) + self.astray * (tokens @ tokens.mT)[:, None]
+        brought = tap(0, before.masked_fill(hidden, -torch.inf).softmax(-1))[:, 0] @ tokens
+        scores = 40.0 * tokens @ brought.mT + 0.5 * torch.arange(n)
+        above = tap(1, scores[:, None].masked_fill(hidden, -torch.inf).softmax(-1))[:, 0]
+        return 9 * above @ tokens
+
+
+@pytest.mark.parametrize("scores", [(40.0, 0.0), (5.0, 1.0)])
+def test_a_head_that_only_heads_above_need_is_read_however_noisy(scores):
+    circuit = read(Bench(Induction(*scores), Symbols(), SAMPLE))
+    below, above = (str(circuit.mechanisms[at, 0]) for at in (0, 1))
+    assert below == "previous token"
+    assert above.split(", else ")[0] in {"after same token", "after latest same token"}
+
+
+class Counted(Line):
+    """Says in steps how much attention the first position keeps, and hides tokens 7 as padding."""
+
+    def __init__(self):
+        super().__init__(lambda x: 60.0 * ((x[:, :, None] == x[:, None]) | (torch.arange(9) == 0)))
+
+    def forward(self, inputs, tap=None):
+        padding = (inputs == 7)[:, None]
+        scores = self.scores(inputs).masked_fill(torch.ones(9, 9).triu(1).bool(), -torch.inf)
+        pattern = scores.masked_fill(padding, -torch.inf).softmax(-1)[:, None]
+        pattern = (pattern if tap is None else tap(0, pattern))[:, 0, :, 0]
+        steps = (pattern[..., None] > 1 / (torch.arange(8) + 1.5)).float()
+        return 9 * (steps - steps.roll(1, -1) * (torch.arange(8) > 0))
+
+
+class Padded(Symbols):
+    """Six tokens, the first 0; the last two are padding in half of the sequences."""
+
+    def assemble(self, draws):
+        inputs = draws[0] % 6
+        inputs[:, 0], inputs[::2, 7:] = 0, 7
+        return super().assemble((inputs,))
+
+
+def test_a_head_without_a_slope_is_read_and_padding_is_no_key():
+    sample = Padded().sample(64, torch.Generator().manual_seed(0))
+    circuit = read(Bench(Counted(), Padded(), sample))
+    name = "same token and own position and first position"
+    assert str(circuit.mechanisms[0, 0]) == name
+    every = Patterns(Counted(), sample, Related({}, Composed(sample.inputs))).alone("all so far")
+    assert not every[::2, :, 7:].any()
+    assert every[1::2, 8, 7:].all()
+
+
+def test_places_that_sharp_attention_never_reads_are_keys_all_the_same():
+    sharp = Line(lambda x: 200.0 * (x == 3)[:, None].expand(-1, 9, -1))
+    found = read(Bench(sharp, Symbols(), SAMPLE)).mechanisms[0, 0]
+    assert str(found).startswith("token 3")
+    every = Patterns(sharp, SAMPLE, Related({}, Composed(SAMPLE.inputs))).alone("all so far")
+    assert (every[:, 8] > 0).all()
+
+
+def test_where_a_relation_gives_no_key_the_else_is_read():
+    def scores(x):
+        alike = (x[:, :, None] == x[:, None]) & torch.ones(9, 9).tril(-1).bool()
+        return 60.0 * alike + 30.0 * (torch.arange(9) == 0)
+
+    circuit = read(Bench(Line(scores), Symbols(), SAMPLE))
+    assert str(circuit.mechanisms[0, 0]) == "same token, else first position"
+
+
+class Before(Symbols):
+    """Random tokens; at each, the one before."""
+
+    def assemble(self, draws):
+        return Batch(draws[0], draws[0].roll(1, 1)[:, 1:, None])
+
+
+def test_a_head_that_does_the_work_of_another_is_not_left_at_its_mean():
+    found = discover(Line(before, weights=(1.0, 1.0)), Before(), trials=False, sequences=32)
+    assert found.faithful
+    (path,) = found.circuit.paths
+    assert path.relation == "previous token"
+
+
+def test_a_head_that_changes_no_answer_is_idle():
+    class Deaf(Line):
+        def forward(self, inputs, tap=None):
+            heard = super().forward(inputs, tap)
+            return 9 * torch.nn.functional.one_hot(inputs, 8).float() + 0 * heard
+
+    assert read(Bench(Deaf(by_value), Symbols(), SAMPLE)).mechanisms == {(0, 0): Mean()}
+    with pytest.raises(HeadwayError, match=r"there is no circuit to find|has not learnt the task"):
+        discover(Deaf(by_value), Symbols(), threshold=None)
+
+
+def test_a_circuit_of_composed_names_is_given_back_and_judged_the_same():
+    model = Line(by_value)
+    found = discover(model, Symbols(), sequences=32, trials=False, threshold=9.0, workers=1)
+    again = Circuit.from_json(found.circuit.to_json())
+    given = discover(model, Symbols(), sequences=32, circuit=again, threshold=9.0, workers=1)
+    assert given.evidence.replaced == found.evidence.replaced
+    assert list(found.attention)[-1] == str(found.circuit.paths[0].relation)
+
+
+@pytest.fixture(scope="module")
+def strangers():
+    if not STRANGERS.is_dir():
+        pytest.skip(f"{STRANGERS.name}: models that others trained are not here")
+    sys.path.insert(0, str(STRANGERS))
+    return importlib.import_module("strangers")
+
+
+PUBLISHED = {
+    "unique_copy": {"L0.H0": "previous token", "L1.H0": "after same token"},
+    "sort": {"L0.H0": "smallest larger token"},
+    "sorted_list": {"L0.H0": "smallest larger token", "L0.H1": "smallest larger token"},
+    "majority": {None: "all so far"},
+    "cumulative_sum": {"L0.H0": "all so far"},
+    "interleaved_majority": {"L0.H0": "every 3 back"},
+    "palindromes": {"L0.H0": "mirror position if the same token"},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_what_is_published_of_others_models_is_read(strangers, name):
+    build, task = strangers.MODELS[name]
+    batch = task.sample(128, torch.Generator().manual_seed(5))
+    model = tapped(build(), batch.inputs[:2])
+    reader = Reader(Bench(model, task, batch))
+    chosen = {f"L{at}.H{head}": what for (at, head), what in reader.read().items()}
+    for head, relation in PUBLISHED[name].items():
+        firsts = [chosen[head]] if head else list(chosen.values())
+        assert relation in [one.split(", else ")[0] for one in firsts], chosen
+
+
+class RunsOfSymbols(Symbols):
+    """Tokens of which most are like the one before."""
+
+    def assemble(self, draws):
+        where = torch.arange(9) - (torch.arange(9) % 4)
+        return super().assemble((draws[0][:, where],))
+
+
+def before(inputs):
+    return 40.0 * BACK.expand(len(inputs), 9, 9)
+
+
+RUNS = RunsOfSymbols()
+
+
+def seen(model, relation, task=RUNS):
+    circuit = Circuit({(0, 0): Paths(frozenset({relation}))})
+    batch = task.sample(64, torch.Generator().manual_seed(0))
+    return looks(model, task, batch, circuit, [(0, 0)])[0]
+
+
+def test_what_a_head_does_beyond_its_mechanism_is_said():
+    right = seen(Line(before), "previous token")
+    assert right.explained == pytest.approx(8 / 9, abs=1e-3)  # the first has none before it
+    assert list(right.rest.values()) == [pytest.approx(1 / 9, abs=1e-3)]
+    wrong = seen(Line(before), "first position")
+    assert wrong.explained < 0.5
+    assert next(iter(wrong.rest)) == "previous token"
+    assert wrong.explained + sum(wrong.rest.values()) == pytest.approx(1.0, abs=0.05)
+
+
+def test_rivals_are_told_apart_where_they_differ():
+    look = seen(Line(before), "previous token")
+    like, *_ = look.rivals
+    assert 0.5 <= like.same < 1
+    near = replace(look, rivals=[replace(like, same=0.999)])
+    said = of_looks([near], Circuit({(0, 0): Paths(frozenset({"previous token"}))}), faithful=True)
+    assert "is the same on 0.99 of these" in " ".join(said), "on all, it would be no rival"
+    assert like.follows == pytest.approx(1.0, abs=1e-3)
+    assert not like.wins
+    lost = seen(Line(before), like.rival).rivals[0]
+    assert lost.wins
+
+
+def test_a_relation_within_another_is_told_from_it():
+    own = torch.tensor([[[0.0, 1.0], [0.1, 0.9]]])
+    (rival,) = rivals_of("narrow", own > 0.5, {"wide": own > 0}, own, torch.ones(1, 2))
+    assert (rival.follows, rival.instead) == (pytest.approx(0.9), pytest.approx(0.1))
+
+
+def test_tokens_by_which_heads_share_the_work_are_found():
+    def small_alone(inputs):
+        scores = before(inputs).clone()
+        return scores * (inputs < 3)[:, None] + 40.0 * torch.eye(9) * (inputs >= 3)[:, None]
+
+    tokens = seen(Line(small_alone), "previous token").tokens
+    assert min(tokens[t] for t in (0, 1, 2)) > 0.9
+    assert split_of(tokens)[0] == "0–2"
+    assert split_of(dict.fromkeys(range(8), 0.9)) is None
+
+    def in_every_other_sequence(inputs):
+        scores = small_alone(inputs)
+        scores[1::2] = 40.0 * (torch.eye(9) + BACK)
+        return scores
+
+    assert seen(Line(in_every_other_sequence), "previous token").tokens == {}
+
+
+def test_a_head_that_no_relation_explains_is_named():
+    idle = Circuit({(0, 0): Mean()})
+    given = {"circuit": idle, "sequences": 32, "workers": 1}
+    own = discover(Line(by_value), Symbols(), **given, threshold=9.0)
+    assert own.faithful
+    assert "L0.H0 (idle): 0.97 smallest any token" in str(own)
+    unread = discover(Line(by_value), Symbols(), **given, threshold=own.intact_loss + 0.01)
+    assert not unread.faithful
+    assert [look.explained for look in unread.looks] == [0]
+    assert next(iter(unread.looks[0].rest)) == "smallest any token"
+
+
+def test_a_head_that_goes_by_a_table_is_put_to_one_and_said_to_be_unexplained():
+    generator = torch.Generator().manual_seed(4)
+    of_tokens, of_places = (4 * torch.randn(n, n, generator=generator) for n in (8, 9))
+
+    def scores(inputs):
+        return of_tokens[inputs[:, :, None], inputs[:, None]] + of_places
+
+    found = discover(Line(scores), Symbols(), sequences=64, trials=False, threshold=9.0)
+    assert found.circuit.to_json() == {"L0.H0": "by table"}
+    two = Line(lambda inputs: 16 * scores(inputs), weights=(1.0, 0.7))
+    reader = Reader(Bench(two, Symbols(), Symbols().sample(64, generator)))
+    idle = dict.fromkeys(reader.heads, "idle")
+    assert reader.tabled(idle, useful=[(0, 0)]) == {**idle, (0, 0): "by table"}
+    assert found.evidence.likeness.circuit.agreement > 0.95
+    (look,) = found.looks
+    assert look.explained > 0.95
+    assert "in all: 1.00 all so far" in " ".join(str(found).split())
+    assert found.circuit.program.splitlines()[1] == "L0.H0 = aggregate(table(x0), x0)"
+    again = Discovery.from_json(found.to_json())
+    assert again.circuit == found.circuit
+    with pytest.raises(HeadwayError, match=r"looks = .* is not allowed: it must be at heads of"):
+        Discovery.from_json(found.to_json() | {"circuit": {"L5.H0": "mean"}})
+    given = discover(Line(scores), Symbols(), sequences=64, threshold=9.0, circuit=again.circuit)
+    assert given.evidence.likeness.circuit.agreement > 0.9
+
+
+def test_what_heads_below_bring_is_in_a_table():
+    inputs = torch.randint(8, (256, 9), generator=torch.Generator().manual_seed(0))
+    own = attention_patterns(Induction(), inputs)
+    known = Tables(inputs[:192], lambda: own[:192])
+    assert known.are_possible
+    told = known.patterns(inputs[192:])
+    assert told.minimum(own[192:]).sum(-1).mean() > 0.9
+    assert not Tables(inputs.float(), lambda: own).are_possible
+    assert not Tables(torch.arange(9 * 256).reshape(256, 9), lambda: own).are_possible
+
+
+def test_what_was_discovered_is_among_the_candidates():
+    found = discover(Line(by_value), Symbols(), sequences=32, trials=False, threshold=9.0)
+    assert found.circuit.paths
+    bench = Bench(Line(by_value), Symbols(), held_out(Symbols(), 32, 0, "cpu", "circuit"))
+    assert {*found.circuit.paths} <= {*candidates_among(bench, found.circuit)}
+
+
+def test_a_circuit_is_a_program():
+    two = ["after same token, else first position"]
+    circuit = Circuit.from_json({"L0.H0": ["previous token"], "L0.H1": "mean", "L1.H0": two})
+    assert circuit.program.splitlines() == [
+        "x0 = embed(sequence)",
+        'L0.H0 = aggregate(select("previous token"), x0)',
+        "x1 = mlp(x0, L0.H0)",
+        'L1.H0 = aggregate(select("after same token", otherwise="first position"), x1)',
+        "x2 = mlp(x1, L1.H0)",
+        "answer = unembed(x2)",
+    ]
+
+
+def test_others_checkpoints_are_dated_at_half_of_the_final_attention():
+    models = {step: Line(lambda x, step=step: step / 40 * before(x)) for step in (0, 1, 2, 40)}
+    circuit = Circuit({(0, 0): Paths(frozenset({"previous token"}))})
+    timeline = emergence(models, circuit, RUNS)
+    (history,) = timeline.paths
+    (half,) = timeline.half.values()
+    assert half is not None
+    later = [x for step, x in zip(timeline.steps, history.attention, strict=True) if step >= half]
+    assert later == [x for x in history.attention if x > history.attention[-1] / 2]
+
+
+class Rarely(Symbols):
+    """Two tokens."""
+
+    def draw(self, count, generator):
+        return (torch.randint(2, (count, 9), generator=generator),)
+
+
+def test_an_average_in_which_some_tokens_count_less_is_read():
+    def scores(inputs):
+        return (0.7 * inputs)[:, None].expand(-1, 9, -1)
+
+    batch = Rarely().sample(64, torch.Generator().manual_seed(0))
+    circuit = read(Bench(Line(scores), Rarely(), batch))
+    (name,) = circuit.mechanisms[0, 0].relations
+    assert name.startswith("all so far by weight (token 0 0.4")  # exp(-0.7) = 0.497
+    own = attention_patterns(Line(scores), batch.inputs)[:, 0, 0]
+    patterns = Patterns(Line(scores), batch, Related({}, Composed(batch.inputs)))
+    assert torch.allclose(patterns.dense(circuit.mechanisms[0, 0], (0, 0)), own, atol=0.01)
+
+
+@pytest.mark.parametrize(("alike", "name"), [(2.5, "mirror position"), (-9.0, CONDITION)])
+def test_a_condition_is_no_part_of_what_a_head_follows_without_it(alike, name, monkeypatch):
+    def scores(x):
+        return torch.eye(9).flip(0) * torch.where(x == x.flip(1), alike, 3.0)[..., None]
+
+    def moved(chosen, *_, **__):
+        return [float(not {"idle", "zero"}.isdisjoint(one.values())) for one in chosen]
+
+    def likeness(head, name, rows=None):
+        return own(head, name, rows) if rows else float(name == CONDITION)
+
+    reader = Reader(Bench(Line(scores), Rarely(), Rarely().sample(64, torch.Generator())))
+    own = reader.likeness
+    monkeypatch.setattr(reader, "moved", moved)
+    monkeypatch.setattr(reader, "likeness", likeness)
+    assert reader.choice((0, 0), {}) == name
+
+
+def test_keys_that_a_mask_hides_are_no_keys_of_a_composed_relation():
+    batch = Rarely().sample(2, torch.Generator().manual_seed(0))
+    band = torch.ones(9, 9).tril().triu(-2)
+    model = Line(lambda _: band.log()[None])
+    patterns = Patterns(model, batch, Related({}, Composed(batch.inputs, ahead=True)))
+    assert torch.equal(patterns.alone("all so far")[0] > 0, band > 0)
+    with pytest.raises(HeadwayError, match="lets it see"):
+        patterns.relation("3 back")
+
+
+@pytest.mark.parametrize("weights", ["token 0", "token x 1", "token 0 -1", "0 1"])
+def test_weights_that_cannot_be_read_are_refused(weights):
+    with pytest.raises(HeadwayError, match="weights are written as in"):
+        Composed(torch.zeros(1, 3).long()).weights(f"all so far by weight ({weights})")
