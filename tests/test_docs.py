@@ -167,7 +167,7 @@ def test_every_page_can_be_reached_from_the_readme():
 
 
 PAGE = ROOT / "docs" / "notation.md"
-ROOMS = ("tasks", "circuits", "models", "relations.paths", "training")
+ROOMS = ("tasks", "replace", "judge", "find", "dynamics", "models", "relations.paths", "training")
 
 
 def names() -> list[str]:
