@@ -160,7 +160,8 @@ def planted(words: str, world: World, chance: random.Random) -> Path:
 def plant(world: World, folder: Path, name: str, chance: random.Random) -> None:
     """Put a link in the place of a part of a run or a sweep, if its own folder is one."""
     path = folder / name
-    if path.parent.is_symlink() or not path.parent.resolve().is_relative_to(folder):
+    inside = [part for part in path.parents if part.is_relative_to(folder)]
+    if any(part.is_symlink() for part in inside):
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir() and not path.is_symlink():
