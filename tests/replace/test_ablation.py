@@ -259,7 +259,7 @@ def test_a_key_that_is_no_position_is_on_no_path(rows):
 
 
 def test_an_unknown_fill_of_rows_is_refused_by_name(bench):
-    with refusing("mechanism = 'novel' is not allowed", "uniform, mean", "resample"):
+    with refusing("mechanism = 'novel' is not allowed", "uniform, own, mean", "resample"):
         bench.loss({(0, 0): Paths(frozenset({"s0←s0"}), "novel")})
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headway.errors import HeadwayError
 from headway.relations.paths import AttentionPath, Relation
 from headway.replace.ablation import Bench
-from headway.replace.mechanism import Circuit
+from headway.replace.circuit import Circuit
 from headway.theory import (
     closed_form,
     conditional_flow,

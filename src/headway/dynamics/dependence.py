@@ -17,7 +17,7 @@ from headway.fields import Finding
 from headway.judge.discovery import Discovery
 from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
-from headway.replace.mechanism import WrittenPath
+from headway.replace.heads import WrittenPath
 from headway.replace.patterns import attention_along
 from headway.replace.subject import Counted
 from headway.text import aligned, counted, wrapped

@@ -23,7 +23,9 @@ from headway.late import Shown
 from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
 from headway.replace.ablation import Bench
-from headway.replace.mechanism import Circuit, KnockOut, WrittenLoss, WrittenPath
+from headway.replace.circuit import Circuit
+from headway.replace.heads import WrittenLoss, WrittenPath
+from headway.replace.mechanism import KnockOut
 from headway.replace.patterns import attention_along
 from headway.replace.rows import measured_weights
 from headway.replace.subject import Counted, device_of, opened, require_task, with_tap

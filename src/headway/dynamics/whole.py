@@ -16,7 +16,8 @@ from headway.find.exhaustive import MinimalCircuits
 from headway.judge.certificate import Certificate
 from headway.judge.discovery import Discovery, standing_of
 from headway.relations.paths import AttentionPath
-from headway.replace.mechanism import Circuit, Head, name_of
+from headway.replace.circuit import Circuit
+from headway.replace.heads import Head, name_of
 from headway.tasks.base import cost_of
 from headway.text import command
 from headway.training.config import Elsewhere

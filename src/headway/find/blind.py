@@ -28,7 +28,9 @@ from headway.models import Tappable, attention_patterns
 from headway.relations.composed import AND, BY_WEIGHT, ELSE, MOVES, complexity
 from headway.relations.fitted import MANY, SEQUENCES, Tables, for_classes, to_classes, weighed
 from headway.replace.ablation import Bench, First, above
-from headway.replace.mechanism import Circuit, Head, Mean, Mechanism, Paths, Tabled
+from headway.replace.circuit import Circuit
+from headway.replace.heads import Head
+from headway.replace.mechanism import Mean, Mechanism, Paths, Tabled
 from headway.replace.patterns import attention_slopes, edges_of
 from headway.replace.rows import Outputs
 from headway.tasks import Batch, Task

@@ -22,7 +22,9 @@ from headway.judge.yardstick import Yardstick
 from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
 from headway.replace.ablation import Bench, Measured, Replaced, above
-from headway.replace.mechanism import Circuit, Corrupted, Head, KnockOut, Paths
+from headway.replace.circuit import Circuit
+from headway.replace.heads import Head
+from headway.replace.mechanism import Corrupted, KnockOut, Paths
 from headway.replace.patterns import Attention, along_all, tap_of
 
 BRINGS = 0.1

@@ -31,15 +31,10 @@ from headway.judge.by_exchange import LIMIT, costs_alone, judge
 from headway.judge.discovery import Discovery, saved_discovery
 from headway.relations.paths import AttentionPath
 from headway.replace.ablation import Bench
+from headway.replace.circuit import Circuit, WrittenCircuit
 from headway.replace.exchange import PARTNER, Exchange
-from headway.replace.mechanism import (
-    Circuit,
-    Head,
-    Mechanism,
-    WrittenCircuit,
-    WrittenLoss,
-    WrittenPath,
-)
+from headway.replace.heads import Head, WrittenLoss, WrittenPath
+from headway.replace.mechanism import Mechanism
 from headway.replace.subject import Counted, Sequences, require_fits, studied
 from headway.settings import computes_as_usual
 from headway.tasks import Task

@@ -22,16 +22,9 @@ from itertools import combinations, product
 
 from headway.relations.paths import AttentionPath
 from headway.replace.ablation import Bench, First, Judging, Replaced, above
-from headway.replace.mechanism import (
-    Circuit,
-    Head,
-    Identity,
-    Mean,
-    Mechanism,
-    Paths,
-    Tabled,
-    Uniform,
-)
+from headway.replace.circuit import Circuit
+from headway.replace.heads import Head
+from headway.replace.mechanism import Identity, Mean, Mechanism, Paths, Uniform
 from headway.replace.patterns import Patterns
 
 CANDIDATE_ATTENTION = (0.3, 0.1)
@@ -117,7 +110,7 @@ def twice(circuit: Circuit, lowest: int = -1, rows: str | None = None) -> list[R
     With `rows`, these stand in rows without a path while heads are free.
     """
     each = circuit.mechanisms.items()
-    used = sorted({head[0] for head, one in each if isinstance(one, Paths | Tabled)})
+    used = sorted({head[0] for head, one in each if is_freed(one)})
     layers = [lowest, *(layer for layer in used[:-1] if layer > lowest)]
     below = circuit if rows is None else circuit.filled(rows)
     free = [free_above(below, layer) for layer in layers]
@@ -207,12 +200,17 @@ def changes(
     return [one for one in found if one != mechanism]
 
 
+def is_freed(mechanism: Mechanism) -> bool:
+    """True if a head of a layer above may attend freely; one without a last path, too."""
+    return isinstance(mechanism, Paths) or mechanism.is_useful
+
+
 def free_above(circuit: Circuit, layer: int) -> dict[Head, Mechanism]:
     """The mechanisms of a circuit without those of useful heads in the layers above `layer`."""
     return {
         head: mechanism
         for head, mechanism in circuit.mechanisms.items()
-        if head[0] <= layer or not isinstance(mechanism, Paths | Tabled)
+        if head[0] <= layer or not is_freed(mechanism)
     }
 
 

@@ -19,7 +19,8 @@ from headway.judge.costs import Costs
 from headway.judge.verdicts import LIMIT
 from headway.replace.ablation import Bench
 from headway.replace.exchange import WHOLE_HEAD, Change, Exchange
-from headway.replace.mechanism import Head, Mean
+from headway.replace.heads import Head
+from headway.replace.mechanism import Mean
 from headway.replace.subject import device_of
 from headway.training.environment import generator_for
 

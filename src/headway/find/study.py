@@ -33,7 +33,7 @@ from headway.judge.verdicts import LIMIT
 from headway.judge.yardstick import NoCircuitError, Yardstick, own_loss
 from headway.replace.ablation import Bench
 from headway.replace.ablation import workers as threads
-from headway.replace.mechanism import Circuit, jaccard
+from headway.replace.circuit import Circuit, jaccard
 from headway.replace.patterns import along_all, edges_of
 from headway.replace.subject import Sequences, Subject, require_fits, studied
 from headway.settings import computes_as_usual

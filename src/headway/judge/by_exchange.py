@@ -20,6 +20,7 @@ from headway.judge.costs import Costs
 from headway.judge.verdicts import LIMIT, Beside, Cost, Judgement, Role, Shape
 from headway.relations.paths import AttentionPath
 from headway.replace.ablation import Candidate
+from headway.replace.circuit import Circuit
 from headway.replace.exchange import (
     ELSEWHERE,
     OWN,
@@ -31,14 +32,8 @@ from headway.replace.exchange import (
     Swap,
     Term,
 )
-from headway.replace.mechanism import (
-    Circuit,
-    Head,
-    Mean,
-    Mechanism,
-    Paths,
-    Tabled,
-)
+from headway.replace.heads import Head
+from headway.replace.mechanism import Mean, Mechanism, Paths, Tabled
 from headway.replace.partners import trailing
 from headway.replace.patterns import Patterns
 

@@ -21,8 +21,8 @@ from headway.intervals import clopper_pearson_low, draws_for
 from headway.judge.discovery import Discovery, given_or_own
 from headway.judge.yardstick import agreeing, r2
 from headway.replace.ablation import Bench
-from headway.replace.mechanism import Circuit, Uniform, WrittenCircuit
-from headway.replace.patterns import ABLATIONS
+from headway.replace.circuit import Circuit, WrittenCircuit
+from headway.replace.mechanism import ABLATIONS, Uniform
 from headway.replace.subject import MOST, require_fits, studied
 from headway.settings import computes_as_usual
 from headway.tasks import Task

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from headway.judge.verdicts import Cost
 from headway.replace.exchange import OWN, WHOLE_HEAD, Change, Exchange
-from headway.replace.mechanism import Head
+from headway.replace.heads import Head
 
 FEW = 0.05
 """Where exchanging every head changes less than this share of a hop's answers, this counts."""

@@ -11,8 +11,9 @@ from headway.judge.looks import Look
 from headway.judge.text import of_discovery
 from headway.judge.yardstick import Yardstick
 from headway.late import Shown
-from headway.replace.mechanism import Circuit, WrittenCircuit
-from headway.replace.patterns import ABLATIONS, Attention
+from headway.replace.circuit import Circuit, WrittenCircuit
+from headway.replace.mechanism import ABLATIONS
+from headway.replace.patterns import Attention
 from headway.tasks import Task
 from headway.text import command
 from headway.training.files import read_json

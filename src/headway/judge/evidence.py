@@ -22,13 +22,9 @@ from headway.judge.verdicts import Judgement
 from headway.judge.yardstick import Likenesses, Yardstick, likenesses
 from headway.relations.paths import AttentionPath
 from headway.replace.ablation import Bench
-from headway.replace.mechanism import (
-    Circuit,
-    Corrupted,
-    WrittenHead,
-    WrittenLoss,
-    WrittenPath,
-)
+from headway.replace.circuit import Circuit
+from headway.replace.heads import WrittenHead, WrittenLoss, WrittenPath
+from headway.replace.mechanism import Corrupted
 from headway.replace.patterns import Attention
 from headway.replace.subject import Counted, Subject
 

@@ -12,7 +12,9 @@ import torch
 
 from headway.models import Tappable, attention_patterns
 from headway.relations.shares import Rival, by_token, largest, rivals_of, split_of
-from headway.replace.mechanism import Circuit, Head, Mechanism, Paths, Tabled, WrittenHead, name_of
+from headway.replace.circuit import Circuit
+from headway.replace.heads import Head, WrittenHead, name_of
+from headway.replace.mechanism import Mechanism, Paths, Tabled
 from headway.replace.patterns import Patterns, edges_of
 from headway.replace.rows import measured_weights
 from headway.tasks import Batch, Task

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from headway.judge.discovery import Discovery, standing_of
 from headway.relations.paths import AttentionPath
 from headway.relations.roles import Cast, Place, cast_of_paths, places_of
-from headway.replace.mechanism import Circuit
+from headway.replace.circuit import Circuit
 from headway.tasks import Batch, Task
 
 

@@ -7,7 +7,8 @@ from headway.judge.looks import of_looks
 from headway.judge.verdicts import Verdict, roles_of, to_type, verdicts
 from headway.judge.yardstick import percent
 from headway.relations.paths import AttentionPath
-from headway.replace.mechanism import LISTED, Circuit, name_of
+from headway.replace.circuit import LISTED, Circuit
+from headway.replace.heads import name_of
 from headway.text import aligned, at_step, counted, enumerated, rounded, wrapped
 
 if TYPE_CHECKING:

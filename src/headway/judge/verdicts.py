@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from headway.judge.yardstick import percent
 from headway.relations.paths import AttentionPath
-from headway.replace.mechanism import Head, WrittenHead, WrittenLoss, WrittenPath, name_of
+from headway.replace.heads import Head, WrittenHead, WrittenLoss, WrittenPath, name_of
 from headway.text import counted, enumerated
 
 if TYPE_CHECKING:

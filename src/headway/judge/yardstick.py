@@ -17,7 +17,9 @@ from torch import Tensor
 
 from headway.errors import HeadwayError, note_once
 from headway.replace.ablation import Bench, above
-from headway.replace.mechanism import WITHOUT_PATHS, Circuit, Head, Mechanism, WrittenLoss
+from headway.replace.circuit import Circuit
+from headway.replace.heads import Head, WrittenLoss
+from headway.replace.mechanism import Mechanism, mechanism_of
 from headway.tasks import Targets
 
 
@@ -169,7 +171,7 @@ class Yardstick:
 
     def without(self, bench: Bench) -> dict[Head, Mechanism]:
         """Every head ablated."""
-        return dict.fromkeys(bench.heads, WITHOUT_PATHS[self.ablated])
+        return dict.fromkeys(bench.heads, mechanism_of(self.ablated))
 
     def limits(self, bench: Bench) -> list[float]:
         """Losses on some sequences that a circuit may be asked to stay below, the least first."""

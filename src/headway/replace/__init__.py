@@ -4,9 +4,13 @@ from typing import TYPE_CHECKING
 
 from headway.late import late
 from headway.replace.ablation import Bench as Bench
-from headway.replace.mechanism import Circuit as Circuit
+from headway.replace.circuit import Circuit as Circuit
+from headway.replace.circuit import compare as compare
+from headway.replace.circuit import jaccard as jaccard
+from headway.replace.heads import Head as Head
+from headway.replace.heads import name_of as name_of
+from headway.replace.mechanism import ABLATIONS as ABLATIONS
 from headway.replace.mechanism import Corrupted as Corrupted
-from headway.replace.mechanism import Head as Head
 from headway.replace.mechanism import Identity as Identity
 from headway.replace.mechanism import KnockOut as KnockOut
 from headway.replace.mechanism import Mean as Mean
@@ -14,10 +18,6 @@ from headway.replace.mechanism import Mechanism as Mechanism
 from headway.replace.mechanism import Paths as Paths
 from headway.replace.mechanism import Tabled as Tabled
 from headway.replace.mechanism import Uniform as Uniform
-from headway.replace.mechanism import compare as compare
-from headway.replace.mechanism import jaccard as jaccard
-from headway.replace.mechanism import name_of as name_of
-from headway.replace.patterns import ABLATIONS as ABLATIONS
 from headway.replace.patterns import along_all as along_all
 from headway.replace.patterns import attention_along as attention_along
 

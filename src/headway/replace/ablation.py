@@ -19,7 +19,9 @@ from torch import Tensor
 
 from headway.errors import require
 from headway.models import Tappable, Transformer
-from headway.replace.mechanism import Circuit, Head, Mechanism
+from headway.replace.circuit import Circuit
+from headway.replace.heads import Head
+from headway.replace.mechanism import Mechanism
 from headway.replace.patterns import Patterns, attention_slopes, edges_of, tap_of
 from headway.tasks import Batch, Task
 from headway.training.losses import require_answers

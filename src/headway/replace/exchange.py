@@ -22,7 +22,7 @@ from headway.models import Tappable, Tapped, Transformer, attention_patterns, ta
 from headway.models.interception import Read
 from headway.models.trial import tried
 from headway.replace.ablation import MOST_NUMBERS, MOST_VECTORS, TOGETHER, Candidate
-from headway.replace.mechanism import Head
+from headway.replace.heads import Head
 from headway.replace.partners import Partners, partners
 from headway.replace.patterns import Patterns, as_it_is, edges_of, tap_of
 from headway.tasks import Batch, Task

@@ -1,346 +1,329 @@
-"""Mechanisms of heads as data, circuits of them, and several circuits side by side."""
+"""Mechanisms: what a head does, as data, and the attention pattern that it then has.
 
-import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import reduce
-from itertools import combinations
-from statistics import fmean
-from typing import Annotated, Any
+A circuit gives every head a mechanism. Of a head that has paths a mechanism may also be the *fill*
+of rows without one (`ABLATIONS`).
 
-from pydantic import BeforeValidator, PlainSerializer, PlainValidator
+A mechanism of your own is a frozen dataclass that derives from `Mechanism` and has a `kind`:
 
-from headway.errors import HeadwayError, require, shown
-from headway.late import Shown
-from headway.relations.composed import ELSE
+    @dataclass(frozen=True)
+    class First(Mechanism):
+        '''The head attends to the first position.'''
+
+        kind = "first"
+
+        def pattern(self, patterns, head):
+            rows = torch.zeros_like(patterns.own[:, *head])
+            rows[..., 0] = 1
+            return rows
+
+An installed package offers it under its kind, by an entry point of the group `headway.mechanisms`.
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headway.errors import HeadwayError, shown
 from headway.relations.fitted import Tables
-from headway.relations.paths import AttentionPath, require_name
-from headway.text import wrapped
+from headway.relations.paths import require_name
+from headway.replace.heads import Head
+from headway.tasks.registry import Offered
 
-Head = tuple[int, int]
-"""A head's layer and its number in the layer, both from 0."""
+if TYPE_CHECKING:
+    from headway.replace.patterns import Patterns
 
-LISTED = 64
-"""The most idle heads of a kind that are listed by name."""
+Rows = Float[Tensor, "sequence query key"]
+
+MECHANISMS: "Offered[type[Mechanism]]" = Offered("headway.mechanisms", "mechanism", {})
+"""Every mechanism that has no arguments, by its kind."""
+
+ABLATIONS = {"zero": "one-hot paths; rows without a path are zero"}
+"""The fills of rows without a path, of a head that has paths, by name. (Of a head that has no path
+all rows are zero.)"""
 
 
 @dataclass(frozen=True)
-class WithoutPaths:
-    """A head attends along no relation: the mechanism is written as its name."""
+class Mechanism:
+    """What a head does in place of its own attention.
+
+    Attributes:
+        kind: the name by which a circuit's file calls it; none if it takes arguments.
+        fills: what is in rows without a path if it fills these, in words; none if it never does.
+    """
+
+    kind: ClassVar[str] = ""
+    fills: ClassVar[str] = ""
+
+    def __init_subclass__(cls):
+        if cls.kind:
+            MECHANISMS.known[cls.kind] = cls
+        if cls.fills:
+            ABLATIONS[cls.kind] = f"one-hot paths; rows without a path {cls.fills}"
+
+    @property
+    def is_useful(self) -> bool:
+        """True if the head moves something between positions that its circuit tells of."""
+        return False
+
+    def needs_own(self, patterns: "Patterns") -> bool:
+        """True if its pattern depends on what the head attends to in the same pass."""
+        return False
+
+    def prepare(self, patterns: "Patterns") -> None:
+        """Calls the model for what the pattern needs of other passes."""
+
+    def pattern(self, patterns: "Patterns", head: Head) -> Rows:
+        """The pattern, if it does not depend on what the head attends to in the same pass."""
+        raise NotImplementedError
+
+    def edit(self, patterns: "Patterns", own: Rows, start: int, part: slice) -> Rows:
+        """The pattern, if it depends on what the head attends to (see `Patterns.edit`)."""
+        raise NotImplementedError
+
+    def to_json(self) -> str | list[str]:
+        """The mechanism in a circuit's file."""
+        return str(self)
 
     def __str__(self):
-        return type(self).__name__.lower()
+        return self.kind
 
 
-class Uniform(WithoutPaths):
+class Uniform(Mechanism):
     """The head attends equally to every position it may see: it does nothing of use."""
 
+    kind = "uniform"
+    fills = "are uniform"
 
-class Mean(WithoutPaths):
+    def pattern(self, patterns: "Patterns", head: Head) -> Rows:
+        """Every visible key of a row alike."""
+        layer, _ = head
+        visible = patterns.visible[layer].to(patterns.dtype)
+        count = visible.sum(-1, keepdim=True).clamp(min=1)
+        return (visible / count).expand(patterns.shape)
+
+
+class Own(Mechanism):
+    """The head attends as it does."""
+
+    kind = "own"
+    fills = "keep the head's own attention"
+
+    def needs_own(self, patterns: "Patterns") -> bool:
+        """It is nothing else."""
+        return True
+
+    def edit(self, patterns: "Patterns", own: Rows, start: int, part: slice) -> Rows:
+        """What the head attends to."""
+        return own
+
+
+class Mean(Mechanism):
     """The head attends as it does on average over sequences, whatever stands in this one."""
 
+    kind = "mean"
+    fills = "are the head's mean pattern"
 
-class Corrupted(WithoutPaths):
+    def prepare(self, patterns: "Patterns") -> None:
+        """Averages over sequences."""
+        _ = patterns.means
+
+    def pattern(self, patterns: "Patterns", head: Head) -> Rows:
+        """The same rows in every sequence."""
+        return patterns.means[head].expand(patterns.shape)
+
+
+class Resample(Mechanism):
+    """The head attends as it does in another sequence."""
+
+    kind = "resample"
+    fills = "are the head's own in another sequence"
+
+    def prepare(self, patterns: "Patterns") -> None:
+        """Records the model as it is."""
+        _ = patterns.own
+
+    def pattern(self, patterns: "Patterns", head: Head) -> Rows:
+        """The rows of the sequence before."""
+        return patterns.own[:, *head].roll(1, 0)
+
+
+class Corrupted(Mechanism):
     """The head attends as it does in the corrupted sequence (`Batch.corrupted`)."""
 
+    kind = "corrupted"
+    fills = "are the head's own in the corrupted sequence"
 
-class Identity(WithoutPaths):
+    def prepare(self, patterns: "Patterns") -> None:
+        """Records the model on corrupted sequences."""
+        _ = patterns.corrupted
+
+    def pattern(self, patterns: "Patterns", head: Head) -> Rows:
+        """The rows of the corrupted sequence."""
+        return patterns.corrupted[:, *head]
+
+
+class Identity(Mechanism):
     """Every position attends to itself: the head moves nothing between positions."""
+
+    kind = "identity"
+
+    def pattern(self, patterns: "Patterns", head: Head) -> Rows:
+        """Ones on the diagonal."""
+        _, queries, keys = patterns.shape
+        diagonal = torch.eye(queries, keys, dtype=patterns.dtype, device=patterns.visible.device)
+        return diagonal.expand(patterns.shape)
 
 
 @dataclass(frozen=True)
-class Tabled:
+class Tabled(Mechanism):
     """The head attends as tables of tokens and places tell: no relation in words explains it.
 
     Attributes:
         tables: fitted to the model's attention; by default to that in the sequences at hand.
     """
 
+    kind = "by table"
+
     tables: Tables | None = field(default=None, compare=False, repr=False)
 
-    def __str__(self):
-        return "by table"
+    @property
+    def is_useful(self) -> bool:
+        """Its tables tell what it moves."""
+        return True
+
+    def prepare(self, patterns: "Patterns") -> None:
+        """Evaluates the tables."""
+        patterns.by_table(self.tables)
+
+    def pattern(self, patterns: "Patterns", head: Head) -> Rows:
+        """The rows that the tables give in these sequences."""
+        return patterns.by_table(self.tables)[:, *head]
 
 
 @dataclass(frozen=True)
-class Paths:
+class Paths(Mechanism):
     """The head attends along these relations and nowhere else.
 
     A position's row is one-hot at the position its relation points to, or shared evenly by several.
 
     Attributes:
         relations: by name.
-        rows: what stands in rows without a relation (`patterns.ABLATIONS`); by default what the
-            ablation says.
+        rows: what stands in rows without a relation (`ABLATIONS`); by default what the ablation
+            says.
     """
 
     relations: frozenset[str]
     rows: str | None = None
+
+    @property
+    def is_useful(self) -> bool:
+        """It has a path."""
+        return bool(self.relations)
+
+    def fill(self, patterns: "Patterns") -> Mechanism | None:
+        """The fill of rows that have no path; None stands for zeros, which they are if no row has
+        one."""
+        name = (self.rows or patterns.rows) if self.relations else "zero"
+        return None if name == "zero" else fill_named(name)
+
+    def needs_own(self, patterns: "Patterns") -> bool:
+        """Its fill does."""
+        fill = self.fill(patterns)
+        return fill is not None and fill.needs_own(patterns)
+
+    def prepare(self, patterns: "Patterns") -> None:
+        """Prepares its fill."""
+        fill = self.fill(patterns)
+        if fill is not None:
+            fill.prepare(patterns)
+
+    def pattern(self, patterns: "Patterns", head: Head) -> Rows:
+        """One-hot rows, and filled ones."""
+        rows = patterns.one_hot(self.relations)
+        fill = self.fill(patterns)
+        if fill is None:
+            return rows
+        has_path = rows.any(2, keepdim=True)
+        return torch.where(has_path, rows, fill.pattern(patterns, head))
+
+    def edit(self, patterns: "Patterns", own: Rows, start: int, part: slice) -> Rows:
+        """One-hot rows, and others that depend on the head's own."""
+        rows = patterns.one_hot(self.relations)[part, start:]
+        fill = self.fill(patterns)
+        assert fill is not None, "zeros do not depend on what a head attends to"
+        has_path = rows.any(2, keepdim=True)
+        return torch.where(has_path, rows, fill.edit(patterns, own, start, part))
+
+    def to_json(self) -> list[str]:
+        """Its relations."""
+        return sorted(self.relations)
 
     def __str__(self):
         return "  ".join(sorted(self.relations)) or "nothing"
 
 
 @dataclass(frozen=True)
-class KnockOut:
+class KnockOut(Mechanism):
     """The head attends as it does, but not along these relations: there its attention is zero."""
 
     relations: frozenset[str]
 
+    def needs_own(self, patterns: "Patterns") -> bool:
+        """The rest of the row stays as it is."""
+        return True
 
-Mechanism = Uniform | Mean | Corrupted | Identity | Tabled | Paths | KnockOut
-
-WITHOUT_PATHS: dict[str, Mechanism] = {
-    **{str(one): one for one in (Uniform(), Mean(), Corrupted(), Identity(), Tabled())},
-    "zero": Paths(frozenset()),
-}
-"""The mechanisms of heads that attend along no relation, as it is written."""
-
-
-@dataclass(frozen=True)
-class Circuit(Shown):
-    """One mechanism for every head of a model.
-
-    Attributes:
-        mechanisms: by layer and head.
-    """
-
-    mechanisms: dict[Head, Mechanism]
-
-    @property
-    def paths(self) -> list[AttentionPath]:
-        """Every path, in the order in which information flows."""
-        return [
-            AttentionPath.of(*head, relation)
-            for head, mechanism in sorted(self.mechanisms.items(), key=lambda item: item[0])
-            if isinstance(mechanism, Paths)
-            for relation in sorted(mechanism.relations)
-        ]
-
-    @property
-    def useful_heads(self) -> list[Head]:
-        """The heads that move something between positions."""
-        return sorted({path.at for path in self.paths} | {*self.tabled_heads})
-
-    @property
-    def tabled_heads(self) -> list[Head]:
-        """The heads that attend by table, as no relation in words explains them."""
-        return sorted(head for head, one in self.mechanisms.items() if isinstance(one, Tabled))
-
-    @property
-    def idle_heads(self) -> dict[str, list[Head]]:
-        """The heads without use, by what they do instead."""
-        idle = dict[str, list[Head]]()
-        for head in sorted(set(self.mechanisms) - set(self.useful_heads)):
-            idle.setdefault(str(self.mechanisms[head]), []).append(head)
-        return idle
-
-    @property
-    def idle_lines(self) -> list[str]:
-        """The idle heads in words, a line a kind; many are counted."""
-        lines = list[str]()
-        for kind, heads in self.idle_heads.items():
-            names = " ".join(map(name_of, heads)) if len(heads) <= LISTED else f"{len(heads)} heads"
-            lines.append(f"{kind}: {names}")
-        return lines
-
-    @property
-    def useful_layers(self) -> list[int]:
-        """The layers that have a useful head."""
-        return sorted({layer for layer, _ in self.useful_heads})
-
-    @property
-    def complement(self) -> "dict[Head, Mechanism]":
-        """The model without the circuit: its paths cut in the heads' own attention."""
-        return {
-            head: KnockOut(mechanism.relations)
-            for head, mechanism in self.mechanisms.items()
-            if isinstance(mechanism, Paths) and mechanism.relations
-        }
-
-    def replacing(self, head: Head, mechanism: Mechanism) -> "Circuit":
-        """This circuit with another mechanism for one head."""
-        return Circuit({**self.mechanisms, head: mechanism})
-
-    def without(self, path: AttentionPath | str) -> "Circuit":
-        """This circuit with one path cut, which may be given as it is written: `L1.H0 2 back`."""
-        path = AttentionPath.parse(path) if isinstance(path, str) else path
-        mechanism = self.mechanisms[path.at]
-        if not isinstance(mechanism, Paths) or path.relation not in mechanism.relations:
-            raise HeadwayError(f"the circuit has no path {path}")
-        left = replace(mechanism, relations=mechanism.relations - {path.relation})
-        return self.replacing(path.at, left)
-
-    def adding(self, path: AttentionPath | str) -> "Circuit":
-        """This circuit with one more path; a head that had none gets it alone."""
-        path = AttentionPath.parse(path) if isinstance(path, str) else path
-        mechanism = self.mechanisms.get(path.at)
-        old = mechanism if isinstance(mechanism, Paths) else Paths(frozenset())
-        return self.replacing(path.at, replace(old, relations=old.relations | {path.relation}))
-
-    def filled(self, rows: str) -> "Circuit":
-        """This circuit with something else in rows without a path."""
-        each = self.mechanisms.items()
-        return Circuit(
-            {h: replace(one, rows=rows) if isinstance(one, Paths) else one for h, one in each}
-        )
-
-    @property
-    def program(self) -> str:
-        """The circuit as a program in the manner of RASP (Weiss et al. 2021).
-
-            x0 = embed(sequence)
-            L0.H0 = aggregate(select("previous token"), x0)
-            x1 = mlp(x0, L0.H0)
-            L1.H0 = aggregate(select("after same token", otherwise="first position"), x1)
-            x2 = mlp(x1, L1.H0)
-            answer = unembed(x2)
-
-        `headway.relations.Composed` evaluates what `select` names. `mlp` and `unembed` stand for
-        what is not read, and for models without MLPs `mlp` is the sum.
-        """
-        lines, now = ["x0 = embed(sequence)"], "x0"
-        for layer in self.useful_layers:
-            heads = [head for head in self.useful_heads if head[0] == layer]
-            for head in heads:
-                one, select = self.mechanisms[head], f"table({now})"
-                if isinstance(one, Paths):
-                    named = (name.replace(ELSE, '", otherwise="') for name in sorted(one.relations))
-                    select = " or ".join(f'select("{name}")' for name in named)
-                lines.append(f"{name_of(head)} = aggregate({select}, {now})")
-            lines.append(f"x{layer + 1} = mlp({', '.join([now, *map(name_of, heads)])})")
-            now = f"x{layer + 1}"
-        return "\n".join([*lines, f"answer = unembed({now})"])
-
-    def to_json(self) -> dict[str, str | list[str]]:
-        """The circuit as JSON data: `{"L0.H0": "uniform", "L1.H0": ["s0←s2"]}`."""
-        return {
-            name_of(head): sorted(one.relations) if isinstance(one, Paths) else str(one)
-            for head, one in sorted(self.mechanisms.items(), key=lambda item: item[0])
-        }
-
-    @classmethod
-    def of(
-        cls, paths: Iterable[AttentionPath], others: "Mapping[Head, Mechanism] | None" = None
-    ) -> "Circuit":
-        """The circuit of these paths, with no heads but those that have one and some `others`."""
-        return reduce(Circuit.adding, paths, cls(dict(others or {})))
-
-    @classmethod
-    def from_json(cls, heads: Any) -> "Circuit":
-        """The circuit that `to_json` wrote.
-
-        Raises:
-            HeadwayError: if an entry is not a mechanism of a head.
-        """
-        require(isinstance(heads, dict), "circuit", heads, "an object of heads, such as L0.H0")
-        return cls({head_of(name): _mechanism(entry) for name, entry in heads.items()})
+    def edit(self, patterns: "Patterns", own: Rows, start: int, part: slice) -> Rows:
+        """The head's own attention with its relations cut."""
+        is_cut = patterns.one_hot(self.relations)[part, start:] > 0
+        return own.masked_fill(is_cut, 0.0)
 
     def __str__(self):
-        lines = [f"{name_of(head)}: {self.mechanisms[head]}" for head in self.useful_heads]
-        return "\n".join(part for line in [*lines, *self.idle_lines] for part in wrapped(line))
+        return f"not {'  '.join(sorted(self.relations))}"
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Circuits of several models of one task.
-
-    Heads of different models have nothing in common but what they do, so circuits are compared by
-    the relations that they attend along, in any head.
-
-    Attributes:
-        heads: for every relation, by circuit, the heads that attend along it.
-        likeness: the mean over pairs of circuits of (relations in both / in either).
-    """
-
-    heads: dict[str, list[list[Head]]]
-    likeness: float
-
-    @property
-    def shared(self) -> list[str]:
-        """The relations that all circuits attend along."""
-        return [name for name, by in self.heads.items() if all(by)]
+NOTHING = Paths(frozenset())
+"""The head attends to nothing: all its rows are zero."""
 
 
-def compare(circuits: Sequence[Circuit]) -> Comparison:
-    """Compares at least two circuits, relation by relation, in the order of their layers.
+def fill_named(name: str) -> Mechanism:
+    """The mechanism that fills rows without a path, by its name; zeros are none.
 
     Raises:
-        HeadwayError: if there are fewer.
+        HeadwayError: if there is none.
     """
-    require(len(circuits) >= 2, "circuits", len(circuits), "at least 2 to compare")
-    heights: dict[str, list[int]] = {}
-    for circuit in circuits:
-        for path in circuit.paths:
-            height = circuit.useful_layers.index(path.layer)
-            heights.setdefault(path.relation, []).append(height)
-    names = sorted(heights, key=lambda name: (sum(heights[name]) / len(heights[name]), name))
-    heads = {
-        name: [[path.at for path in one.paths if path.relation == name] for one in circuits]
-        for name in names
-    }
-    pairs = combinations([[path.relation for path in one.paths] for one in circuits], 2)
-    return Comparison(heads, fmean(jaccard(*pair) for pair in pairs))
+    if name not in ABLATIONS:
+        refuse(name)
+    return MECHANISMS[name]()
 
 
-def jaccard(first: Sequence[Any], second: Sequence[Any]) -> float:
-    """The Jaccard index of two collections: the size of their intersection over their union's."""
-    both = set(first) | set(second)
-    return len(set(first) & set(second)) / len(both) if both else 1.0
-
-
-def name_of(head: Head) -> str:
-    """A head as it is written: `L1.H0`."""
-    return f"L{head[0]}.H{head[1]}"
-
-
-def head_of(text: object) -> Head:
-    """The head that `name_of` wrote.
+def mechanism_of(written: Any) -> Mechanism:
+    """The mechanism that an entry of a circuit's file stands for.
 
     Raises:
         HeadwayError: if it is none.
     """
-    found = re.fullmatch(r"L([0-9]{1,6})\.H([0-9]{1,6})", text if isinstance(text, str) else "")
-    if found is None:
-        raise HeadwayError(f"head = {shown(text)} is not allowed: it must be written as L1.H0")
-    return int(found[1]), int(found[2])
-
-
-def _mechanism(entry: Any) -> Mechanism:
-    if isinstance(entry, list) and all(isinstance(name, str) for name in entry):
-        for name in entry:
+    if isinstance(written, list) and all(isinstance(name, str) for name in written):
+        for name in written:
             require_name(name)
-        return Paths(frozenset(entry))
-    if isinstance(entry, str) and entry in WITHOUT_PATHS:
-        return WITHOUT_PATHS[entry]
+        return Paths(frozenset(written))
+    if written == "zero":
+        return NOTHING
+    if isinstance(written, str) and written in MECHANISMS:
+        return MECHANISMS[written]()
+    kinds = ", ".join([*MECHANISMS, "zero"])
     raise HeadwayError(
-        f"circuit: mechanism = {shown(entry)} is not allowed: it must be"
-        f" {', '.join(WITHOUT_PATHS)} or a list of relations"
+        f"circuit: mechanism = {shown(written)} is not allowed: it must be {kinds} or a list of"
+        " relations"
     )
 
 
-WrittenPath = Annotated[AttentionPath, PlainValidator(AttentionPath.parse), PlainSerializer(str)]
-"""A path that is saved as `L1.H0 s0←s2`."""
-
-WrittenHead = Annotated[Head, PlainValidator(head_of), PlainSerializer(name_of)]
-"""A head that is saved as `L1.H0`."""
-
-WrittenCircuit = Annotated[
-    Circuit, PlainValidator(Circuit.from_json), PlainSerializer(Circuit.to_json)
-]
-"""A circuit that is saved as `{"L0.H0": "uniform", "L1.H0": ["s0←s2"]}`."""
-
-INFINITE = {math.inf: "infinite", -math.inf: "minus infinite"}
-"""Words for infinite numbers in JSON, which has none."""
-
-
-def _number(written: Any) -> Any:
-    """The number that a word of `INFINITE` stands for; all else as it is."""
-    return next((number for number, word in INFINITE.items() if word == written), written)
-
-
-WrittenLoss = Annotated[
-    float, BeforeValidator(_number), PlainSerializer(lambda loss: INFINITE.get(loss, loss))
-]
-"""A loss, or what is computed from some, which may be infinite (see `Targets.errors`)."""
+def refuse(mechanism: object) -> None:
+    """Raises `HeadwayError`: this is no mechanism, or no fill of rows without a path."""
+    kinds = f"{', '.join([*MECHANISMS, 'zero'])}, Paths or KnockOut"
+    raise HeadwayError(
+        f"circuit: mechanism = {shown(mechanism)} is not allowed: it must be {kinds}, and what"
+        f" stands in rows without a path {', '.join(ABLATIONS)}"
+    )

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from headway.errors import HeadwayError, require
 from headway.relations.paths import AttentionPath
 from headway.replace.exchange import OWN, PARTNER, WHOLE_HEAD, Change, Exchange, Swap, Term
-from headway.replace.mechanism import Head, head_of, name_of
+from headway.replace.heads import Head, head_of, name_of
 from headway.settings import computes_as_usual
 from headway.tasks import Batch, Task
 from headway.text import aligned

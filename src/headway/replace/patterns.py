@@ -4,48 +4,25 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import NoReturn
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headway.errors import HeadwayError, require, shown
+from headway.errors import HeadwayError, require
 from headway.models import Tap, Tappable, Transformer, attention_patterns
 from headway.relations.composed import Related
 from headway.relations.edges import NO_KEY
 from headway.relations.fitted import Tables
 from headway.relations.shares import attention_along
-from headway.replace.mechanism import (
-    WITHOUT_PATHS,
-    Head,
-    KnockOut,
-    Mechanism,
-    Paths,
-    Tabled,
-    WithoutPaths,
-)
+from headway.replace.heads import Head
+from headway.replace.mechanism import ABLATIONS, Mechanism, refuse
 from headway.tasks import Batch, Edges, Task
 from headway.userfile import described
 
 Attention = dict[str, list[list[float]]]
 """Mean attention along relations, [layer, head], by relation."""
-
-ABLATIONS: dict[str, str] = {
-    "zero": "one-hot paths; rows without a path are zero",
-    "uniform": "one-hot paths; rows without a path are uniform",
-    "own": "one-hot paths; rows without a path keep the head's own attention",
-    "mean": "one-hot paths; rows without a path are the head's mean pattern",
-    "resample": "one-hot paths; rows without a path are the head's own in another sequence",
-    "corrupted": "one-hot paths; rows without a path are the head's own in the corrupted sequence",
-}
-"""Fills of rows without a path, of a head that has paths, by name. (Of a head that has none
-all rows are zero.)"""
-
-
-OF_OTHER_PASSES = {"mean": "means", "resample": "own", "corrupted": "corrupted"}
-"""Patterns that passes of the model give, of mechanisms and fills of rows, by name."""
 
 
 class Patterns:
@@ -63,7 +40,7 @@ class Patterns:
         self.model, self.batch, self.rows = model, batch, rows
         self.visible, self._padding, self.dtype = what_is_seen(model, batch.inputs)
         size, n = batch.inputs.shape[:2]
-        self._shape = (size, n, self.visible.shape[2])
+        self.shape = (size, n, self.visible.shape[2])
         self.visible[..., n:] = False  # keys that are no position, such as a sink
         self._given, self._names = relations, [*relations]
         self._used: dict[str, Edges] = {}
@@ -119,7 +96,7 @@ class Patterns:
                 share = share * relation.weights.to(self.dtype)
             queries, keys = relation.queries.clamp(min=0), relation.keys.clamp(min=0)
             batch = torch.arange(len(share), device=share.device)[:, None, None]
-            found = share.new_zeros(self._shape)
+            found = share.new_zeros(self.shape)
             found.index_put_((batch, queries[..., None], keys), share, accumulate=True)
             total = found.sum(2, keepdim=True)
             self._alone[name] = found / total.where(total > 0, 1.0)
@@ -128,15 +105,11 @@ class Patterns:
     def one_hot(self, relations: frozenset[str]) -> Float[Tensor, "sequence query key"]:
         """The rows of paths, shared evenly among those that leave from a query; others are zero."""
         if relations not in self._laid:
-            none = torch.zeros(self._shape, dtype=self.dtype, device=self.batch.inputs.device)
+            none = torch.zeros(self.shape, dtype=self.dtype, device=self.batch.inputs.device)
             found = [self.alone(name) for name in sorted(relations)]
             leaving = sum((rows.any(2, keepdim=True) for rows in found), none[..., :1])
             self._laid[relations] = sum(found, none) / leaving.clamp(min=1)
         return self._laid[relations]
-
-    def fill(self, mechanism: Paths) -> str:
-        """The fill of rows that have no path; zeros if no row has one."""
-        return (mechanism.rows or self.rows) if mechanism.relations else "zero"
 
     def prepare(self, mechanism: Mechanism) -> None:
         """Calls the model for what a mechanism needs of it.
@@ -145,67 +118,31 @@ class Patterns:
         pass must not be called.
         """
         if not isinstance(mechanism, Mechanism):
-            _refuse(mechanism)
-        if isinstance(mechanism, Tabled):
-            self._by_table(mechanism.tables or self.tables)
-        elif isinstance(mechanism, Paths | WithoutPaths):
-            is_path = isinstance(mechanism, Paths)
-            name = self.fill(mechanism) if is_path else str(mechanism)
-            if name in OF_OTHER_PASSES:
-                getattr(self, OF_OTHER_PASSES[name])
+            refuse(mechanism)
+        mechanism.prepare(self)
 
     def dense(
         self, mechanism: Mechanism, head: Head, part: slice = slice(None)
     ) -> Float[Tensor, "sequence query key"]:
         """The pattern of a mechanism that does not depend on the head's own, in some sequences."""
-        if isinstance(mechanism, Tabled):
-            return self._by_table(mechanism.tables or self.tables)[part, *head]
-        if not isinstance(mechanism, Paths):
-            return self._named(str(mechanism), head)[part]
-        rows, fill = self.one_hot(mechanism.relations)[part], self.fill(mechanism)
-        if fill == "zero":
-            return rows
-        return torch.where(rows.any(2, keepdim=True), rows, self._named(fill, head)[part])
+        return mechanism.pattern(self, head)[part]
 
-    def _named(self, name: str, head: Head) -> Float[Tensor, "sequence query key"]:
-        """The pattern of a mechanism without relations, or of a fill of rows, by its name."""
-        match name:
-            case "identity":
-                own = torch.eye(*self._shape[1:], dtype=self.dtype, device=self.visible.device)
-                return own.expand(self._shape)
-            case "mean":
-                return self.means[head].expand(self._shape)
-            case "corrupted":
-                return self.corrupted[:, *head]
-            case "resample":
-                return self.own[:, *head].roll(1, 0)
-            case "uniform":
-                return self._even(head[0])
-        _refuse(name)
-
-    def _even(self, layer: int) -> Float[Tensor, "sequence query key"]:
-        """The pattern that attends equally to every position that may be seen."""
-        visible = self.visible[layer].to(self.dtype)
-        even = visible / visible.sum(-1, keepdim=True).clamp(min=1)
-        return even.expand(self._shape)
-
-    def _by_table(self, tables: Tables) -> Float[Tensor, "sequence layer head query key"]:
+    def by_table(self, tables: Tables | None) -> Float[Tensor, "sequence layer head query key"]:
+        """The patterns that tables give; by default those of the heads in these sequences."""
+        tables = tables or self.tables
         if tables not in self._told:
             allowed = "of relations: a task of vectors or of many tokens has no tables"
             require(tables.are_possible, "circuit", "by table", allowed)
             told = tables.patterns(self.batch.inputs).to(self.dtype)
-            self._told[tables] = F.pad(told, (0, self._shape[2] - told.shape[-1]))
+            missing = self.shape[2] - told.shape[-1]
+            self._told[tables] = F.pad(told, (0, missing))
         return self._told[tables]
 
     def are_known(self, candidate: Mapping[Head, Mechanism], layer: int) -> bool:
         """True if the patterns of a layer's heads do not depend on what they attend to."""
-        heads = [candidate.get((layer, head)) for head in range(self.model.n_heads)]
-        return not any(
-            one is None
-            or isinstance(one, KnockOut)
-            or (isinstance(one, Paths) and self.fill(one) == "own")
-            for one in heads
-        )
+        heads = [(layer, head) for head in range(self.model.n_heads)]
+        mechanisms = [candidate.get(head) for head in heads]
+        return not any(one is None or one.needs_own(self) for one in mechanisms)
 
     @cached_property
     def attention(self) -> Attention:
@@ -225,7 +162,7 @@ class Patterns:
         mixes positions after its attention, which is tried but of a `Transformer`, that is all.
         """
         asked, last = self.batch.targets.shape[1], self.model.n_layers - 1
-        first = self._shape[1] - asked
+        first = self.shape[1] - asked
 
         def cut(layer: int, pattern: Tensor) -> Tensor:
             read = torch.arange(pattern.shape[-2], device=pattern.device) >= first
@@ -287,25 +224,13 @@ class Patterns:
             start: the first query of `own`.
             part: the sequences of `own`.
         """
-        if own is not None:
-            if mechanism is None:
-                return own
-            if isinstance(mechanism, KnockOut):
-                return own.masked_fill(self.one_hot(mechanism.relations)[part, start:] > 0, 0.0)
-            if isinstance(mechanism, Paths) and self.fill(mechanism) == "own":
-                rows = self.one_hot(mechanism.relations)[part, start:]
-                return torch.where(rows.any(2, keepdim=True), rows, own)
-        assert mechanism is not None, "a head that is as it is has a pattern of its own"
+        if mechanism is None:
+            assert own is not None, "a head that is as it is has a pattern of its own"
+            return own
+        if mechanism.needs_own(self):
+            assert own is not None, "the mechanism depends on what the head attends to"
+            return mechanism.edit(self, own, start, part)
         return self.dense(mechanism, head, part)[:, start:]
-
-
-def _refuse(mechanism: object) -> NoReturn:
-    """Raises `HeadwayError`: this is no mechanism, or no fill of rows without a path."""
-    kinds = f"{', '.join(WITHOUT_PATHS)}, Paths or KnockOut"
-    raise HeadwayError(
-        f"circuit: mechanism = {shown(mechanism)} is not allowed: it must be {kinds}, and what"
-        f" stands in rows without a path {', '.join(ABLATIONS)}"
-    )
 
 
 @torch.no_grad()

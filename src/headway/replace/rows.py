@@ -12,7 +12,7 @@ from torch import Tensor
 
 from headway.models import Tap, Tappable, attention_patterns
 from headway.replace.ablation import heads_of
-from headway.replace.mechanism import Head
+from headway.replace.heads import Head
 from headway.replace.patterns import as_it_is
 from headway.tasks import Batch, Task
 

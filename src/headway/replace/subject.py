@@ -17,7 +17,9 @@ from headway.errors import HeadwayError, require
 from headway.fields import NotNegative, require_allowed
 from headway.models import Tappable, Transformer, tapped
 from headway.replace.ablation import Bench, heads_of
-from headway.replace.mechanism import Circuit, KnockOut, Mean, Tabled, name_of
+from headway.replace.circuit import Circuit
+from headway.replace.heads import name_of
+from headway.replace.mechanism import KnockOut, Mean, Tabled
 from headway.tasks import Batch, Task
 from headway.tasks.checking import require_sound
 from headway.training.config import TrainingConfig

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway.models import Transformer
-from headway.replace.mechanism import Head, name_of
+from headway.replace.heads import Head, name_of
 from headway.report import schema
 from headway.report.curves import short
 from headway.report.findings import Findings

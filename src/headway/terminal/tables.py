@@ -7,7 +7,8 @@ from typing import Any
 from rich.text import Text
 
 from headway.language.accuracy import Cell
-from headway.replace.mechanism import Comparison, name_of
+from headway.replace.circuit import Comparison
+from headway.replace.heads import name_of
 from headway.sweeps import Board, table
 from headway.terminal.base import columns, console
 from headway.text import duration

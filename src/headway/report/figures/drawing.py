@@ -19,7 +19,7 @@ from headway.judge import Discovery
 from headway.judge.roles import Cast, joins_roles, places
 from headway.relations.paths import AttentionPath
 from headway.replace import ABLATIONS, Circuit, Head
-from headway.replace.mechanism import name_of
+from headway.replace.heads import name_of
 from headway.report.curves import dated
 from headway.report.figures.style import (
     DASHES,
