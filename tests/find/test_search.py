@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from headway import Circuit, discover
-from headway.find import Exhaustive, candidates_among, study
+from headway.find import Exhaustive, candidates_among, ways
 from headway.find.search import candidate_paths, mended, simplify
 from headway.judge import Yardstick, verdicts
 from headway.replace import Bench, Paths, Uniform, attention_along
@@ -173,10 +173,10 @@ def test_of_circuits_that_do_not_serve_the_one_with_the_least_loss_is_taken(monk
     losses, left = dict(zip(map(str, tried), (3.0, 1.0, 2.0), strict=True)), iter(tried)
     bench = Mock(Bench, patterns=Mock(used_as=lambda _: []))
     monkeypatch.setattr("headway.find.spared.spared_once", lambda _: None)
-    monkeypatch.setattr(study, "worst_of", lambda _, one: losses[str(one)])
-    monkeypatch.setattr(study, "search", lambda *_: next(left))
-    monkeypatch.setattr(study, "candidates_among", lambda *_: range(99))
-    assert study.searched(bench, Mock(Yardstick, limits=lambda _: [0.1, 0.2, 0.3])) == tried[1]
+    monkeypatch.setattr(ways, "worst_of", lambda _, one: losses[str(one)])
+    monkeypatch.setattr(ways, "search", lambda *_: next(left))
+    monkeypatch.setattr(ways, "candidates_among", lambda *_: range(99))
+    assert ways.searched(bench, Mock(Yardstick, limits=lambda _: [0.1, 0.2, 0.3])) == tried[1]
 
 
 def test_a_relation_that_contains_anothers_keys_is_less_like_what_a_head_does():

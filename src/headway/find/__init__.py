@@ -6,7 +6,8 @@ from headway.find.search import candidates_among as candidates_among
 from headway.find.study import circuit_file as circuit_file
 from headway.find.study import discover as discover
 from headway.find.study import require_learnt as require_learnt
-from headway.find.study import searched as searched
+from headway.find.ways import Way as Way
+from headway.find.ways import searched as searched
 from headway.late import late
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,13 +17,8 @@ from annotated_types import Gt, Le, MinLen
 
 from headway.errors import HeadwayError
 from headway.fields import AtLeastOne, Positive, require_allowed
-from headway.find.search import (
-    CANDIDATE_ATTENTION,
-    candidates_among,
-    search,
-    uses_stays,
-    worst_of,
-)
+from headway.find.search import CANDIDATE_ATTENTION
+from headway.find.ways import Blind, Given, Told, Way, way_for
 from headway.judge.discovery import Discovery, Refusal, given_or_own, standing_of
 from headway.judge.evidence import Trial, evidence_for, judged
 from headway.judge.looks import MOST_IDLE, Look, looks
@@ -34,7 +28,7 @@ from headway.judge.yardstick import NoCircuitError, Yardstick, own_loss
 from headway.replace.ablation import Bench
 from headway.replace.ablation import workers as threads
 from headway.replace.circuit import Circuit, jaccard
-from headway.replace.patterns import along_all, edges_of
+from headway.replace.patterns import Attention, along_all, edges_of
 from headway.replace.subject import Sequences, Subject, require_fits, studied
 from headway.settings import computes_as_usual
 from headway.tasks import Task
@@ -47,8 +41,8 @@ GIVEN = "circuit_given.json"
 
 Shares = Annotated[Sequence[Annotated[float, Gt(0), Le(1)]], MinLen(1)]
 
-FEW_CANDIDATES = 16
-"""Among so many candidate paths all sets are judged if the search finds no circuit."""
+SEARCHED_ON = "circuit"
+"""The name of the sample that a circuit is searched on."""
 
 OTHER_SAMPLES = ("stability 1", "stability 2")
 """Names of samples to search on again, each half as large."""
@@ -64,6 +58,7 @@ def discover(
     threshold: float | None = None,
     sequences: int = SEQUENCES,
     ablation: str | None = None,
+    way: str | Way | None = None,
     candidate_attention: Sequence[float] = CANDIDATE_ATTENTION,
     trials: bool = True,
     workers: int | None = None,
@@ -94,6 +89,7 @@ def discover(
         ablation: what stands in rows without a path, of heads that have paths (`ABLATIONS`); by
             default zero, or, for such a task, mean; `corrupted` for a task that lays out corrupted
             sequences (see `circuits.corrupted` for how it is then searched and measured).
+        way: to the circuit, or its name (`ways.WAYS`); by default the one that suits the task.
         candidate_attention: a head may use the paths along which it sends at least this much of
             its attention on average; tried in order until a circuit stays below the threshold,
             else the one with the least loss is taken.
@@ -118,25 +114,46 @@ def discover(
     if circuit is not None:
         circuit, known = given_or_own(circuit)
         ablation = ablation or known
+    asked: dict[str, int | float | str | None] = {
+        "circuit": None if given is None else _file_of(given),
+        "threshold": threshold,
+        "ablation": ablation,
+        "sequences": None if sequences == SEQUENCES else sequences,
+        "way": way if isinstance(way, str) else None,
+    }
+    options = Options(threshold, sequences, trials, workers, watch)
     with studied(model, task, step, seed) as subject:
         name = None if subject.run is None else circuit_file(subject.run, step, circuit)
-        about = threshold, sequences, candidate_attention, trials, workers, watch
+        going = way_for(subject.task, way, candidate_attention=candidate_attention)
+        going = going if circuit is None else Given(circuit)
+        # Without the user's word for it, heads are read if paths that the task names do not do.
+        may_read_blind = way is None and ablation is None and isinstance(going, Told)
         try:
-            found = _study(subject, circuit, ablation, *about)
+            found = _Study(subject, options).discovery(going, ablation, may_read_blind)
         except NoCircuitError as error:
             if subject.run is not None and name == "circuit.json":
                 subject.run.save(Refusal(str(error)))
             raise
-        if given is not None:
-            file = given if isinstance(given, str | Path) else f"RUN/{GIVEN}"
-            found = replace(found, asked={"circuit": str(file), **found.asked})
+        found = replace(found, asked={k: v for k, v in asked.items() if v is not None})
         if subject.run is not None and name is not None:
             _keep(subject.run, name, {"step": subject.step, "seed": subject.seed}, found)
     return found
 
 
-Way = Callable[[Bench, Yardstick], Circuit]
-"""A way to a circuit, on some sequences."""
+def _file_of(circuit: Any) -> str:
+    """The file of a circuit that was given, or the one in which a run keeps it."""
+    return str(circuit) if isinstance(circuit, str | Path) else f"RUN/{GIVEN}"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How `discover` goes about it (see there)."""
+
+    threshold: float | None
+    sequences: int
+    trials: bool
+    workers: int | None
+    watch: Callable[[float], None]
 
 
 @dataclass(frozen=True)
@@ -144,7 +161,7 @@ class Attempt:
     """A circuit that one way has led to.
 
     Attributes:
-        way: to go again on other sequences.
+        way: that was gone.
         bench: with the sequences that it was gone on.
         yardstick: when circuits are faithful, as it is on these.
         circuit: a mechanism for every head.
@@ -163,110 +180,145 @@ class Attempt:
         return self.bench.loss(self.circuit) < self.yardstick.limits(self.bench)[-1]
 
 
-def _study(
-    subject: Subject,
-    circuit: Circuit | None,
-    ablation: str | None,
-    threshold: float | None,
-    sequences: int,
-    candidate_attention: Sequence[float],
-    trials: bool,
-    workers: int | None,
-    watch: Callable[[float], None],
-) -> Discovery:
-    """Finds a model's circuit, or takes the one given, and measures it on other sequences."""
-    model, task, started = subject.model, subject.task, time.perf_counter()
-    default = "corrupted" if task.is_corrupted else "mean" if task.is_read_blind else "zero"
-    rows, benches = ablation or default, list[Bench]()
+class _Study:
+    """A model under study: samples of its sequences, and what they have cost so far.
 
-    @cache
-    def bench(rows: str, purpose: str, count: int = sequences) -> Bench:
-        benches.append(Bench(model, task, subject.sequences(count, purpose), rows))
-        return benches[-1]
+    Attributes:
+        subject: the model and its task.
+        options: how to go about it.
+        benches: one for every sample and fill of rows.
+        named: these by their fill and the purpose of their sample.
+        work: threads that may call the model, while it is entered.
+    """
 
-    def forwards() -> float:
-        return sum(one.forwards * one.sequences for one in benches) / sequences
+    def __init__(self, subject: Subject, options: Options):
+        self.subject, self.options = subject, options
+        self.benches = list[Bench]()
+        self.named = dict[tuple[str, str], Bench]()
 
-    def waited(future: Future[Any]) -> Any:
-        while wait([future], 1.0).not_done:
-            watch(forwards())
-        return future.result()
+    def bench(self, rows: str, purpose: str, count: int | None = None) -> Bench:
+        """The model on sequences that are drawn for a purpose, with a fill of rows."""
+        if (rows, purpose) not in self.named:
+            sequences = self.subject.sequences(count or self.options.sequences, purpose)
+            bench = Bench(self.subject.model, self.subject.task, sequences, rows)
+            self.benches.append(bench)
+            self.named[rows, purpose] = bench
+        return self.named[rows, purpose]
 
-    def tried(way: Way, rows: str) -> Attempt:
-        yardstick = Yardstick.of(bench(rows, "circuit"), threshold)
-        found = waited(work.submit(way, bench(rows, "circuit"), yardstick))
-        idle = sorted(set(found.mechanisms) - set(found.useful_heads))[:MOST_IDLE]
-        heads = [] if rows == "corrupted" else [*found.useful_heads, *idle]
-        seen = looks(model, task, subject.sequences(LOOKED_AT, "looks"), found, heads)
-        return Attempt(way, bench(rows, "circuit"), yardstick, found, seen)
+    @property
+    def forwards(self) -> float:
+        """The cost so far, in forward passes over as many sequences as were asked for."""
+        cost = sum(bench.forwards * bench.sequences for bench in self.benches)
+        return cost / self.options.sequences
 
-    def beside(attempt: Attempt) -> float:
+    def discovery(self, way: Way, ablation: str | None, may_read_blind: bool) -> Discovery:
+        """The circuit that a way leads to, and the evidence for it on other sequences.
+
+        Args:
+            way: to go.
+            ablation: what stands in rows without a path; by default what the way says.
+            may_read_blind: whether heads may be read blind if the circuit is not enough.
+        """
+        started = time.perf_counter()
+        rows = ablation or way.rows
+        first = self.bench(rows, SEARCHED_ON)
+        yardstick = Yardstick.of(first, self.options.threshold)
+        require_learnt(first, yardstick.limits(first)[-1])
+        if isinstance(way, Given):
+            require_fits(way.given, self.subject.model)
+            first.loss(way.given)  # a path that there is not is refused here
+        with threads(self.options.workers, self.benches) as self.work:
+            best = self.attempt(way, rows)
+            if may_read_blind:
+                best = self.read_if_better(best)
+            discovery = self.measured(best)
+        seconds = round(time.perf_counter() - started, 3)
+        return replace(discovery, seconds=seconds)
+
+    def attempt(self, way: Way, rows: str) -> Attempt:
+        """Goes a way, and has a second look at the heads."""
+        bench = self.bench(rows, SEARCHED_ON)
+        yardstick = Yardstick.of(bench, self.options.threshold)
+        way.prepare(bench)
+        circuit = self.waited(self.work.submit(way.circuit, bench, yardstick))
+        idle = sorted(set(circuit.mechanisms) - set(circuit.useful_heads))[:MOST_IDLE]
+        heads = [] if rows == "corrupted" else [*circuit.useful_heads, *idle]
+        sequences = self.subject.sequences(LOOKED_AT, "looks")
+        seen = looks(self.subject.model, self.subject.task, sequences, circuit, heads)
+        return Attempt(way, bench, yardstick, circuit, seen)
+
+    def read_if_better(self, told: Attempt) -> Attempt:
+        """What heads are read to do, if the circuit is not enough and less is lost with that."""
+        lost = self.cost_beside(told)
+        if lost < LIMIT:
+            return told
+        blind = Blind()
+        read = self.attempt(blind, blind.rows)
+        is_better = read.serves and self.cost_beside(read) < lost
+        return read if is_better else told
+
+    def cost_beside(self, attempt: Attempt) -> float:
         """What it costs to exchange all that is beside a circuit; 0 if that cannot be known."""
-        cost, passes = cost_beside(subject, attempt.circuit, sequences)
+        cost, passes = cost_beside(self.subject, attempt.circuit, self.options.sequences)
         attempt.bench.add_forwards(passes)
         return cost
 
-    from headway.find.spared import spared_once  # with all that exchanges parts of models
-
-    asked = {"threshold": threshold, "ablation": ablation, "sequences": sequences}
-    asked = {k: x for k, x in asked.items() if x is not None and (k, x) != ("sequences", SEQUENCES)}
-    first = bench(rows, "circuit")
-    require_learnt(first, Yardstick.of(first, threshold).limits(first)[-1])
-    if circuit is not None:
-        require_fits(circuit, model)
-        first.loss(circuit)  # a path that there is not is refused here
-    is_told = False
-    with threads(workers, benches) as work:
-        if circuit is not None:
-            best = tried(lambda *_: circuit, rows)
-        elif rows == "corrupted":
-            from headway.find import corrupted  # few tasks have corrupted sequences
-
-            best = tried(partial(corrupted.found, candidate_attention=candidate_attention), rows)
-        elif task.is_read_blind:
-            best = tried(heads_read, rows)
-        else:
-            told = partial(searched, candidate_attention=candidate_attention)
-            spared_once(first)  # what taps a model anew must not meet other threads' passes
-            best = tried(told, rows)
-            if ablation is None and (lost := beside(best)) >= LIMIT:
-                read = tried(heads_read, "mean")
-                best = read if read.serves and beside(read) < lost else best
-            if best.way is told:
-                is_told = True
-                stays = uses_stays(best.bench.patterns, best.circuit)
-                best = replace(best, way=partial(told, stays=stays))
+    def measured(self, best: Attempt) -> Discovery:
+        """A circuit with the evidence for it, on sequences that the search did not see."""
+        subject, patterns = self.subject, best.bench.patterns
+        way = best.way.again(best.bench, best.circuit)
+        rows = patterns.rows
+        others = self.other_samples(way, rows)
+        unseen = self.bench(rows, "certificate")
+        attention = attention_of(best, subject.task)
         # The model is called here before there is work for the threads, and not meanwhile.
-        again, rows = OTHER_SAMPLES if trials and not circuit else (), best.bench.patterns.rows
-        elsewhere = [bench(rows, name, math.ceil(sequences / 2)) for name in again]
-        if is_told:
-            for one in elsewhere:
-                spared_once(one)
-        unseen = bench(rows, "certificate")
-        edges = dict(edges_of(task, model, best.bench.batch))
-        edges |= {n: best.bench.patterns.relation(n) for _, _, n in best.circuit.paths}
-        attention = along_all(best.bench.patterns.own, edges)
         judgement = judged(subject, best.circuit, unseen)
-        found = [work.submit(best.way, one, best.yardstick) for one in elsewhere]
+        searches = [self.work.submit(way.circuit, bench, best.yardstick) for bench in others]
         about = best.circuit, attention, best.yardstick, subject, judgement
-        measuring = work.submit(evidence_for, unseen, *about)
-        others = (waited(one).paths for one in found)
-        more = [Trial(paths, jaccard(paths, best.circuit.paths)) for paths in others]
-        limit, evidence = waited(measuring)
-    return Discovery(
-        circuit=best.circuit,
-        yardstick=best.yardstick,
-        threshold=limit,
-        ablation=rows,
-        evidence=replace(evidence, trials=more),
-        attention=attention,
-        standing=standing_of(task),
-        candidates=sum(b.candidates for b in benches),
-        forwards=round(forwards(), 6),
-        looks=best.looks,
-        asked=asked,
-        seconds=round(time.perf_counter() - started, 3),
-    )
+        measuring = self.work.submit(evidence_for, unseen, *about)
+        trials = list[Trial]()
+        for searching in searches:
+            paths = self.waited(searching).paths
+            trials.append(Trial(paths, jaccard(paths, best.circuit.paths)))
+        limit, evidence = self.waited(measuring)
+        return Discovery(
+            circuit=best.circuit,
+            yardstick=best.yardstick,
+            threshold=limit,
+            ablation=rows,
+            evidence=replace(evidence, trials=trials),
+            attention=attention,
+            standing=standing_of(subject.task),
+            candidates=sum(bench.candidates for bench in self.benches),
+            forwards=round(self.forwards, 6),
+            looks=best.looks,
+            asked={},
+        )
+
+    def other_samples(self, way: Way, rows: str) -> list[Bench]:
+        """Other samples, each half as large, for the same way to be gone again."""
+        if not self.options.trials or isinstance(way, Given):
+            return []
+        count = math.ceil(self.options.sequences / 2)
+        benches = [self.bench(rows, name, count) for name in OTHER_SAMPLES]
+        for bench in benches:
+            way.prepare(bench)
+        return benches
+
+    def waited(self, future: Future[Any]) -> Any:
+        """The result of some work; who watches is told what it costs meanwhile."""
+        while wait([future], 1.0).not_done:
+            self.options.watch(self.forwards)
+        return future.result()
+
+
+def attention_of(attempt: Attempt, task: Task) -> Attention:
+    """Mean attention along the task's relations and those of a circuit's paths."""
+    bench = attempt.bench
+    edges = dict(edges_of(task, bench.model, bench.batch))
+    for path in attempt.circuit.paths:
+        edges[path.relation] = bench.patterns.relation(path.relation)
+    return along_all(bench.patterns.own, edges)
 
 
 def circuit_file(run: Run, step: int | None = None, circuit: Circuit | None = None) -> str:
@@ -302,13 +354,6 @@ def require_learnt(bench: Bench, threshold: float) -> None:
         )
 
 
-def heads_read(bench: Bench, yardstick: Yardstick) -> Circuit:
-    """What heads are read to follow (`reading.read_missed`)."""
-    from headway.find.blind import read_missed  # with more than a search needs
-
-    return read_missed(bench, yardstick)
-
-
 def cost_beside(subject: Subject, circuit: Circuit, sequences: int) -> tuple[float, int]:
     """What it costs to exchange all that is beside a circuit, and how many passes that took.
 
@@ -324,42 +369,3 @@ def cost_beside(subject: Subject, circuit: Circuit, sequences: int) -> tuple[flo
         return 0.0, 0
     costs = enough(exchange, circuit)
     return max(cost.most for cost in costs.values()), exchange.passes
-
-
-def searched(
-    bench: Bench,
-    yardstick: Yardstick,
-    candidate_attention: Sequence[float] = CANDIDATE_ATTENTION,
-    stays: bool = False,
-) -> Circuit:
-    """A circuit among what a task says that heads may look at.
-
-    Heads that can be spared get their mean pattern. The circuit is below the least limit that one
-    is found below, with every head replaced and with its useful heads free. If paths do not serve,
-    heads may keep some of what stands at a position beside what they bring there: paths from roles
-    to themselves. The last resort is to judge all sets of paths, if there are few, for the smallest
-    that serves.
-
-    Args:
-        bench: with the sequences to search on.
-        yardstick: has the limits.
-        candidate_attention: see `search.search`.
-        stays: whether to search among paths from roles to themselves at once.
-    """
-    paths, own = map(bench.patterns.used_as, ("path", "stay"))
-    among = [paths, [*paths, *own]][stays : 1 + bool(own)]
-    from headway.find.spared import spared_once
-
-    tried, limits, unneeded = list[Circuit](), yardstick.limits(bench), spared_once(bench)
-    for limit in limits:
-        tried.append(search(bench, limit, among, candidate_attention, unneeded))
-        if worst_of(bench, tried[-1]) < limit:
-            return tried[-1]
-    from headway.find.exhaustive import Exhaustive
-
-    candidates = candidates_among(bench, tried[-1])
-    if len(candidates) > FEW_CANDIDATES:
-        return min(tried, key=partial(worst_of, bench))
-    sets = Exhaustive(bench.losses, candidates, tried[-1], limits[-1])
-    whole = [Circuit.of(paths, sets.idle) for paths in sets.search(first=True)]
-    return min(whole or tried, key=partial(worst_of, bench))

@@ -9,8 +9,8 @@ from headway.text import command
 from headway.verbs import opened, require_goes_with
 
 HOW = {
-    "a search": ("threshold", "sequences", "ablation", "trials", "step", "circuit"),
-    "--all": ("threshold", "ablation", "trials", "sequences", "most", "circuit"),
+    "a search": ("threshold", "sequences", "ablation", "way", "trials", "step", "circuit"),
+    "--all": ("threshold", "ablation", "way", "trials", "sequences", "most", "circuit"),
     "--certify": ("circuit", "step", "sequences", "agreement", "confidence", "seed"),
 }
 """The options that say how to do what is asked."""
@@ -23,6 +23,7 @@ def circuit(
     threshold: Positive | None = None,
     sequences: int | None = None,
     ablation: Literal["zero", "uniform", "own", "mean", "resample"] | None = None,
+    way: str | None = None,
     trials: bool | None = None,
     step: int | None = None,
     circuit: Path | None = None,
@@ -56,6 +57,9 @@ def circuit(
             by default enough to certify if half of the allowed share disagree.
         ablation: what stands in rows without a path, of heads that have paths; by default zero, or
             mean for a task that names neither roles nor relations.
+        way: to the circuit: told (a search among what the task names), blind (heads are read by
+            effect), corrupted (attribution by corrupted sequences), or one of an installed package;
+            by default the one that suits the task.
         trials: whether to search again on other samples; by default true.
         step: the checkpoint to study; by default the last.
         circuit: a file with a circuit to measure, instead of searching for one; or to certify,

@@ -1,0 +1,212 @@
+"""Ways to a circuit: by name, and open to others.
+
+    way = told          a search among what the task says that heads may look at
+    way = blind         heads are read by effect, told nothing
+    way = corrupted     attribution by corrupted sequences, for models of many heads
+
+A way of your own is a frozen dataclass that derives from `Way` and has a `kind`. An installed
+package offers it under its kind, by an entry point of the group `headway.ways`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from typing import Any, ClassVar
+
+from headway.errors import require
+from headway.find.search import (
+    CANDIDATE_ATTENTION,
+    candidates_among,
+    search,
+    uses_stays,
+    worst_of,
+)
+from headway.judge.yardstick import Yardstick
+from headway.replace.ablation import Bench
+from headway.replace.circuit import Circuit
+from headway.tasks import Task
+from headway.tasks.registry import Offered
+
+FEW_CANDIDATES = 16
+"""Among so many candidate paths all sets are judged if the search finds no circuit."""
+
+WAYS: "Offered[type[Way]]" = Offered("headway.ways", "way", {})
+"""Every way by its kind."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to a circuit, gone on some sequences.
+
+    Attributes:
+        kind: the name by which `discover` calls it.
+        rows: what stands in rows without a path (`ABLATIONS`) unless an ablation is asked for.
+    """
+
+    kind: ClassVar[str] = ""
+    rows: ClassVar[str] = "zero"
+
+    def __init_subclass__(cls):
+        if cls.kind:
+            WAYS.known[cls.kind] = cls
+
+    def prepare(self, bench: Bench) -> None:
+        """Does what must not happen while other threads call the model."""
+
+    def circuit(self, bench: Bench, yardstick: Yardstick) -> Circuit:
+        """A mechanism for every head, on a bench's sequences.
+
+        Args:
+            bench: judges candidates.
+            yardstick: says when a circuit is good enough.
+        """
+        raise NotImplementedError
+
+    def again(self, bench: Bench, circuit: Circuit) -> "Way":
+        """The way on other sequences, after it has led to a circuit on a bench's."""
+        return self
+
+
+@dataclass(frozen=True)
+class Told(Way):
+    """A search among what the task says that heads may look at.
+
+    Attributes:
+        candidate_attention: see `search.search`.
+        stays: whether to search among paths from roles to themselves at once.
+    """
+
+    kind = "told"
+
+    candidate_attention: Sequence[float] = CANDIDATE_ATTENTION
+    stays: bool = False
+
+    def prepare(self, bench: Bench) -> None:
+        """Looks for heads that can be spared, which taps the model anew."""
+        from headway.find.spared import spared_once  # with all that exchanges parts of models
+
+        spared_once(bench)
+
+    def circuit(self, bench: Bench, yardstick: Yardstick) -> Circuit:
+        """See `searched`."""
+        return searched(bench, yardstick, self.candidate_attention, self.stays)
+
+    def again(self, bench: Bench, circuit: Circuit) -> "Told":
+        """Where roles keep what stands there, this is searched at once."""
+        return replace(self, stays=uses_stays(bench.patterns, circuit))
+
+
+@dataclass(frozen=True)
+class Blind(Way):
+    """Heads are read by effect, told nothing of what they may look at."""
+
+    kind = "blind"
+    rows = "mean"
+
+    def circuit(self, bench: Bench, yardstick: Yardstick) -> Circuit:
+        """See `blind.read_missed`."""
+        from headway.find.blind import read_missed  # with more than a search needs
+
+        return read_missed(bench, yardstick)
+
+
+@dataclass(frozen=True)
+class ByCorruption(Way):
+    """Attribution by corrupted sequences, which the task lays out.
+
+    Attributes:
+        candidate_attention: see `corrupted.found`.
+    """
+
+    kind = "corrupted"
+    rows = "corrupted"
+
+    candidate_attention: Sequence[float] = CANDIDATE_ATTENTION
+
+    def circuit(self, bench: Bench, yardstick: Yardstick) -> Circuit:
+        """See `corrupted.found`."""
+        from headway.find import corrupted  # few tasks have corrupted sequences
+
+        return corrupted.found(bench, yardstick, self.candidate_attention)
+
+
+@dataclass(frozen=True)
+class Given(Way):
+    """No way at all: the circuit is given.
+
+    Attributes:
+        given: the circuit.
+    """
+
+    given: Circuit = field(default_factory=lambda: Circuit({}))
+
+    def circuit(self, bench: Bench, yardstick: Yardstick) -> Circuit:
+        """The circuit itself."""
+        return self.given
+
+
+def way_for(task: Task, asked: str | Way | None, **options: Any) -> Way:
+    """The way that is asked for, or the one that suits a task.
+
+    Args:
+        task: of the model.
+        asked: a way, or its name.
+        options: that a way gets if it takes them.
+
+    Raises:
+        HeadwayError: if there is none of this name.
+    """
+    if isinstance(asked, Way):
+        return asked
+    default = "corrupted" if task.is_corrupted else "blind" if task.is_read_blind else "told"
+    name = asked or default
+    allowed = f"one of {', '.join(WAYS)}, or a Way"
+    require(isinstance(name, str) and name in WAYS, "way", name, allowed)
+    kind = WAYS[name]
+    taken = {one.name for one in fields(kind)}
+    return kind(**{option: value for option, value in options.items() if option in taken})
+
+
+def searched(
+    bench: Bench,
+    yardstick: Yardstick,
+    candidate_attention: Sequence[float] = CANDIDATE_ATTENTION,
+    stays: bool = False,
+) -> Circuit:
+    """A circuit among what a task says that heads may look at.
+
+    Heads that can be spared get their mean pattern. The circuit is below the least limit that one
+    is found below, with every head replaced and with its useful heads free. If paths do not serve,
+    heads may keep some of what stands at a position beside what they bring there: paths from roles
+    to themselves. The last resort is to judge all sets of paths, if there are few, for the smallest
+    that serves.
+
+    Args:
+        bench: with the sequences to search on.
+        yardstick: has the limits.
+        candidate_attention: see `search.search`.
+        stays: whether to search among paths from roles to themselves at once.
+    """
+    from headway.find.exhaustive import Exhaustive
+    from headway.find.spared import spared_once
+
+    paths = bench.patterns.used_as("path")
+    own = bench.patterns.used_as("stay")
+    with_own = [*paths, *own]
+    without_own = [] if stays else [paths]
+    among = [*without_own, with_own] if own or stays else [paths]
+    spared = spared_once(bench)
+    limits = yardstick.limits(bench)
+    tried = list[Circuit]()
+    for limit in limits:
+        circuit = search(bench, limit, among, candidate_attention, spared)
+        if worst_of(bench, circuit) < limit:
+            return circuit
+        tried.append(circuit)
+    last = tried[-1]
+    candidates = candidates_among(bench, last)
+    if len(candidates) <= FEW_CANDIDATES:
+        sets = Exhaustive(bench.losses, candidates, last, limits[-1])
+        serving = [Circuit.of(chosen, sets.idle) for chosen in sets.search(first=True)]
+        tried = serving or tried
+    return min(tried, key=partial(worst_of, bench))
