@@ -14,7 +14,7 @@ from commands import refusing
 from headway.errors import HeadwayError
 from headway.find import discover
 from headway.models import Transformer, TransformerConfig, attention_patterns, tapped
-from headway.replace import ABLATIONS, Bench, Identity, KnockOut, Paths, Uniform, ablation
+from headway.replace import ABLATIONS, Bench, Identity, KnockOut, Paths, Uniform, ablation, streams
 from headway.replace.patterns import Patterns
 from headway.tasks import Conditional, Retrieval
 from headway.training import generator_for
@@ -158,8 +158,8 @@ def test_forgetting_what_was_computed_changes_nothing(shape, data, vectors, toge
     several = drawn(data, bench)
     expected = bench.losses(several)
     with (
-        patch.object(ablation, "MOST_VECTORS", vectors),
-        patch.object(ablation, "AT_ONCE", vectors),
+        patch.object(streams, "MOST_VECTORS", vectors),
+        patch.object(streams, "AT_ONCE", vectors),
         patch.object(ablation, "TOGETHER", together),
     ):
         other = made(**shape)

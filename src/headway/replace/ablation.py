@@ -1,8 +1,6 @@
 """Ablation: the losses of a model under mechanisms put in the place of its heads.
 
-Candidates that a search compares differ in a head or two, so most of what they compute is the same:
-their residual streams are equal below the first layer in which they differ. Of a `Transformer` that
-is computed once.
+Of a `Transformer` what candidates have in common is computed once (see `streams`).
 """
 
 import math
@@ -11,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain, count, islice, pairwise, takewhile
+from itertools import pairwise
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -23,6 +22,7 @@ from headway.replace.circuit import Circuit
 from headway.replace.heads import Head
 from headway.replace.mechanism import Mechanism
 from headway.replace.patterns import Patterns, attention_slopes, edges_of, tap_of
+from headway.replace.streams import MOST_VECTORS, Candidate, Named, Streams
 from headway.tasks import Batch, Task
 from headway.training.losses import require_answers
 
@@ -46,13 +46,6 @@ FEW = 16
 TOGETHER = 256
 """At most so many candidates are computed at once."""
 
-MOST_VECTORS = 500_000
-"""Stream vectors (one position of one sequence after one layer) that are computed at once at most,
-and that are kept for later candidates."""
-
-AT_ONCE = 16_384
-"""Stream vectors of one layer that are computed in one go."""
-
 MOST_NUMBERS = 2**28
 """Numbers that a model may put out at once."""
 
@@ -65,15 +58,47 @@ SMALL_LOSS = 0.1
 Measured = Callable[[slice, Tensor, Sequence[Tensor]], Tensor]
 """A number about some sequences, the outputs at their queries, and the patterns of all layers."""
 
-Candidate = Mapping[Head, Mechanism]
-Named = frozenset[tuple[Head, Mechanism]]
-Stream = tuple[int, int, int, Named]
-"""Residual streams: the sequences' first and last, after how many layers, and what is in these."""
-
 
 def above(loss: float) -> float:
     """A limit that a loss stays below, whatever it is computed beside (see `ROUNDING`)."""
     return loss + ROUNDING * max(loss, SMALL_LOSS)
+
+
+class Sums(NamedTuple):
+    """The sum of a candidate's errors in the first sequences, and that of their squares."""
+
+    total: float
+    squares: float
+
+    def may_be_below(self, limit: float, seen: int, count: int, is_exact: bool) -> bool:
+        """True if the mean over all sequences may be below a limit.
+
+        Args:
+            limit: infinity if there is none.
+            seen: sequences so far.
+            count: all of them.
+            is_exact: whether only what is certain counts; else a candidate may be given up as
+                `HOPELESS`.
+        """
+        if limit == math.inf:
+            return True
+        is_below_so_far = self.total / count < limit
+        if not is_below_so_far or is_exact or seen == count:
+            return is_below_so_far
+        mean = self.total / seen
+        variance = max(self.squares / seen - mean**2, 0.0)
+        error = math.sqrt(variance / (seen - 1))
+        return mean - HOPELESS * error < limit
+
+
+def parts_of(sequences: int) -> list[slice]:
+    """Sequences part by part: each part ends where twice as many have been judged."""
+    ends = [0]
+    end = LEAST
+    while end < sequences:
+        ends.append(end)
+        end *= 2
+    return [slice(start, stop) for start, stop in pairwise([*ends, sequences])]
 
 
 class Judging:
@@ -144,23 +169,26 @@ class Bench(Judging):
             HeadwayError: if the model does not read the task's sequences or answer its queries.
         """
         require_answers(model, task, batch)
+        self.model, self.task, self.batch = model, task, batch
+        self.heads = heads_of(model)
         self.hops = task.judged
         self.columns = [task.hops.index(hop) for hop in self.hops]
-        self.model, self.task, self.batch, self.heads = model, task, batch, heads_of(model)
         self._asked = task.targets.how_often(batch.targets)
         edges = edges_of(task, model, batch)
-        for name in [name for name, one in edges.items() if one.use == "measured"]:
-            del edges[name]
+        for name, relation in [*edges.items()]:
+            if relation.use == "measured":
+                del edges[name]
         self.patterns = Patterns(model, batch, edges, rows)
         # Heads above that are free were trained to rows that bring something, of whatever use.
         self.free_rows = "uniform" if rows == "zero" else None
-        self._shared = shared and isinstance(model, Transformer)
-        self._known: dict[Stream, Tensor] = {}
-        self._held = self._computed = 0
-        self._sums: dict[Named, list[tuple[float, float]]] = {}
-        self.candidates, self.given_up = 0, False
-        ends = takewhile(lambda end: end < self.sequences, (LEAST << i for i in count()))
-        self.parts = [slice(*both) for both in pairwise([0, *ends, self.sequences])]
+        self._streams: Streams | None = None
+        if shared and isinstance(model, Transformer):
+            self._streams = Streams(model, self.patterns)
+        self._computed = 0
+        self._sums: dict[Named, list[Sums]] = {}
+        self.candidates = 0
+        self.given_up = False
+        self.parts = parts_of(self.sequences)
 
     @property
     def sequences(self) -> int:
@@ -170,7 +198,8 @@ class Bench(Judging):
     @property
     def forwards(self) -> float:
         """The cost so far, in forward passes of the whole model over all sequences."""
-        return self._computed / self._vectors(self.sequences)
+        shared = 0 if self._streams is None else self._streams.computed
+        return (self._computed + shared) / self._vectors(self.sequences)
 
     def add_forwards(self, count: float) -> None:
         """Counts forward passes that were made elsewhere, of all the bench's sequences."""
@@ -219,57 +248,20 @@ class Bench(Judging):
     def _outputs(self, chosen: Sequence[Candidate], part: slice) -> Iterator[Tensor]:
         """Outputs in some sequences, of as many candidates at a time as may be computed at once."""
         inputs, n_read = self.batch.inputs[part], self.batch.targets.shape[1]
-        vectors, numbers = self._vectors(len(inputs)), len(inputs) * self.task.length
-        most = TOGETHER, MOST_VECTORS // vectors, MOST_NUMBERS // (numbers * self.task.d_target)
-        for start in range(0, len(chosen), size := max(1, min(most))):
-            some = chosen[start : start + size]
+        vectors = self._vectors(len(inputs))
+        numbers = len(inputs) * self.task.length * self.task.d_target
+        at_once = max(1, min(TOGETHER, MOST_VECTORS // vectors, MOST_NUMBERS // numbers))
+        for start in range(0, len(chosen), at_once):
+            some = chosen[start : start + at_once]
             if self.given_up:
                 raise CancelledError
-            if self._shared:
-                yield self._resumed(some, part)
+            if self._streams is not None:
+                yield self._streams.outputs(some, part)
                 continue
             together = inputs.repeat(len(some), *[1] * (inputs.ndim - 1))
-            found = self.model(together, tap_of(self.patterns, some, part))
+            outputs = self.model(together, tap_of(self.patterns, some, part))
             self._computed += len(some) * vectors
-            yield found[:, -n_read:].unflatten(0, (len(some), len(inputs)))
-
-    def _resumed(self, chosen: Sequence[Candidate], part: slice) -> Tensor:
-        """Outputs of a `Transformer`, going on from what is known of other candidates."""
-        model, known, depth = self.model, self._known, self.model.n_layers
-        assert isinstance(model, Transformer)
-        while self._held > MOST_VECTORS:
-            self._held -= known.pop(next(iter(known))).shape[:2].numel()
-        missing = dict[tuple[int, bool], dict[Stream, tuple[Candidate, Stream]]]()
-        last = list[Stream]()
-        for one in chosen:
-            above = part.start, part.stop, depth, frozenset(one.items())
-            last.append(above)
-            for layer in reversed(range(depth)):
-                if above in known:
-                    known[above] = known.pop(above)  # the last to be forgotten
-                    break
-                below = *above[:2], layer, frozenset(x for x in above[3] if x[0][0] < layer)
-                kind = layer, self.patterns.are_known(one, layer)
-                missing.setdefault(kind, {})[above] = one, below
-                above = below
-        inputs, length = self.batch.inputs[part], self.batch.inputs.shape[1]
-        mask = None if model.mask is None else model.mask[:length, :length]
-        together = max(1, AT_ONCE // inputs.shape[:2].numel())
-        for layer, are_known in sorted(missing):
-            n_read = self.batch.targets.shape[1] if layer == depth - 1 else length
-            left = iter(missing[layer, are_known].items())
-            while some := dict(islice(left, together)):
-                alike = [one for one, _ in some.values()]
-                if layer == 0:
-                    x = model.embedded(inputs).repeat(len(some), 1, 1)
-                else:
-                    x = torch.cat([known[below] for _, below in some.values()])
-                own = partial(tap_of(self.patterns, alike, part, length - n_read), layer)
-                new = model.layers[layer](x, mask, own(None) if are_known else own, n_read)
-                self._computed += new.shape[:2].numel()
-                self._held += new.shape[:2].numel()
-                known |= zip(some, new.chunk(len(some)), strict=True)
-        return model.read(torch.cat([known[name] for name in last])).unflatten(0, (len(last), -1))
+            yield outputs[:, -n_read:].unflatten(0, (len(some), len(inputs)))
 
     @torch.no_grad()
     def worst(
@@ -292,37 +284,51 @@ class Bench(Judging):
         """
         if len(self._sums) > REMEMBERED:
             self._sums.clear()
-        count, surely = sequences or self.sequences, sequences is None
+        count = sequences or self.sequences
+        is_exact = sequences is None
         parts = [part for part in self.parts if part.stop <= count]
-        chosen = [[self._checked(one) for one in group] for group in groups]
-        named = [[frozenset(one.items()) for one in group] for group in chosen]
-        known = dict(zip(chain(*named), chain(*chosen), strict=True))
-        self.candidates += sum(name not in self._sums for name in known)
+        candidates = dict[Named, Candidate]()
+        named = list[list[Named]]()
+        for group in groups:
+            checked = [self._checked(candidate) for candidate in group]
+            named.append([frozenset(candidate.items()) for candidate in checked])
+            candidates.update(zip(named[-1], checked, strict=True))
+        self.candidates += sum(name not in self._sums for name in candidates)
         left = dict(enumerate(named))
-        for member in range(max(map(len, named), default=0)):
-            for i, part in enumerate(parts):
-                those = {at: group[member] for at, group in left.items() if member < len(group)}
-                self._add_up(i, part, {name: known[name] for name in those.values()})
-                for at, name in those.items():
+        most_members = max(map(len, named), default=0)
+        for member in range(most_members):
+            for number, part in enumerate(parts):
+                judged = {at: group[member] for at, group in left.items() if member < len(group)}
+                self._add_up(number, part, {name: candidates[name] for name in judged.values()})
+                for at, name in judged.items():
                     farthest = min(len(self._sums[name]), len(parts)) - 1
-                    seen = *self._sums[name][farthest], parts[farthest].stop
-                    if limit < math.inf and not _may_be_below(limit, *seen, count, surely):
+                    seen = self._sums[name][farthest]
+                    if not seen.may_be_below(limit, parts[farthest].stop, count, is_exact):
                         del left[at]
-        losses = dict.fromkeys(range(len(groups)), math.inf)
+        losses = [math.inf] * len(groups)
         for at, group in left.items():
-            losses[at] = max(self._sums[name][len(parts) - 1][0] for name in group) / count
-        return list(losses.values())
+            totals = [self._sums[name][len(parts) - 1].total for name in group]
+            losses[at] = max(totals) / count
+        return losses
 
-    def _add_up(self, i: int, part: slice, candidates: Mapping[Named, Candidate]) -> None:
-        """Adds the errors of the i-th part to what is known of candidates, where they are not."""
-        asked = [name for name in candidates if len(self._sums.setdefault(name, [])) <= i]
-        names = iter(asked)
-        for outputs in self._outputs([candidates[name] for name in asked], part):
-            errors = torch.stack([self.judged(one, part).mean(-1) for one in outputs])
-            sums, squares = errors.sum(1).tolist(), errors.square().sum(1).tolist()
-            for *found, name in zip(sums, squares, names, strict=False):
-                before = self._sums[name][-1] if i else (0.0, 0.0)
-                self._sums[name].append((before[0] + found[0], before[1] + found[1]))
+    def _add_up(self, number: int, part: slice, candidates: Mapping[Named, Candidate]) -> None:
+        """Adds the errors in a part to what is known of candidates, where they are not yet.
+
+        Args:
+            number: of the part.
+            part: its sequences.
+            candidates: by what they are called.
+        """
+        names = [n for n in candidates if len(self._sums.setdefault(n, [])) <= number]
+        left = iter(names)
+        for outputs in self._outputs([candidates[name] for name in names], part):
+            errors = torch.stack([self.judged(each, part).mean(-1) for each in outputs])
+            totals = errors.sum(1).tolist()
+            squares = errors.square().sum(1).tolist()
+            for total, square, name in zip(totals, squares, left, strict=False):
+                sums = self._sums[name]
+                before = sums[-1] if number else Sums(0.0, 0.0)
+                sums.append(Sums(before.total + total, before.squares + square))
 
     def gains(
         self,
@@ -341,34 +347,34 @@ class Bench(Judging):
             measured: what is lowered; by default the loss.
             sequences: how many, at most.
         """
-        chosen, count = self._checked(replaced), min(sequences, self.sequences)
-        found = [0.0] * len(changes)
+        chosen = self._checked(replaced)
+        count = min(sequences, self.sequences)
+        gains = [0.0] * len(changes)
 
         def loss(part: slice, outputs: Tensor, _: Sequence[Tensor]) -> Tensor:
             return self.judged(outputs, part).mean(1).sum() / count
 
         for start in range(0, count, FEW):
             part = slice(start, min(start + FEW, count))
-            about = self.model, self.batch.inputs[part], self.batch.targets.shape[1]
+            inputs, n_read = self.batch.inputs[part], self.batch.targets.shape[1]
             tap = tap_of(self.patterns, [chosen], part)
-            patterns, slopes = attention_slopes(*about, partial(measured or loss, part), tap)
-            for i, (head, mechanism) in enumerate(changes):
+            lowered = partial(measured or loss, part)
+            patterns, slopes = attention_slopes(self.model, inputs, n_read, lowered, tap)
+            for number, (head, mechanism) in enumerate(changes):
                 now = patterns[:, *head]
-                change = self.patterns.edit(head, mechanism, now, part=part) - now
-                found[i] -= (slopes[:, *head] * change).sum().item()
-        self._computed += 3 * self._vectors(count)
-        return [gain if math.isfinite(gain) else 0.0 for gain in found]
+                then = self.patterns.edit(head, mechanism, now, part=part)
+                gains[number] -= (slopes[:, *head] * (then - now)).sum().item()
+        self._computed += 3 * self._vectors(count)  # a backward pass costs two forward passes
+        return [gain if math.isfinite(gain) else 0.0 for gain in gains]
 
     def _checked(self, candidate: Replaced) -> Candidate:
         chosen = candidate.mechanisms if isinstance(candidate, Circuit) else candidate
         layers, heads = self.model.n_layers, self.model.n_heads
+        allowed = f"a head of this model, which has {layers} layers of {heads}"
         for head, mechanism in chosen.items():
-            require(
-                0 <= head[0] < layers and 0 <= head[1] < heads,
-                "circuit: (layer, head)",
-                head,
-                f"a head of this model, which has {layers} layers of {heads}",
-            )
+            layer, number = head
+            is_there = 0 <= layer < layers and 0 <= number < heads
+            require(is_there, "circuit: (layer, head)", head, allowed)
             for name in getattr(mechanism, "relations", ()):
                 self.patterns.relation(name)
             self.patterns.prepare(mechanism)
@@ -390,17 +396,6 @@ class First(Judging):
     def worst(self, groups: Sequence[Sequence[Replaced]], limit: float = math.inf) -> list[float]:
         """The largest loss of every group of candidates; hopeless ones are given up."""
         return self.bench.worst(groups, limit, self.sequences)
-
-
-def _may_be_below(
-    limit: float, total: float, squares: float, seen: int, count: int, surely: bool
-) -> bool:
-    """True if a mean over `count` sequences may be below a limit, by what was seen of them."""
-    if total / count >= limit or surely or seen == count:
-        return total / count < limit
-    mean = total / seen
-    error = math.sqrt(max(squares / seen - mean**2, 0.0) / (seen - 1))
-    return mean - HOPELESS * error < limit
 
 
 def heads_of(model: Tappable) -> list[Head]:
