@@ -15,7 +15,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import combinations
 from pathlib import Path
@@ -101,38 +101,62 @@ class MinimalCircuits(Finding):
         """The paths that all of these circuits have."""
         return tuple(sorted(set.intersection(*map(set, self.circuits)))) if self.circuits else ()
 
-    def __str__(self):
-        count, judged = len(self.circuits), min(len(self.circuits), MOST_JUDGED)
-        among = counted(len(self.candidates), "candidate path")
+    @property
+    def sentences(self) -> list[str]:
+        """What was judged, and what was found, in words."""
+        circuits = counted(len(self.circuits), "minimal circuit")
+        candidates = counted(len(self.candidates), "candidate path")
+        sets = counted(self.judged, "set")
         took = "" if self.seconds is None else f", {self.seconds:.1f} s"
-        found = [
-            f"{counted(count, 'minimal circuit')} among {among}: each is enough",
+        sentences = [
+            f"{circuits} among {candidates}: each is enough",
             "judged with all else exchanged, and with the layers above any layer free:"
-            f" {counted(self.judged, 'set')} of paths, {self.sequences} sequences{took}",
-            "complete: every set was judged, or ruled out by what was judged"
-            if self.complete
-            else f"NOT complete: larger sets than those of {self.searched} paths were not judged;"
-            " --most allows more",
+            f" {sets} of paths, {self.sequences} sequences{took}",
         ]
-        if self.circuits:
-            found += [
-                f"smallest: {counted(len(self.circuits[0]), 'path')}; none is smaller",
-                f"in all: {named(self.core)}; in any: {len(set().union(*self.circuits))} paths",
-                f"complete, with nothing spare, too: {len(self.right)} of {judged}",
-            ]
-        known = set(self.discovered)
-        if self.circuits and known not in map(set, self.circuits):
-            found += ["the circuit that the search discovered is not one of them"]
-        lines = [line for sentence in found for line in wrapped(sentence)]
-        for i, (circuit, cost) in enumerate(zip(self.circuits[:SHOWN], self.costs, strict=False)):
-            yes = "; three yeses" if i in self.right else ""
-            own = "; as discovered" if set(circuit) == known else ""
-            rest = [path for path in circuit if path not in self.core]
-            more = f"; beside those in all: {named(rest)}" if rest else ""
-            line = f"{i + 1}: {counted(len(circuit), 'path')}, cost {cost:.3f}{yes}{own}{more}"
-            lines += wrapped(line, rest="   ")
-        if count > SHOWN:
-            lines += wrapped(f"and {count - SHOWN} more, in {self.FILE}")
+        if self.complete:
+            sentences.append("complete: every set was judged, or ruled out by what was judged")
+        else:
+            sentences.append(
+                f"NOT complete: larger sets than those of {self.searched} paths were not judged;"
+                " --most allows more"
+            )
+        if not self.circuits:
+            return sentences
+        smallest = counted(len(self.circuits[0]), "path")
+        in_any = set[AttentionPath]().union(*self.circuits)
+        judged = min(len(self.circuits), MOST_JUDGED)
+        sentences += [
+            f"smallest: {smallest}; none is smaller",
+            f"in all: {named(self.core)}; in any: {len(in_any)} paths",
+            f"complete, with nothing spare, too: {len(self.right)} of {judged}",
+        ]
+        if not any(set(circuit) == set(self.discovered) for circuit in self.circuits):
+            sentences.append("the circuit that the search discovered is not one of them")
+        return sentences
+
+    def line_of(self, number: int) -> str:
+        """One of the circuits, in words."""
+        circuit = self.circuits[number]
+        line = f"{number + 1}: {counted(len(circuit), 'path')}, cost {self.costs[number]:.3f}"
+        if number in self.right:
+            line += "; three yeses"
+        if set(circuit) == set(self.discovered):
+            line += "; as discovered"
+        rest = [path for path in circuit if path not in self.core]
+        if rest:
+            line += f"; beside those in all: {named(rest)}"
+        return line
+
+    def __str__(self):
+        lines = list[str]()
+        for sentence in self.sentences:
+            lines += wrapped(sentence)
+        shown = min(len(self.circuits), SHOWN)
+        for number in range(shown):
+            lines += wrapped(self.line_of(number), rest="   ")
+        more = len(self.circuits) - shown
+        if more:
+            lines += wrapped(f"and {more} more, in {self.FILE}")
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
@@ -142,7 +166,8 @@ class MinimalCircuits(Finding):
         return data
 
     def __post_init__(self):
-        count, allowed = len(self.costs), f"{len(self.circuits)}, one a circuit"
+        count = len(self.costs)
+        allowed = f"{len(self.circuits)}, one a circuit"
         require(count == len(self.circuits), "number of costs", count, allowed)
         require({*self.right} <= {*range(count)}, "right", self.right, f"numbers below {count}")
 
@@ -191,37 +216,50 @@ def every_circuit(
             known = require_allowed("found", found, Discovery)
         require_fits(known.circuit, subject.model)
         started = time.perf_counter()
-        seen = subject.partners(sequences, "every circuit")
-        exchange = Exchange.among(subject.model, subject.task, seen)
-        bench = Bench(subject.model, subject.task, seen.batch, known.ablation)
-        candidates = candidates_among(bench, known.circuit)
-        costs = partial(costs_alone, exchange)
-        search = Exhaustive(costs, candidates, known.circuit, LIMIT, most, watch)
-        sets = sorted(map(tuple, map(sorted, search.search())), key=lambda c: (len(c), c))
-        circuits = told_apart(exchange, sets)
-        whole = [Circuit.of(one, search.idle) for one in circuits]
-        right = [
-            number
-            for number, circuit in enumerate(whole[:MOST_JUDGED])
-            if not judge(exchange, circuit).broken()
-        ]
-        every = MinimalCircuits(
-            limit=LIMIT,
-            sequences=len(seen.batch.inputs),
-            candidates=tuple(search.paths),
-            idle=Circuit(search.idle),
-            circuits=tuple(circuits),
-            costs=tuple(costs([one.mechanisms for one in whole])),
-            right=tuple(right),
-            judged=search.judged,
-            searched=search.searched,
-            discovered=tuple(known.circuit.paths),
-            most=most,
-            seconds=round(time.perf_counter() - started, 3),
-        )
+        drawn = subject.partners(sequences, "every circuit")
+        exchange = Exchange.among(subject.model, subject.task, drawn)
+        bench = Bench(subject.model, subject.task, drawn.batch, known.ablation)
+        every = _every(exchange, bench, known.circuit, most, watch)
+        every = replace(every, seconds=round(time.perf_counter() - started, 3))
         if run is not None and found is None:
             run.save(every)
     return every
+
+
+def _every(
+    exchange: Exchange,
+    bench: Bench,
+    known: Circuit,
+    most: int,
+    watch: Callable[[int, int, int], None],
+) -> MinimalCircuits:
+    """All minimal circuits by exchange, of candidates that a bench shows."""
+    costs_of = partial(costs_alone, exchange)
+    candidates = candidates_among(bench, known)
+    search = Exhaustive(costs_of, candidates, known, LIMIT, most, watch)
+    sets = [tuple(sorted(paths)) for paths in search.search()]
+    sets.sort(key=lambda paths: (len(paths), paths))
+    circuits = told_apart(exchange, sets)
+    whole = [Circuit.of(paths, search.idle) for paths in circuits]
+    right = [
+        number
+        for number, circuit in enumerate(whole[:MOST_JUDGED])
+        if not judge(exchange, circuit).broken()
+    ]
+    costs = costs_of([circuit.mechanisms for circuit in whole])
+    return MinimalCircuits(
+        limit=LIMIT,
+        sequences=bench.sequences,
+        candidates=tuple(search.paths),
+        idle=Circuit(search.idle),
+        circuits=tuple(circuits),
+        costs=tuple(costs),
+        right=tuple(right),
+        judged=search.judged,
+        searched=search.searched,
+        discovered=tuple(known.paths),
+        most=most,
+    )
 
 
 def told_apart(
@@ -296,12 +334,14 @@ class Exhaustive:
         most: float = math.inf,
         watch: Callable[[int, int, int], None] = lambda *_: None,
     ):
-        self.losses, self.threshold, self.most, self.watch = losses, threshold, most, watch
+        self.losses, self.threshold = losses, threshold
+        self.most, self.watch = most, watch
         self.idle = reduce(Circuit.without, known.paths, known).mechanisms
         self.paths = sorted(set(candidates))
         self.choosing = {path.at for path in self.paths}
         self.minimal: list[Chosen] = []
-        self.judged, self.searched = 0, -1
+        self.judged = 0
+        self.searched = -1
         self._lower: dict[tuple[int, int], list[Chosen]] = {}
 
     def search(self, first: bool = False) -> list[Chosen]:
@@ -325,17 +365,20 @@ class Exhaustive:
             return [] if size else [frozenset()]
         *below, last = layers
         here = [path for path in self.paths if path.layer == last]
-        sets = [
-            lower.union(chosen)
-            for count in range(min(size, len(here)) + 1)
-            for lower in self._serving_below(below, size - count)
-            for chosen in combinations(here, count)
-        ]
-        return [one for one in sets if not any(held <= one for held in self.minimal)]
+        sets = list[Chosen]()
+        for count in range(min(size, len(here)) + 1):
+            for lower in self._serving_below(below, size - count):
+                sets += [lower.union(chosen) for chosen in combinations(here, count)]
+        return [paths for paths in sets if not self._is_beyond_minimal(paths)]
+
+    def _is_beyond_minimal(self, paths: Chosen) -> bool:
+        """True if a smaller set that serves is among some paths."""
+        return any(smaller <= paths for smaller in self.minimal)
 
     def _serving_below(self, layers: Sequence[int], size: int) -> list[Chosen]:
         """The sets of a size in some layers that serve with those above free, judged once."""
-        if (key := (len(layers), size)) not in self._lower:
+        key = len(layers), size
+        if key not in self._lower:
             sets = self._sets(layers, size)
             self._lower[key] = self._serving(sets, layers[-1], size) if layers else sets
         return self._lower[key]

@@ -16,7 +16,7 @@ the useful heads of the layers above it attending freely.
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from itertools import combinations, product
 
@@ -109,9 +109,9 @@ def twice(circuit: Circuit, lowest: int = -1, rows: str | None = None) -> list[R
 
     With `rows`, these stand in rows without a path while heads are free.
     """
-    each = circuit.mechanisms.items()
-    used = sorted({head[0] for head, one in each if is_freed(one)})
-    layers = [lowest, *(layer for layer in used[:-1] if layer > lowest)]
+    used = {layer for (layer, _), mechanism in circuit.in_order if is_freed(mechanism)}
+    last = max(used, default=-1)
+    layers = [lowest, *(layer for layer in sorted(used) if lowest < layer < last)]
     below = circuit if rows is None else circuit.filled(rows)
     free = [free_above(below, layer) for layer in layers]
     return [circuit, *filter(None, free)]
@@ -134,14 +134,14 @@ def losses_twice(
         lowest: of each, the lowest layer above which heads are free; by default there is none.
     """
     from_layer = [-1] * len(circuits) if lowest is None else lowest
-    both = [*zip(circuits, from_layer, strict=True)]
-    losses = bench.worst([twice(*one) for one in both], limit)
+    layered = [*zip(circuits, from_layer, strict=True)]
+    losses = bench.worst([twice(circuit, layer) for circuit, layer in layered], limit)
     if bench.free_rows is None:
         return losses
-    left = [i for i, loss in enumerate(losses) if limit == math.inf or loss == math.inf]
-    filled = bench.worst([twice(*both[i], bench.free_rows) for i in left], limit)
-    for i, loss in zip(left, filled, strict=True):
-        losses[i] = min(losses[i], loss)
+    may_be_less = [at for at, loss in enumerate(losses) if math.inf in (limit, loss)]
+    filled = [twice(*layered[at], bench.free_rows) for at in may_be_less]
+    for at, loss in zip(may_be_less, bench.worst(filled, limit), strict=True):
+        losses[at] = min(losses[at], loss)
     return losses
 
 
@@ -165,27 +165,53 @@ def mended(
     """
     loss = worst_of(bench, circuit)
     while loss >= threshold:
-        had = circuit.mechanisms
-        found = [
-            (at, x) for at, names in candidates.items() for x in changes(had[at], names, plain)
-        ]
-        worst = max(twice(circuit), key=bench.loss)
-        gains = dict(zip(found, bench.gains(worst, found), strict=True))
-        if any(gains.values()):  # else nothing has a slope, and what helps is not known before
-            found = [one for one in found if gains[one] > 0]
-            found.sort(key=lambda one: -gains[one])
-        more = loss - threshold
-        limit = loss - WORTHWHILE * more if more < math.inf else math.inf
-        for start in range(0, len(found), LIKELIEST):
-            some = [circuit.replacing(*one) for one in found[start : start + LIKELIEST]]
-            losses = losses_twice(bench, some, limit)
-            if min(losses) < math.inf:
-                loss = min(losses)
-                circuit = some[losses.index(loss)]
-                break
-        else:
+        tried = likeliest_changes(bench, circuit, candidates, plain)
+        missing = loss - threshold
+        limit = loss - WORTHWHILE * missing if missing < math.inf else math.inf
+        better = first_better(bench, circuit, tried, limit)
+        if better is None:
             break
+        circuit, loss = better
     return circuit
+
+
+Change = tuple[Head, Mechanism]
+"""A head, and another mechanism for it."""
+
+
+def likeliest_changes(
+    bench: Judging,
+    circuit: Circuit,
+    candidates: Mapping[Head, Sequence[str]],
+    plain: Sequence[Mechanism],
+) -> list[Change]:
+    """The changes of single heads that lower a circuit's loss to first order, the most first.
+
+    All of them if none has a slope: then what helps is not known before.
+    """
+    each = list[Change]()
+    for head, names in candidates.items():
+        others = changes(circuit.mechanisms[head], names, plain)
+        each += [(head, mechanism) for mechanism in others]
+    worst = max(twice(circuit), key=bench.loss)
+    gains = dict(zip(each, bench.gains(worst, each), strict=True))
+    if not any(gains.values()):
+        return each
+    helpful = [change for change in each if gains[change] > 0]
+    return sorted(helpful, key=lambda change: -gains[change])
+
+
+def first_better(
+    bench: Judging, circuit: Circuit, tried: Sequence[Change], limit: float
+) -> tuple[Circuit, float] | None:
+    """The circuit after the best of the first few changes that go below a limit, and its loss."""
+    for start in range(0, len(tried), LIKELIEST):
+        changed = [circuit.replacing(*change) for change in tried[start : start + LIKELIEST]]
+        losses = losses_twice(bench, changed, limit)
+        least = min(losses)
+        if least < math.inf:
+            return changed[losses.index(least)], least
+    return None
 
 
 def changes(
@@ -196,8 +222,8 @@ def changes(
     more = [Paths(has | {name}) for name in names if name not in has]
     alone = [Paths(frozenset({name})) for name in names]
     less = [Paths(has - {name}) for name in sorted(has) if len(has) > 1]
-    found = dict.fromkeys([*more, *alone, *less, *plain])
-    return [one for one in found if one != mechanism]
+    others = dict.fromkeys([*more, *alone, *less, *plain])
+    return [other for other in others if other != mechanism]
 
 
 def is_freed(mechanism: Mechanism) -> bool:
@@ -230,17 +256,44 @@ def propose(bench: Judging, candidates: Mapping[Head, Sequence[str]], threshold:
         candidates: the relations of each head that may have paths, the likeliest first.
         threshold: the loss to stay below.
     """
-    own, total = bench.loss(), len(bench.heads)
-    chosen: dict[Head, Mechanism] = {h: Mean() for h in bench.heads if h not in candidates}
+    own = bench.loss()
+    chosen: dict[Head, Mechanism] = {}
+    for head in bench.heads:
+        if head not in candidates:
+            chosen[head] = Mean()
     for head, names in candidates.items():
-        part = SPENT_FIRST + (1 - SPENT_FIRST) * (len(chosen) + 1) / total
+        spent = (len(chosen) + 1) / len(bench.heads)
+        part = SPENT_FIRST + (1 - SPENT_FIRST) * spent
         share = own + (threshold - own) * part
-        options = [Paths(frozenset(names[: n + 1])) for n in range(len(names))] or [Uniform()]
-        trials = [{**chosen, head: one} for one in options]
-        within = [loss < math.inf for loss in bench.losses(trials, share)]
-        losses = [] if any(within) else bench.losses(trials)
-        chosen[head] = options[within.index(True) if any(within) else losses.index(min(losses))]
+        chosen[head] = simplest(bench, chosen, head, names, share)
     return Circuit(chosen)
+
+
+def simplest(
+    bench: Judging,
+    chosen: Mapping[Head, Mechanism],
+    head: Head,
+    names: Sequence[str],
+    share: float,
+) -> Mechanism:
+    """The fewest paths of a head that keep the loss below its share; else those that lose least.
+
+    Args:
+        bench: judges them.
+        chosen: mechanisms of other heads, in place meanwhile.
+        head: that gets paths.
+        names: its relations, the likeliest first.
+        share: the loss to stay below.
+    """
+    counts = range(1, len(names) + 1)
+    options: list[Mechanism] = [Paths(frozenset(names[:count])) for count in counts]
+    options = options or [Uniform()]
+    trials = [{**chosen, head: option} for option in options]
+    for option, loss in zip(options, bench.losses(trials, share), strict=True):
+        if loss < math.inf:
+            return option
+    losses = bench.losses(trials)
+    return options[losses.index(min(losses))]
 
 
 def longest(most: int, holds: Callable[[int], bool]) -> int:
@@ -267,15 +320,12 @@ def simplify(
     the last of a needed head.
     """
     while True:
-        paths, heads = circuit.paths, circuit.useful_heads
-        of_heads = [tuple(path for path in paths if path.at == at) for at in heads]
-        single = [((path,), None) for path in paths]
-        last = [step for step in single if step[0] in of_heads]
-        first = [*(step for step in single if step not in last), *product(of_heads, plain)]
-        both = [(pair, None) for pair in combinations(paths, 2)] if pairs else []
-        possible_of = partial(possible_steps, bench, circuit, threshold=threshold, needed=needed)
-        steps = map(possible_of, (first, last, both))
-        if not (possible := next(filter(None, steps), [])):
+        possible = list[Step]()
+        for steps in kinds_of_steps(circuit, plain, pairs):
+            possible = possible_steps(bench, circuit, steps, threshold, needed)
+            if possible:
+                break
+        if not possible:
             return circuit
         for step in possible:
             if possible_steps(bench, circuit, [step], threshold, needed):
@@ -284,6 +334,24 @@ def simplify(
 
 Step = tuple[tuple[AttentionPath, ...], Mechanism | None]
 """One simplification: some paths go; or all of a head's do, and it gets a plain mechanism."""
+
+
+def kinds_of_steps(
+    circuit: Circuit, plain: Sequence[Mechanism], pairs: bool
+) -> Iterator[list[Step]]:
+    """Steps by their kind, in the order in which kinds are tried.
+
+    First a head becomes plain, or loses one of several paths; then it loses its last; then two
+    paths go together.
+    """
+    paths = circuit.paths
+    by_head = [tuple(p for p in paths if p.at == head) for head in circuit.useful_heads]
+    of_heads = [each for each in by_head if each]
+    of_several: list[Step] = [((path,), None) for path in paths if (path,) not in of_heads]
+    yield [*of_several, *product(of_heads, plain)]
+    yield [(each, None) for each in of_heads if len(each) == 1]
+    if pairs:
+        yield [(pair, None) for pair in combinations(paths, 2)]
 
 
 def taken(circuit: Circuit, step: Step) -> Circuit:
@@ -306,13 +374,17 @@ def possible_steps(
 
     Steps after which a needed head has no path are none of them.
     """
-    after = {step: one for step in steps if (one := taken(circuit, step)) != circuit}
     kept = {head for head in needed if head in circuit.useful_heads}
-    after = {step: one for step, one in after.items() if kept <= {*one.useful_heads}}
+    after = dict[Step, Circuit]()
+    for step in steps:
+        changed = taken(circuit, step)
+        if changed != circuit and kept <= {*changed.useful_heads}:
+            after[step] = changed
     lowest = [min(path.layer for path in paths) for paths, _ in after]
     losses = losses_twice(bench, [*after.values()], threshold, lowest)
-    judged = sorted(zip(losses, after, strict=True), key=lambda one: one[0])
-    return [step for loss, step in judged if loss < math.inf]
+    judged = [(loss, step) for loss, step in zip(losses, after, strict=True) if loss < math.inf]
+    judged.sort(key=lambda pair: pair[0])
+    return [step for _, step in judged]
 
 
 def uses_stays(patterns: Patterns, circuit: Circuit) -> bool:
@@ -327,18 +399,17 @@ def candidate_paths(bench: Bench, names: Sequence[str], least: float) -> dict[He
     changes no answer. A wider relation that contains the one a head attends along has all of its
     attention, too; likeness (see `attention_along`) tells the two apart.
     """
-    patterns, last = bench.patterns, bench.model.n_layers - 1
-    found = {
-        (layer, head): [
-            name
-            for name in names
-            if patterns.attention[name][layer][head] >= least
-            and (layer < last or name in patterns.read)
-        ]
-        for layer, head in bench.heads
-    }
-    like = patterns.likeness
-    return {at: sorted(x, key=lambda name: -like[name][at[0]][at[1]]) for at, x in found.items()}
+    patterns = bench.patterns
+    last = bench.model.n_layers - 1
+    likeness = patterns.likeness
+    by_head = dict[Head, list[str]]()
+    for layer, head in bench.heads:
+        attended = [name for name in names if patterns.attention[name][layer][head] >= least]
+        if layer == last:
+            attended = [name for name in attended if name in patterns.read]
+        attended.sort(key=lambda name, at=(layer, head): -likeness[name][at[0]][at[1]])
+        by_head[layer, head] = attended
+    return by_head
 
 
 def candidates_among(bench: Bench, circuit: Circuit | None = None) -> list[AttentionPath]:
@@ -352,5 +423,8 @@ def candidates_among(bench: Bench, circuit: Circuit | None = None) -> list[Atten
     if circuit and uses_stays(bench.patterns, circuit):
         relations += bench.patterns.used_as("stay")
     by_head = candidate_paths(bench, relations, min(CANDIDATE_ATTENTION))
-    found = [AttentionPath.of(*head, name) for head, names in by_head.items() for name in names]
-    return [*dict.fromkeys([*found, *(circuit.paths if circuit else ())])]
+    candidates = list[AttentionPath]()
+    for head, names in by_head.items():
+        candidates += [AttentionPath.of(*head, name) for name in names]
+    own = circuit.paths if circuit else []
+    return [*dict.fromkeys([*candidates, *own])]
