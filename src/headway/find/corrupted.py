@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 
 import torch
+from jaxtyping import Bool
 from torch import Tensor
 
 from headway.judge.yardstick import Yardstick
@@ -108,32 +109,60 @@ def _needs(bench: Bench, paths: Sequence[AttentionPath], least: float) -> list[A
     the model as it is, one by one. Relations that lead all queries to one place are left out: what
     is brought from there is the same everywhere, so it tells no key from others.
     """
-    patterns, attention = bench.patterns, bench.patterns.attention
-
-    def along(seen: Tensor, path: AttentionPath, part: slice) -> Tensor:
-        there = patterns.one_hot(frozenset({path.relation}))[part] > 0
-        return (seen * there).sum() / there.any(2).sum().clamp(min=1)
-
-    def looked(part: slice, _: Tensor, seen: Sequence[Tensor]) -> Tensor:
-        found = [along(seen[path.layer][:, path.head], path, part) for path in paths]
-        return torch.stack(found).logit(1e-6).sum()
-
-    def tells_apart(path: AttentionPath) -> bool:
-        there = patterns.one_hot(frozenset({path.relation})) > 0
-        queries, keys = there.any(2).sum(1), there.any(1).sum(1)
-        return bool(((queries < 2) | (keys > 1)).any())
-
-    def share_lost(cut: AttentionPath) -> float:
-        tap = tap_of(patterns, [{cut.at: KnockOut(frozenset({cut.relation}))}], slice(None))
-        seen = attention_patterns(bench.model, bench.batch.inputs, tap)
-        bench.add_forwards(1.0)
-        left = sum(along(seen[:, *path.at], path, slice(None)).item() for path in paths)
-        return 1 - left / sum(attention[one.relation][one.layer][one.head] for one in paths)
-
     if not paths:
         return []
-    lost = _effects(bench, {}, KnockOut, looked)
-    below = _best({p: x for p, x in lost.items() if tells_apart(p)}, attention, least)
+    looked = _Looked(bench, paths)
+    lost = _effects(bench, {}, KnockOut, looked.log_odds)
+    told = {path: effect for path, effect in lost.items() if looked.tells_apart(path)}
+    below = _best(told, bench.patterns.attention, least)
     below = [path for path in below if path not in paths][:MOST]
-    shares = {path: share_lost(path) for path in below}
-    return sorted((p for p in below if shares[p] >= BRINGS), key=lambda path: -shares[path])
+    shares = {path: looked.share_lost(path) for path in below}
+    needed = [path for path in below if shares[path] >= BRINGS]
+    return sorted(needed, key=lambda path: -shares[path])
+
+
+class _Looked:
+    """The attention along some paths, and what of it is lost without others.
+
+    Args:
+        bench: with the model and its sequences.
+        paths: whose attention counts.
+    """
+
+    def __init__(self, bench: Bench, paths: Sequence[AttentionPath]):
+        self.bench, self.paths = bench, paths
+        self.patterns = bench.patterns
+
+    def cells(self, path: AttentionPath) -> Bool[Tensor, "sequence query key"]:
+        """Where a path leads."""
+        return self.patterns.one_hot(frozenset({path.relation})) > 0
+
+    def along(self, seen: Tensor, path: AttentionPath, part: slice) -> Tensor:
+        """Mean attention along a path, given that of its head in some sequences."""
+        cells = self.cells(path)[part]
+        rows = cells.any(2).sum().clamp(min=1)
+        return (seen * cells).sum() / rows
+
+    def log_odds(self, part: slice, _: Tensor, seen: Sequence[Tensor]) -> Tensor:
+        """The log-odds of attention along all paths, in some sequences."""
+        attention = [self.along(seen[p.layer][:, p.head], p, part) for p in self.paths]
+        return torch.stack(attention).logit(1e-6).sum()
+
+    def tells_apart(self, path: AttentionPath) -> bool:
+        """True if a path does not lead all queries to one place."""
+        cells = self.cells(path)
+        queries = cells.any(2).sum(1)
+        keys = cells.any(1).sum(1)
+        return bool(((queries < 2) | (keys > 1)).any())
+
+    def share_lost(self, path: AttentionPath) -> float:
+        """The share of the attention along all paths that is lost when one is cut."""
+        cut = {path.at: KnockOut(frozenset({path.relation}))}
+        tap = tap_of(self.patterns, [cut], slice(None))
+        seen = attention_patterns(self.bench.model, self.bench.batch.inputs, tap)
+        self.bench.add_forwards(1.0)
+        every = slice(None)
+        left = sum(self.along(seen[:, *one.at], one, every).item() for one in self.paths)
+        attention = self.patterns.attention
+        whole = sum(attention[one.relation][one.layer][one.head] for one in self.paths)
+        return 1 - left / whole

@@ -39,10 +39,11 @@ class Patterns:
         require(rows in ABLATIONS, "ablation", rows, "one of " + ", ".join(ABLATIONS))
         self.model, self.batch, self.rows = model, batch, rows
         self.visible, self._padding, self.dtype = what_is_seen(model, batch.inputs)
-        size, n = batch.inputs.shape[:2]
-        self.shape = (size, n, self.visible.shape[2])
-        self.visible[..., n:] = False  # keys that are no position, such as a sink
-        self._given, self._names = relations, [*relations]
+        sequences, length = batch.inputs.shape[:2]
+        self.visible[..., length:] = False  # keys that are no position, such as a sink
+        self.shape = (sequences, length, self.visible.shape[2])
+        self._given = relations
+        self._names = [*relations]  # others may be composed later
         self._used: dict[str, Edges] = {}
         self._alone: dict[str, Tensor] = {}
         self._laid: dict[frozenset[str], Tensor] = {}
@@ -77,15 +78,20 @@ class Patterns:
         """
         if name not in self._used:
             with contextlib.suppress(HeadwayError, KeyError):
-                made, is_given = self._given[name], name in self._names
-                rows = torch.arange(len(made.keys), device=made.keys.device)[:, None, None]
-                seen = self.visible.any(0)[made.queries[..., None], made.keys]
-                if not is_given:
-                    seen = seen & ~self._padding[rows, made.keys]
-                    made = replace(made, keys=made.keys.where(seen, NO_KEY))
-                if (seen | ~made.there).all() if is_given else made.there.any():
-                    self._used[name] = made
+                edges = self._seen(name, self._given[name])
+                if edges is not None:
+                    self._used[name] = edges
         return name in self._used
+
+    def _seen(self, name: str, edges: Edges) -> Edges | None:
+        """A relation as far as masks let the model see it; None if they do not."""
+        row = torch.arange(len(edges.keys), device=edges.keys.device)[:, None, None]
+        is_seen = self.visible.any(0)[edges.queries[..., None], edges.keys]
+        if name in self._names:
+            return edges if (is_seen | ~edges.there).all() else None
+        is_key = is_seen & ~self._padding[row, edges.keys]
+        left = replace(edges, keys=edges.keys.where(is_key, NO_KEY))
+        return left if left.there.any() else None
 
     def alone(self, name: str) -> Float[Tensor, "sequence query key"]:
         """The rows of one path, each shared evenly among its keys, or by their weights."""
@@ -94,21 +100,25 @@ class Patterns:
             share = relation.there.to(self.dtype)
             if relation.weights is not None:
                 share = share * relation.weights.to(self.dtype)
-            queries, keys = relation.queries.clamp(min=0), relation.keys.clamp(min=0)
-            batch = torch.arange(len(share), device=share.device)[:, None, None]
-            found = share.new_zeros(self.shape)
-            found.index_put_((batch, queries[..., None], keys), share, accumulate=True)
-            total = found.sum(2, keepdim=True)
-            self._alone[name] = found / total.where(total > 0, 1.0)
+            sequence = torch.arange(len(share), device=share.device)[:, None, None]
+            query = relation.queries.clamp(min=0)[..., None]
+            key = relation.keys.clamp(min=0)
+            rows = share.new_zeros(self.shape)
+            rows.index_put_((sequence, query, key), share, accumulate=True)
+            total = rows.sum(2, keepdim=True)
+            self._alone[name] = rows / total.where(total > 0, 1.0)
         return self._alone[name]
 
     def one_hot(self, relations: frozenset[str]) -> Float[Tensor, "sequence query key"]:
         """The rows of paths, shared evenly among those that leave from a query; others are zero."""
         if relations not in self._laid:
-            none = torch.zeros(self.shape, dtype=self.dtype, device=self.batch.inputs.device)
-            found = [self.alone(name) for name in sorted(relations)]
-            leaving = sum((rows.any(2, keepdim=True) for rows in found), none[..., :1])
-            self._laid[relations] = sum(found, none) / leaving.clamp(min=1)
+            total = torch.zeros(self.shape, dtype=self.dtype, device=self.batch.inputs.device)
+            leaving = total[..., :1]
+            for name in sorted(relations):
+                rows = self.alone(name)
+                total = total + rows
+                leaving = leaving + rows.any(2, keepdim=True)
+            self._laid[relations] = total / leaving.clamp(min=1)
         return self._laid[relations]
 
     def prepare(self, mechanism: Mechanism) -> None:
@@ -161,20 +171,27 @@ class Patterns:
         They end, in some sequence, at or behind the first position that is read. In a model that
         mixes positions after its attention, which is tried but of a `Transformer`, that is all.
         """
-        asked, last = self.batch.targets.shape[1], self.model.n_layers - 1
-        first = self.shape[1] - asked
+        first = self.shape[1] - self.batch.targets.shape[1]
+        if not isinstance(self.model, Transformer) and self._mixes_behind(first):
+            return set(self.relations)
+        return {name for name, edges in self.relations.items() if (edges.queries >= first).any()}
+
+    @torch.no_grad()
+    def _mixes_behind(self, first: int) -> bool:
+        """True if what the last layer attends to before a position changes what is read from it
+        on."""
+        last = self.model.n_layers - 1
 
         def cut(layer: int, pattern: Tensor) -> Tensor:
-            read = torch.arange(pattern.shape[-2], device=pattern.device) >= first
-            return pattern * read[:, None] if layer == last else pattern
+            if layer != last:
+                return pattern
+            is_read = torch.arange(pattern.shape[-2], device=pattern.device) >= first
+            return pattern * is_read[:, None]
 
-        if not isinstance(self.model, Transformer):
-            with torch.no_grad():
-                taps = as_it_is, cut
-                whole, part = (self.model(self.batch.inputs, tap)[:, -asked:] for tap in taps)
-            if not torch.allclose(whole, part, rtol=1e-4, atol=1e-5):
-                return set(self.relations)
-        return {name for name, one in self.relations.items() if (one.queries >= first).any()}
+        inputs, asked = self.batch.inputs, self.batch.targets.shape[1]
+        whole = self.model(inputs, as_it_is)[:, -asked:]
+        without = self.model(inputs, cut)[:, -asked:]
+        return not torch.allclose(whole, without, rtol=1e-4, atol=1e-5)
 
     @cached_property
     def means(self) -> Float[Tensor, "layer head query key"]:
@@ -243,26 +260,38 @@ def what_is_seen(
     runs of one token at an end of sequences, which is read nowhere. (Places that no query reads are
     not enough: sharp attention leaves out places of all tokens.)
     """
-    n = inputs.shape[1]
+    length = inputs.shape[1]
     if isinstance(model, Transformer):
-        every = torch.ones(model.n_layers, n, n, dtype=torch.bool, device=inputs.device)
+        every = torch.ones(model.n_layers, length, length, dtype=torch.bool, device=inputs.device)
         seen = every.tril() if model.config.causal else every
         none = torch.zeros(inputs.shape[:2], dtype=torch.bool, device=inputs.device)
         return seen, none, model.unembed.weight.dtype
-    seen, read, types = list[Tensor](), list[Tensor](), list[torch.dtype]()
+    seen_by_layer, read_by_layer = list[Tensor](), list[Tensor]()
+    types = list[torch.dtype]()
 
     def look(_: int, pattern: Tensor) -> Tensor:
-        seen.append((pattern > 0).any(0).any(0))
-        read.append((pattern > 0).any(1).any(1))
+        attends = pattern > 0
+        seen_by_layer.append(attends.any(0).any(0))
+        read_by_layer.append(attends.any(1).any(1))
         types.append(pattern.dtype)
         return pattern
 
     model(inputs, look)
-    unread = ~torch.stack(read).any(0).expand(len(inputs), -1)[:, :n]
-    ends = unread.long().cumprod(1) + unread.long().flip(1).cumprod(1).flip(1) > 0
-    is_padding = inputs.ndim == 2 and bool(unread.any()) and torch.equal(unread, ends)
-    is_padding = is_padding and torch.equal(unread, inputs == inputs[unread][0])
-    return torch.stack(seen), unread & is_padding, types[0]
+    is_read = torch.stack(read_by_layer).any(0)
+    unread = ~is_read.expand(len(inputs), -1)[:, :length]
+    return torch.stack(seen_by_layer), padding_among(unread, inputs), types[0]
+
+
+def padding_among(unread: Tensor, inputs: Tensor) -> Bool[Tensor, "sequence position"]:
+    """The positions of padding: all that is not read, if that is runs of one token at the ends."""
+    none = torch.zeros_like(unread)
+    if inputs.ndim != 2 or not unread.any():
+        return none
+    at_start = unread.long().cumprod(1)
+    at_end = unread.long().flip(1).cumprod(1).flip(1)
+    is_at_ends = torch.equal(unread, at_start + at_end > 0)
+    token = inputs[unread][0]
+    return unread if is_at_ends and torch.equal(unread, inputs == token) else none
 
 
 def edges_of(task: Task, model: Tappable, batch: Batch) -> Related:
@@ -288,17 +317,22 @@ def tap_of(
         start: the first position that attends.
     """
 
+    def edited(
+        candidate: Mapping[Head, Mechanism], layer: int, own: Tensor | None
+    ) -> Float[Tensor, "sequence head query key"]:
+        edits = list[Tensor]()
+        for number in range(patterns.model.n_heads):
+            head = layer, number
+            of_head = None if own is None else own[:, number]
+            edits.append(patterns.edit(head, candidate.get(head), of_head, start, part))
+        return torch.stack(edits, 1)
+
     def tap(layer: int, pattern: Tensor | None) -> Tensor:
-        each = [None] * len(candidates) if pattern is None else pattern.chunk(len(candidates))
-        heads = [(layer, head) for head in range(patterns.model.n_heads)]
-
-        def edited(one: Mapping[Head, Mechanism], own: Tensor | None) -> Tensor:
-            owns = [None] * len(heads) if own is None else own.unbind(1)
-            found = zip(heads, owns, strict=True)
-            edits = [patterns.edit(at, one.get(at), x, start, part) for at, x in found]
-            return torch.stack(edits, 1)
-
-        return torch.cat([edited(*both) for both in zip(candidates, each, strict=True)])
+        if pattern is None:
+            return torch.cat([edited(candidate, layer, None) for candidate in candidates])
+        own = pattern.chunk(len(candidates))
+        pairs = zip(candidates, own, strict=True)
+        return torch.cat([edited(candidate, layer, rows) for candidate, rows in pairs])
 
     return tap
 
@@ -358,8 +392,9 @@ def attention_slopes(
         slopes = _slopes(value(leaf), seen)
         patterns = torch.stack(seen, 1).detach()
         _require_uncut(value, [at for at, slope in enumerate(slopes) if slope is None])
-    known = zip(patterns.unbind(1), slopes, strict=True)
-    whole = [torch.zeros_like(own) if slope is None else slope for own, slope in known]
+    whole = list[Tensor]()
+    for own, slope in zip(patterns.unbind(1), slopes, strict=True):
+        whole.append(torch.zeros_like(own) if slope is None else slope)
     return patterns, torch.stack(whole, 1)
 
 
