@@ -14,7 +14,7 @@ relations whose effects are alike.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from heapq import nlargest, nsmallest
 
@@ -93,37 +93,75 @@ Chosen = Mapping[Head, str]
 
 
 @torch.no_grad()
-def read(bench: Bench) -> Circuit:
-    """A mechanism for every head of the model on a bench."""
-    reader = Reader(bench)
+def read(bench: Bench, needed: Collection[Head] = ()) -> Circuit:
+    """A mechanism for every head of the model on a bench; those that are needed are not idle."""
+    reader = Reader(bench, needed)
     return Circuit({head: reader.mechanism(what) for head, what in reader.read().items()})
 
 
-def read_missed(bench: Bench, yardstick: Yardstick) -> Circuit:
+def read_missed(
+    bench: Bench, yardstick: Yardstick, spared: Sequence[Head] | None = None
+) -> Circuit:
     """The relations that heads are read to follow, without all that is hardly missed.
 
     Only the least limit counts. Paths go as long as the loss stays as low as it is, or
     near the model's own, with zeros in the place of all idle heads, since one whose mean pattern
     does can do the work of another.
+
+    Args:
+        bench: with the model.
+        yardstick: has the limit.
+        spared: heads that exchange shows not to be needed: they get their mean patterns. Each of
+            the others keeps a path. None if that is not known of any.
     """
-    circuit, nothing, every = read(bench), Paths(frozenset()), First(bench, bench.sequences)
-    own, threshold = bench.loss(), yardstick.limits(bench)[0]
-    bare = Circuit({h: nothing if m == Mean() else m for h, m in circuit.mechanisms.items()})
+    needed = [] if spared is None else [head for head in bench.heads if head not in spared]
+    circuit = without_spared(bench, yardstick, read(bench, needed), spared)
+    nothing = Paths(frozenset())
+    every = First(bench, bench.sequences)
+    own = bench.loss()
+    threshold = yardstick.limits(bench)[0]
+    bare = exchanged(circuit, Mean(), nothing)
     near = max(own + min(MISSED * (threshold - own), THRESHOLD), bench.loss(bare))
     if near >= threshold:
         return circuit
     limit = above(near)
-    bare = simplify(every, bare, limit, plain=())
-    idle = Circuit({h: Mean() if m == nothing else m for h, m in bare.mechanisms.items()})
+    bare = simplify(every, bare, limit, plain=(), needed=needed)
+    idle = exchanged(bare, nothing, Mean())
     serves = every.losses([idle], limit)[0] < math.inf
-    return idle if serves and simplify(every, idle, limit, plain=()) == idle else bare
+    is_simple = serves and simplify(every, idle, limit, plain=(), needed=needed) == idle
+    return idle if is_simple else bare
+
+
+def exchanged(circuit: Circuit, old: Mechanism, new: Mechanism) -> Circuit:
+    """A circuit with one mechanism in the place of another, in all heads that have it."""
+    each = circuit.mechanisms.items()
+    return Circuit({head: new if mechanism == old else mechanism for head, mechanism in each})
+
+
+def without_spared(
+    bench: Bench, yardstick: Yardstick, circuit: Circuit, spared: Sequence[Head] | None
+) -> Circuit:
+    """A circuit with the mean patterns of heads that can be spared, as far as it serves as well."""
+    limit = max(yardstick.limits(bench)[-1], above(bench.loss(circuit)))
+    for head in circuit.useful_heads:
+        if spared is not None and head in spared:
+            without = circuit.replacing(head, Mean())
+            circuit = without if bench.loss(without) < limit else circuit
+    return circuit
 
 
 class Reader:
-    """A search for the relation that every head follows, by effect."""
+    """A search for the relation that every head follows, by effect.
 
-    def __init__(self, bench: Bench):
+    Args:
+        bench: with the model.
+        needed: heads that are not idle, as exchange shows, whatever zeros and means in their place
+            do.
+    """
+
+    def __init__(self, bench: Bench, needed: Collection[Head] = ()):
         self.bench, self.patterns, self.heads = bench, bench.patterns, bench.heads
+        self.needed = needed
         model, task, batch = bench.model, bench.task, bench.batch
         self.whole, self.few = slice(0, bench.sequences), slice(0, min(FEW, bench.sequences))
         self.answers = bench.outputs([{}], self.whole)[0]
@@ -243,7 +281,8 @@ class Reader:
     def idle(self) -> list[Head]:
         """As many heads as can be idle together, those first that alone move answers least."""
         ways = (IDLE, ZERO)
-        order = sorted(self.heads, key=lambda head: max(self.moved([{head: x} for x in ways])))
+        heads = [head for head in self.heads if head not in self.needed]
+        order = sorted(heads, key=lambda head: max(self.moved([{head: x} for x in ways])))
 
         def possible(count: int) -> bool:
             together = self.moved([dict.fromkeys(order[:count], x) for x in ways])
@@ -288,10 +327,12 @@ class Reader:
         without = {**chosen, head: IDLE}
         zero = {at: ZERO if what == IDLE else what for at, what in without.items()}
         idle = self.moved([without, zero], above=above)
-        by_mean = math.inf if self.by_place[head] else idle[0]
+        may_be_idle = not self.by_place[head] and head not in self.needed
+        by_mean = idle[0] if may_be_idle else math.inf
         limit = min([*found.values(), by_mean]) + self.slack
         serve = [name for name, moved in found.items() if moved <= limit]
-        if max(idle) <= limit or not serve:
+        is_idle = max(idle) <= limit and head not in self.needed
+        if is_idle or not serve:
             return IDLE
         worth = {n: like(n) - PRICE * (complexity(n) - 1) for n in serve}
         alike = [name for name in serve if worth[name] >= max(worth.values()) - ALIKE]

@@ -103,11 +103,18 @@ class Blind(Way):
     kind = "blind"
     rows = "mean"
 
+    def prepare(self, bench: Bench) -> None:
+        """Looks for heads that can be spared, which taps the model anew."""
+        from headway.find.spared import spared_once  # with all that exchanges parts of models
+
+        spared_once(bench)
+
     def circuit(self, bench: Bench, yardstick: Yardstick) -> Circuit:
         """See `blind.read_missed`."""
         from headway.find.blind import read_missed  # with more than a search needs
+        from headway.find.spared import spared_once
 
-        return read_missed(bench, yardstick)
+        return read_missed(bench, yardstick, spared_once(bench))
 
 
 @dataclass(frozen=True)
