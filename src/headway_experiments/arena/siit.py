@@ -32,7 +32,11 @@ from headway_experiments.arena.tracr_task import RaspTask
 PROGRAMS = "pointer_2", "shift_twice", "more_a_than_b", "there_and_back"
 """Programs that Tracr compiles into two layers. Of seven that were tried three were not learnt in
 so many steps: induction, same_count and bigram_count."""
-CHOOSING = [f"siit {name}{again}" for again in ("", " 2", " 3", " 8", " 9") for name in PROGRAMS]
+CHOOSING = [
+    f"siit {name}{again}"
+    for again in ("", " 2", " 3", " 8", " 9", " 10", " 11")
+    for name in PROGRAMS
+]
 """Models that how they are trained, and how they are searched, was chosen on."""
 MODELS = [f"siit {name} {again}" for again in (12, 13, 14, 15) for name in PROGRAMS]
 """Four for every program: they differ in the heads that are the program's, and in their draws."""
