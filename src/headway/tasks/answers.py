@@ -24,13 +24,14 @@ def doubts_of(task: Task, batch: Batch) -> Doubts:
     """Oddities of the answers in some hundred sequences of a task whose shapes are right."""
     asked = task.targets.asked(batch.targets)
     for i, hop in enumerate(task.hops):
-        if not asked[:, :, i].any():
+        asks = asked[:, :, i]
+        if not asks.any():
             what = f"{hop} is never asked in {len(asked)} sequences: leave it out of the targets"
             yield "hops", what
             continue
         if isinstance(task.targets, Tokens) and hop in task.judged:
-            yield from _undecided(hop, batch, i, asked[:, :, i])
-        yield from _easy(hop, batch, i, asked[:, :, i])
+            yield from _undecided(hop, batch, i, asks)
+        yield from _easy(hop, batch, i, asks)
         if batch.roles.numel():
             yield from _elsewhere(task, hop, batch, i)
     yield from _unreached(task, batch, asked.any(2))
@@ -53,36 +54,57 @@ def constant_hops(task: Task, batch: Batch) -> list[str]:
 
 def _undecided(hop: str, batch: Batch, i: int, asked: Bool[Tensor, "batch query"]) -> Doubts:
     """Look for answers that differ although their sequences are the same."""
-    which = torch.unique(batch.inputs.flatten(1), dim=0, return_inverse=True)[1]
+    sequences = batch.inputs.flatten(1)
+    _, number = torch.unique(sequences, dim=0, return_inverse=True)
     rows, queries = asked.nonzero(as_tuple=True)
-    cases = torch.stack([which[rows], queries, batch.targets[rows, queries, i]], dim=1)
-    if len(cases.unique(dim=0)) > len(cases[:, :2].unique(dim=0)):
-        what = (
-            f"one sequence has two answers to {hop}: it does not decide the answer; put what does"
-        )
-        yield "assemble", f"{what} into it"
+    questions = torch.stack([number[rows], queries], dim=1)
+    answers = batch.targets[rows, queries, i]
+    answered = torch.cat([questions, answers[:, None]], dim=1)
+    if len(answered.unique(dim=0)) > len(questions.unique(dim=0)):
+        what = f"one sequence has two answers to {hop}: it does not decide the answer"
+        yield "assemble", f"{what}; put what does into it"
 
 
 def _easy(hop: str, batch: Batch, i: int, asked: Bool[Tensor, "batch query"]) -> Doubts:
     """Look for answers that are the same, stand at one place, or are the most frequent token."""
-    rows, queries = (found[:CASES] for found in asked.nonzero(as_tuple=True))
+    rows, queries = asked.nonzero(as_tuple=True)
+    rows, queries = rows[:CASES], queries[:CASES]
     answers, inputs = batch.targets[rows, queries, i], batch.inputs[rows]
+    positions = queries + inputs.shape[1] - asked.shape[1]
+    for rule, share, simpler in _rules(inputs, answers, positions):
+        if share - simpler >= NOTABLE * (1 - simpler) > 0:
+            what = f"the answer to {hop} is {rule} in {share:.0%} of {len(answers)} cases"
+            yield "assemble", f"{what}: nothing need be looked up for that; draw others, if it must"
+
+
+def _rules(
+    inputs: Tensor, answers: Tensor, queries: Int[Tensor, " case"]
+) -> Iterator[tuple[str, float, float]]:
+    """What the answer is by rules that look nothing up.
+
+    Args:
+        inputs: the sequence of each case.
+        answers: the answer of each.
+        queries: the position of each query.
+
+    Yields: what the rule says, the share of answers for which it is right, and that of a simpler
+        rule.
+    """
     kinds, counts = answers.unique(dim=0, return_counts=True)
-    constant, likeliest = float(counts.max()) / len(answers), kinds[counts.argmax()]
-    name = "the same vector" if likeliest.ndim else f"the token {likeliest}"
-    rules = {name: (constant, 1 / len(kinds) if len(kinds) > 1 else 0)}
-    there = _matches(inputs, answers[:, None])
-    name, share = _best_place(there, queries + inputs.shape[1] - asked.shape[1])
-    rules[name if inputs.ndim == 2 else name.replace("token", "vector")] = share, constant
-    if inputs.ndim == 2 and answers.ndim == 1:
+    likeliest = kinds[counts.argmax()]
+    constant = float(counts.max()) / len(answers)
+    by_chance = 1 / len(kinds) if len(kinds) > 1 else 0
+    yield "the same vector" if likeliest.ndim else f"the token {likeliest}", constant, by_chance
+    place, share = _best_place(_matches(inputs, answers[:, None]), queries)
+    if inputs.ndim > 2:
+        yield place.replace("token", "vector"), share, constant
+        return
+    yield place, share, constant
+    if answers.ndim == 1:
         frequent = inputs.mode(dim=1).values
         often = (inputs == frequent[:, None]).sum(1) > 1
-        share = float(((frequent == answers) & often).float().mean())
-        rules["the most frequent token of the sequence"] = share, constant
-    for name, (share, simpler) in rules.items():
-        if share - simpler >= NOTABLE * (1 - simpler) > 0:
-            what = f"the answer to {hop} is {name} in {share:.0%} of {len(answers)} cases"
-            yield "assemble", f"{what}: nothing need be looked up for that; draw others, if it must"
+        right = (frequent == answers) & often
+        yield "the most frequent token of the sequence", float(right.float().mean()), constant
 
 
 def _best_place(there: Bool[Tensor, "case position"], own: Tensor) -> tuple[str, float]:
@@ -93,14 +115,19 @@ def _best_place(there: Bool[Tensor, "case position"], own: Tensor) -> tuple[str,
         own: the position of its query.
     """
     length = there.shape[1]
-    at = own[:, None] - torch.arange(length)
-    before = (there.gather(1, at.clamp(min=0)) & (at >= 0)).float().mean(0).tolist()
+    back = own[:, None] - torch.arange(length)
+    stands = there.gather(1, back.clamp(min=0)) & (back >= 0)
+    before = stands.float().mean(0).tolist()
     by_place = there.float().mean(0).tolist()
     shares = {"the query's own token": before[0]}
-    shares |= {"the first token": by_place[0], "the last token": by_place[-1]}
-    shares |= {f"the token at position {p}": share for p, share in enumerate(by_place)}
-    shares |= {f"the token {n} before the query": before[n] for n in range(1, length)}
-    return max(shares.items(), key=lambda one: one[1])
+    shares["the first token"] = by_place[0]
+    shares["the last token"] = by_place[-1]
+    for position, share in enumerate(by_place):
+        shares[f"the token at position {position}"] = share
+    for steps in range(1, length):
+        shares[f"the token {steps} before the query"] = before[steps]
+    best = max(shares, key=lambda place: shares[place])
+    return best, shares[best]
 
 
 def _matches(read: Tensor, answers: Tensor) -> Bool[Tensor, "*cases"]:
@@ -110,7 +137,8 @@ def _matches(read: Tensor, answers: Tensor) -> Bool[Tensor, "*cases"]:
         return torch.zeros_like(cases, dtype=torch.bool)
     if not answers.is_floating_point():
         return read == answers
-    windows = read.unfold(-1, min(answers.shape[-1], read.shape[-1]), 1)
+    width = min(answers.shape[-1], read.shape[-1])
+    windows = read.unfold(-1, width, 1)
     return (windows == answers[..., None, :]).all(-1).any(-1)
 
 
@@ -125,44 +153,48 @@ def _elsewhere(task: Task, hop: str, batch: Batch, i: int) -> Doubts:
         return
 
     def share(positions: Int[Tensor, "batch chain"]) -> float:
-        there = (positions >= 0) & (positions < length)
-        found = _matches(batch.inputs[rows, positions.clamp(0, length - 1)], answers) & there
-        return float(found[asked].float().mean())
+        inside = (positions >= 0) & (positions < length)
+        read = batch.inputs[rows, positions.clamp(0, length - 1)]
+        stands = _matches(read, answers) & inside
+        return float(stands[asked].float().mean())
 
-    at = {name: share(batch.roles[:, r]) for r, name in enumerate(task.roles)}
-    if max(at.values()) == 1:
+    shares = {name: share(batch.roles[:, r]) for r, name in enumerate(task.roles)}
+    best = max(shares, key=lambda name: shares[name])
+    if shares[best] == 1:
         return
     for r, name in enumerate(task.roles):
         for step, side in ((-1, "before"), (1, "after")):
             if share(batch.roles[:, r] + step) == 1:
-                what = (
-                    f"the answer to {hop} stands one position {side} {name}, and at no role: move"
-                )
-                yield "assemble", f"{what} the role or the target"
+                what = f"the answer to {hop} stands one position {side} {name}, and at no role"
+                yield "assemble", f"{what}: move the role or the target"
                 return
-    best = max(at, key=lambda name: at[name])
-    what = f"the answer to {hop} stands at no role of its chain (at {best} in {at[best]:.0%})"
+    what = f"the answer to {hop} stands at no role of its chain (at {best} in {shares[best]:.0%})"
     yield "assemble", f"{what}: fine if it is computed"
 
 
 def _unreached(task: Task, batch: Batch, asks: Bool[Tensor, "batch query"]) -> Doubts:
     """Look for positions at which something is asked and no path leads away, and for positions
     that play no role and are at no end of a path."""
+    paths = [edges for edges in task.relations(batch).values() if edges.use == "path"]
+    if not paths:
+        return
     leads = torch.zeros(batch.inputs.shape[:2], dtype=torch.bool, device=asks.device)
     known = leads.scatter(1, batch.roles.flatten(1), True)
-    paths = [edges for edges in task.relations(batch).values() if edges.use == "path"]
     for edges in paths:
         rows, n, key = edges.there.nonzero(as_tuple=True)
         leads[rows, edges.queries[rows, n]] = True
         known[rows, edges.keys[rows, n, key]] = True
     known |= leads
-    alone = asks & ~leads[:, -asks.shape[1] :]
-    if paths and alone.any():
+    n_read = asks.shape[1]
+    alone = asks & ~leads[:, -n_read:]
+    if alone.any():
         row, query = alone.nonzero()[0].tolist()
-        what = f"no relation has a key for {alone.sum() / asks.sum():.0%} of the asked positions"
-        what += f" (query {query} of sequence {row}), but their own may do: else add keys for them"
+        share = alone.sum() / asks.sum()
+        what = f"no relation has a key for {share:.0%} of the asked positions (query {query} of"
+        what += f" sequence {row}), but their own may do: else add keys for them"
         yield "relations", what
-    if paths and not known.all():
-        share, name = 1 - known.float().mean(), "roles" if task.roles else "relations"
+    if not known.all():
+        share = 1 - known.float().mean()
         what = f"{share:.0%} of the positions play no role and no path leads to them, so that no"
-        yield name, f"{what} circuit can name heads that look there: give them one, if heads should"
+        what += " circuit can name heads that look there: give them one, if heads should"
+        yield "roles" if task.roles else "relations", what
