@@ -146,30 +146,43 @@ def _elsewhere(task: Task, hop: str, batch: Batch, i: int) -> Doubts:
     """Tell if the answer to a chain's query does not always stand at one role of the chain."""
     n_read, length = batch.targets.shape[1], batch.inputs.shape[1]
     queries = batch.roles[:, 0] - (length - n_read)
-    rows = torch.arange(len(queries))[:, None]
-    answers = batch.targets[rows, queries, i]
     asked = task.targets.asked(batch.targets)[:, :, i].gather(1, queries)
     if not asked.any():
         return
+    rows = torch.arange(len(queries))[:, None]
+    answers = batch.targets[rows, queries, i]
 
-    def share(positions: Int[Tensor, "batch chain"]) -> float:
-        inside = (positions >= 0) & (positions < length)
-        read = batch.inputs[rows, positions.clamp(0, length - 1)]
-        stands = _matches(read, answers) & inside
-        return float(stands[asked].float().mean())
+    def share_at(role: int, step: int = 0) -> float:
+        """The share of answers that stand at a role, or so many positions behind it."""
+        return _share_at(batch.roles[:, role] + step, batch.inputs, answers, asked)
 
-    shares = {name: share(batch.roles[:, r]) for r, name in enumerate(task.roles)}
+    shares = {name: share_at(role) for role, name in enumerate(task.roles)}
     best = max(shares, key=lambda name: shares[name])
     if shares[best] == 1:
         return
-    for r, name in enumerate(task.roles):
+    for role, name in enumerate(task.roles):
         for step, side in ((-1, "before"), (1, "after")):
-            if share(batch.roles[:, r] + step) == 1:
+            if share_at(role, step) == 1:
                 what = f"the answer to {hop} stands one position {side} {name}, and at no role"
                 yield "assemble", f"{what}: move the role or the target"
                 return
     what = f"the answer to {hop} stands at no role of its chain (at {best} in {shares[best]:.0%})"
     yield "assemble", f"{what}: fine if it is computed"
+
+
+def _share_at(
+    positions: Int[Tensor, "batch chain"],
+    inputs: Tensor,
+    answers: Tensor,
+    asked: Bool[Tensor, "batch chain"],
+) -> float:
+    """The share of the answers that are asked for that stand at their chain's position."""
+    length = inputs.shape[1]
+    rows = torch.arange(len(positions))[:, None]
+    read = inputs[rows, positions.clamp(0, length - 1)]
+    is_inside = (positions >= 0) & (positions < length)
+    stands = _matches(read, answers) & is_inside
+    return float(stands[asked].float().mean())
 
 
 def _unreached(task: Task, batch: Batch, asks: Bool[Tensor, "batch query"]) -> Doubts:

@@ -97,10 +97,13 @@ class Conditional(Task):
     @property
     def starts(self) -> dict[str, int]:
         """The positions at which the table, the y facts, the x facts and the queries begin."""
-        table, n = 3 * self.n_values**2, self.n_chains
-        if self.order == "deep-first":
-            return {"table": 0, "y": table, "x": table + 2 * n, "query": table + 4 * n}
-        return {"table": 4 * n, "y": 2 * n, "x": 0, "query": table + 4 * n}
+        sizes = {"table": 3 * self.n_values**2, "y": 2 * self.n_chains, "x": 2 * self.n_chains}
+        blocks = list(sizes) if self.order == "deep-first" else list(reversed(sizes))
+        starts, end = dict[str, int](), 0
+        for block in blocks:
+            starts[block] = end
+            end += sizes[block]
+        return starts | {"query": end}
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
         """Draws symbols, the row of the table each query asks for, and every shuffle.
@@ -112,33 +115,54 @@ class Conditional(Task):
 
         def shuffled(*shape: int) -> Tensor:
             noise = torch.rand(count, *shape, generator=generator, device=device)
-            return noise.argsort(-1).to(torch.uint8 if shape[-1] <= 256 else torch.int32)
+            order = noise.argsort(-1)
+            return order.to(torch.uint8 if shape[-1] <= 256 else torch.int32)
 
-        symbols = torch.randn(
-            count, n + 2 * m + m * m, self.d_token, generator=generator, device=device
-        )
-        return symbols, shuffled(m * m)[:, :n], shuffled(m * m), shuffled(3, n)
+        shape = (count, n + 2 * m + m * m, self.d_token)
+        symbols = torch.randn(shape, generator=generator, device=device)
+        cells = shuffled(m * m)[:, :n]
+        rows = shuffled(m * m)
+        slots = shuffled(3, n)
+        return symbols, cells, rows, slots
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
+        symbols, cells, rows, slots = draws
+        table, chains = self._positions(rows.long(), slots.long())
+        cells = cells.long()
+        tokens, targets = self._tokens(symbols, cells)
+        positions = torch.cat([*table, *chains], dim=1)
+        inputs = coded(tokens, positions, code_of(self, symbols.device))
+        own_row = [column.gather(1, cells) for column in table]
+        roles = torch.stack([*chains, *own_row], dim=1)
+        return Batch(inputs, at_queries(targets, slots[:, 0].long()), roles)
+
+    def _positions(self, rows: Tensor, slots: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+        """The positions of the table's three columns, and of all that a chain has outside it.
+
+        Args:
+            rows: the slot of every row of the table.
+            slots: of every chain in the queries, the x facts and the y facts.
+        """
+
+        def placed(block: str, width: int, slot: Tensor) -> list[Tensor]:
+            first = self.starts[block] + width * slot
+            return [first + i for i in range(width)]
+
+        table = placed("table", 3, rows)
+        query, x_slot, y_slot = slots.unbind(1)
+        chains = placed("query", 1, query) + placed("x", 2, x_slot) + placed("y", 2, y_slot)
+        return table, chains
+
+    def _tokens(self, symbols: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
+        """The tokens, in the order of `_positions`, and what each chain is asked."""
         m, n = self.n_values, self.n_chains
-        symbols = draws[0]
-        cells, rows, slots = (drawn.long() for drawn in draws[1:])
         a, x, y, z = symbols.split([n, m, m, m * m], dim=1)
         each = torch.arange(len(a), device=a.device)[:, None]
         own_x, own_y, own_z = x[each, cells // m], y[each, cells % m], z[each, cells]
-
-        def placed(where: str, width: int, slot: Tensor) -> list[Tensor]:
-            return [self.starts[where] + width * slot + i for i in range(width)]
-
-        table, queries = placed("table", 3, rows), placed("query", 1, slots[:, 0])
-        x_fact, y_fact = placed("x", 2, slots[:, 1]), placed("y", 2, slots[:, 2])
-        tokens = x.repeat_interleave(m, 1), y.repeat(1, m, 1), z, a, a, own_x, a, own_y
-        positions = torch.cat([*table, *queries, *x_fact, *y_fact], dim=1)
-        inputs = coded(torch.cat(tokens, dim=1), positions, code_of(self, symbols.device))
-        own_row = [places.gather(1, cells) for places in table]
-        roles = torch.stack([*queries, *x_fact, *y_fact, *own_row], dim=1)
+        table = x.repeat_interleave(m, 1), y.repeat(1, m, 1), z
+        tokens = torch.cat([*table, a, a, own_x, a, own_y], dim=1)
         targets = torch.stack([own_x, own_y, own_z], dim=2)
-        return Batch(inputs, at_queries(targets, slots[:, 0]), roles)
+        return tokens, targets
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
         """As in every task, and from each query to all the rows of its x, or of its y."""
@@ -146,23 +170,26 @@ class Conditional(Task):
         m, k = self.n_values, self.d_token
         tokens = batch.inputs[..., :k]
         rows = self.starts["table"] + 3 * torch.arange(m * m, device=batch.roles.device)
-        for i, role in enumerate(("xy.x", "xy.y")):
-            own = batch.roles[:, self.roles.index(role)]
-            column = tokens[:, rows + i]
-            mine = tokens.gather(1, own[..., None].expand(-1, -1, k))
-            same = (column[:, None] == mine[:, :, None]).all(-1)
-            keys = (rows + i)[same.float().topk(m, dim=-1).indices]
-            name = f"a←{role} (rows of the same {'xy'[i]})"
-            relations[name] = Edges(batch.roles[:, 0], keys, "measured")
+        for i, symbol in enumerate("xy"):
+            role = f"xy.{symbol}"
+            own = batch.roles[:, self.roles.index(role), :, None]
+            own_symbol = tokens.gather(1, own.expand(-1, -1, k))
+            column = rows + i
+            in_column = tokens[:, column]
+            same = (in_column[:, None] == own_symbol[:, :, None]).all(-1)
+            matching = same.float().topk(m, dim=-1).indices
+            name = f"a←{role} (rows of the same {symbol})"
+            relations[name] = Edges(batch.roles[:, 0], column[matching], "measured")
         return relations
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
         """Predicting zero, the mean of all candidates, and z knowing x alone."""
         m = self.n_values
         values, cells = 1 - 1 / m, 1 - 1 / m**2
+        by_mean = {"x": values, "y": values, "z": cells}
         return {
             "zero": dict.fromkeys(self.hops, 1.0),
-            "mean of the candidates": {"x": values, "y": values, "z": cells},
+            "mean of the candidates": by_mean,
             "z from x alone": {"z": values},
         }
 
@@ -172,10 +199,11 @@ def code_of(task: Conditional, device: torch.device) -> Float[Tensor, "position 
     """The position code of a task on a device."""
     positions = torch.arange(task.length)
     if task.position_code == "pair":
-        n, rows = task.n_chains, task.n_values**2
-        for name, count, width in (("table", rows, 3), ("y", n, 2), ("x", n, 2), ("query", n, 1)):
-            start = task.starts[name]
-            places = start + torch.arange(count).repeat_interleave(width)
-            positions[start : start + count * width] = places
+        widths = {"table": 3, "y": 2, "x": 2, "query": 1}
+        for block, width in widths.items():
+            start = task.starts[block]
+            count = task.n_values**2 if block == "table" else task.n_chains
+            places = torch.arange(count).repeat_interleave(width)
+            positions[start : start + count * width] = start + places
         positions = positions.unique(return_inverse=True)[1]
     return sinusoid(positions, task.d_token, task.position_base).to(device)

@@ -74,7 +74,8 @@ class Retrieval(Task):
 
     @property
     def title(self) -> str:
-        return f"Following a chain of {self.depth} {'fact' if self.depth == 1 else 'facts'}"
+        facts = "fact" if self.depth == 1 else "facts"
+        return f"Following a chain of {self.depth} {facts}"
 
     @property
     def reading(self) -> str:
@@ -106,28 +107,39 @@ class Retrieval(Task):
         """
         n, steps, device = self.n_chains, self.depth + 1, generator.device
         vectors = steps * (2 if self.copies == "independent" else 1)
-        symbols = torch.randn(count, n, vectors, self.d_token, generator=generator, device=device)
-        slots = torch.rand(count, steps, n, generator=generator, device=device).argsort(-1)
+        shape = (count, n, vectors, self.d_token)
+        symbols = torch.randn(shape, generator=generator, device=device)
+        noise = torch.rand(count, steps, n, generator=generator, device=device)
+        slots = noise.argsort(-1)
         return symbols, slots.to(torch.uint8 if n <= 256 else torch.int32)
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         symbols, slots = draws
-        n, depth, k = self.n_chains, self.depth, self.d_token
+        slots = slots.long()
+        depth = self.depth
         asked = seconds = symbols[:, :, -depth:]
         if self.copies == "rotated":  # products of a view and of its copy differ in their last bit
-            turn = rotation(k, symbols.device)
+            turn = rotation(self.d_token, symbols.device)
             asked, seconds = asked @ turn, asked.contiguous() @ turn
         pairs = torch.stack([symbols[:, :, :depth], seconds], dim=3).flatten(2, 3)
-        tokens = torch.cat([symbols[:, :, :1], pairs], dim=2).transpose(1, 2).flatten(1, 2)
-
-        slots = slots.long()
-        blocks = torch.arange(depth, device=slots.device)
-        blocks = blocks.flip(0) if self.order == "deep-first" else blocks
-        firsts = 2 * (n * blocks[:, None] + slots[:, 1:])
-        ends = torch.stack([firsts, firsts + 1], dim=2).flatten(1, 2)
-        roles = torch.cat([2 * n * depth + slots[:, :1], ends], dim=1)
+        chains = torch.cat([symbols[:, :, :1], pairs], dim=2)
+        tokens = chains.transpose(1, 2).flatten(1, 2)  # role by role, as `roles`
+        roles = self._positions(slots)
         inputs = coded(tokens, roles.flatten(1), code_of(self, symbols.device))
         return Batch(inputs, at_queries(asked, slots[:, 0]), roles)
+
+    def _positions(
+        self, slots: Int[Tensor, "batch block chain"]
+    ) -> Int[Tensor, "batch role chain"]:
+        """The position of every role, by the slots of chains in the queries and in every block."""
+        n, depth = self.n_chains, self.depth
+        blocks = torch.arange(depth, device=slots.device)
+        if self.order == "deep-first":
+            blocks = blocks.flip(0)
+        firsts = 2 * (n * blocks[:, None] + slots[:, 1:])
+        pairs = torch.stack([firsts, firsts + 1], dim=2).flatten(1, 2)
+        queries = 2 * n * depth + slots[:, :1]
+        return torch.cat([queries, pairs], dim=1)
 
     def shallower(self, draws: tuple[Tensor, ...], depth: int, earlier: int = 0) -> Batch:
         """Keeps the last positions only: those of a problem with so few hops, and its targets."""
@@ -138,7 +150,8 @@ class Retrieval(Task):
         if earlier:
             places = self.places(inputs.device)[left_out:] - earlier
             code = sinusoid(places, self.d_token, self.code_base)
-            inputs = torch.cat([inputs[..., : self.d_token], code.expand(len(inputs), -1, -1)], -1)
+            codes = code.expand(len(inputs), -1, -1)
+            inputs = torch.cat([inputs[..., : self.d_token], codes], -1)
         return Batch(inputs, whole.targets[:, :, :depth], roles)
 
     def room(self, depth: int) -> int:
@@ -195,9 +208,11 @@ def sinusoid(
     the base makes no difference.)
     """
     if base is None:
-        base = base_for(int(positions.max()) + 1, d_code)
+        length = int(positions.max()) + 1
+        base = base_for(length, d_code)
     steps = torch.arange(0, d_code, 2, dtype=torch.float32, device=positions.device)
-    angles = positions[:, None].float() * torch.exp(-math.log(base) * steps / d_code)
+    frequencies = torch.exp(-math.log(base) * steps / d_code)
+    angles = positions[:, None].float() * frequencies
     return torch.cat([angles.sin(), angles.cos()], dim=1)
 
 
@@ -210,7 +225,8 @@ def coded(
     count, k = len(tokens), tokens.shape[2]
     inputs = tokens.new_empty(count, len(code), k + code.shape[1])
     inputs[..., k:] = code
-    inputs[..., :k].scatter_(1, positions[..., None].expand(-1, -1, k), tokens)
+    where = positions[..., None].expand(-1, -1, k)
+    inputs[..., :k].scatter_(1, where, tokens)
     return inputs
 
 
