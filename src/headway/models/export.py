@@ -48,7 +48,8 @@ def to_transformer_lens(model: Transformer) -> LensModel:
     config = _lens_config(model)
     blocks = [native.NativeBlock(config) for _ in range(shape.n_layers)]
     for block in blocks:
-        block.attn.head_dim, block.attn.scaling = shape.head_width, 1.0
+        block.attn.head_dim = shape.head_width
+        block.attn.scaling = 1.0
 
     def adapt(adapter: Any) -> None:
         # TransformerLens' attention for its own models takes the patterns for `hook_attn_scores`
@@ -115,7 +116,8 @@ class Body(nn.Module):
     def __init__(self, model: Transformer, blocks: list[nn.Module]):
         super().__init__()
         self.shape = model.config
-        self.d_input, self.n_read = model.d_input, model.n_read
+        self.d_input = model.d_input
+        self.n_read = model.n_read
         self.vocabulary = model.vocabulary
         if self.vocabulary is None:
             self.tok_embed = VectorEmbedding(self.d_input, self.shape.d_model)
@@ -207,7 +209,8 @@ def to_lens_weights(weights: dict[str, Tensor]) -> dict[str, Tensor]:
 def _require_same(bridge: LensModel, model: Transformer) -> None:
     """Makes sure on random inputs that this version of TransformerLens computes the model."""
     length = model.n_read if model.mask is None else len(model.mask)
-    generator, weight = torch.Generator().manual_seed(0), model.embed.weight
+    generator = torch.Generator().manual_seed(0)
+    weight = model.embed.weight
     if model.vocabulary is None:
         inputs = torch.randn(1, length, model.d_input, generator=generator).to(weight)
     else:

@@ -50,7 +50,8 @@ class Cache(Mapping[Key, Tensor]):
     """
 
     def __init__(self, kept: dict[str, Tensor], names: Collection[str]):
-        self._kept, self._names = kept, names
+        self._kept = kept
+        self._names = names
 
     def __getitem__(self, key: Key) -> Tensor:
         name = full_name(key, self._names)
@@ -161,7 +162,8 @@ def full_name(key: Key, names: Collection[str]) -> str:
         what, layer, *part = key if len(key) > 1 else (*key, None)
         if isinstance(layer, int) and layer < 0:
             layer += 1 + max(map(int, re.findall(r"blocks\.(\d+)\.", " ".join(names))))
-        block, point = f"blocks.{layer}.", ".".join(["", *map(str, part), f"hook_{what}"])
+        block = f"blocks.{layer}."
+        point = ".".join(["", *map(str, part), f"hook_{what}"])
         found = [name for name in names if name.startswith(block) and name.endswith(point)]
     if len(found) != 1:
         near = " or ".join(found or difflib.get_close_matches(str(key), names, cutoff=0.0))

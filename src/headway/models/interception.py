@@ -103,7 +103,8 @@ class Place(NamedTuple):
         spans = list[Span]()
         for start, count in zip(self, heads.shape[-2:], strict=True):
             first = count - length if start == LAST else start
-            low, high = max(0, -first), min(length, count - first)
+            low = max(0, -first)
+            high = min(length, count - first)
             spans.append((slice(low, high), slice(low + first, high + first)))
         queries, keys = spans
         return queries, keys, [*range(keys[1].start), *range(keys[1].stop, heads.shape[-1])]
@@ -200,8 +201,12 @@ class Interception(TorchFunctionMode):
         late: frozenset[int] = frozenset(),
     ):
         super().__init__()
-        self.tap, self.batch, self.length = tap, batch, length
-        self.places, self.reads, self.late = places, reads, late
+        self.tap = tap
+        self.batch = batch
+        self.length = length
+        self.places = places
+        self.reads = reads
+        self.late = late
         self.shapes: list[tuple[int, int, int]] = []
         self.failed: Exception | None = None
         """An error that the tap raised."""
@@ -277,7 +282,8 @@ class Interception(TorchFunctionMode):
     ) -> Tensor:
         """`scaled_dot_product_attention`, in single precision at least."""
         _refuse_dropout(query, dropout_p)
-        dtype, device = query.dtype, query.device.type
+        dtype = query.dtype
+        device = query.device.type
         if torch.is_autocast_enabled(device):
             dtype = torch.get_autocast_dtype(device)
         self.dtypes.add(dtype)
@@ -303,7 +309,8 @@ class Interception(TorchFunctionMode):
             raise HeadwayError(
                 "attention inside torch.vmap cannot be tapped: it has no batch there"
             )
-        site, heads = len(self.shapes), pattern.reshape(self.batch, -1, *pattern.shape[-2:])
+        site = len(self.shapes)
+        heads = pattern.reshape(self.batch, -1, *pattern.shape[-2:])
         self.shapes.append((heads.shape[1], heads.shape[2], heads.shape[3]))
         heads = heads.nan_to_num(0.0)  # a query that no key is allowed for reads nothing
         own = self._place(site).own(heads, self.length)
@@ -322,7 +329,9 @@ class Interception(TorchFunctionMode):
         return put.to(pattern.dtype).clone(memory_format=torch.contiguous_format)
 
     def _place(self, site: int) -> Place:
-        return self.places[site] if site < len(self.places) else Place()
+        if site < len(self.places):
+            return self.places[site]
+        return Place()
 
     def _read(
         self,
@@ -452,7 +461,9 @@ class Interception(TorchFunctionMode):
 
     def _has_batch(self, x: Tensor) -> bool:
         """Tell whether x may be [batch, …, query, key] or [batch * head, query, key]."""
-        return x.shape[0] == self.batch if x.ndim > 3 else x.ndim == 3 and not len(x) % self.batch
+        if x.ndim > 3:
+            return x.shape[0] == self.batch
+        return x.ndim == 3 and not len(x) % self.batch
 
     def _has_keys(self, x: Tensor) -> bool:
         """Tell whether the last two dimensions of x may be queries and keys."""
@@ -492,7 +503,8 @@ def _materialised(mask: Any, device: torch.device) -> Tensor:
     variant = getattr(mask, "variant", None)  # to import its class takes seconds
     if variant is None:
         return mask
-    n_queries, n_keys = mask.seq_len_q, mask.seq_len_kv
+    n_queries = mask.seq_len_q
+    n_keys = mask.seq_len_kv
     last_key = n_keys - n_queries if variant.name == "LOWER_RIGHT" else 0
     return torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril(last_key)
 
@@ -518,7 +530,9 @@ def summed_over(
     over after it."""
     if func in TIMES:
         will_be = pattern.shape[-1] == 1 and out.numel() > pattern.numel()
-        return pattern.shape[-2] if will_be else 0
+        if will_be:
+            return pattern.shape[-2]
+        return 0
     if func is not torch.einsum:
         return pattern.shape[-1 if pattern is given[0] else -2]
     terms, kept = _terms(args[0], given)

@@ -203,7 +203,8 @@ class _Watch(Interception):
         return super()._softmaxed(result, input)
 
     def _met(self, meeting: Meeting, out: Tensor) -> Tensor:
-        pattern, softmaxes = meeting.pattern, self.softmaxes[meeting.pattern]
+        pattern = meeting.pattern
+        softmaxes = self.softmaxes[meeting.pattern]
         for softmax in softmaxes:
             self.operands[softmax][id(pattern)] = pattern
         read = super()._met(meeting, out)
@@ -277,7 +278,8 @@ def _storage(tensor: Tensor) -> int:
 @contextmanager
 def drawn(weights: Sequence[Tensor], around: bool = False) -> Iterator[None]:
     """Within it, weights have small random values in the place of their own, or added to them."""
-    own, generator = [weight.data for weight in weights], torch.Generator().manual_seed(0)
+    own = [weight.data for weight in weights]
+    generator = torch.Generator().manual_seed(0)
     try:
         for weight in weights:
             noise = 0.1 * torch.randn(weight.shape, generator=generator).to(weight)
@@ -305,7 +307,9 @@ class Assembled:
     """
 
     def __init__(self, tap: Tap, reads: Reads | None, parts: Sequence[Part]):
-        self.tap, self.reads_of_layers, self.parts = tap, reads, parts
+        self.tap = tap
+        self.reads_of_layers = reads
+        self.parts = parts
         self.put: dict[Part, Tensor] = {}
         self.seen: dict[Part, Tensor] = {}
         self.products: dict[int, Tensor] = {}
@@ -315,7 +319,9 @@ class Assembled:
     @property
     def reads(self) -> Reads | None:
         """Called for every product in every pass."""
-        return None if self.reads_of_layers is None else self._read
+        if self.reads_of_layers is None:
+            return None
+        return self._read
 
     def begin(self) -> None:
         """Called before every pass."""

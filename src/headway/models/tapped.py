@@ -192,7 +192,8 @@ def _shape_of(module: nn.Module, inputs: Tensor) -> "Shape":
     """The shape of a module; it warns of what else mixes positions."""
     from headway.models.trial import tried
 
-    shape, name = tried(module, inputs), type(module).__name__
+    shape = tried(module, inputs)
+    name = type(module).__name__
     if shape.mixers:
         warnings.warn(
             f"{name} mixes positions by {', '.join(shape.mixers)}, too: what is"

@@ -34,11 +34,15 @@ class Attention(nn.Module):
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
-        self.n_heads, self.d_head = config.n_heads, config.head_width
+        self.n_heads = config.n_heads
+        self.d_head = config.head_width
         self.is_linear = config.attention == "linear"
         self.qkv = nn.Linear(config.d_model, 3 * self.n_heads * self.d_head)
-        self.hook_q, self.hook_k, self.hook_v = HookPoint(), HookPoint(), HookPoint()
-        self.hook_attn_scores, self.hook_pattern = HookPoint(), HookPoint()
+        self.hook_q = HookPoint()
+        self.hook_k = HookPoint()
+        self.hook_v = HookPoint()
+        self.hook_attn_scores = HookPoint()
+        self.hook_pattern = HookPoint()
         self.hook_z = HookPoint()
         self.out = nn.Linear(self.n_heads * self.d_head, config.d_model)
 
@@ -57,11 +61,14 @@ class Attention(nn.Module):
         if isinstance(tap, Tensor):
             size = self.n_heads * self.d_head
             v = F.linear(x, self.qkv.weight[-size:], self.qkv.bias[-size:])
-            v, pattern = self.hook_v(v.unflatten(2, (self.n_heads, self.d_head))), tap
+            v = self.hook_v(v.unflatten(2, (self.n_heads, self.d_head)))
+            pattern = tap
         else:
             q, k, v = self.qkv(x).unflatten(2, (3, self.n_heads, self.d_head)).unbind(2)
             at = slice(None if n_read is None else -n_read, None)
-            q, k, v = self.hook_q(q[:, at]), self.hook_k(k), self.hook_v(v)
+            q = self.hook_q(q[:, at])
+            k = self.hook_k(k)
+            v = self.hook_v(v)
             scores = (q * self.d_head**-0.5).transpose(1, 2) @ k.permute(0, 2, 3, 1)
             pattern = self.weigh(scores, None if mask is None else mask[at])
             pattern = pattern if tap is None else tap(pattern)
@@ -69,7 +76,8 @@ class Attention(nn.Module):
         values = v.transpose(1, 2)
         if not torch.is_autocast_enabled(x.device.type):  # which casts the two itself
             exact = torch.promote_types(pattern.dtype, v.dtype)
-            pattern, values = pattern.to(exact), values.to(exact)
+            pattern = pattern.to(exact)
+            values = values.to(exact)
         z = self.hook_z((pattern @ values).transpose(1, 2).to(v.dtype))
         return self.out(z.flatten(2))
 
@@ -93,7 +101,8 @@ class MLP(nn.Module):
         self.up = nn.Linear(config.d_model, config.mlp_width)
         self.act = F.gelu if config.act_fn == "gelu" else F.relu
         self.down = nn.Linear(config.mlp_width, config.d_model)
-        self.hook_pre, self.hook_post = HookPoint(), HookPoint()
+        self.hook_pre = HookPoint()
+        self.hook_post = HookPoint()
 
     def forward(self, x: Tensor) -> Tensor:
         """Applies the MLP at every position alone."""
@@ -123,14 +132,16 @@ class Block(nn.Module):
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
-        self.hook_resid_pre, self.hook_resid_post = HookPoint(), HookPoint()
+        self.hook_resid_pre = HookPoint()
+        self.hook_resid_post = HookPoint()
         self.ln1 = norm_of(config)
         self.attn = Attention(config)
         self.hook_attn_out = HookPoint()
         self.ln2 = None if config.attn_only else norm_of(config)
         self.mlp = None if config.attn_only else MLP(config)
         if not config.attn_only:
-            self.hook_resid_mid, self.hook_mlp_out = HookPoint(), HookPoint()
+            self.hook_resid_mid = HookPoint()
+            self.hook_mlp_out = HookPoint()
 
     def forward(
         self,
@@ -156,7 +167,9 @@ class Block(nn.Module):
 
 def norm_of(config: TransformerConfig) -> nn.Module:
     """The module that stands before all that reads the residual stream."""
-    return Norm(config.d_model) if config.norm == "pre" else nn.Identity()
+    if config.norm == "pre":
+        return Norm(config.d_model)
+    return nn.Identity()
 
 
 class Transformer(Hooked):
@@ -187,8 +200,10 @@ class Transformer(Hooked):
         vocabulary: int | None = None,
     ):
         super().__init__()
-        self.config, self.n_read = config, n_read
-        self.d_input, self.vocabulary = d_input, vocabulary
+        self.config = config
+        self.n_read = n_read
+        self.d_input = d_input
+        self.vocabulary = vocabulary
         if vocabulary is None:
             self.embed = nn.Linear(d_input, config.d_model)
         else:
@@ -227,7 +242,8 @@ class Transformer(Hooked):
         Unless there is a tap, or a hook in it, the last layer is computed at the read-out positions
         only: nothing else of it can reach the output.
         """
-        size, most = inputs.shape[1], self.longest
+        size = inputs.shape[1]
+        most = self.longest
         require(most is None or size <= most, "positions in a sequence", size, f"at most {most}")
         mask = None if self.mask is None else self.mask[:size, :size]
         x = self.embedded(inputs)
@@ -262,7 +278,9 @@ class Transformer(Hooked):
         """Positions in the longest sequence that it reads; None if it reads any."""
         if self.pos_embed is not None:
             return self.pos_embed.num_embeddings
-        return None if self.mask is None else len(self.mask)
+        if self.mask is None:
+            return None
+        return len(self.mask)
 
     @property
     def n_layers(self) -> int:
@@ -324,10 +342,12 @@ def _orthonormal(model: Transformer, generator: torch.Generator) -> None:
     """Draws the embeddings of tokens and places anew, and the rows of the read-out: orthonormal.
     Every W_O that is not zero becomes such that what W_OV makes of embeddings is orthonormal to
     them all."""
-    config, width = model.config, model.config.d_model
+    config = model.config
+    width = model.config.d_model
     places = () if model.pos_embed is None else (model.pos_embed.weight,)
     weights = [model.embed.weight, *places]
-    count, inner = sum(map(len, weights)), config.n_heads * config.head_width
+    count = sum(map(len, weights))
+    inner = config.n_heads * config.head_width
     fits = isinstance(model.embed, nn.Embedding) and inner == width >= 2 * count
     allowed = "one other than orthonormal, which is for tokens by number, heads together as wide as"
     allowed += f" the model, and a width of at least twice the {count} embeddings"

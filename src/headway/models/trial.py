@@ -204,15 +204,19 @@ class _Trial:
         shapes: list[tuple[int, int, int]],
         late: frozenset[int],
     ):
-        self.module, self.name = module, type(module).__name__
-        self.length, self.shapes, self.late = one.shape[1], shapes, late
+        self.module = module
+        self.name = type(module).__name__
+        self.length = one.shape[1]
+        self.shapes = shapes
+        self.late = late
         self.same = partial(_same, tolerance=precision ** (2 / 3))
         self.is_partial = any(min(shape[1:]) < self.length for shape in shapes)
         self.is_blind = True
         """True until an output was seen that depends on the inputs."""
         weights = list(module.parameters())
         sets = _exchanges(self.length).to(one.device)
-        none, alone = torch.zeros_like(sets[:1]), torch.eye(len(sets[0])).bool().to(one.device)
+        none = torch.zeros_like(sets[:1])
+        alone = torch.eye(len(sets[0])).bool().to(one.device)
         sizes = {*one.shape, *itertools.chain(*shapes)}
         sizes = sizes.union(*(weight.shape for weight in [*weights, *module.buffers()]))
         self.cases = _count(len(sets) + 4, sizes)
@@ -297,7 +301,9 @@ class _Trial:
     def _rows(self, seen: Interception) -> Tensor:
         """The output of all cases as [case, row, number]."""
         output = intercepted(self.module, self.inputs, seen)
-        return output[:, None] if output.ndim == 2 else output.flatten(2)
+        if output.ndim == 2:
+            return output[:, None]
+        return output.flatten(2)
 
     def _is_true(self, places: tuple[Place, ...]) -> bool:
         """Tell whether outputs depend on what the patterns let them see, and on nothing else."""
@@ -313,10 +319,13 @@ class _Trial:
     def _is_alone(self, rows: Tensor) -> bool:
         """Tell whether every row of an output depends on one position: its own, if there are as
         many rows, and fewer queries or keys."""
-        one, other, alone = rows[:1], rows[1:2], rows[self.sets]
+        one = rows[:1]
+        other = rows[1:2]
+        alone = rows[self.sets]
         if self.mixed(alone, one, other).any():
             return False
-        differs, has_all = ~self.same(one, other), rows.shape[1] == self.length
+        differs = ~self.same(one, other)
+        has_all = rows.shape[1] == self.length
         exchanged = self.same(alone, other) & differs
         if has_all and self.is_partial:
             return torch.equal(exchanged, self.exchanged[self.sets, :, None] & differs)
@@ -361,7 +370,8 @@ class _Trace(Interception):
         self, trial: _Trial, allowed: Tensor, places: tuple[Place, ...], cut: Sequence[str]
     ):
         super().__init__(_fixed(allowed), trial.cases, trial.length, places, late=trial.late)
-        self.trial, self.cut = trial, cut
+        self.trial = trial
+        self.cut = cut
         self.mixing: list[_Mixing] = []
         self.varying = WeakTensorKeyDictionary()
         """Tensors that differ from case to case: None, or, where cases cannot be told apart, as
@@ -531,7 +541,9 @@ def _starts(count: int, length: int) -> list[int]:
     if count < length:
         return [LAST, 0]
     between = range(1, count - length) if count - length <= 4 else ()
-    return [0] if count == length else [0, LAST, *between]
+    if count == length:
+        return [0]
+    return [0, LAST, *between]
 
 
 def _agree(found: list[Tensor], expected: list[Tensor], precision: float) -> bool:

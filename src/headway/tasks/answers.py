@@ -68,8 +68,10 @@ def _undecided(hop: str, batch: Batch, i: int, asked: Bool[Tensor, "batch query"
 def _easy(hop: str, batch: Batch, i: int, asked: Bool[Tensor, "batch query"]) -> Doubts:
     """Look for answers that are the same, stand at one place, or are the most frequent token."""
     rows, queries = asked.nonzero(as_tuple=True)
-    rows, queries = rows[:CASES], queries[:CASES]
-    answers, inputs = batch.targets[rows, queries, i], batch.inputs[rows]
+    rows = rows[:CASES]
+    queries = queries[:CASES]
+    answers = batch.targets[rows, queries, i]
+    inputs = batch.inputs[rows]
     positions = queries + inputs.shape[1] - asked.shape[1]
     for rule, share, simpler in _rules(inputs, answers, positions):
         if share - simpler >= NOTABLE * (1 - simpler) > 0:
@@ -144,7 +146,8 @@ def _matches(read: Tensor, answers: Tensor) -> Bool[Tensor, "*cases"]:
 
 def _elsewhere(task: Task, hop: str, batch: Batch, i: int) -> Doubts:
     """Tell if the answer to a chain's query does not always stand at one role of the chain."""
-    n_read, length = batch.targets.shape[1], batch.inputs.shape[1]
+    n_read = batch.targets.shape[1]
+    length = batch.inputs.shape[1]
     queries = batch.roles[:, 0] - (length - n_read)
     asked = task.targets.asked(batch.targets)[:, :, i].gather(1, queries)
     if not asked.any():

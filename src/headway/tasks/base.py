@@ -56,13 +56,15 @@ class Batch:
 
     def __post_init__(self):
         if self.roles is None:
-            shape, device = (len(self.inputs), 0, 0), self.inputs.device
+            shape = (len(self.inputs), 0, 0)
+            device = self.inputs.device
             none = torch.zeros(shape, dtype=torch.long, device=device)
             object.__setattr__(self, "roles", none)
 
     def part(self, rows: slice) -> "Batch":
         """Some of the sequences."""
-        inputs, targets = self.inputs[rows], self.targets[rows]
+        inputs = self.inputs[rows]
+        targets = self.targets[rows]
         corrupted = None if self.corrupted is None else self.corrupted[rows]
         return replace(
             self, inputs=inputs, targets=targets, roles=self.roles[rows], corrupted=corrupted
@@ -73,14 +75,17 @@ def largest_field(config: Any) -> str:
     """The field of a dataclass whose number is the most times its default; empty without any."""
 
     def times(field: Field[Any]) -> int:
-        value, usual = getattr(config, field.name), field.default
+        value = getattr(config, field.name)
+        usual = field.default
         if not isinstance(value, int):
             return 0
         unit = abs(usual) if isinstance(usual, int) else 1
         return abs(value) // max(1, unit)
 
     every = fields(config)
-    return max(every, key=times).name if every else ""
+    if every:
+        return max(every, key=times).name
+    return ""
 
 
 @dataclass(frozen=True)
@@ -151,7 +156,8 @@ class Task(ABC):
         ahead = ahead or self.looks_ahead
         tokens = self.vocabulary is not None
         if self.is_read_blind:
-            edges, own = general_relations(batch.inputs, tokens, ahead), {}
+            edges = general_relations(batch.inputs, tokens, ahead)
+            own = {}
         else:
             edges = self.relations(batch)
             own = {name: path for name, path in edges.items() if path.use == "path"}
@@ -186,11 +192,15 @@ class Task(ABC):
     @property
     def vocabulary(self) -> int | None:
         """The number of tokens, if sequences are made of some; by default of those with names."""
-        return None if self.tokens is None else len(self.tokens)
+        if self.tokens is None:
+            return None
+        return len(self.tokens)
 
     def token_name(self, token: int) -> str:
         """A token as it is shown: its name, if it has one, else its number."""
-        return str(token) if self.tokens is None else self.tokens[token]
+        if self.tokens is None:
+            return str(token)
+        return self.tokens[token]
 
     @property
     def drawn_from(self) -> str | None:
@@ -295,7 +305,8 @@ class Task(ABC):
     @cached_property
     def _laid_out(self) -> tuple[Batch, int]:
         """Two sequences, and what they cost."""
-        meter, field = Meter(), largest_field(self)
+        meter = Meter()
+        field = largest_field(self)
         value = getattr(self, field, None)
         generator = torch.Generator().manual_seed(0)
         try:
@@ -326,7 +337,9 @@ class Task(ABC):
     @property
     def d_input(self) -> int:
         """Numbers that a model reads at a position; 1 if it reads a token."""
-        return 1 if self.vocabulary is not None else self._example.inputs.shape[2]
+        if self.vocabulary is not None:
+            return 1
+        return self._example.inputs.shape[2]
 
     @property
     def d_target(self) -> int:

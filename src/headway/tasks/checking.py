@@ -175,7 +175,8 @@ def _written(hint: Any) -> str:
 
 def _fits(value: Any, hint: Any) -> bool:
     """Tell whether a value is of a type that an annotation says."""
-    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    origin = typing.get_origin(hint)
+    args = typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return any(_fits(value, choice) for choice in args)
     if hint is float:
@@ -250,7 +251,8 @@ def _require_below(limit: int, numbers: Tensor, attribute: str, where: str, also
     """Raises a `WrongError` unless whole numbers are from 0 to below a limit."""
     if not numbers.numel():
         return
-    least, most = int(numbers.min()), int(numbers.max())
+    least = int(numbers.min())
+    most = int(numbers.max())
     if least < 0 or most >= limit:
         what = f"{where} {least} to {most}: it must be 0 to {limit - 1}{also}"
         raise WrongError(attribute, what)
@@ -389,7 +391,8 @@ def _laid_out(task: Task) -> Doubts:
     for count in (1, 2 * FEW, MANY):
         other = _batch(task, _draws(task, count))
         for name in PARTS:
-            of_other, of_few = _size_of_each(other, name), _size_of_each(batch, name)
+            of_other = _size_of_each(other, name)
+            of_few = _size_of_each(batch, name)
             if of_other != of_few:
                 what = f"{name} of each of {count} sequences are {of_other}"
                 what += f", of {FEW} they are {of_few}: they must be of one shape"
@@ -419,7 +422,8 @@ def _require_one_shape(task: Task, batch: Batch) -> None:
     for seed in range(1, SEEDS + 1):
         other = _batch(task, _draws(task, FEW, seed))
         for name in PARTS:
-            of_other, of_first = _size_of_each(other, name), _size_of_each(batch, name)
+            of_other = _size_of_each(other, name)
+            of_first = _size_of_each(batch, name)
             if of_other != of_first:
                 what = f"{name} of a sequence are {of_first} by one seed and {of_other} by another"
                 what += ": all batches must be of one shape; fill short sequences up, and ask"
@@ -437,7 +441,8 @@ def _parts(task: Task, batch: Batch, count: int) -> Iterator[Finding]:
     """Checks inputs, targets and roles of so many sequences."""
     _inputs(task, batch, count)
     _targets(task, batch, count)
-    names, roles = _value(task, "roles"), batch.roles
+    names = _value(task, "roles")
+    roles = batch.roles
     if len(set(names)) < len(names) or not all(map(_is_name, names)):
         what = f"{names!r}: names must differ, and be of one line without an arrow"
         raise WrongError("roles", what)
@@ -458,7 +463,9 @@ def _places(batch: Batch, query: str) -> Iterator[Finding]:
         batch: whose roles are of the right type.
         query: the name of the first role.
     """
-    roles, length, n_read = batch.roles, batch.inputs.shape[1], batch.targets.shape[1]
+    roles = batch.roles
+    length = batch.inputs.shape[1]
+    n_read = batch.targets.shape[1]
     _require_below(length, roles, "assemble", "roles hold", ", a position")
     first = int(roles[:, 0].min())
     if first < length - n_read:
@@ -482,7 +489,8 @@ def _is_name(role: str) -> bool:
 
 def _inputs(task: Task, batch: Batch, count: int) -> None:
     """Checks inputs: tokens below the vocabulary, or vectors if the task has none."""
-    inputs, vocabulary = batch.inputs, _value(task, "vocabulary")
+    inputs = batch.inputs
+    vocabulary = _value(task, "vocabulary")
     kind = f"inputs are {_kind(inputs)}"
     if vocabulary is None:
         if not inputs.is_floating_point():
@@ -510,11 +518,13 @@ def _targets(task: Task, batch: Batch, count: int) -> None:
     """Checks targets: as `Task.targets` says, and one column for every name in `Task.hops`."""
     targets = batch.targets
     kind = f"targets are {_kind(targets)}"
-    tokens, vectors = _is_of(targets, torch.long, 3), _is_of(targets, torch.float32, 4)
+    tokens = _is_of(targets, torch.long, 3)
+    vectors = _is_of(targets, torch.float32, 4)
     if not (tokens or vectors) or len(targets) != count:
         must = "tokens int64 [batch, query, hop] or vectors float32 [batch, query, hop, number]"
         raise WrongError("assemble", f"{kind}: they must be {must}")
-    hops, judged = _value(task, "hops"), _value(task, "targets")
+    hops = _value(task, "hops")
+    judged = _value(task, "targets")
     if isinstance(judged, Tokens if vectors else Vectors):
         must = "int64, tokens" if vectors else "float32, vectors"
         raise WrongError("assemble", f"{kind}: they must be {must}, as targets = {judged}")
@@ -612,7 +622,8 @@ def _require_edges(name: str, edges: Edges, length: int) -> None:
     if NAME.fullmatch(name) is None or not name.isprintable():
         what = f"{name!r}: its name must be a text of one line, without markup"
         raise WrongError("relations", what)
-    queries, keys = edges.queries, edges.keys
+    queries = edges.queries
+    keys = edges.keys
     right = _is_plain(queries) and _is_of(queries, torch.long, 2, FEW) and _is_plain(keys)
     if not right or not _is_of(keys, torch.long, 3, *queries.shape):
         what = f"{name!r}: queries are {_kind(queries)}, keys {_kind(keys)}"
@@ -637,7 +648,8 @@ def _shallower(task: Task) -> Doubts:
         batch = _batch(task, draws, depth)
         where = f"at depth {depth} of {depths}"
         for name, free in (("inputs", 1), ("targets", 2)):  # which dimension may be smaller
-            part, all_of_it = getattr(batch, name), getattr(whole, name)
+            part = getattr(batch, name)
+            all_of_it = getattr(whole, name)
             if not _is_within(part, all_of_it, free):
                 what = f"{where}: {name} are {_kind(part)}, of assemble {_kind(all_of_it)}"
                 raise WrongError("shallower", what)
@@ -681,10 +693,12 @@ def _described(task: Task) -> Doubts:
             if hop not in task.hops or not math.isfinite(loss):
                 what = f"{name!r}: {hop!r} = {loss!r}: it must be a finite loss of {hops}"
                 raise WrongError("reference_losses", what)
-    means, right = _value(task, "references"), Task.references(task)
+    means = _value(task, "references")
+    right = Task.references(task)
     if means != right:
         raise WrongError("references", f"{means!r}: by reference_losses it must be {right}")
-    judged, pairs = _value(task, "judged"), _value(task, "hop_order")
+    judged = _value(task, "judged")
+    pairs = _value(task, "hop_order")
     if not judged or not set(judged) <= set(task.hops):
         raise WrongError("judged", f"{judged!r}: it must be some of {hops}")
     for pair in pairs:

@@ -99,7 +99,8 @@ class Conditional(Task):
         """The positions at which the table, the y facts, the x facts and the queries begin."""
         sizes = {"table": 3 * self.n_values**2, "y": 2 * self.n_chains, "x": 2 * self.n_chains}
         blocks = list(sizes) if self.order == "deep-first" else list(reversed(sizes))
-        starts, end = dict[str, int](), 0
+        starts = dict[str, int]()
+        end = 0
         for block in blocks:
             starts[block] = end
             end += sizes[block]
@@ -111,7 +112,9 @@ class Conditional(Task):
         Returns: the symbols a, x, y, z side by side; each query's cell; the slot of every row of
             the table; the slots of every chain in the queries, the x facts and the y facts.
         """
-        m, n, device = self.n_values, self.n_chains, generator.device
+        m = self.n_values
+        n = self.n_chains
+        device = generator.device
 
         def shuffled(*shape: int) -> Tensor:
             noise = torch.rand(count, *shape, generator=generator, device=device)
@@ -155,10 +158,13 @@ class Conditional(Task):
 
     def _tokens(self, symbols: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
         """The tokens, in the order of `_positions`, and what each chain is asked."""
-        m, n = self.n_values, self.n_chains
+        m = self.n_values
+        n = self.n_chains
         a, x, y, z = symbols.split([n, m, m, m * m], dim=1)
         each = torch.arange(len(a), device=a.device)[:, None]
-        own_x, own_y, own_z = x[each, cells // m], y[each, cells % m], z[each, cells]
+        own_x = x[each, cells // m]
+        own_y = y[each, cells % m]
+        own_z = z[each, cells]
         table = x.repeat_interleave(m, 1), y.repeat(1, m, 1), z
         tokens = torch.cat([*table, a, a, own_x, a, own_y], dim=1)
         targets = torch.stack([own_x, own_y, own_z], dim=2)
@@ -167,7 +173,8 @@ class Conditional(Task):
     def relations(self, batch: Batch) -> dict[str, Edges]:
         """As in every task, and from each query to all the rows of its x, or of its y."""
         relations = super().relations(batch)
-        m, k = self.n_values, self.d_token
+        m = self.n_values
+        k = self.d_token
         tokens = batch.inputs[..., :k]
         rows = self.starts["table"] + 3 * torch.arange(m * m, device=batch.roles.device)
         for i, symbol in enumerate("xy"):
@@ -185,7 +192,8 @@ class Conditional(Task):
     def reference_losses(self) -> dict[str, dict[str, float]]:
         """Predicting zero, the mean of all candidates, and z knowing x alone."""
         m = self.n_values
-        values, cells = 1 - 1 / m, 1 - 1 / m**2
+        values = 1 - 1 / m
+        cells = 1 - 1 / m**2
         by_mean = {"x": values, "y": values, "z": cells}
         return {
             "zero": dict.fromkeys(self.hops, 1.0),

@@ -93,7 +93,9 @@ class Hops(SeveralHops):
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
         """Draws the first symbol and the step from each to the next, and what decides k."""
-        n, places, device = self.n_symbols, self.n_places, generator.device
+        n = self.n_symbols
+        places = self.n_places
+        device = generator.device
         first = torch.randint(n, (count, 1), generator=generator, device=device)
         steps = torch.randint(1, n, (count, places - 1), generator=generator, device=device)
         chosen = torch.rand(count, generator=generator, device=device)

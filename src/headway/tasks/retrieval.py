@@ -96,7 +96,9 @@ class Retrieval(Task):
 
     @property
     def n_depths(self) -> int:
-        return self.depth if self.order == "deep-first" else 1
+        if self.order == "deep-first":
+            return self.depth
+        return 1
 
     def draw(
         self, count: int, generator: torch.Generator
@@ -105,7 +107,9 @@ class Retrieval(Task):
 
         Slots are stored as bytes, so that a fixed training set of 2^20 sequences stays small.
         """
-        n, steps, device = self.n_chains, self.depth + 1, generator.device
+        n = self.n_chains
+        steps = self.depth + 1
+        device = generator.device
         vectors = steps * (2 if self.copies == "independent" else 1)
         shape = (count, n, vectors, self.d_token)
         symbols = torch.randn(shape, generator=generator, device=device)
@@ -132,7 +136,8 @@ class Retrieval(Task):
         self, slots: Int[Tensor, "batch block chain"]
     ) -> Int[Tensor, "batch role chain"]:
         """The position of every role, by the slots of chains in the queries and in every block."""
-        n, depth = self.n_chains, self.depth
+        n = self.n_chains
+        depth = self.depth
         blocks = torch.arange(depth, device=slots.device)
         if self.order == "deep-first":
             blocks = blocks.flip(0)
@@ -157,7 +162,9 @@ class Retrieval(Task):
     def room(self, depth: int) -> int:
         """As many places as the pairs have that are left out."""
         left_out = self.n_chains * (self.depth - depth)
-        return left_out if self.position_code == "pair" else 2 * left_out
+        if self.position_code == "pair":
+            return left_out
+        return 2 * left_out
 
     def places(self, device: torch.device) -> Int[Tensor, " position"]:
         """The number of every position, or of the pair that it is in."""
@@ -222,7 +229,8 @@ def coded(
     code: Float[Tensor, "position d_code"],
 ) -> Float[Tensor, "batch position number"]:
     """Tokens at their positions, every one beside the code of its position."""
-    count, k = len(tokens), tokens.shape[2]
+    count = len(tokens)
+    k = tokens.shape[2]
     inputs = tokens.new_empty(count, len(code), k + code.shape[1])
     inputs[..., k:] = code
     where = positions[..., None].expand(-1, -1, k)

@@ -71,7 +71,8 @@ class Flow:
     codes_first: bool = False
 
     def __post_init__(self) -> None:
-        roles, pieces = ", ".join(self.roles), ", ".join(self.pieces)
+        roles = ", ".join(self.roles)
+        pieces = ", ".join(self.pieces)
         require(len(set(self.roles)) == len(self.roles), "roles", roles, "each named once")
         require(self.goal in self.pieces, "goal", self.goal, f"one of the pieces {pieces}")
         named = [role for pair in self.related for role in pair]
@@ -143,7 +144,8 @@ class Flow:
             causal: whether a position sees only itself and what stands before it.
             hidden: roles that none but themselves may attend to.
         """
-        held, visible = self.start(), self.visible(causal)
+        held = self.start()
+        visible = self.visible(causal)
         itself = np.eye(len(self.roles), dtype=bool)
         visible[:, [self.roles.index(role) for role in hidden]] = False
         for layer in count():
@@ -153,7 +155,8 @@ class Flow:
 
     def minimum_layers(self, causal: bool, hidden: Iterable[str] = ()) -> int | None:
         """The layers after which the query first holds the goal; None if it never does."""
-        goal, before = self.pieces.index(self.goal), -1
+        goal = self.pieces.index(self.goal)
+        before = -1
         for done, held in enumerate(self.layers(causal, hidden)):
             if held[-1, goal]:
                 return done
@@ -195,10 +198,13 @@ class Flow:
             HeadwayError: if a path names a role that there is not.
         """
         last = max((path.layer for path in paths), default=-1) + 1
-        held, visible = self.start(), self.visible(causal)
-        stages, broken = [self.named(held)], list[AttentionPath]()
+        held = self.start()
+        visible = self.visible(causal)
+        stages = [self.named(held)]
+        broken = list[AttentionPath]()
         for layer in range(last if layers is None else layers):
-            found, after = self.attends(held, layer) & visible, held.copy()
+            found = self.attends(held, layer) & visible
+            after = held.copy()
             for path in (path for path in paths if path.layer == layer):
                 query, key = (self.roles.index(role) for role in self.ends(path))
                 if not found[query, key]:

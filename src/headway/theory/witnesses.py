@@ -82,10 +82,12 @@ class _Trace:
     """The fewest paths by which each role can hold each piece, layer by layer."""
 
     def __init__(self, flow: Flow, causal: bool, layers: int):
-        self.flow, self.layers = flow, layers
+        self.flow = flow
+        self.layers = layers
         self.allowed = flow.visible(causal) & ~np.eye(len(flow.roles), dtype=bool)
         held: Costs = np.where(flow.start(), 0.0, np.inf)
-        self.costs, self.finding = [held], list[Float[np.ndarray, "query key"]]()
+        self.costs = [held]
+        self.finding = list[Float[np.ndarray, "query key"]]()
         for layer in range(layers):
             before = self.costs[layer]
             self.finding.append(self._finding(before, layer))

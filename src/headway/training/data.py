@@ -111,7 +111,8 @@ def require_held_out(config: RunConfig) -> None:
         HeadwayError: if the task has too few different sequences.
     """
     if config.training.train_examples is not None:
-        task, count = config.training.curriculum.view(config.task), config.training.eval_examples
+        task = config.training.curriculum.view(config.task)
+        count = config.training.eval_examples
         held_out(task, count, config.seed, config.device, trained_by=config)
 
 
@@ -145,13 +146,15 @@ class Stream:
     def __init__(self, config: RunConfig, attempt: int = 0):
         self.curriculum = config.training.curriculum
         self.task = self.curriculum.taught(config.task)
-        self.size, self.device = config.training.batch_size, config.device
+        self.size = config.training.batch_size
+        self.device = config.device
         self.seed = config.seed if attempt == 0 else f"{config.seed}.{attempt}"
         self._set: tuple[Tensor, ...] | None = None
         if (known := training_set(config)) is not None:
             self._set = tuple(drawn.to(self.device) for drawn in known.draws)
             self._per_epoch = len(known) // self.size
-            self._epoch, self._shuffle = -1, torch.empty(0)
+            self._epoch = -1
+            self._shuffle = torch.empty(0)
 
     def asked(self, step: int, stage: int = 0) -> tuple[Ask, Batch]:
         """The demands of a step (from 1) in a stage of the curriculum, and its batch."""

@@ -74,7 +74,9 @@ def _cpuinfo(*fields: str) -> str:
     cpuinfo = Path("/proc/cpuinfo")
     text = cpuinfo.read_text(errors="replace") if cpuinfo.exists() else ""
     found = re.search(rf"^(?:{'|'.join(fields)})[ \t]*:(.*)$", text, re.MULTILINE)
-    return found[1].strip() if found else ""
+    if found:
+        return found[1].strip()
+    return ""
 
 
 def resolved(precision: str, device: torch.device) -> str:

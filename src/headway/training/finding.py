@@ -38,13 +38,16 @@ def run_folders(folder: Path, root: Path | None = None, levels: int = LEVELS) ->
     Raises:
         HeadwayError: if there is no such folder, or it cannot be read.
     """
-    found, entered = list[Path](), set[tuple[int, int] | None]()
-    plain, linked = deque([(folder, levels)]), deque[tuple[Path, int]]()
+    found = list[Path]()
+    entered = set[tuple[int, int] | None]()
+    plain = deque([(folder, levels)])
+    linked = deque[tuple[Path, int]]()
     while plain or linked:
         # What lies behind links comes last, so that a folder is called by its own path.
         behind = not plain
         path, left = linked.popleft() if behind else plain.popleft()
-        known, is_run = _identity(path), _is_run(path)
+        known = _identity(path)
+        is_run = _is_run(path)
         if known in entered or not (is_run or left):
             continue
         entered.add(known)

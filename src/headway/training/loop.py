@@ -165,7 +165,8 @@ class Trainer:
     """
 
     def __init__(self, run: Run, state: State):
-        self.run, self.config = run, run.config.training
+        self.run = run
+        self.config = run.config.training
         self.device = torch.device(run.config.device)
         self.precision = resolved(self.config.precision, self.device)
         self._unread: list[Tensor] = []
@@ -194,7 +195,8 @@ class Trainer:
                 damaged.
         """
         run.sessions()
-        config, path = run.config.training, run.folder / STATE
+        config = run.config.training
+        path = run.folder / STATE
         if not is_there(path):
             if max(run.checkpoint_steps(), default=0) > config.save_every:
                 raise HeadwayError(f"{path} is missing: cannot resume; its checkpoints are kept")
@@ -235,7 +237,8 @@ class Trainer:
         Raises:
             HeadwayError: if one is missing.
         """
-        now, every = self.state.step, self.config.eval_every
+        now = self.state.step
+        every = self.config.eval_every
         made = {line["step"] for line in self.run.evaluations(now)}
         due = range(every, now + 1, every)
         is_last = now == self.state.end and now > 0 and now not in due
@@ -291,7 +294,8 @@ class Trainer:
 
     def begin(self) -> None:
         """Lets the run go on from here; what was written later is forgotten."""
-        config, state = self.run.config, self.state
+        config = self.run.config
+        state = self.state
         environment = describe_environment(config.device, config.threads)
         environment["precision"] = self.precision
         environment |= {"task_changed": self.run.changed} if self.run.changed else {}
@@ -308,13 +312,18 @@ class Trainer:
         Raises:
             DivergedError: if a loss is no number.
         """
-        run, state, config = self.run, self.state, self.config
+        run = self.run
+        state = self.state
+        config = self.config
         self._unread.append(loss)
-        every, metrics = (config.eval_every, config.save_every), None
+        every = (config.eval_every, config.save_every)
+        metrics = None
         known = list[float]()
         if state.is_checkpoint(config) or any(map(state.is_due, every)):
-            known, self._unread = torch.stack(self._unread).tolist(), []
-        before, self._clock = self._clock, time.perf_counter()
+            known = torch.stack(self._unread).tolist()
+            self._unread = []
+        before = self._clock
+        self._clock = time.perf_counter()
         state.seconds += self._clock - before
         state.add_losses(known)
         if state.is_due(config.eval_every):
@@ -322,7 +331,9 @@ class Trainer:
             metrics = state.add_evaluation(config, found)
             run.append_metrics(metrics)
             if self.is_stage_over():
-                state.stage, state.learnt, state.learnt_at = state.stage + 1, 0, state.step
+                state.stage += 1
+                state.learnt = 0
+                state.learnt_at = state.step
         if state.is_checkpoint(config):
             run.save_checkpoint(state.step, self.model.state_dict())
         full_from = config.curriculum.full_from(self.batches.task)
@@ -336,7 +347,8 @@ class Trainer:
 
     def held_out(self, purpose: str) -> Batch:
         """The run's sequences for a purpose: `held-out` while it is trained, `test` at its end."""
-        config, count = self.run.config, self.config.eval_examples
+        config = self.run.config
+        count = self.config.eval_examples
         return held_out(self.run.task, count, config.seed, config.device, purpose, config)
 
     def of_training_set(self) -> Batch | None:
@@ -356,7 +368,8 @@ class Trainer:
 
     def is_stage_over(self) -> bool:
         """Tell whether the model has learnt what the present stage of its curriculum is about."""
-        config, task = self.run.config, self.batches.task
+        config = self.run.config
+        task = self.batches.task
         if (judged := self.config.curriculum.judged(self.state.stage, task)) is None:
             return False
         ask, below = judged
@@ -367,7 +380,8 @@ class Trainer:
 
     def scores(self, model: Reader, task: Task, batch: Batch) -> dict[str, Any]:
         """The scores of a batch (see `scores`), with what is clamped after so many steps."""
-        config, step = self.run.config, self.state.step
+        config = self.run.config
+        step = self.state.step
         return scores(model, task, batch, lambda part: blocked(config, task, part, step))
 
     def save(self) -> None:
@@ -413,5 +427,6 @@ class Trainer:
         return DivergedError(message)
 
     def _end(self, message: str | None = None, **found: float) -> None:
-        state, seconds = self.state, round(self.state.seconds, 3)
+        state = self.state
+        seconds = round(self.state.seconds, 3)
         self.run.end(message, step=state.step, seconds=seconds, given_up=state.given_up, **found)

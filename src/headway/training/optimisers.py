@@ -68,14 +68,17 @@ class Muon(Uncompiled):
     ):
         defaults = {"lr": lr, "momentum": momentum, "weight_decay": weight_decay, "parts": 1}
         super().__init__(groups, defaults)
-        self.products, self.keeps = products, ("momentum",)
+        self.products = products
+        self.keeps = ("momentum",)
 
     @torch.no_grad()
     def step(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Updates every weight from its gradient."""
         alike: dict[tuple[torch.Size, float], tuple[list[Tensor], list[Tensor]]] = {}
         for group in self.param_groups:
-            weights, rate, parts = group["params"], group["lr"], group["parts"]
+            weights = group["params"]
+            rate = group["lr"]
+            parts = group["parts"]
             for weight in weights:
                 if "momentum" not in self.state[weight]:
                     self.state[weight]["momentum"] = torch.zeros_like(weight)

@@ -76,7 +76,8 @@ def fast(
     deepens = deepening and depth > 1 and n_layers == least
     if deepens:
         more = 500 * depth - 100 if depth < 6 else 700 * depth
-        decay, cooldown = 0.05, {2: 1_300, 3: 1_400}.get(depth, more)
+        decay = 0.05
+        cooldown = {2: 1_300, 3: 1_400}.get(depth, more)
     else:
         decay = 0.05 if depth <= 3 else {4: 0.1}.get(depth, 0.03)
         known = {1: 1_600, 2: 1_700, 3: 1_700, 4: 1_900}
@@ -285,7 +286,8 @@ def changed(config: T, fields: Mapping[str, Any], where: str = "") -> T:
     Raises:
         HeadwayError: if a field is unknown, or the values do not go together.
     """
-    inside, values = dict[str, dict[str, Any]](), dict[str, Any]()
+    inside = dict[str, dict[str, Any]]()
+    values = dict[str, Any]()
     for name, value in fields.items():
         first, _, rest = name.partition(".")
         inside.setdefault(first, {})[rest] = value
@@ -320,7 +322,8 @@ def configured(base: Base, changes: Mapping[str, Any]) -> RunConfig:
     given = {last if last in taken else name: changes[name] for name, last in lasts.items()}
     config = base.make(**{name: given[name] for name in given.keys() & base.arguments})
     rest = {name: value for name, value in changes.items() if name not in base.arguments}
-    steps, cooldown = config.training.steps, config.training.cooldown_steps
+    steps = config.training.steps
+    cooldown = config.training.cooldown_steps
     if COOLDOWN not in changes and rest.get("training.steps", steps) < cooldown:
         rest[COOLDOWN] = cooldown * rest["training.steps"] // steps
         note_once(f"{COOLDOWN} is shortened, to fit into training.steps")

@@ -122,7 +122,8 @@ class Run(Shown):
     build: Callable[[], nn.Module] | None = field(default=None, compare=False, repr=False)
 
     def __str__(self):
-        outcome, metrics = self.outcome() or {}, self.metrics()
+        outcome = self.outcome() or {}
+        metrics = self.metrics()
         said = [outcome["message"]] if outcome.get("message") is not None else list[str]()
         if metrics:
             last = metrics[-1] | outcome
@@ -187,7 +188,8 @@ class Run(Shown):
             raise HeadwayError(f"{folder}: not a run folder, or a half-written one: no config.json")
         data = files.read_json(folder / "config.json")
         require(isinstance(data, dict), f"{folder}/config.json", data, "an object of fields")
-        version, allowed = data.pop("format", None), f"{FORMAT}, the one that this headway reads"
+        version = data.pop("format", None)
+        allowed = f"{FORMAT}, the one that this headway reads"
         require(type(version) is int and version == FORMAT, f"{folder}: format", version, allowed)
         try:
             config = from_dict(data)
@@ -250,7 +252,8 @@ class Run(Shown):
 
     def evaluations(self, until: float = math.inf) -> list[dict[str, Any]]:
         """The lines of `metrics.jsonl`, each checked, up to a step and no further."""
-        found, last = list[dict[str, Any]](), -1
+        found = list[dict[str, Any]]()
+        last = -1
         training = self.config.training
         most = math.inf if isinstance(training, Elsewhere) else training.steps
         for where, evaluation in files.json_lines(self._metrics_path) if until > 0 else ():
@@ -260,7 +263,8 @@ class Run(Shown):
             require(step > last, f"{where}: step", step, f"above that of the line before, {last}")
             require(step <= most, f"{where}: step", step, f"at most training.steps = {most}")
             hops = [*evaluation["partial"]]
-            fits, allowed = {*hops} == {*self.task.hops}, ", ".join(self.task.hops)
+            fits = {*hops} == {*self.task.hops}
+            allowed = ", ".join(self.task.hops)
             require(fits, f"{where}: the hops in partial", hops, allowed)
             found.append(evaluation)
             if (last := step) == until:
@@ -292,7 +296,9 @@ class Run(Shown):
     def read(self, name: str) -> Any | None:
         """One of the folder's JSON files (`circuit.json`, …), or None if it is not there."""
         path = self.folder / name
-        return files.read_json(path) if files.is_there(path) else None
+        if files.is_there(path):
+            return files.read_json(path)
+        return None
 
     def write(self, name: str, data: Any) -> None:
         """Writes one of the folder's JSON files, whole or not at all."""
@@ -305,7 +311,9 @@ class Run(Shown):
             HeadwayError: if its file is damaged.
         """
         data = self.read(kind.FILE)
-        return None if data is None else kind.from_json(data)
+        if data is None:
+            return None
+        return kind.from_json(data)
 
     def save(self, finding: Finding) -> None:
         """Keeps a finding, in place of the one of its kind that was there."""
@@ -346,7 +354,9 @@ class Run(Shown):
         outcome = self.outcome()
         if outcome is not None:
             return outcome["status"]
-        return "running" if files.is_held(self.folder / ".lock") else "stopped"
+        if files.is_held(self.folder / ".lock"):
+            return "running"
+        return "stopped"
 
     def owned(self, *names: str) -> Path:
         """A path in the run's folder at which may be written or deleted (see `files.owned`).
@@ -402,7 +412,8 @@ class Run(Shown):
         Meanwhile subnormal numbers (below 1e-38) are zero. Gradients are as small as that where
         little is learnt, and processors multiply such numbers many times slower.
         """
-        before, flushed = torch.get_num_threads(), not (torch.tensor(2.0**-126) / 2).item()
+        before = torch.get_num_threads()
+        flushed = not (torch.tensor(2.0**-126) / 2).item()
         torch.set_num_threads(self.config.threads)
         torch.set_flush_denormal(True)
         try:
@@ -419,7 +430,8 @@ class Run(Shown):
         Raises:
             HeadwayError: if it is none of headway's.
         """
-        task, shape = self.task, self.config.transformer
+        task = self.task
+        shape = self.config.transformer
         place = device or self.device
         require_room(n_weights(shape, task), "the model (model.*)", place)
         return Transformer(
@@ -532,7 +544,9 @@ def require_device(device: str) -> None:
 def said_of_attempts(outcome: Mapping[str, Any]) -> str:
     """The attempts that were given up before the one that counts, in words."""
     steps = [str(attempt["step"]) for attempt in outcome.get("given_up", [])]
-    return f" (given up before: attempts at step {', '.join(steps)})" if steps else ""
+    if steps:
+        return f" (given up before: attempts at step {', '.join(steps)})"
+    return ""
 
 
 def kind_of(file: str) -> type[Finding]:
