@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from headway.relations.edges import Edges
 from headway.tasks.base import Batch, Task
 from headway.tasks.targets import Tokens
 
@@ -46,7 +47,8 @@ def constant_hops(task: Task, batch: Batch) -> list[str]:
         if not len(rows):
             continue
         answers = batch.targets[rows, queries, i].reshape(len(rows), -1)
-        kinds = torch.cat([queries[:, None], answers], 1).unique(dim=0)
+        answered = torch.cat([queries[:, None], answers], 1)
+        kinds = answered.unique(dim=0)
         if len(kinds) == len(queries.unique()):
             constant.append(hop)
     return constant
@@ -97,7 +99,8 @@ def _rules(
     constant = float(counts.max()) / len(answers)
     by_chance = 1 / len(kinds) if len(kinds) > 1 else 0
     yield "the same vector" if likeliest.ndim else f"the token {likeliest}", constant, by_chance
-    place, share = _best_place(_matches(inputs, answers[:, None]), queries)
+    there = _matches(inputs, answers[:, None])
+    place, share = _best_place(there, queries)
     if inputs.ndim > 2:
         yield place.replace("token", "vector"), share, constant
         return
@@ -141,7 +144,8 @@ def _matches(read: Tensor, answers: Tensor) -> Bool[Tensor, "*cases"]:
         return read == answers
     width = min(answers.shape[-1], read.shape[-1])
     windows = read.unfold(-1, width, 1)
-    return (windows == answers[..., None, :]).all(-1).any(-1)
+    same = (windows == answers[..., None, :]).all(-1)
+    return same.any(-1)
 
 
 def _elsewhere(task: Task, hop: str, batch: Batch, i: int) -> Doubts:
@@ -149,7 +153,8 @@ def _elsewhere(task: Task, hop: str, batch: Batch, i: int) -> Doubts:
     n_read = batch.targets.shape[1]
     length = batch.inputs.shape[1]
     queries = batch.roles[:, 0] - (length - n_read)
-    asked = task.targets.asked(batch.targets)[:, :, i].gather(1, queries)
+    asks = task.targets.asked(batch.targets)[:, :, i]
+    asked = asks.gather(1, queries)
     if not asked.any():
         return
     rows = torch.arange(len(queries))[:, None]
@@ -157,7 +162,8 @@ def _elsewhere(task: Task, hop: str, batch: Batch, i: int) -> Doubts:
 
     def share_at(role: int, step: int = 0) -> float:
         """The share of answers that stand at a role, or so many positions behind it."""
-        return _share_at(batch.roles[:, role] + step, batch.inputs, answers, asked)
+        positions = batch.roles[:, role] + step
+        return _share_at(positions, batch.inputs, answers, asked)
 
     shares = {name: share_at(role) for role, name in enumerate(task.roles)}
     best = max(shares, key=lambda name: shares[name])
@@ -191,16 +197,11 @@ def _share_at(
 def _unreached(task: Task, batch: Batch, asks: Bool[Tensor, "batch query"]) -> Doubts:
     """Look for positions at which something is asked and no path leads away, and for positions
     that play no role and are at no end of a path."""
-    paths = [edges for edges in task.relations(batch).values() if edges.use == "path"]
+    relations = task.relations(batch).values()
+    paths = [edges for edges in relations if edges.use == "path"]
     if not paths:
         return
-    leads = torch.zeros(batch.inputs.shape[:2], dtype=torch.bool, device=asks.device)
-    known = leads.scatter(1, batch.roles.flatten(1), True)
-    for edges in paths:
-        rows, n, key = edges.there.nonzero(as_tuple=True)
-        leads[rows, edges.queries[rows, n]] = True
-        known[rows, edges.keys[rows, n, key]] = True
-    known |= leads
+    leads, known = _ends(paths, batch)
     n_read = asks.shape[1]
     alone = asks & ~leads[:, -n_read:]
     if alone.any():
@@ -214,3 +215,17 @@ def _unreached(task: Task, batch: Batch, asks: Bool[Tensor, "batch query"]) -> D
         what = f"{share:.0%} of the positions play no role and no path leads to them, so that no"
         what += " circuit can name heads that look there: give them one, if heads should"
         yield "roles" if task.roles else "relations", what
+
+
+def _ends(
+    paths: list[Edges], batch: Batch
+) -> tuple[Bool[Tensor, "batch position"], Bool[Tensor, "batch position"]]:
+    """The positions from which a path leads, and those that play a role or are an end of a path."""
+    shape = batch.inputs.shape[:2]
+    leads = torch.zeros(shape, dtype=torch.bool, device=batch.targets.device)
+    known = leads.scatter(1, batch.roles.flatten(1), True)
+    for edges in paths:
+        rows, n, key = edges.there.nonzero(as_tuple=True)
+        leads[rows, edges.queries[rows, n]] = True
+        known[rows, edges.keys[rows, n, key]] = True
+    return leads, known | leads

@@ -157,7 +157,9 @@ def _value(task: Task, name: str, *given: Any) -> Any:
 
     def read() -> Any:
         attribute = getattr(task, name)
-        return attribute if is_property else attribute(*given)
+        if is_property:
+            return attribute
+        return attribute(*given)
 
     getter = declared.fget if is_property else declared
     hint = typing.get_type_hints(getter)["return"]
@@ -188,12 +190,10 @@ def _fits(value: Any, hint: Any) -> bool:
     if origin is None:
         return True
     if origin is dict:
-        entries = [*value.keys(), *value.values()]
-        hints = [args[0]] * len(value) + [args[1]] * len(value)
-        return all(map(_fits, entries, hints))
-    is_fixed = origin is tuple and ... not in args
-    hints = args if is_fixed else args[:1] * len(value)
-    return len(hints) == len(value) and all(map(_fits, value, hints))
+        return all(_fits(entry, tuple[args]) for entry in value.items())
+    if origin is tuple and ... not in args:
+        return len(args) == len(value) and all(map(_fits, value, args))
+    return all(_fits(entry, args[0]) for entry in value)
 
 
 def _kind(value: Any) -> str:
@@ -647,12 +647,9 @@ def _shallower(task: Task) -> Doubts:
     for depth in range(1, depths + 1):
         batch = _batch(task, draws, depth)
         where = f"at depth {depth} of {depths}"
-        for name, free in (("inputs", 1), ("targets", 2)):  # which dimension may be smaller
-            part = getattr(batch, name)
-            all_of_it = getattr(whole, name)
-            if not _is_within(part, all_of_it, free):
-                what = f"{where}: {name} are {_kind(part)}, of assemble {_kind(all_of_it)}"
-                raise WrongError("shallower", what)
+        # Sequences may be shorter, and targets may have fewer hops.
+        _require_within(batch.inputs, whole.inputs, 1, f"{where}: inputs are")
+        _require_within(batch.targets, whole.targets, 2, f"{where}: targets are")
         if depth == depths and not _same(batch.inputs, whole.inputs):
             raise WrongError("shallower", f"{where}: inputs must be those of assemble")
         room = _value(task, "room", depth)
@@ -661,13 +658,14 @@ def _shallower(task: Task) -> Doubts:
     return ()
 
 
-def _is_within(part: Tensor, whole: Tensor, free: int) -> bool:
-    """Tell whether a tensor is like another, but for one dimension, which may be smaller."""
-    if part.dtype != whole.dtype or part.ndim != whole.ndim:
-        return False
+def _require_within(part: Tensor, whole: Tensor, free: int, where: str) -> None:
+    """Makes sure that a tensor is like another, but for one dimension, which may be smaller."""
     sizes = list(part.shape)
-    sizes[free] = max(sizes[free], whole.shape[free])
-    return sizes == list(whole.shape)
+    if part.ndim == whole.ndim:
+        sizes[free] = max(sizes[free], whole.shape[free])
+    if part.dtype != whole.dtype or sizes != list(whole.shape):
+        what = f"{where} {_kind(part)}, of assemble {_kind(whole)}"
+        raise WrongError("shallower", what)
 
 
 def _answered(task: Task) -> Doubts:
@@ -687,16 +685,8 @@ def _described(task: Task) -> Doubts:
     """Tries everything that pages and tables ask of a task, such as its label."""
     for name in SHOWN:
         _value(task, name)
+    _require_losses(task)
     hops = ", ".join(task.hops)
-    for name, losses in _value(task, "reference_losses").items():
-        for hop, loss in losses.items():
-            if hop not in task.hops or not math.isfinite(loss):
-                what = f"{name!r}: {hop!r} = {loss!r}: it must be a finite loss of {hops}"
-                raise WrongError("reference_losses", what)
-    means = _value(task, "references")
-    right = Task.references(task)
-    if means != right:
-        raise WrongError("references", f"{means!r}: by reference_losses it must be {right}")
     judged = _value(task, "judged")
     pairs = _value(task, "hop_order")
     if not judged or not set(judged) <= set(task.hops):
@@ -708,3 +698,16 @@ def _described(task: Task) -> Doubts:
     if docstring.startswith(f"{type(task).__name__}("):
         what = "without a docstring, pages cannot say how a sequence is to be read: write one"
         yield Finding("reading", what, doubt=True)
+
+
+def _require_losses(task: Task) -> None:
+    """Makes sure that reference losses are finite, of hops there are, and rightly averaged."""
+    for name, losses in _value(task, "reference_losses").items():
+        for hop, loss in losses.items():
+            if hop not in task.hops or not math.isfinite(loss):
+                what = f"{name!r}: {hop!r} = {loss!r}: it must be a finite loss of"
+                raise WrongError("reference_losses", f"{what} {', '.join(task.hops)}")
+    means = _value(task, "references")
+    right = Task.references(task)
+    if means != right:
+        raise WrongError("references", f"{means!r}: by reference_losses it must be {right}")

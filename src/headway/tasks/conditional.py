@@ -5,7 +5,7 @@ from functools import cache
 from typing import Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from headway import theory
@@ -97,14 +97,11 @@ class Conditional(Task):
     @property
     def starts(self) -> dict[str, int]:
         """The positions at which the table, the y facts, the x facts and the queries begin."""
-        sizes = {"table": 3 * self.n_values**2, "y": 2 * self.n_chains, "x": 2 * self.n_chains}
-        blocks = list(sizes) if self.order == "deep-first" else list(reversed(sizes))
-        starts = dict[str, int]()
-        end = 0
-        for block in blocks:
-            starts[block] = end
-            end += sizes[block]
-        return starts | {"query": end}
+        table = 3 * self.n_values**2
+        facts = 2 * self.n_chains
+        if self.order == "deep-first":
+            return {"table": 0, "y": table, "x": table + facts, "query": table + 2 * facts}
+        return {"table": 2 * facts, "y": facts, "x": 0, "query": table + 2 * facts}
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
         """Draws symbols, the row of the table each query asks for, and every shuffle.
@@ -137,7 +134,8 @@ class Conditional(Task):
         inputs = coded(tokens, positions, code_of(self, symbols.device))
         own_row = [column.gather(1, cells) for column in table]
         roles = torch.stack([*chains, *own_row], dim=1)
-        return Batch(inputs, at_queries(targets, slots[:, 0].long()), roles)
+        at_slots = at_queries(targets, slots[:, 0].long())
+        return Batch(inputs, at_slots, roles)
 
     def _positions(self, rows: Tensor, slots: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """The positions of the table's three columns, and of all that a chain has outside it.
@@ -165,29 +163,36 @@ class Conditional(Task):
         own_x = x[each, cells // m]
         own_y = y[each, cells % m]
         own_z = z[each, cells]
-        table = x.repeat_interleave(m, 1), y.repeat(1, m, 1), z
-        tokens = torch.cat([*table, a, a, own_x, a, own_y], dim=1)
+        column_x = x.repeat_interleave(m, 1)
+        column_y = y.repeat(1, m, 1)
+        tokens = torch.cat([column_x, column_y, z, a, a, own_x, a, own_y], dim=1)
         targets = torch.stack([own_x, own_y, own_z], dim=2)
         return tokens, targets
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
         """As in every task, and from each query to all the rows of its x, or of its y."""
         relations = super().relations(batch)
-        m = self.n_values
-        k = self.d_token
-        tokens = batch.inputs[..., :k]
-        rows = self.starts["table"] + 3 * torch.arange(m * m, device=batch.roles.device)
+        queries = batch.roles[:, 0]
         for i, symbol in enumerate("xy"):
             role = f"xy.{symbol}"
-            own = batch.roles[:, self.roles.index(role), :, None]
-            own_symbol = tokens.gather(1, own.expand(-1, -1, k))
-            column = rows + i
-            in_column = tokens[:, column]
-            same = (in_column[:, None] == own_symbol[:, :, None]).all(-1)
-            matching = same.float().topk(m, dim=-1).indices
+            own = batch.roles[:, self.roles.index(role)]
+            keys = self._rows_of_the_same(own, i, batch.inputs)
             name = f"a←{role} (rows of the same {symbol})"
-            relations[name] = Edges(batch.roles[:, 0], column[matching], "measured")
+            relations[name] = Edges(queries, keys, "measured")
         return relations
+
+    def _rows_of_the_same(
+        self, own: Int[Tensor, "batch chain"], i: int, inputs: Float[Tensor, "batch position _"]
+    ) -> Int[Tensor, "batch chain row"]:
+        """The positions in a column of the table that hold the same symbol as a chain's own."""
+        rows = torch.arange(self.n_values**2, device=own.device)
+        column = self.starts["table"] + 3 * rows + i
+        tokens = inputs[..., : self.d_token]
+        own_symbol = tokens.gather(1, own[..., None].expand(-1, -1, self.d_token))
+        in_column = tokens[:, column]
+        same = (in_column[:, None] == own_symbol[:, :, None]).all(-1)
+        matching = same.float().topk(self.n_values, dim=-1).indices
+        return column[matching]
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
         """Predicting zero, the mean of all candidates, and z knowing x alone."""

@@ -28,7 +28,7 @@ class SeveralHops(Task, registered=False):
     def __post_init__(self):
         super().__post_init__()
         steps = pairwise((0, *self.asked))
-        rising = len(self.asked) > 0 and all(low < high for low, high in steps)
+        rising = self.asked != () and all(low < high for low, high in steps)
         require(rising, "task.asked", self.asked, "whole numbers of at least 1 that rise")
 
     @property
@@ -41,7 +41,8 @@ class SeveralHops(Task, registered=False):
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
         """Predicting every symbol with the same probability."""
-        return {"any symbol": dict.fromkeys(self.hops, math.log(self.n_symbols))}
+        loss = math.log(self.n_symbols)
+        return {"any symbol": dict.fromkeys(self.hops, loss)}
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,8 @@ class Hops(SeveralHops):
         places = self.n_places
         device = generator.device
         first = torch.randint(n, (count, 1), generator=generator, device=device)
-        steps = torch.randint(1, n, (count, places - 1), generator=generator, device=device)
+        rest = (count, places - 1)
+        steps = torch.randint(1, n, rest, generator=generator, device=device)
         chosen = torch.rand(count, generator=generator, device=device)
         symbols = torch.cat([first, steps], dim=1)
         return symbols.to(torch.uint8), chosen
@@ -124,13 +126,15 @@ class Hops(SeveralHops):
         """The symbol that hops lead to from each place, for the k of each sequence, by index."""
         ks = torch.tensor(self.asked, device=which.device)
         rows = torch.arange(len(which), device=which.device)
-        led_to = find(symbols, max(self.asked))[ks[which] - 1, rows]
+        by_hop = find(symbols, max(self.asked))
+        led_to = by_hop[ks[which] - 1, rows]
         symbols = symbols.gather(1, led_to.clamp(min=0))
         return symbols.where(led_to != NO_KEY, self.none)
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
         """Predicting every symbol and `none` with the same probability."""
-        return {"any answer": dict.fromkeys(self.hops, math.log(self.n_symbols + 1))}
+        loss = math.log(self.n_symbols + 1)
+        return {"any answer": dict.fromkeys(self.hops, loss)}
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
         """From every place to the one before, and to find^j, if it is there."""
@@ -147,8 +151,7 @@ class Hops(SeveralHops):
 
 def find(symbols: Int[Tensor, "batch place"], most: int) -> Int[Tensor, "{most} batch place"]:
     """find^1 to find^most of every place, counted from 0, or `NO_KEY` where there is none."""
-    count, length = symbols.shape
-    at = torch.arange(length, device=symbols.device)
+    at = torch.arange(symbols.shape[1], device=symbols.device)
     is_before = at < at[:, None]
     same = (symbols[:, :, None] == symbols[:, None]) & is_before
     last = torch.where(same, at, NO_KEY).amax(-1)
@@ -158,4 +161,4 @@ def find(symbols: Int[Tensor, "batch place"], most: int) -> Int[Tensor, "{most} 
         place = hops[-1]
         further = once.gather(1, place.clamp(min=0))
         hops.append(further.where(place != NO_KEY, NO_KEY))
-    return torch.stack(hops).view(most, count, length)
+    return torch.stack(hops)

@@ -83,7 +83,8 @@ def register(cls: type["Task"]) -> None:
         other = f"{known.__module__}.{known.__name__}"
     else:
         other = _offered_elsewhere(cls)
-    field, kind = f"{cls.__name__}.kind", str(cls.kind)
+    field = f"{cls.__name__}.kind"
+    kind = str(cls.kind)
     require(not other, field, cls.kind, f"another name than that of {other}")
     fits = re.fullmatch(r"[\w-]+", kind) is not None and len(kind.encode()) <= 64
     allowed = "letters, digits, _ and -, of at most 64 bytes"  # as it is in names of folders
@@ -125,7 +126,9 @@ def _file_of(cls: type) -> str | None:
     if not userfile.is_loaded(cls):
         return None
     source = userfile.source_of(cls)
-    return None if source is None else source.file
+    if source is None:
+        return None
+    return source.file
 
 
 def _defined_in(module: ModuleType) -> list[type["Task"]]:

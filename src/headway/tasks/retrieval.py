@@ -115,19 +115,22 @@ class Retrieval(Task):
         symbols = torch.randn(shape, generator=generator, device=device)
         noise = torch.rand(count, steps, n, generator=generator, device=device)
         slots = noise.argsort(-1)
-        return symbols, slots.to(torch.uint8 if n <= 256 else torch.int32)
+        slots = slots.to(torch.uint8 if n <= 256 else torch.int32)
+        return symbols, slots
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         symbols, slots = draws
         slots = slots.long()
         depth = self.depth
+        firsts = symbols[:, :, :depth]
         asked = seconds = symbols[:, :, -depth:]
         if self.copies == "rotated":  # products of a view and of its copy differ in their last bit
             turn = rotation(self.d_token, symbols.device)
-            asked, seconds = asked @ turn, asked.contiguous() @ turn
-        pairs = torch.stack([symbols[:, :, :depth], seconds], dim=3).flatten(2, 3)
-        chains = torch.cat([symbols[:, :, :1], pairs], dim=2)
-        tokens = chains.transpose(1, 2).flatten(1, 2)  # role by role, as `roles`
+            seconds = asked.contiguous() @ turn
+            asked = asked @ turn
+        pairs = torch.stack([firsts, seconds], dim=3).flatten(2, 3)
+        tokens = torch.cat([firsts[:, :, :1], pairs], dim=2)
+        tokens = tokens.transpose(1, 2).flatten(1, 2)  # role by role, as `roles`
         roles = self._positions(slots)
         inputs = coded(tokens, roles.flatten(1), code_of(self, symbols.device))
         return Batch(inputs, at_queries(asked, slots[:, 0]), roles)
@@ -141,7 +144,8 @@ class Retrieval(Task):
         blocks = torch.arange(depth, device=slots.device)
         if self.order == "deep-first":
             blocks = blocks.flip(0)
-        firsts = 2 * (n * blocks[:, None] + slots[:, 1:])
+        numbers = n * blocks[:, None] + slots[:, 1:]
+        firsts = 2 * numbers
         pairs = torch.stack([firsts, firsts + 1], dim=2).flatten(1, 2)
         queries = 2 * n * depth + slots[:, :1]
         return torch.cat([queries, pairs], dim=1)
@@ -150,7 +154,8 @@ class Retrieval(Task):
         """Keeps the last positions only: those of a problem with so few hops, and its targets."""
         whole = self.assemble(draws)
         left_out = 2 * self.n_chains * (self.depth - depth)
-        roles = whole.roles[:, : 2 * depth + 1] - left_out
+        kept = 2 * depth + 1
+        roles = whole.roles[:, :kept] - left_out
         inputs = whole.inputs[:, left_out:]
         if earlier:
             places = self.places(inputs.device)[left_out:] - earlier
@@ -171,22 +176,21 @@ class Retrieval(Task):
         positions = torch.arange(self.length, device=device)
         if self.position_code == "token":
             return positions
-        in_pairs = 2 * self.n_chains * self.depth
-        return torch.where(positions < in_pairs, positions // 2, positions - in_pairs // 2)
+        pairs = self.n_chains * self.depth
+        return torch.where(positions < 2 * pairs, positions // 2, positions - pairs)
 
     @property
     def code_base(self) -> float:
         """The base of the code's wavelengths."""
-        last = int(self.places(torch.device("cpu"))[-1])
+        places = self.places(torch.device("cpu"))
+        last = int(places[-1])
         return self.position_base or base_for(last + 1, self.d_token)
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
         """Predicting zero, and predicting the mean of the N candidates at a depth."""
         mean = 1 - 1 / self.n_chains
-        return {
-            "zero": dict.fromkeys(self.hops, 1.0),
-            "mean of the candidates": dict.fromkeys(self.hops, mean),
-        }
+        by_mean = dict.fromkeys(self.hops, mean)
+        return {"zero": dict.fromkeys(self.hops, 1.0), "mean of the candidates": by_mean}
 
 
 @cache

@@ -123,7 +123,8 @@ class Targets(ABC):
         """The share of right answers by hop; NaN for a hop that is never asked."""
         asked = self.asked(targets)
         right = self.right(predicted, targets) & self.is_answer(predicted, targets)
-        return right.sum((0, 1)) / asked.sum((0, 1))
+        counts = right.sum((0, 1))
+        return counts / asked.sum((0, 1))
 
 
 @dataclass(frozen=True)
