@@ -84,15 +84,17 @@ class _Trace:
     def __init__(self, flow: Flow, causal: bool, layers: int):
         self.flow = flow
         self.layers = layers
-        self.allowed = flow.visible(causal) & ~np.eye(len(flow.roles), dtype=bool)
+        itself = np.eye(len(flow.roles), dtype=bool)
+        self.allowed = flow.visible(causal) & ~itself
         held: Costs = np.where(flow.start(), 0.0, np.inf)
         self.costs = [held]
         self.finding = list[Float[np.ndarray, "query key"]]()
         for layer in range(layers):
             before = self.costs[layer]
-            self.finding.append(self._finding(before, layer))
-            bringing = 1 + self.finding[layer]
+            finding = self._finding(before, layer)
+            bringing = 1 + finding
             after = np.stack([(row[:, None] + before).min(0) for row in bringing])
+            self.finding.append(finding)
             self.costs.append(np.minimum(before, after))
 
     def _finding(self, costs: Costs, layer: int) -> Float[np.ndarray, "query key"]:
@@ -105,7 +107,8 @@ class _Trace:
                 finding = np.where(looking_in, 0.0, finding)
         for looking_in, needed in self.flow.guards:
             alone = costs[:, needed].sum(1)
-            finding = np.where(looking_in, finding + np.add.outer(alone, alone), finding)
+            together = finding + np.add.outer(alone, alone)
+            finding = np.where(looking_in, together, finding)
         finding[self.flow.known] = 0.0
         return np.where(self.allowed, finding, np.inf)
 
@@ -114,18 +117,23 @@ class _Trace:
         if self.flow.known[query, key]:
             return []
         finders = self.flow.finders(layer)
-        needed = [n for looking_in, n in self.flow.guards if looking_in[query, key]]
-        pieces = np.logical_or.reduce(needed) if needed else np.zeros_like(finders)
+        pieces = np.zeros_like(finders)
+        for looking_in, needed in self.flow.guards:
+            if looking_in[query, key]:
+                pieces |= needed
         if not (pieces & finders).any():
             costs = np.where(finders, self.costs[layer], np.inf)
-            pieces[(costs[query] + costs[key]).argmin()] = True
+            both = costs[query] + costs[key]
+            pieces[both.argmin()] = True
         return np.flatnonzero(pieces).tolist()
 
     def paths(self) -> frozenset[AttentionPath]:
         """A cheapest circuit, its heads not told apart."""
         self._found: set[AttentionPath] = set()
         self._asked: set[tuple[int, int, int]] = set()
-        self._hold(len(self.flow.roles) - 1, self.flow.pieces.index(self.flow.goal), self.layers)
+        query = len(self.flow.roles) - 1
+        goal = self.flow.pieces.index(self.flow.goal)
+        self._hold(query, goal, self.layers)
         return frozenset(self._found)
 
     def _hold(self, role: int, piece: int, layers: int) -> None:
@@ -136,7 +144,8 @@ class _Trace:
             return
         self._asked.add((role, piece, layers))
         layer = layers - 1
-        key = int((self.finding[layer][role] + self.costs[layer][:, piece]).argmin())
+        bringing = self.finding[layer][role] + self.costs[layer][:, piece]
+        key = int(bringing.argmin())
         relation = Relation.between(self.flow.roles[role], self.flow.roles[key])
         self._found.add(AttentionPath(layer, 0, relation))
         self._hold(key, piece, layer)
