@@ -39,9 +39,10 @@ def to_transformer_lens(model: Transformer) -> LensModel:
             the model has no norms or linear attention.
     """
     shape = model.config
-    for field, plain in (("norm", "pre"), ("attention", "softmax")):
+    plain = {"norm": "pre", "attention": "softmax"}
+    for field, wanted in plain.items():
         value = getattr(shape, field)
-        require(value == plain, f"model.{field}", value, f"{plain}, to be exported")
+        require(value == wanted, f"model.{field}", value, f"{wanted}, to be exported")
     builder = _transformer_lens("model_bridge.sources._bridge_builder")
     native = _transformer_lens("model_bridge.sources.native.model")
     components = _transformer_lens("model_bridge.generalized_components")
@@ -58,11 +59,9 @@ def to_transformer_lens(model: Transformer) -> LensModel:
         if model.pos_embed is None:
             mapping.pop("pos_embed")
         parts = mapping["blocks"].submodules
+        maps = {name: components.LinearBridge(name) for name in "qkvo"}
         parts["attn"] = components.PositionEmbeddingsAttentionBridge(
-            "attn",
-            adapter.cfg,
-            {name: components.LinearBridge(name) for name in "qkvo"},
-            is_causal=shape.causal,
+            "attn", adapter.cfg, maps, is_causal=shape.causal
         )
         # Trained scores are so large that another rounding of a norm shows in the outputs.
         for norm in (parts["ln1"], parts.get("ln2"), mapping["ln_final"]):
@@ -70,8 +69,9 @@ def to_transformer_lens(model: Transformer) -> LensModel:
                 norm.use_native_layernorm_autograd = True
         adapter.preprocess_weights = _refuse_processing
 
+    body = Body(model, blocks).to(model.embed.weight)
     bridge = builder.build_bridge_from_module(
-        Body(model, blocks).to(model.embed.weight).train(model.training),
+        body.train(model.training),
         "TransformerLensNative",
         tl_config=config,
         model_name="headway",
@@ -88,7 +88,8 @@ def to_transformer_lens(model: Transformer) -> LensModel:
 def _lens_config(model: Transformer) -> Any:
     """The model's shape as TransformerLens tells it."""
     shape = model.config
-    return _transformer_lens("config").TransformerBridgeConfig(
+    config = _transformer_lens("config")
+    return config.TransformerBridgeConfig(
         n_layers=shape.n_layers,
         d_model=shape.d_model,
         n_heads=shape.n_heads,
@@ -147,21 +148,22 @@ class Body(nn.Module):
         allowed = "tokens [batch, position]" if own is None else f"vectors [batch, position, {own}]"
         if inputs is None:
             raise HeadwayError(f"inputs = None is not allowed: it must be {allowed}")
-        vectors = inputs.is_floating_point() and inputs.ndim == 3
-        is_stream = vectors and inputs.shape[-1] == self.shape.d_model != own
-        tokens = self.vocabulary is not None and not inputs.is_floating_point() and inputs.ndim == 2
-        require(
-            is_stream or tokens or (vectors and inputs.shape[-1] == own),
-            "inputs",
-            f"{inputs.dtype} of shape {list(inputs.shape)}",
-            allowed,
-        )
+        is_vectors = inputs.is_floating_point() and inputs.ndim == 3
+        is_stream = is_vectors and inputs.shape[-1] == self.shape.d_model != own
+        if self.vocabulary is None:
+            is_own = is_vectors and inputs.shape[-1] == own
+        else:
+            is_own = inputs.ndim == 2 and not inputs.is_floating_point()
+        fits = is_stream or is_own
+        given = f"{inputs.dtype} of shape {list(inputs.shape)}"
+        require(fits, "inputs", given, allowed)
         if is_stream:
             return inputs
         x = self.tok_embed(inputs)
         if not hasattr(self, "pos"):
             return x
-        return x + self.pos(torch.arange(inputs.shape[1], device=inputs.device)[None])
+        places = torch.arange(inputs.shape[1], device=inputs.device)
+        return x + self.pos(places[None])
 
 
 class Scale(nn.Module):

@@ -103,11 +103,12 @@ class Place(NamedTuple):
         spans = list[Span]()
         for start, count in zip(self, heads.shape[-2:], strict=True):
             first = count - length if start == LAST else start
-            low = max(0, -first)
-            high = min(length, count - first)
-            spans.append((slice(low, high), slice(low + first, high + first)))
+            own = slice(max(0, -first), min(length, count - first))
+            spans.append((own, slice(own.start + first, own.stop + first)))
         queries, keys = spans
-        return queries, keys, [*range(keys[1].start), *range(keys[1].stop, heads.shape[-1])]
+        before = range(keys[1].start)
+        behind = range(keys[1].stop, heads.shape[-1])
+        return queries, keys, [*before, *behind]
 
 
 class Read(NamedTuple):
@@ -242,9 +243,8 @@ class Interception(TorchFunctionMode):
         if _is_dropout(func):
             _refuse_dropout(*args, **kwargs)
         elif _is_other_attention(func):
-            raise HeadwayError(
-                f"attention is no softmax that can be seen: {name_of(func)} is called"
-            )
+            what = f"{name_of(func)} is called"
+            raise HeadwayError(f"attention is no softmax that can be seen: {what}")
         if self.is_edited and func in DIVISIONS and len(args) > 1:
             args = args[0], _divisor(*args[:2]), *args[2:]
         out = func(*args, **kwargs)
@@ -289,12 +289,15 @@ class Interception(TorchFunctionMode):
         self.dtypes.add(dtype)
         exact = torch.promote_types(dtype, torch.float32)
         with torch.autocast(device, enabled=False):
-            query, key, value = (x.to(exact) for x in (query, key, value))
+            query = query.to(exact)
+            key = key.to(exact)
+            value = value.to(exact)
             if enable_gqa:
-                key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
-                value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
-            factor = math.sqrt(1 / query.shape[-1]) if scale is None else scale
-            pattern = _softmax_of((query * factor) @ key.mT, attn_mask, is_causal)
+                key = _for_every_query(key, query)
+                value = _for_every_query(value, query)
+            if scale is None:
+                scale = math.sqrt(1 / query.shape[-1])
+            pattern = _softmax_of((query * scale) @ key.mT, attn_mask, is_causal)
             allowed = f"[batch, head, query, key] with a batch of {self.batch};"
             allowed += " attention that is called with positions first needs batch_first=True"
             require(self._has_batch(pattern), "shape of a pattern", list(pattern.shape), allowed)
@@ -310,10 +313,11 @@ class Interception(TorchFunctionMode):
                 "attention inside torch.vmap cannot be tapped: it has no batch there"
             )
         site = len(self.shapes)
+        place = self._place(site)
         heads = pattern.reshape(self.batch, -1, *pattern.shape[-2:])
         self.shapes.append((heads.shape[1], heads.shape[2], heads.shape[3]))
         heads = heads.nan_to_num(0.0)  # a query that no key is allowed for reads nothing
-        own = self._place(site).own(heads, self.length)
+        own = place.own(heads, self.length)
         version = None if own.is_inference() else own._version
         try:
             with usual_factories():
@@ -324,9 +328,10 @@ class Interception(TorchFunctionMode):
         if used is own and version is not None and own._version == version:
             return pattern
         self.is_edited = True
-        put = self._place(site).put(used, heads).reshape(pattern.shape)
+        put = place.put(used, heads).reshape(pattern.shape)
+        put = put.to(pattern.dtype)
         # A module may view what a softmax gives, or write into it; the tap's tensor is the tap's.
-        return put.to(pattern.dtype).clone(memory_format=torch.contiguous_format)
+        return put.clone(memory_format=torch.contiguous_format)
 
     def _place(self, site: int) -> Place:
         if site < len(self.places):
@@ -351,7 +356,8 @@ class Interception(TorchFunctionMode):
 
         def laid(own: Tensor) -> Tensor:
             whole = self._place(site).put(own.to(heads.dtype), heads)
-            return turned.back(whole[..., :kept].reshape(shape))
+            met = whole[..., :kept].reshape(shape)
+            return turned.back(met)
 
         return self.reads(Read(site, pattern, values, laid, product))
 
@@ -400,8 +406,9 @@ class Interception(TorchFunctionMode):
         (pattern,) = of_softmaxes
         others = [tensor for tensor in given if tensor is not pattern]
         values = next(filter(is_activation, others), None)
-        least = min(self.length, *(self.keys_of[number] for number in self.softmaxes[pattern]))
-        if values is None or summed_over(func, args, given, pattern, out) < least:
+        if values is None:
+            return None
+        if summed_over(func, args, given, pattern, out) < self._least_summed(pattern):
             return None
         product = functools.partial(_called, func, args, kwargs, (pattern, values))
         if func in TIMES:
@@ -411,6 +418,11 @@ class Interception(TorchFunctionMode):
         else:
             turned = AS_IT_IS if pattern is given[0] else KEY_QUERY
         return Meeting(pattern, values, turned, product)
+
+    def _least_summed(self, pattern: Tensor) -> int:
+        """The size that a product must sum over to be one of a pattern and values."""
+        counts = [self.keys_of[number] for number in self.softmaxes[pattern]]
+        return min(self.length, *counts)
 
     def _met(self, meeting: Meeting, out: Tensor) -> Tensor:
         """What is read where a pattern meets values.
@@ -472,19 +484,28 @@ class Interception(TorchFunctionMode):
         return n_keys >= self.length and (n_queries >= self.length or few)
 
 
+def _for_every_query(
+    shared: Float[Tensor, "*batch group key _"], query: Float[Tensor, "*batch head query _"]
+) -> Float[Tensor, "*batch head key _"]:
+    """What groups of heads share, once for each head that has a query."""
+    in_group = query.shape[-3] // shared.shape[-3]
+    return shared.repeat_interleave(in_group, -3)
+
+
 def _softmax_of(
     scores: Float[Tensor, "*rows query key"], mask: Tensor | None, is_causal: bool
 ) -> Float[Tensor, "*rows query key"]:
     if is_causal:
-        past = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
-        scores = scores.masked_fill(~past, -torch.inf)
+        every = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device)
+        scores = scores.masked_fill(~every.tril(), -torch.inf)
     if mask is None:
         return scores.softmax(-1)
     mask = _materialised(mask, scores.device)
     is_bool = mask.dtype == torch.bool
     scores = scores.masked_fill(~mask, -torch.inf) if is_bool else scores + mask
     no_key = (scores == -torch.inf).all(-1, keepdim=True)  # torch lets such a query read nothing
-    return scores.masked_fill(no_key, 0.0).softmax(-1).masked_fill(no_key, 0.0)
+    pattern = scores.masked_fill(no_key, 0.0).softmax(-1)
+    return pattern.masked_fill(no_key, 0.0)
 
 
 def _divisor(given: Any, divisor: Any) -> Any:
@@ -495,7 +516,8 @@ def _divisor(given: Any, divisor: Any) -> Any:
     """
     if not (isinstance(given, Tensor) and isinstance(divisor, Tensor)):
         return divisor
-    return divisor.masked_fill((given == 0) & (divisor == 0), 1)
+    both_zero = (given == 0) & (divisor == 0)
+    return divisor.masked_fill(both_zero, 1)
 
 
 def _materialised(mask: Any, device: torch.device) -> Tensor:
@@ -506,7 +528,8 @@ def _materialised(mask: Any, device: torch.device) -> Tensor:
     n_queries = mask.seq_len_q
     n_keys = mask.seq_len_kv
     last_key = n_keys - n_queries if variant.name == "LOWER_RIGHT" else 0
-    return torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril(last_key)
+    every = torch.ones(n_queries, n_keys, dtype=torch.bool, device=device)
+    return every.tril(last_key)
 
 
 def is_activation(x: Tensor) -> bool:
@@ -529,8 +552,7 @@ def summed_over(
     """The size of the largest dimension of a pattern that a product sums over, or will be summed
     over after it."""
     if func in TIMES:
-        will_be = pattern.shape[-1] == 1 and out.numel() > pattern.numel()
-        if will_be:
+        if pattern.shape[-1] == 1 and out.numel() > pattern.numel():
             return pattern.shape[-2]
         return 0
     if func is not torch.einsum:
@@ -550,8 +572,7 @@ def _turned_in(equation: object, given: list[Tensor], pattern: Tensor, values: T
     queries = set(letters) - keys - set(terms[id(values)])
     if len(queries) != 1 or len(keys) != 1 or "." in letters:
         return AS_IT_IS
-    both = *queries, *keys
-    now = [letters.index(letter) - len(letters) for letter in both]
+    now = [letters.index(letter) - len(letters) for letter in (*queries, *keys)]
     last = [-2, -1]
     return Turned(lambda x: x.movedim(now, last), lambda x: x.movedim(last, now))
 
@@ -561,7 +582,8 @@ def _terms(equation: object, given: list[Tensor]) -> tuple[dict[int, str], str]:
     written = str(equation).replace(" ", "")
     terms, _, kept = written.partition("->")
     each = zip(given, terms.split(","), strict=False)
-    return {id(operand): letters for operand, letters in each}, kept
+    by_id = {id(operand): letters for operand, letters in each}
+    return by_id, kept
 
 
 def _called(
@@ -570,7 +592,8 @@ def _called(
     """What a function gives if a pair of tensors among its arguments is exchanged."""
     by_id = {id(old): other for old, other in zip(pair, new, strict=True)}
     named = {name: by_id.get(id(arg), arg) for name, arg in kwargs.items()}
-    return func(*_exchanged(args, by_id), **named)
+    given = _exchanged(args, by_id)
+    return func(*given, **named)
 
 
 def _exchanged(args: Any, new: dict[int, Tensor]) -> Iterator[Any]:

@@ -86,16 +86,15 @@ def tried(module: nn.Module, inputs: Tensor) -> Shape:
     pair = inputs[:2] if len(inputs) > 1 else torch.cat([inputs, inputs.roll(1, 1)])
     sites = sites_of(module, pair)
     output, seen, patterns = _recorded(module, pair, sites.late)
-    dtypes = {output.dtype, *seen.dtypes}
-    precision = max(torch.finfo(dtype).eps for dtype in dtypes)
+    precision = max(torch.finfo(dtype).eps for dtype in {output.dtype, *seen.dtypes})
     try:
         return _shape_seen(module, pair, output, seen, sites, precision)
     except HeadwayError as error:
         before = [output, *patterns]
-        if _repeats(module, pair[:1], sites.late, before, precision):
+        repeats = partial(_repeats, module, late=sites.late, before=before, precision=precision)
+        if repeats(pair[:1]):
             raise
-        repeats = _repeats(module, pair, sites.late, before, precision)
-        why = _why_not_the_same(module, pair, repeats)
+        why = _why_not_the_same(module, pair, repeats(pair))
         raise HeadwayError(f"{why}{_in_training(module)}") from error.__cause__
 
 
@@ -329,7 +328,8 @@ class _Trial:
         tap = _fixed(self.alone)
         seen = Interception(tap, self.cases, self.length, places, late=self.late)
         rows = self._rows(seen)
-        one, other, first, *_, before, after = rows
+        one, other, first = rows[:3]
+        before, after = rows[-2:]
         differs = ~self.same(one, other)
         self.is_blind &= not differs.any()
         sees = differs & ~self.same(first, other) & ~self.same(before, after)
@@ -449,9 +449,13 @@ class _Trace(Interception):
         is_joint |= any(self.varying[tensor] for tensor in varying)
         nothing = frozenset[Scores]()
         scores = nothing.union(*(self.scores.get(tensor, nothing) for tensor in tensors))
-        # Of what cannot be told apart by cases, and of the rest.
+        # Those whose cases cannot be told apart, and the shapes of all others.
         loose = [tensor for tensor in varying if self.varying[tensor] is not None]
-        apart = [t.shape for t in given if t.is_floating_point() and self.varying.get(t) is None]
+        apart = [
+            tensor.shape
+            for tensor in given
+            if tensor.is_floating_point() and self.varying.get(tensor) is None
+        ]
         for tensor in tensors:
             readings = list(self._readings(tensor))
             if not readings or is_taken or (loose and tensor.shape not in apart):
