@@ -98,9 +98,8 @@ def in_shape(task: Task, batch: Batch) -> Batch:
         most = task.vocabulary - 1
         for token in (int(batch.inputs.max()), int(batch.inputs.min())):
             if not 0 <= token <= most:
-                raise HeadwayError(
-                    f"{type(task).__name__}.assemble: inputs hold {token}: it must be 0 to {most}"
-                )
+                what = f"inputs hold {token}: it must be 0 to {most}"
+                raise HeadwayError(f"{type(task).__name__}.assemble: {what}")
     return batch
 
 
@@ -121,13 +120,17 @@ def batch_of(task: Task, draws: tuple[Tensor, ...], ask: Ask) -> Batch:
     if ask.depth is None:
         batch = task.assemble(draws)
     else:
-        batch = task.shallower(draws, ask.depth, *([ask.shift] if ask.shift else []))
+        earlier = [ask.shift] if ask.shift else []
+        batch = task.shallower(draws, ask.depth, *earlier)
     if ask.hops is None:
         return batch
-    if [*ask.hops] == [*range(len(ask.hops))]:
-        return replace(batch, targets=batch.targets[:, :, : len(ask.hops)])
-    rest = [hop for hop in range(task.n_hops) if hop not in ask.hops]
-    return replace(batch, targets=task.targets.leaving_out(batch.targets, rest))
+    count = len(ask.hops)
+    if list(ask.hops) == list(range(count)):
+        targets = batch.targets[:, :, :count]
+    else:
+        rest = [hop for hop in range(task.n_hops) if hop not in ask.hops]
+        targets = task.targets.leaving_out(batch.targets, rest)
+    return replace(batch, targets=targets)
 
 
 class Stream:
@@ -168,7 +171,8 @@ class Stream:
     def draws(self, step: int) -> tuple[Tensor, ...]:
         """The random draws of the batch of a step."""
         if self._set is None:
-            return self.task.draw(self.size, generator_for(self.device, self.seed, "step", step))
+            generator = generator_for(self.device, self.seed, "step", step)
+            return self.task.draw(self.size, generator)
         epoch, index = divmod(step - 1, self._per_epoch)
         if epoch != self._epoch:
             shuffle = generator_for(self.device, self.seed, "epoch", epoch)

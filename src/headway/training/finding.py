@@ -91,5 +91,6 @@ def _names_in(folder: Path, root: Path | None) -> list[str]:
     if not is_there(folder):
         raise HeadwayError(f"{folder}: there is no such folder")
     with clear_io_errors(folder, "read"), os.scandir(folder) as entries:
-        shown = [one for one in entries if not one.name.startswith(".") and os.path.isdir(one)]
-        return [one.name for one in shown if root is None or not leads_out(one, root)]
+        shown = [entry for entry in entries if not entry.name.startswith(".")]
+        inner = [entry for entry in shown if os.path.isdir(entry)]
+        return [entry.name for entry in inner if root is None or not leads_out(entry, root)]

@@ -66,7 +66,8 @@ def train(config: RunConfig, folder: str | Path | None = None, watch: Watch | No
     require_device(config.device)
     require_size(config)
     require_held_out(config)
-    run = Run.create(Path(folder) if folder is not None else free_folder(config), config)
+    place = free_folder(config) if folder is None else Path(folder)
+    run = Run.create(place, config)
     fit(run, watch)
     return run
 
@@ -76,8 +77,11 @@ def free_folder(config: RunConfig) -> Path:
     label = re.sub(r"[^A-Za-z0-9.,_-]", "", config.task.label)
     words = [config.task.kind, label, f"L{config.model.n_layers}", f"s{config.seed}"]
     name = "-".join(filter(None, words))
-    tried = (Path("runs") / f"{name}{more}" for more in chain([""], (f"-{n}" for n in count(2))))
-    return next(folder for folder in tried if not folder.exists())
+    folder = Path("runs") / name
+    numbers = count(2)
+    while folder.exists():
+        folder = Path("runs") / f"{name}-{next(numbers)}"
+    return folder
 
 
 @computes_as_usual
@@ -104,10 +108,8 @@ def resume(folder: str | Path, watch: Watch | None = None, changed_task: bool = 
         require_device(run.config.device)
         require_size(run.config)
         if run.changed and not changed_task:
-            raise HeadwayError(
-                f"{run.folder}: {run.changed}: put the file back as it was, or resume with"
-                " changed_task to go on with the task as it is"
-            )
+            what = "put the file back as it was, or resume with changed_task to go on with the task"
+            raise HeadwayError(f"{run.folder}: {run.changed}: {what} as it is")
         fit(run, watch)
     return run
 
@@ -298,7 +300,8 @@ class Trainer:
         state = self.state
         environment = describe_environment(config.device, config.threads)
         environment["precision"] = self.precision
-        environment |= {"task_changed": self.run.changed} if self.run.changed else {}
+        if self.run.changed:
+            environment["task_changed"] = self.run.changed
         sessions = [environment]
         if state.step > 0 or state.given_up:
             sessions = [*self.run.sessions(), {**environment, "from_step": state.step}]
@@ -327,8 +330,7 @@ class Trainer:
         state.seconds += self._clock - before
         state.add_losses(known)
         if state.is_due(config.eval_every):
-            found = self.evaluated()
-            metrics = state.add_evaluation(config, found)
+            metrics = state.add_evaluation(config, self.evaluated())
             run.append_metrics(metrics)
             if self.is_stage_over():
                 state.stage += 1
@@ -360,11 +362,11 @@ class Trainer:
 
     def evaluated(self) -> dict[str, Any]:
         """The scores on held-out sequences and, if there is a fixed training set, on that."""
-        found = self.scores(self.model, self.run.task, self.validation)
+        evaluation = self.scores(self.model, self.run.task, self.validation)
         if self.learnt_from is not None:
             scores = self.scores(self.model, self.run.task, self.learnt_from)
-            found["training_set"] = {"loss": scores.pop("val_loss"), **scores}
-        return found
+            evaluation["training_set"] = {"loss": scores.pop("val_loss"), **scores}
+        return evaluation
 
     def is_stage_over(self) -> bool:
         """Tell whether the model has learnt what the present stage of its curriculum is about."""
@@ -373,9 +375,10 @@ class Trainer:
         if (judged := self.config.curriculum.judged(self.state.stage, task)) is None:
             return False
         ask, below = judged
-        draws = task.draw(STAGE_EXAMPLES, generator_for(config.device, config.seed, "stage"))
+        generator = generator_for(config.device, config.seed, "stage")
+        batch = batch_of(task, task.draw(STAGE_EXAMPLES, generator), ask)
         reader = partial(self.model, layers=ask.layers)
-        losses = self.scores(reader, task, batch_of(task, draws, ask))["partial"]
+        losses = self.scores(reader, task, batch)["partial"]
         return max(losses.values()) < below
 
     def scores(self, model: Reader, task: Task, batch: Batch) -> dict[str, Any]:
@@ -394,8 +397,10 @@ class Trainer:
 
         A kill leaves one or the other.
         """
-        before = [*self.state.given_up, {"step": self.state.step, "partial": metrics["partial"]}]
-        self.start(State.at_start(self.config, before, self.state.seconds))
+        attempt = {"step": self.state.step, "partial": metrics["partial"]}
+        before = [*self.state.given_up, attempt]
+        state = State.at_start(self.config, before, self.state.seconds)
+        self.start(state)
         self.save()
         self.run.rewind(0)
 
@@ -407,9 +412,9 @@ class Trainer:
         Raises:
             DivergedError: if the loss on that is no number.
         """
-        found = self.scores(self.model, self.run.task, self.held_out("test"))
-        self.state.require_number(found["val_loss"])
-        self._end(test_loss=found["val_loss"])
+        loss = self.scores(self.model, self.run.task, self.held_out("test"))["val_loss"]
+        self.state.require_number(loss)
+        self._end(test_loss=loss)
 
     def fail(self, error: DivergedError) -> DivergedError:
         """Records that the run diverged; checkpoints of weights that are of no use are dropped.

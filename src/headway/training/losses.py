@@ -41,7 +41,8 @@ def scores(model: Reader, task: Task, batch: Batch, tap: TapOf | None = None) ->
     predicted = task.targets.at_queries(predictions(model, batch, tap), batch.targets)
     losses = task.targets.partial_losses(predicted, batch.targets).tolist()
     partial = dict(zip(task.hops, losses, strict=False))
-    found = {"val_loss": sum(losses) / len(losses), "partial": partial}
+    mean = sum(losses) / len(losses)
+    found = {"val_loss": mean, "partial": partial}
     if isinstance(task.targets, Tokens):
         right = task.targets.accuracies(predicted, batch.targets).tolist()
         named = zip(task.hops, right, strict=False)
