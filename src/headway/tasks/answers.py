@@ -69,12 +69,11 @@ def _undecided(hop: str, batch: Batch, i: int, asked: Bool[Tensor, "batch query"
 
 def _easy(hop: str, batch: Batch, i: int, asked: Bool[Tensor, "batch query"]) -> Doubts:
     """Look for answers that are the same, stand at one place, or are the most frequent token."""
-    rows, queries = asked.nonzero(as_tuple=True)
-    rows = rows[:CASES]
-    queries = queries[:CASES]
+    rows, queries = asked.nonzero()[:CASES].T
     answers = batch.targets[rows, queries, i]
     inputs = batch.inputs[rows]
-    positions = queries + inputs.shape[1] - asked.shape[1]
+    first_query = inputs.shape[1] - asked.shape[1]
+    positions = first_query + queries
     for rule, share, simpler in _rules(inputs, answers, positions):
         if share - simpler >= NOTABLE * (1 - simpler) > 0:
             what = f"the answer to {hop} is {rule} in {share:.0%} of {len(answers)} cases"
@@ -96,9 +95,9 @@ def _rules(
     """
     kinds, counts = answers.unique(dim=0, return_counts=True)
     likeliest = kinds[counts.argmax()]
+    name = "the same vector" if likeliest.ndim else f"the token {likeliest}"
     constant = float(counts.max()) / len(answers)
-    by_chance = 1 / len(kinds) if len(kinds) > 1 else 0
-    yield "the same vector" if likeliest.ndim else f"the token {likeliest}", constant, by_chance
+    yield name, constant, 1 / len(kinds) if len(kinds) > 1 else 0
     there = _matches(inputs, answers[:, None])
     place, share = _best_place(there, queries)
     if inputs.ndim > 2:
@@ -106,10 +105,19 @@ def _rules(
         return
     yield place, share, constant
     if answers.ndim == 1:
-        frequent = inputs.mode(dim=1).values
-        often = (inputs == frequent[:, None]).sum(1) > 1
-        right = (frequent == answers) & often
-        yield "the most frequent token of the sequence", float(right.float().mean()), constant
+        yield (
+            "the most frequent token of the sequence",
+            _share_most_frequent(inputs, answers),
+            constant,
+        )
+
+
+def _share_most_frequent(inputs: Int[Tensor, "case position"], answers: Tensor) -> float:
+    """The share of answers that are the most frequent token of their sequence, not just one."""
+    frequent = inputs.mode(dim=1).values
+    counts = (inputs == frequent[:, None]).sum(1)
+    right = (frequent == answers) & (counts > 1)
+    return float(right.float().mean())
 
 
 def _best_place(there: Bool[Tensor, "case position"], own: Tensor) -> tuple[str, float]:
@@ -162,21 +170,22 @@ def _elsewhere(task: Task, hop: str, batch: Batch, i: int) -> Doubts:
 
     def share_at(role: int, step: int = 0) -> float:
         """The share of answers that stand at a role, or so many positions behind it."""
-        positions = batch.roles[:, role] + step
-        return _share_at(positions, batch.inputs, answers, asked)
+        return _share_at(batch.roles[:, role] + step, batch.inputs, answers, asked)
 
-    shares = {name: share_at(role) for role, name in enumerate(task.roles)}
-    best = max(shares, key=lambda name: shares[name])
-    if shares[best] == 1:
+    shares = [share_at(role) for role in range(len(task.roles))]
+    most = max(shares)
+    if most == 1:
         return
+    what = f"the answer to {hop} stands"
     for role, name in enumerate(task.roles):
         for step, side in ((-1, "before"), (1, "after")):
             if share_at(role, step) == 1:
-                what = f"the answer to {hop} stands one position {side} {name}, and at no role"
-                yield "assemble", f"{what}: move the role or the target"
+                where = f"one position {side} {name}, and at no role"
+                yield "assemble", f"{what} {where}: move the role or the target"
                 return
-    what = f"the answer to {hop} stands at no role of its chain (at {best} in {shares[best]:.0%})"
-    yield "assemble", f"{what}: fine if it is computed"
+    best = task.roles[shares.index(most)]
+    where = f"at no role of its chain (at {best} in {most:.0%})"
+    yield "assemble", f"{what} {where}: fine if it is computed"
 
 
 def _share_at(
@@ -197,8 +206,7 @@ def _share_at(
 def _unreached(task: Task, batch: Batch, asks: Bool[Tensor, "batch query"]) -> Doubts:
     """Look for positions at which something is asked and no path leads away, and for positions
     that play no role and are at no end of a path."""
-    relations = task.relations(batch).values()
-    paths = [edges for edges in relations if edges.use == "path"]
+    paths = [edges for edges in task.relations(batch).values() if edges.use == "path"]
     if not paths:
         return
     leads, known = _ends(paths, batch)

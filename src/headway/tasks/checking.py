@@ -124,9 +124,11 @@ def _is_known(task: Task) -> bool:
 def undeclared(cls: type[Task]) -> list[str]:
     """Names that look like fields and are none, as the class is no dataclass."""
     known = {field.name for field in fields(cls)}
-    hints = inspect.get_annotations(cls)
-    constants = {name for name, hint in hints.items() if typing.get_origin(hint) == typing.ClassVar}
-    return [name for name in hints if name not in known | constants]
+    names = list[str]()
+    for name, hint in inspect.get_annotations(cls).items():
+        if name not in known and typing.get_origin(hint) != typing.ClassVar:
+            names.append(name)
+    return names
 
 
 # Values of a user's task.
@@ -235,8 +237,9 @@ def _is_of(value: Tensor, dtype: torch.dtype, dimensions: int, *sizes: int) -> b
 
 def _is_plain(value: Any) -> bool:
     """Tell a dense tensor on the CPU, where tasks are tried, from all else."""
-    dense = isinstance(value, Tensor) and not value.is_nested and value.layout == torch.strided
-    return dense and value.device.type == "cpu"
+    if not isinstance(value, Tensor) or value.is_nested:
+        return False
+    return value.layout == torch.strided and value.device.type == "cpu"
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
@@ -334,8 +337,9 @@ def _draws(task: Task, count: int, seed: int = 0) -> tuple[Tensor, ...]:
 
 def _batch(task: Task, draws: tuple[Tensor, ...], depth: int | None = None) -> Batch:
     """The batch that `assemble` makes of draws, or `shallower` at a depth."""
-    how, given = ("assemble", (draws,)) if depth is None else ("shallower", (draws, depth))
-    batch = _value(task, how, *given)
+    how = "assemble" if depth is None else "shallower"
+    depths = [] if depth is None else [depth]
+    batch = _value(task, how, draws, *depths)
     for name in PARTS:
         part = getattr(batch, name)
         if not _is_plain(part):
@@ -473,7 +477,7 @@ def _places(batch: Batch, query: str) -> Iterator[Finding]:
         what += f", and queries are the last {n_read} of {length} positions"
         raise WrongError("roles", what)
     in_order = roles.flatten(1).sort(1).values
-    repeated = in_order[:, 1:] == in_order[:, :-1]
+    repeated = in_order.diff(dim=1) == 0
     twice = repeated.any(1).float().mean()
     if twice > 0:
         what = f"two stand at one position in {twice:.0%} of sequences: if that is not meant, give"
@@ -624,8 +628,8 @@ def _require_edges(name: str, edges: Edges, length: int) -> None:
         raise WrongError("relations", what)
     queries = edges.queries
     keys = edges.keys
-    right = _is_plain(queries) and _is_of(queries, torch.long, 2, FEW) and _is_plain(keys)
-    if not right or not _is_of(keys, torch.long, 3, *queries.shape):
+    right = _is_plain(queries) and _is_of(queries, torch.long, 2, FEW)
+    if not (right and _is_plain(keys) and _is_of(keys, torch.long, 3, *queries.shape)):
         what = f"{name!r}: queries are {_kind(queries)}, keys {_kind(keys)}"
         what += ": they must be int64 [batch, row] and [batch, row, key]"
         raise WrongError("relations", what)
@@ -678,7 +682,8 @@ def _answered(task: Task) -> Doubts:
         what = f"every query has the same answer in all of {MANY} sequences: one answer serves all"
         what += ", so nothing can be told by attention; let it depend on the sequence"
         raise WrongError("assemble", what)
-    return [Finding(attribute, what, doubt=True) for attribute, what in doubts_of(task, batch)]
+    doubts = doubts_of(task, batch)
+    return [Finding(attribute, what, doubt=True) for attribute, what in doubts]
 
 
 def _described(task: Task) -> Doubts:

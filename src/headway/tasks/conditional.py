@@ -126,16 +126,18 @@ class Conditional(Task):
         return symbols, cells, rows, slots
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
-        symbols, cells, rows, slots = draws
-        table, chains = self._positions(rows.long(), slots.long())
-        cells = cells.long()
+        symbols = draws[0]
+        cells, rows, slots = (drawn.long() for drawn in draws[1:])
+        table, chains = self._positions(rows, slots)
         tokens, targets = self._tokens(symbols, cells)
         positions = torch.cat([*table, *chains], dim=1)
-        inputs = coded(tokens, positions, code_of(self, symbols.device))
+        code = code_of(self, symbols.device)
         own_row = [column.gather(1, cells) for column in table]
-        roles = torch.stack([*chains, *own_row], dim=1)
-        at_slots = at_queries(targets, slots[:, 0].long())
-        return Batch(inputs, at_slots, roles)
+        return Batch(
+            inputs=coded(tokens, positions, code),
+            targets=at_queries(targets, slots[:, 0]),
+            roles=torch.stack([*chains, *own_row], dim=1),
+        )
 
     def _positions(self, rows: Tensor, slots: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """The positions of the table's three columns, and of all that a chain has outside it.
@@ -151,21 +153,18 @@ class Conditional(Task):
 
         table = placed("table", 3, rows)
         query, x_slot, y_slot = slots.unbind(1)
-        chains = placed("query", 1, query) + placed("x", 2, x_slot) + placed("y", 2, y_slot)
-        return table, chains
+        queries = placed("query", 1, query)
+        facts = placed("x", 2, x_slot) + placed("y", 2, y_slot)
+        return table, queries + facts
 
     def _tokens(self, symbols: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
         """The tokens, in the order of `_positions`, and what each chain is asked."""
         m = self.n_values
-        n = self.n_chains
-        a, x, y, z = symbols.split([n, m, m, m * m], dim=1)
-        each = torch.arange(len(a), device=a.device)[:, None]
-        own_x = x[each, cells // m]
-        own_y = y[each, cells % m]
-        own_z = z[each, cells]
-        column_x = x.repeat_interleave(m, 1)
-        column_y = y.repeat(1, m, 1)
-        tokens = torch.cat([column_x, column_y, z, a, a, own_x, a, own_y], dim=1)
+        a, x, y, z = symbols.split([self.n_chains, m, m, m * m], dim=1)
+        table = [x.repeat_interleave(m, 1), y.repeat(1, m, 1), z]
+        each = torch.arange(len(symbols), device=symbols.device)[:, None]
+        own_x, own_y, own_z = (column[each, cells] for column in table)
+        tokens = torch.cat([*table, a, a, own_x, a, own_y], dim=1)
         targets = torch.stack([own_x, own_y, own_z], dim=2)
         return tokens, targets
 
@@ -188,9 +187,10 @@ class Conditional(Task):
         rows = torch.arange(self.n_values**2, device=own.device)
         column = self.starts["table"] + 3 * rows + i
         tokens = inputs[..., : self.d_token]
-        own_symbol = tokens.gather(1, own[..., None].expand(-1, -1, self.d_token))
-        in_column = tokens[:, column]
-        same = (in_column[:, None] == own_symbol[:, :, None]).all(-1)
+        where = own[..., None].expand(-1, -1, self.d_token)
+        own_symbol = tokens.gather(1, where)[:, :, None]
+        in_column = tokens[:, None, column]
+        same = (in_column == own_symbol).all(-1)
         matching = same.float().topk(self.n_values, dim=-1).indices
         return column[matching]
 
@@ -200,11 +200,9 @@ class Conditional(Task):
         values = 1 - 1 / m
         cells = 1 - 1 / m**2
         by_mean = {"x": values, "y": values, "z": cells}
-        return {
-            "zero": dict.fromkeys(self.hops, 1.0),
-            "mean of the candidates": by_mean,
-            "z from x alone": {"z": values},
-        }
+        by_zero = dict.fromkeys(self.hops, 1.0)
+        from_x = {"z": values}
+        return {"zero": by_zero, "mean of the candidates": by_mean, "z from x alone": from_x}
 
 
 @cache
@@ -217,6 +215,7 @@ def code_of(task: Conditional, device: torch.device) -> Float[Tensor, "position 
             start = task.starts[block]
             count = task.n_values**2 if block == "table" else task.n_chains
             places = torch.arange(count).repeat_interleave(width)
-            positions[start : start + count * width] = start + places
+            end = start + count * width
+            positions[start:end] = start + places
         positions = positions.unique(return_inverse=True)[1]
     return sinusoid(positions, task.d_token, task.position_base).to(device)

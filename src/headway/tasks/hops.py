@@ -115,8 +115,9 @@ class Hops(SeveralHops):
         which = (chosen * depth).long()
         answers = self._answers(symbols, which)
         which = which[:, None]
-        asked = which == torch.arange(len(self.asked), device=which.device)
-        targets = answers[:, :, None].where(asked[:, None], IGNORE_INDEX)
+        hops = torch.arange(len(self.asked), device=which.device)
+        asked = (which == hops)[:, None]
+        targets = answers[:, :, None].where(asked, IGNORE_INDEX)
         inputs = torch.cat([self.n_symbols + which, symbols], dim=1)
         return Batch(inputs, targets)
 
@@ -139,7 +140,7 @@ class Hops(SeveralHops):
     def relations(self, batch: Batch) -> dict[str, Edges]:
         """From every place to the one before, and to find^j, if it is there."""
         symbols = batch.inputs[:, 1:]
-        places = torch.arange(1, self.length, device=symbols.device).expand_as(symbols)
+        places = torch.arange(1, self.length, device=symbols.device)
         relations = {"previous token": previous_token(batch.inputs)}
         for j, led_to in enumerate(find(symbols, max(self.asked)), start=1):
             is_there = led_to != NO_KEY

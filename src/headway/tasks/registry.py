@@ -86,7 +86,8 @@ def register(cls: type["Task"]) -> None:
     field = f"{cls.__name__}.kind"
     kind = str(cls.kind)
     require(not other, field, cls.kind, f"another name than that of {other}")
-    fits = re.fullmatch(r"[\w-]+", kind) is not None and len(kind.encode()) <= 64
+    is_word = re.fullmatch(r"[\w-]+", kind) is not None
+    fits = is_word and len(kind.encode()) <= 64
     allowed = "letters, digits, _ and -, of at most 64 bytes"  # as it is in names of folders
     require(fits, field, cls.kind, allowed)
     KINDS[cls.kind] = cls
@@ -254,4 +255,5 @@ def change_of(data: Any, task: "Task") -> str | None:
     if defined is None or now is None or defined.get("sha256") == now.sha256:
         return None
     before = str(defined.get("sha256"))[:16]
-    return f"{now.file} has changed since (it was {before}, it is {now.sha256[:16]})"
+    after = now.sha256[:16]
+    return f"{now.file} has changed since (it was {before}, it is {after})"

@@ -132,7 +132,8 @@ class Retrieval(Task):
         tokens = torch.cat([firsts[:, :, :1], pairs], dim=2)
         tokens = tokens.transpose(1, 2).flatten(1, 2)  # role by role, as `roles`
         roles = self._positions(slots)
-        inputs = coded(tokens, roles.flatten(1), code_of(self, symbols.device))
+        code = code_of(self, symbols.device)
+        inputs = coded(tokens, roles.flatten(1), code)
         return Batch(inputs, at_queries(asked, slots[:, 0]), roles)
 
     def _positions(
