@@ -33,6 +33,9 @@ Stretch = tuple[int, int]
 Trees = dict[Stretch, int]
 """By stretch, how many trees of paths give a role just that."""
 
+Ends = dict[int, dict[int, int]]
+"""By one end of a stretch, then by the other, how many trees give some role just that."""
+
 
 @dataclass(frozen=True)
 class Count:
@@ -82,23 +85,27 @@ def count_circuits(depth: int, order: PairOrder = "deep-first", layers: int | No
 
 def _after_a_layer(held: Sequence[Trees]) -> list[Trees]:
     """The trees of every role, in the order of the sequence, a layer later."""
-    # The trees of the roles that stood before: by one end of their stretch, then by the other.
-    ending = defaultdict[int, dict[int, int]](_none_yet)
-    starting = defaultdict[int, dict[int, int]](_none_yet)
-    after = []
+    ending: Ends = defaultdict(_none_yet)
+    starting: Ends = defaultdict(_none_yet)
+    after = list[Trees]()
     for own in held:
-        grown: Trees = defaultdict(int)
-        for (low, high), trees in own.items():
-            below = {low: 1, **ending[low]}
-            above = {high: 1, **starting[high]}
-            for least, under in below.items():
-                for greatest, over in above.items():
-                    grown[least, greatest] += trees * under * over
-        after.append(dict(grown))
+        after.append(_grown(own, ending, starting))
         for (low, high), trees in own.items():  # those that stand later see this role
             starting[low][high] += trees
             ending[high][low] += trees
     return after
+
+
+def _grown(own: Trees, ending: Ends, starting: Ends) -> Trees:
+    """The trees of a role after a layer in which it sees roles with these stretches."""
+    grown = defaultdict[Stretch, int](int)
+    for (low, high), trees in own.items():
+        below = {low: 1, **ending[low]}
+        above = {high: 1, **starting[high]}
+        for least, under in below.items():
+            for greatest, over in above.items():
+                grown[least, greatest] += trees * under * over
+    return dict(grown)
 
 
 def _none_yet() -> dict[int, int]:
@@ -117,7 +124,8 @@ def solves(flow: Flow, paths: Sequence[AttentionPath], causal: bool = True) -> b
         HeadwayError: if a path names a role that there is not.
     """
     along = flow.along(paths, causal)
-    return not along.broken and flow.goal in along.stages[-1][flow.query]
+    last = along.stages[-1]
+    return not along.broken and flow.goal in last[flow.query]
 
 
 def is_minimal_circuit(flow: Flow, paths: Sequence[AttentionPath], causal: bool = True) -> bool:
@@ -126,6 +134,9 @@ def is_minimal_circuit(flow: Flow, paths: Sequence[AttentionPath], causal: bool 
     Raises:
         HeadwayError: if a path names a role that there is not.
     """
-    without_one = ([*paths[:i], *paths[i + 1 :]] for i in range(len(paths)))
-    can_spare = (solves(flow, fewer, causal) for fewer in without_one)
-    return solves(flow, paths, causal) and not any(can_spare)
+
+    def can_spare(i: int) -> bool:
+        fewer = [*paths[:i], *paths[i + 1 :]]
+        return solves(flow, fewer, causal)
+
+    return solves(flow, paths, causal) and not any(map(can_spare, range(len(paths))))

@@ -104,13 +104,15 @@ class Flow:
 
     def visible(self, causal: bool) -> Found:
         """Whom every role may see: all, or with the causal mask itself and what stands before."""
-        seen = np.ones((len(self.roles), len(self.roles)), dtype=bool)
+        count = len(self.roles)
+        seen = np.ones((count, count), dtype=bool)
         return np.tril(seen) if causal else seen
 
     @cached_property
     def known(self) -> Found:
         """The pairs that are `related`."""
-        known = np.zeros((len(self.roles), len(self.roles)), dtype=bool)
+        count = len(self.roles)
+        known = np.zeros((count, count), dtype=bool)
         for pair in self.related:
             query, key = map(self.roles.index, pair)
             known[query, key] = True
@@ -130,7 +132,8 @@ class Flow:
         for group, needed in self.singled:
             inside = np.array([role in group for role in self.roles])
             pieces = np.array([piece in needed for piece in self.pieces])
-            guards.append((~inside[:, None] & inside, pieces))
+            looking_in = ~inside[:, None] & inside
+            guards.append((looking_in, pieces))
         return guards
 
     def attends(self, held: Held, layer: int) -> Found:
@@ -178,7 +181,8 @@ class Flow:
         A head of layer t (counted from 0) can follow a path only if, in entry t, its two roles
         have a piece in common.
         """
-        return [self.named(held) for held in islice(self.layers(causal), layers + 1)]
+        stages = islice(self.layers(causal), layers + 1)
+        return [self.named(held) for held in stages]
 
     def named(self, held: Held) -> Holdings:
         """The inverse of `marked`."""
@@ -204,13 +208,11 @@ class Flow:
         Raises:
             HeadwayError: if a path names a role that there is not.
         """
-        if layers is None:
-            layers = max((path.layer for path in paths), default=-1) + 1
         held = self.start()
         visible = self.visible(causal)
         stages = [self.named(held)]
         broken = list[AttentionPath]()
-        for layer in range(layers):
+        for layer in range(_layers_in(paths) if layers is None else layers):
             attends = self.attends(held, layer) & visible
             after = held.copy()
             for path in paths:
@@ -236,3 +238,8 @@ class Flow:
                 roles = ", ".join(self.roles)
                 raise HeadwayError(f"path = {path.relation!r} is not allowed: roles are {roles}")
         return ends
+
+
+def _layers_in(paths: Sequence[AttentionPath]) -> int:
+    """The layers up to the last that has a path."""
+    return max((path.layer for path in paths), default=-1) + 1

@@ -37,6 +37,11 @@ def pair_order(depth: int, order: PairOrder) -> list[int]:
     return pairs
 
 
+def _roles_of(pair: int) -> tuple[str, str]:
+    """The roles of the two tokens of a pair."""
+    return f"s{2 * pair - 1}", f"s{2 * pair}"
+
+
 def retrieval_flow(
     depth: int,
     order: PairOrder = "deep-first",
@@ -67,10 +72,10 @@ def retrieval_flow(
     require(queries >= 1, "queries", queries, "a whole number of at least 1")
     starts = dict[str, frozenset[str]]()
     for pair in pair_order(depth, order):
-        code = f"p_{pair}"
+        first, second = _roles_of(pair)
         letter = "y" if copies == "independent" and pair > 1 else "x"
-        starts[f"s{2 * pair - 1}"] = frozenset({f"{letter}_{pair - 1}", code})
-        starts[f"s{2 * pair}"] = frozenset({f"x_{pair}", code})
+        starts[first] = frozenset({f"{letter}_{pair - 1}", f"p_{pair}"})
+        starts[second] = frozenset({f"x_{pair}", f"p_{pair}"})
     for i in range(1, queries):
         starts[f"s0.{i}"] = frozenset({"x_0", f"p_0.{i}"})
     starts["s0"] = frozenset({"x_0", "p_0"})
@@ -118,20 +123,16 @@ def facts_flow(
     """
     named = facts if isinstance(facts, Mapping) else {fact: fact for fact in facts}
     require(len(named) == len(facts) > 0, "facts", list(facts), "one or more, each said once")
-    for fact in named.values():
-        require(len(set(fact)) == len(fact) > 1, "facts", fact, "two or more symbols, each once")
-    said = ", ".join(named.values())
-    symbols = {symbol for fact in named.values() for symbol in fact}
-    require(goal in symbols, "goal", goal, f"a symbol of one of {said}")
-    require(len(query) == 1 and query not in named, "query", query, "a single letter")
+    _require_facts(named, query, goal)
     starts = dict[str, frozenset[str]]()
     rows = list[tuple[frozenset[str], frozenset[str]]]()
     for name, fact in named.items():
-        tokens = {f"{name}.{symbol}": frozenset({symbol, f"p_{name}"}) for symbol in fact}
-        starts |= tokens
+        roles = [f"{name}.{symbol}" for symbol in fact]
+        for role, symbol in zip(roles, fact, strict=True):
+            starts[role] = frozenset({symbol, f"p_{name}"})
         if singled and len(fact) > 2:
             leading_on = frozenset(fact[:-1])
-            rows.append((frozenset(tokens), leading_on))
+            rows.append((frozenset(roles), leading_on))
     starts[query] = frozenset({query, "p_query"})
     return Flow(
         roles=tuple(starts),
@@ -139,6 +140,17 @@ def facts_flow(
         goal=goal,
         singled=tuple(rows),
     )
+
+
+def _require_facts(named: Mapping[str, str], query: str, goal: str) -> None:
+    for fact in named.values():
+        fits = len(set(fact)) == len(fact) > 1
+        require(fits, "facts", fact, "two or more symbols, each once")
+    said = ", ".join(named.values())
+    symbols = set().union(*named.values())
+    require(goal in symbols, "goal", goal, f"a symbol of one of {said}")
+    fits = len(query) == 1 and query not in named
+    require(fits, "query", query, "a single letter")
 
 
 def conditional_flow(order: Order = "deep-first", singled: bool = False) -> Flow:
@@ -173,12 +185,14 @@ def hop_flow(hops: int, gap: int = 1) -> Flow:
     require(gap >= 0, "gap", gap, "a whole number of at least 0")
     symbols = dict[str, str]()
     for pair in range(hops, 0, -1):
-        symbols[f"s{2 * pair - 1}"] = f"x_{pair - 1}"
-        symbols[f"s{2 * pair}"] = f"x_{pair}"
+        first, second = _roles_of(pair)
+        symbols[first] = f"x_{pair - 1}"
+        symbols[second] = f"x_{pair}"
         for i in range(1, gap + 1):
             symbols[f"other {pair}.{i}"] = f"o_{pair}.{i}"
     symbols["s0"] = "x_0"
     starts = list[frozenset[str]]()
     for i, symbol in enumerate(symbols.values()):
-        starts.append(frozenset({symbol, f"n_{i}", f"n_{i + 1}"}))
+        start = frozenset({symbol, f"n_{i}", f"n_{i + 1}"})
+        starts.append(start)
     return Flow(roles=tuple(symbols), starts=tuple(starts), goal=f"x_{hops}")

@@ -39,9 +39,9 @@ def stretches(depth: int, causal: bool = True, order: PairOrder = "deep-first") 
     while True:
         yield ends
         low, high = ends
-        down = last - _furthest(last - high, last - low, causal)  # the line turned round
+        down = _furthest(last - high, last - low, causal)  # the line turned round
         up = _furthest(low, high, causal)
-        ends = np.stack([down, up])
+        ends = np.stack([last - down, up])
 
 
 def minimum_layers(depth: int, *, causal: bool = True, order: PairOrder = "deep-first") -> int:

@@ -74,7 +74,8 @@ def witness(flow: Flow, causal: bool = True, layers: int | None = None) -> Witne
             paths = fewer
     # Were such a role attended to by none, the query would never hold the goal, in however many
     # layers. So every circuit has at least one path for each.
-    needed = [r for r in flow.roles[:-1] if flow.minimum_layers(causal, hidden=[r]) is None]
+    others = flow.roles[:-1]
+    needed = [role for role in others if flow.minimum_layers(causal, hidden=[role]) is None]
     return Witness(flow, causal, layers, _with_heads(flow, paths), len(needed))
 
 
@@ -146,7 +147,8 @@ class _Trace:
         layer = layers - 1
         bringing = self.finding[layer][role] + self.costs[layer][:, piece]
         key = int(bringing.argmin())
-        relation = Relation.between(self.flow.roles[role], self.flow.roles[key])
+        roles = self.flow.roles
+        relation = Relation.between(roles[role], roles[key])
         self._found.add(AttentionPath(layer, 0, relation))
         self._hold(key, piece, layer)
         for shared in self._found_by(role, key, layer):
@@ -160,6 +162,7 @@ def _with_heads(flow: Flow, paths: frozenset[AttentionPath]) -> tuple[AttentionP
     numbered = []
     for path in sorted(paths):
         place = (path.layer, flow.ends(path)[0])
-        head = taken[place] = taken.get(place, -1) + 1
+        head = taken.get(place, 0)
+        taken[place] = head + 1
         numbered.append(path._replace(head=head))
     return tuple(sorted(numbered))
