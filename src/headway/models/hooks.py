@@ -188,4 +188,5 @@ def is_watched(module: nn.Module) -> bool:
     hooks = module._forward_hooks or module._forward_pre_hooks or module._backward_hooks
     if hooks or "forward" in vars(module):
         return True
-    return any(part is not None and is_watched(part) for part in module._modules.values())
+    parts = module._modules.values()
+    return any(part is not None and is_watched(part) for part in parts)

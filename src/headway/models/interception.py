@@ -106,9 +106,9 @@ class Place(NamedTuple):
             own = slice(max(0, -first), min(length, count - first))
             spans.append((own, slice(own.start + first, own.stop + first)))
         queries, keys = spans
-        before = range(keys[1].start)
-        behind = range(keys[1].stop, heads.shape[-1])
-        return queries, keys, [*before, *behind]
+        within = keys[1]
+        beside = [*range(within.start), *range(within.stop, heads.shape[-1])]
+        return queries, keys, beside
 
 
 class Read(NamedTuple):
@@ -315,7 +315,8 @@ class Interception(TorchFunctionMode):
         site = len(self.shapes)
         place = self._place(site)
         heads = pattern.reshape(self.batch, -1, *pattern.shape[-2:])
-        self.shapes.append((heads.shape[1], heads.shape[2], heads.shape[3]))
+        n_heads, n_queries, n_keys = heads.shape[1:]
+        self.shapes.append((n_heads, n_queries, n_keys))
         heads = heads.nan_to_num(0.0)  # a query that no key is allowed for reads nothing
         own = place.own(heads, self.length)
         version = None if own.is_inference() else own._version
@@ -464,12 +465,9 @@ class Interception(TorchFunctionMode):
         if nothing_yet or out.ndim < 3:
             return
         for tensor in tensors:
-            is_alike = out.numel() == tensor.numel() or out.shape[:-1] == tensor.shape[:-1]
-            is_of_heads = tensor.ndim > 3 and out.shape[-2:] == tensor.shape[-2:]
-            if not (is_alike or is_of_heads):
-                continue
-            _add_origins(self.scores, tensor, out)
-            _add_origins(self.softmaxes, tensor, out)
+            if _is_made_of(out, tensor):
+                _add_origins(self.scores, tensor, out)
+                _add_origins(self.softmaxes, tensor, out)
 
     def _has_batch(self, x: Tensor) -> bool:
         """Tell whether x may be [batch, …, query, key] or [batch * head, query, key]."""
@@ -535,6 +533,13 @@ def _materialised(mask: Any, device: torch.device) -> Tensor:
 def is_activation(x: Tensor) -> bool:
     """Tell what was computed from the inputs, most likely, from weights."""
     return x.ndim > 2 and not isinstance(x, nn.Parameter)
+
+
+def _is_made_of(out: Tensor, tensor: Tensor) -> bool:
+    """Tell by shapes whether something may be a tensor's entries, with further keys, or shares."""
+    if out.numel() == tensor.numel() or out.shape[:-1] == tensor.shape[:-1]:
+        return True
+    return tensor.ndim > 3 and out.shape[-2:] == tensor.shape[-2:]
 
 
 def _add_origins(

@@ -166,9 +166,9 @@ class _Watch(Interception):
     def _draw(self, _: int, own: Tensor) -> Tensor:
         """Signed numbers that bfloat16 and half precision can hold."""
         size = 0.25 + 0.75 * torch.rand(own.shape, generator=self.generator)
-        sign = 2 * torch.randint(2, own.shape, generator=self.generator) - 1
+        bits = torch.randint(2, own.shape, generator=self.generator)
         self.patterns.append(own.clone())
-        signed = size * sign
+        signed = size * (2 * bits - 1)
         return signed.bfloat16().to(own)
 
     def _through_tap(self, pattern: Tensor) -> Tensor:
@@ -346,8 +346,8 @@ class Assembled:
         part = self.parts[site]
         if part not in self.put and self.is_true:
             self.seen[part] = own
-            # Sites of equal patterns are the same part.
-            layer = list(dict.fromkeys(p for p in self.parts if p.layer == part.layer))
+            alike = [other for other in self.parts if other.layer == part.layer]
+            layer = list(dict.fromkeys(alike))  # sites of equal patterns are one part
             if len(self.seen) == len(layer):
                 self._ask(layer)
         return self.put.get(part, own)

@@ -96,7 +96,9 @@ class Tapped(nn.Module):
     ):
         super().__init__()
         self.module = module
-        self._shape = _shape_of(module, inputs) if shape is None and inputs is not None else shape
+        if shape is None and inputs is not None:
+            shape = _shape_of(module, inputs)
+        self._shape = shape
 
     @property
     def n_layers(self) -> int:

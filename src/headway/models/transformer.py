@@ -37,14 +37,15 @@ class Attention(nn.Module):
         self.n_heads = config.n_heads
         self.d_head = config.head_width
         self.is_linear = config.attention == "linear"
-        self.qkv = nn.Linear(config.d_model, 3 * self.n_heads * self.d_head)
+        inner = self.n_heads * self.d_head
+        self.qkv = nn.Linear(config.d_model, 3 * inner)
         self.hook_q = HookPoint()
         self.hook_k = HookPoint()
         self.hook_v = HookPoint()
         self.hook_attn_scores = HookPoint()
         self.hook_pattern = HookPoint()
         self.hook_z = HookPoint()
-        self.out = nn.Linear(self.n_heads * self.d_head, config.d_model)
+        self.out = nn.Linear(inner, config.d_model)
 
     def forward(
         self,
@@ -88,7 +89,8 @@ class Attention(nn.Module):
     ) -> Float[Tensor, "batch key head d_head"]:
         """The values alone."""
         size = self.n_heads * self.d_head
-        v = F.linear(x, self.qkv.weight[-size:], self.qkv.bias[-size:])
+        weight = self.qkv.weight[-size:]
+        v = F.linear(x, weight, self.qkv.bias[-size:])
         return v.unflatten(2, (self.n_heads, self.d_head))
 
     def weigh(
@@ -233,10 +235,12 @@ class Transformer(Hooked):
         self.hook_embed = HookPoint()
         if placed:
             self.hook_pos_embed = HookPoint()
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layers))
+        blocks = [Block(config) for _ in range(config.n_layers)]
+        self.blocks = nn.ModuleList(blocks)
         self.ln_final = norm_of(config)
         self.unembed = nn.Linear(config.d_model, d_target)
-        future = torch.full((n_positions, n_positions), -math.inf).triu(1)
+        hidden = torch.full((n_positions, n_positions), -math.inf)
+        future = hidden.triu(1)
         self.register_buffer("mask", future if config.causal else None, persistent=False)
         initialise(self, torch.Generator().manual_seed(seed))
 
@@ -265,7 +269,8 @@ class Transformer(Hooked):
         """
         size = inputs.shape[1]
         most = self.longest
-        require(most is None or size <= most, "positions in a sequence", size, f"at most {most}")
+        fits = most is None or size <= most
+        require(fits, "positions in a sequence", size, f"at most {most}")
         mask = None if self.mask is None else self.mask[:size, :size]
         x = self.embedded(inputs)
         last = self.layers[-1]

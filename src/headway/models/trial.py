@@ -67,7 +67,8 @@ class Shape:
     @property
     def n_heads(self) -> int:
         """Heads in every layer."""
-        return sum(part.n_heads for part in {*self.sites.parts} if part.layer == 0)
+        parts = set(self.sites.parts)
+        return sum(part.n_heads for part in parts if part.layer == 0)
 
 
 @torch.no_grad()
@@ -83,10 +84,11 @@ def tried(module: nn.Module, inputs: Tensor) -> Shape:
     """
     fits = inputs.ndim in (2, 3) and inputs.numel() > 0
     require(fits, "shape of inputs", list(inputs.shape), "[batch, position] or one dimension more")
-    pair = inputs[:2] if len(inputs) > 1 else torch.cat([inputs, inputs.roll(1, 1)])
+    sequences = inputs if len(inputs) > 1 else torch.cat([inputs, inputs.roll(1, 1)])
+    pair = sequences[:2]
     sites = sites_of(module, pair)
     output, seen, patterns = _recorded(module, pair, sites.late)
-    precision = max(torch.finfo(dtype).eps for dtype in {output.dtype, *seen.dtypes})
+    precision = _coarsest({output.dtype, *seen.dtypes})
     try:
         return _shape_seen(module, pair, output, seen, sites, precision)
     except HeadwayError as error:
@@ -96,6 +98,11 @@ def tried(module: nn.Module, inputs: Tensor) -> Shape:
             raise
         why = _why_not_the_same(module, pair, repeats(pair))
         raise HeadwayError(f"{why}{_in_training(module)}") from error.__cause__
+
+
+def _coarsest(dtypes: set[torch.dtype]) -> float:
+    """The relative precision of the coarsest of some types of numbers."""
+    return max(torch.finfo(dtype).eps for dtype in dtypes)
 
 
 def _repeats(
@@ -333,7 +340,9 @@ class _Trial:
         differs = ~self.same(one, other)
         self.is_blind &= not differs.any()
         sees = differs & ~self.same(first, other) & ~self.same(before, after)
-        return bool(differs.any()) and self._is_alone(rows) and not bool(sees.any())
+        if sees.any():
+            return False
+        return bool(differs.any()) and self._is_alone(rows)
 
     def _is_alone(self, rows: Tensor) -> bool:
         """Tell whether every row of an output depends on one position: its own, if there are as
@@ -424,7 +433,8 @@ class _Trace(Interception):
         are_several = len(varying) > 1
         alike = any(tensor.shape == first.shape for tensor in varying)
         joins = are_several and (func in PRODUCTS or not alike)
-        name = f"{name_of(func)} to {list(self._shape_of_one(first, first.shape))}"
+        shape = self._shape_of_one(first, first.shape)
+        name = f"{name_of(func)} to {list(shape)}"
         taken = func in TAKES and are_several
         self.note(given, tensors, name, attends or joins, taken)
 
@@ -608,7 +618,8 @@ def _agree(results: list[Tensor], expected: list[Tensor], precision: float) -> b
     for result, other in zip(results, expected, strict=True):
         if result.shape != other.shape:
             return False
-        same = _same(result.reshape(-1, 1), other.reshape(-1, 1), precision**0.5)
+        numbers = result.reshape(-1, 1)
+        same = _same(numbers, other.reshape(-1, 1), precision**0.5)
         if not same.all():
             return False
     return True
