@@ -182,7 +182,8 @@ class Task(ABC):
         count = self._example.targets.shape[2]
         if count == 1:
             return ("answer",)
-        return tuple(f"hop {j}" for j in range(1, count + 1))
+        numbers = range(1, count + 1)
+        return tuple(f"hop {j}" for j in numbers)
 
     @property
     def tokens(self) -> tuple[str, ...] | None:
@@ -287,7 +288,8 @@ class Task(ABC):
         name = self.kind.replace("_", " ")
         if not self.label:
             return name
-        return f"{name[:1].upper()}{name[1:]}, {self.label}"
+        name = f"{name[:1].upper()}{name[1:]}"
+        return f"{name}, {self.label}"
 
     @property
     def reading(self) -> str:

@@ -257,8 +257,8 @@ def _require_below(limit: int, numbers: Tensor, attribute: str, where: str, also
     least = int(numbers.min())
     most = int(numbers.max())
     if least < 0 or most >= limit:
-        what = f"{where} {least} to {most}: it must be 0 to {limit - 1}{also}"
-        raise WrongError(attribute, what)
+        what = f"{where} {least} to {most}"
+        raise WrongError(attribute, f"{what}: it must be 0 to {limit - 1}{also}")
 
 
 # Stages of the trial.
@@ -356,7 +356,8 @@ def _drawn(task: Task) -> Doubts:
     second = _batch(task, _draws(task, FEW))
     if not all(map(_same, draws, _draws(task, FEW))):
         raise WrongError("assemble", "it changes what draw drew: it must leave that as it is")
-    sampled = _value(task, "sample", FEW, torch.Generator().manual_seed(0))
+    generator = torch.Generator().manual_seed(0)
+    sampled = _value(task, "sample", FEW, generator)
     for name in PARTS:
         part = getattr(first, name)
         if not _same(part, getattr(second, name)):
@@ -600,7 +601,8 @@ def _ahead(name: str, edges: Edges) -> Iterator[Finding]:
     Raises:
         WrongError: if it leads to no others.
     """
-    ahead = (edges.keys > edges.queries[..., None]) & edges.there
+    queries = edges.queries[..., None]
+    ahead = (edges.keys > queries) & edges.there
     if not ahead.any():
         return
     what = f"{name!r}: keys stand after their queries: looks_ahead must be true"

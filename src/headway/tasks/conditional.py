@@ -118,7 +118,8 @@ class Conditional(Task):
             order = noise.argsort(-1)
             return order.to(torch.uint8 if shape[-1] <= 256 else torch.int32)
 
-        shape = (count, n + 2 * m + m * m, self.d_token)
+        n_symbols = n + 2 * m + m * m
+        shape = (count, n_symbols, self.d_token)
         symbols = torch.randn(shape, generator=generator, device=device)
         cells = shuffled(m * m)[:, :n]
         rows = shuffled(m * m)

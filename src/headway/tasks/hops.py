@@ -117,7 +117,8 @@ class Hops(SeveralHops):
         which = which[:, None]
         hops = torch.arange(len(self.asked), device=which.device)
         asked = (which == hops)[:, None]
-        targets = answers[:, :, None].where(asked, IGNORE_INDEX)
+        answers = answers[:, :, None]
+        targets = answers.where(asked, IGNORE_INDEX)
         inputs = torch.cat([self.n_symbols + which, symbols], dim=1)
         return Batch(inputs, targets)
 

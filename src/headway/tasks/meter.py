@@ -62,5 +62,6 @@ def expected(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         if isinstance(given, list | tuple) and all(type(size) is int for size in given):
             counts.append(abs(math.prod(given)))  # of a size that is left open, -1
     if func.overloadpacket is torch.ops.aten.arange:
-        counts += [math.ceil(abs(end)) for end in args if isinstance(end, int | float)]
+        ends = [end for end in args if isinstance(end, int | float)]
+        counts += [math.ceil(abs(end)) for end in ends]
     return max(counts, default=0)

@@ -62,7 +62,8 @@ class Retrieval(Task):
 
     @property
     def roles(self) -> tuple[str, ...]:
-        return tuple(f"s{i}" for i in range(2 * self.depth + 1))
+        count = 2 * self.depth + 1
+        return tuple(f"s{i}" for i in range(count))
 
     @property
     def hops(self) -> tuple[str, ...]:
@@ -178,7 +179,8 @@ class Retrieval(Task):
         if self.position_code == "token":
             return positions
         pairs = self.n_chains * self.depth
-        return torch.where(positions < 2 * pairs, positions // 2, positions - pairs)
+        is_in_pair = positions < 2 * pairs
+        return torch.where(is_in_pair, positions // 2, positions - pairs)
 
     @property
     def code_base(self) -> float:
@@ -236,7 +238,8 @@ def coded(
     """Tokens at their positions, every one beside the code of its position."""
     count = len(tokens)
     k = tokens.shape[2]
-    inputs = tokens.new_empty(count, len(code), k + code.shape[1])
+    width = k + code.shape[1]
+    inputs = tokens.new_empty(count, len(code), width)
     inputs[..., k:] = code
     where = positions[..., None].expand(-1, -1, k)
     inputs[..., :k].scatter_(1, where, tokens)
@@ -254,4 +257,5 @@ def at_queries(
 def base_for(length: int, d_code: int) -> float:
     """The base whose longest wave is 1.25 times so many positions."""
     longest = 1.25 * length / (2 * math.pi)
-    return math.pow(max(longest, 1.0), d_code / max(d_code - 2, 1))
+    exponent = d_code / max(d_code - 2, 1)
+    return math.pow(max(longest, 1.0), exponent)

@@ -82,7 +82,8 @@ class Targets(ABC):
 
     def how_often(self, targets: Tensor) -> Float[Tensor, " hop"]:
         """The mean number of queries of a sequence that ask for every hop; 1 if none does."""
-        counts = self.asked(targets).float().sum(1).mean(0)
+        in_sequence = self.asked(targets).float().sum(1)
+        counts = in_sequence.mean(0)
         return torch.where(counts > 0, counts, 1.0)
 
     def errors(
