@@ -71,7 +71,9 @@ class TransformerConfig:
     @property
     def mlp_width(self) -> int:
         """The width of an MLP, given or derived; 0 if there is none."""
-        return 4 * self.d_model if self.d_mlp is None else self.d_mlp
+        if self.d_mlp is None:
+            return 4 * self.d_model
+        return self.d_mlp
 
     @property
     def size(self) -> str:

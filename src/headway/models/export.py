@@ -39,16 +39,18 @@ def to_transformer_lens(model: Transformer) -> LensModel:
             the model has no norms or linear attention.
     """
     shape = model.config
-    for field, plain in (("norm", "pre"), ("attention", "softmax")):
+    plain = {"norm": "pre", "attention": "softmax"}
+    for field, wanted in plain.items():
         value = getattr(shape, field)
-        require(value == plain, f"model.{field}", value, f"{plain}, to be exported")
+        require(value == wanted, f"model.{field}", value, f"{wanted}, to be exported")
     builder = _transformer_lens("model_bridge.sources._bridge_builder")
     native = _transformer_lens("model_bridge.sources.native.model")
     components = _transformer_lens("model_bridge.generalized_components")
     config = _lens_config(model)
     blocks = [native.NativeBlock(config) for _ in range(shape.n_layers)]
     for block in blocks:
-        block.attn.head_dim, block.attn.scaling = shape.head_width, 1.0
+        block.attn.head_dim = shape.head_width
+        block.attn.scaling = 1.0
 
     def adapt(adapter: Any) -> None:
         # TransformerLens' attention for its own models takes the patterns for `hook_attn_scores`
@@ -57,11 +59,9 @@ def to_transformer_lens(model: Transformer) -> LensModel:
         if model.pos_embed is None:
             mapping.pop("pos_embed")
         parts = mapping["blocks"].submodules
+        maps = {name: components.LinearBridge(name) for name in "qkvo"}
         parts["attn"] = components.PositionEmbeddingsAttentionBridge(
-            "attn",
-            adapter.cfg,
-            {name: components.LinearBridge(name) for name in "qkvo"},
-            is_causal=shape.causal,
+            "attn", adapter.cfg, maps, is_causal=shape.causal
         )
         # Trained scores are so large that another rounding of a norm shows in the outputs.
         for norm in (parts["ln1"], parts.get("ln2"), mapping["ln_final"]):
@@ -69,8 +69,9 @@ def to_transformer_lens(model: Transformer) -> LensModel:
                 norm.use_native_layernorm_autograd = True
         adapter.preprocess_weights = _refuse_processing
 
+    body = Body(model, blocks).to(model.embed.weight)
     bridge = builder.build_bridge_from_module(
-        Body(model, blocks).to(model.embed.weight).train(model.training),
+        body.train(model.training),
         "TransformerLensNative",
         tl_config=config,
         model_name="headway",
@@ -87,7 +88,8 @@ def to_transformer_lens(model: Transformer) -> LensModel:
 def _lens_config(model: Transformer) -> Any:
     """The model's shape as TransformerLens tells it."""
     shape = model.config
-    return _transformer_lens("config").TransformerBridgeConfig(
+    config = _transformer_lens("config")
+    return config.TransformerBridgeConfig(
         n_layers=shape.n_layers,
         d_model=shape.d_model,
         n_heads=shape.n_heads,
@@ -115,7 +117,8 @@ class Body(nn.Module):
     def __init__(self, model: Transformer, blocks: list[nn.Module]):
         super().__init__()
         self.shape = model.config
-        self.d_input, self.n_read = model.d_input, model.n_read
+        self.d_input = model.d_input
+        self.n_read = model.n_read
         self.vocabulary = model.vocabulary
         if self.vocabulary is None:
             self.tok_embed = VectorEmbedding(self.d_input, self.shape.d_model)
@@ -145,21 +148,22 @@ class Body(nn.Module):
         allowed = "tokens [batch, position]" if own is None else f"vectors [batch, position, {own}]"
         if inputs is None:
             raise HeadwayError(f"inputs = None is not allowed: it must be {allowed}")
-        vectors = inputs.is_floating_point() and inputs.ndim == 3
-        is_stream = vectors and inputs.shape[-1] == self.shape.d_model != own
-        tokens = self.vocabulary is not None and not inputs.is_floating_point() and inputs.ndim == 2
-        require(
-            is_stream or tokens or (vectors and inputs.shape[-1] == own),
-            "inputs",
-            f"{inputs.dtype} of shape {list(inputs.shape)}",
-            allowed,
-        )
+        is_vectors = inputs.is_floating_point() and inputs.ndim == 3
+        is_stream = is_vectors and inputs.shape[-1] == self.shape.d_model != own
+        if self.vocabulary is None:
+            is_own = is_vectors and inputs.shape[-1] == own
+        else:
+            is_own = inputs.ndim == 2 and not inputs.is_floating_point()
+        fits = is_stream or is_own
+        given = f"{inputs.dtype} of shape {list(inputs.shape)}"
+        require(fits, "inputs", given, allowed)
         if is_stream:
             return inputs
         x = self.tok_embed(inputs)
         if not hasattr(self, "pos"):
             return x
-        return x + self.pos(torch.arange(inputs.shape[1], device=inputs.device)[None])
+        places = torch.arange(inputs.shape[1], device=inputs.device)
+        return x + self.pos(places[None])
 
 
 class Scale(nn.Module):
@@ -207,7 +211,8 @@ def to_lens_weights(weights: dict[str, Tensor]) -> dict[str, Tensor]:
 def _require_same(bridge: LensModel, model: Transformer) -> None:
     """Makes sure on random inputs that this version of TransformerLens computes the model."""
     length = model.n_read if model.mask is None else len(model.mask)
-    generator, weight = torch.Generator().manual_seed(0), model.embed.weight
+    generator = torch.Generator().manual_seed(0)
+    weight = model.embed.weight
     if model.vocabulary is None:
         inputs = torch.randn(1, length, model.d_input, generator=generator).to(weight)
     else:

@@ -50,7 +50,8 @@ class Cache(Mapping[Key, Tensor]):
     """
 
     def __init__(self, kept: dict[str, Tensor], names: Collection[str]):
-        self._kept, self._names = kept, names
+        self._kept = kept
+        self._names = names
 
     def __getitem__(self, key: Key) -> Tensor:
         name = full_name(key, self._names)
@@ -66,7 +67,8 @@ class Cache(Mapping[Key, Tensor]):
         return len(self._kept)
 
     def __repr__(self):
-        return "\n".join(f"{name}  {list(value.shape)}" for name, value in self._kept.items())
+        lines = [f"{name}  {list(value.shape)}" for name, value in self._kept.items()]
+        return "\n".join(lines)
 
 
 class Hooked(nn.Module):
@@ -74,9 +76,11 @@ class Hooked(nn.Module):
 
     def hook_points(self) -> dict[str, HookPoint]:
         """The hook points by name."""
-        points = {n: point for n, point in self.named_modules() if isinstance(point, HookPoint)}
-        for name, point in points.items():
-            point.name = name
+        points = dict[str, HookPoint]()
+        for name, module in self.named_modules():
+            if isinstance(module, HookPoint):
+                module.name = name
+                points[name] = module
         return points
 
     @contextmanager
@@ -146,7 +150,8 @@ def chosen(names: Names, points: Collection[str]) -> list[str]:
     """The full names that are meant."""
     if callable(names):
         return [name for name in points if names(name)]
-    return [full_name(key, points) for key in (names if isinstance(names, list) else [names])]
+    keys = names if isinstance(names, list) else [names]
+    return [full_name(key, points) for key in keys]
 
 
 def full_name(key: Key, names: Collection[str]) -> str:
@@ -156,17 +161,25 @@ def full_name(key: Key, names: Collection[str]) -> str:
         UnknownNameError: if none is, or several are.
     """
     if isinstance(key, str):
-        found = [name for name in names if key in (name, name.replace("hook_", ""))]
+        meant = [name for name in names if key in (name, name.replace("hook_", ""))]
     else:
-        what, layer, *part = key if len(key) > 1 else (*key, None)
-        if isinstance(layer, int) and layer < 0:
-            layer += 1 + max(map(int, re.findall(r"blocks\.(\d+)\.", " ".join(names))))
-        block, point = f"blocks.{layer}.", ".".join(["", *map(str, part), f"hook_{what}"])
-        found = [name for name in names if name.startswith(block) and name.endswith(point)]
-    if len(found) != 1:
-        near = " or ".join(found or difflib.get_close_matches(str(key), names, cutoff=0.0))
-        raise UnknownNameError(f"{key!r} names {len(found) or 'nothing'}: is it {near}?")
-    return found[0]
+        meant = _in_layer(key, names)
+    if len(meant) == 1:
+        return meant[0]
+    nearest = meant or difflib.get_close_matches(str(key), names, cutoff=0.0)
+    count = len(meant) or "nothing"
+    raise UnknownNameError(f"{key!r} names {count}: is it {' or '.join(nearest)}?")
+
+
+def _in_layer(key: tuple[Any, ...], names: Collection[str]) -> list[str]:
+    """The full names that end with a point, such as `pattern`, or it and a part, in a layer."""
+    what, layer, *part = key if len(key) > 1 else (*key, None)
+    if isinstance(layer, int) and layer < 0:
+        layers = re.findall(r"blocks\.(\d+)\.", " ".join(names))
+        layer += 1 + max(map(int, layers))
+    block = f"blocks.{layer}."
+    point = ".".join(["", *map(str, part), f"hook_{what}"])
+    return [name for name in names if name.startswith(block) and name.endswith(point)]
 
 
 def is_watched(module: nn.Module) -> bool:
@@ -175,4 +188,5 @@ def is_watched(module: nn.Module) -> bool:
     hooks = module._forward_hooks or module._forward_pre_hooks or module._backward_hooks
     if hooks or "forward" in vars(module):
         return True
-    return any(part is not None and is_watched(part) for part in module._modules.values())
+    parts = module._modules.values()
+    return any(part is not None and is_watched(part) for part in parts)

@@ -103,10 +103,12 @@ class Place(NamedTuple):
         spans = list[Span]()
         for start, count in zip(self, heads.shape[-2:], strict=True):
             first = count - length if start == LAST else start
-            low, high = max(0, -first), min(length, count - first)
-            spans.append((slice(low, high), slice(low + first, high + first)))
+            own = slice(max(0, -first), min(length, count - first))
+            spans.append((own, slice(own.start + first, own.stop + first)))
         queries, keys = spans
-        return queries, keys, [*range(keys[1].start), *range(keys[1].stop, heads.shape[-1])]
+        within = keys[1]
+        beside = [*range(within.start), *range(within.stop, heads.shape[-1])]
+        return queries, keys, beside
 
 
 class Read(NamedTuple):
@@ -200,8 +202,12 @@ class Interception(TorchFunctionMode):
         late: frozenset[int] = frozenset(),
     ):
         super().__init__()
-        self.tap, self.batch, self.length = tap, batch, length
-        self.places, self.reads, self.late = places, reads, late
+        self.tap = tap
+        self.batch = batch
+        self.length = length
+        self.places = places
+        self.reads = reads
+        self.late = late
         self.shapes: list[tuple[int, int, int]] = []
         self.failed: Exception | None = None
         """An error that the tap raised."""
@@ -237,9 +243,8 @@ class Interception(TorchFunctionMode):
         if _is_dropout(func):
             _refuse_dropout(*args, **kwargs)
         elif _is_other_attention(func):
-            raise HeadwayError(
-                f"attention is no softmax that can be seen: {name_of(func)} is called"
-            )
+            what = f"{name_of(func)} is called"
+            raise HeadwayError(f"attention is no softmax that can be seen: {what}")
         if self.is_edited and func in DIVISIONS and len(args) > 1:
             args = args[0], _divisor(*args[:2]), *args[2:]
         out = func(*args, **kwargs)
@@ -277,18 +282,22 @@ class Interception(TorchFunctionMode):
     ) -> Tensor:
         """`scaled_dot_product_attention`, in single precision at least."""
         _refuse_dropout(query, dropout_p)
-        dtype, device = query.dtype, query.device.type
+        dtype = query.dtype
+        device = query.device.type
         if torch.is_autocast_enabled(device):
             dtype = torch.get_autocast_dtype(device)
         self.dtypes.add(dtype)
         exact = torch.promote_types(dtype, torch.float32)
         with torch.autocast(device, enabled=False):
-            query, key, value = (x.to(exact) for x in (query, key, value))
+            query = query.to(exact)
+            key = key.to(exact)
+            value = value.to(exact)
             if enable_gqa:
-                key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
-                value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
-            factor = math.sqrt(1 / query.shape[-1]) if scale is None else scale
-            pattern = _softmax_of((query * factor) @ key.mT, attn_mask, is_causal)
+                key = _for_every_query(key, query)
+                value = _for_every_query(value, query)
+            if scale is None:
+                scale = math.sqrt(1 / query.shape[-1])
+            pattern = _softmax_of((query * scale) @ key.mT, attn_mask, is_causal)
             allowed = f"[batch, head, query, key] with a batch of {self.batch};"
             allowed += " attention that is called with positions first needs batch_first=True"
             require(self._has_batch(pattern), "shape of a pattern", list(pattern.shape), allowed)
@@ -303,10 +312,13 @@ class Interception(TorchFunctionMode):
             raise HeadwayError(
                 "attention inside torch.vmap cannot be tapped: it has no batch there"
             )
-        site, heads = len(self.shapes), pattern.reshape(self.batch, -1, *pattern.shape[-2:])
-        self.shapes.append((heads.shape[1], heads.shape[2], heads.shape[3]))
+        site = len(self.shapes)
+        place = self._place(site)
+        heads = pattern.reshape(self.batch, -1, *pattern.shape[-2:])
+        n_heads, n_queries, n_keys = heads.shape[1:]
+        self.shapes.append((n_heads, n_queries, n_keys))
         heads = heads.nan_to_num(0.0)  # a query that no key is allowed for reads nothing
-        own = self._place(site).own(heads, self.length)
+        own = place.own(heads, self.length)
         version = None if own.is_inference() else own._version
         try:
             with usual_factories():
@@ -317,12 +329,15 @@ class Interception(TorchFunctionMode):
         if used is own and version is not None and own._version == version:
             return pattern
         self.is_edited = True
-        put = self._place(site).put(used, heads).reshape(pattern.shape)
+        put = place.put(used, heads).reshape(pattern.shape)
+        put = put.to(pattern.dtype)
         # A module may view what a softmax gives, or write into it; the tap's tensor is the tap's.
-        return put.to(pattern.dtype).clone(memory_format=torch.contiguous_format)
+        return put.clone(memory_format=torch.contiguous_format)
 
     def _place(self, site: int) -> Place:
-        return self.places[site] if site < len(self.places) else Place()
+        if site < len(self.places):
+            return self.places[site]
+        return Place()
 
     def _read(
         self,
@@ -342,7 +357,8 @@ class Interception(TorchFunctionMode):
 
         def laid(own: Tensor) -> Tensor:
             whole = self._place(site).put(own.to(heads.dtype), heads)
-            return turned.back(whole[..., :kept].reshape(shape))
+            met = whole[..., :kept].reshape(shape)
+            return turned.back(met)
 
         return self.reads(Read(site, pattern, values, laid, product))
 
@@ -391,8 +407,9 @@ class Interception(TorchFunctionMode):
         (pattern,) = of_softmaxes
         others = [tensor for tensor in given if tensor is not pattern]
         values = next(filter(is_activation, others), None)
-        least = min(self.length, *(self.keys_of[number] for number in self.softmaxes[pattern]))
-        if values is None or summed_over(func, args, given, pattern, out) < least:
+        if values is None:
+            return None
+        if summed_over(func, args, given, pattern, out) < self._least_summed(pattern):
             return None
         product = functools.partial(_called, func, args, kwargs, (pattern, values))
         if func in TIMES:
@@ -402,6 +419,11 @@ class Interception(TorchFunctionMode):
         else:
             turned = AS_IT_IS if pattern is given[0] else KEY_QUERY
         return Meeting(pattern, values, turned, product)
+
+    def _least_summed(self, pattern: Tensor) -> int:
+        """The size that a product must sum over to be one of a pattern and values."""
+        counts = [self.keys_of[number] for number in self.softmaxes[pattern]]
+        return min(self.length, *counts)
 
     def _met(self, meeting: Meeting, out: Tensor) -> Tensor:
         """What is read where a pattern meets values.
@@ -443,16 +465,15 @@ class Interception(TorchFunctionMode):
         if nothing_yet or out.ndim < 3:
             return
         for tensor in tensors:
-            is_alike = out.numel() == tensor.numel() or out.shape[:-1] == tensor.shape[:-1]
-            is_of_heads = tensor.ndim > 3 and out.shape[-2:] == tensor.shape[-2:]
-            if not (is_alike or is_of_heads):
-                continue
-            _add_origins(self.scores, tensor, out)
-            _add_origins(self.softmaxes, tensor, out)
+            if _is_made_of(out, tensor):
+                _add_origins(self.scores, tensor, out)
+                _add_origins(self.softmaxes, tensor, out)
 
     def _has_batch(self, x: Tensor) -> bool:
         """Tell whether x may be [batch, …, query, key] or [batch * head, query, key]."""
-        return x.shape[0] == self.batch if x.ndim > 3 else x.ndim == 3 and not len(x) % self.batch
+        if x.ndim > 3:
+            return x.shape[0] == self.batch
+        return x.ndim == 3 and not len(x) % self.batch
 
     def _has_keys(self, x: Tensor) -> bool:
         """Tell whether the last two dimensions of x may be queries and keys."""
@@ -461,19 +482,28 @@ class Interception(TorchFunctionMode):
         return n_keys >= self.length and (n_queries >= self.length or few)
 
 
+def _for_every_query(
+    shared: Float[Tensor, "*batch group key _"], query: Float[Tensor, "*batch head query _"]
+) -> Float[Tensor, "*batch head key _"]:
+    """What groups of heads share, once for each head that has a query."""
+    in_group = query.shape[-3] // shared.shape[-3]
+    return shared.repeat_interleave(in_group, -3)
+
+
 def _softmax_of(
     scores: Float[Tensor, "*rows query key"], mask: Tensor | None, is_causal: bool
 ) -> Float[Tensor, "*rows query key"]:
     if is_causal:
-        past = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
-        scores = scores.masked_fill(~past, -torch.inf)
+        every = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device)
+        scores = scores.masked_fill(~every.tril(), -torch.inf)
     if mask is None:
         return scores.softmax(-1)
     mask = _materialised(mask, scores.device)
     is_bool = mask.dtype == torch.bool
     scores = scores.masked_fill(~mask, -torch.inf) if is_bool else scores + mask
     no_key = (scores == -torch.inf).all(-1, keepdim=True)  # torch lets such a query read nothing
-    return scores.masked_fill(no_key, 0.0).softmax(-1).masked_fill(no_key, 0.0)
+    pattern = scores.masked_fill(no_key, 0.0).softmax(-1)
+    return pattern.masked_fill(no_key, 0.0)
 
 
 def _divisor(given: Any, divisor: Any) -> Any:
@@ -484,7 +514,8 @@ def _divisor(given: Any, divisor: Any) -> Any:
     """
     if not (isinstance(given, Tensor) and isinstance(divisor, Tensor)):
         return divisor
-    return divisor.masked_fill((given == 0) & (divisor == 0), 1)
+    both_zero = (given == 0) & (divisor == 0)
+    return divisor.masked_fill(both_zero, 1)
 
 
 def _materialised(mask: Any, device: torch.device) -> Tensor:
@@ -492,14 +523,23 @@ def _materialised(mask: Any, device: torch.device) -> Tensor:
     variant = getattr(mask, "variant", None)  # to import its class takes seconds
     if variant is None:
         return mask
-    n_queries, n_keys = mask.seq_len_q, mask.seq_len_kv
+    n_queries = mask.seq_len_q
+    n_keys = mask.seq_len_kv
     last_key = n_keys - n_queries if variant.name == "LOWER_RIGHT" else 0
-    return torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril(last_key)
+    every = torch.ones(n_queries, n_keys, dtype=torch.bool, device=device)
+    return every.tril(last_key)
 
 
 def is_activation(x: Tensor) -> bool:
     """Tell what was computed from the inputs, most likely, from weights."""
     return x.ndim > 2 and not isinstance(x, nn.Parameter)
+
+
+def _is_made_of(out: Tensor, tensor: Tensor) -> bool:
+    """Tell by shapes whether something may be a tensor's entries, with further keys, or shares."""
+    if out.numel() == tensor.numel() or out.shape[:-1] == tensor.shape[:-1]:
+        return True
+    return tensor.ndim > 3 and out.shape[-2:] == tensor.shape[-2:]
 
 
 def _add_origins(
@@ -517,8 +557,9 @@ def summed_over(
     """The size of the largest dimension of a pattern that a product sums over, or will be summed
     over after it."""
     if func in TIMES:
-        will_be = pattern.shape[-1] == 1 and out.numel() > pattern.numel()
-        return pattern.shape[-2] if will_be else 0
+        if pattern.shape[-1] == 1 and out.numel() > pattern.numel():
+            return pattern.shape[-2]
+        return 0
     if func is not torch.einsum:
         return pattern.shape[-1 if pattern is given[0] else -2]
     terms, kept = _terms(args[0], given)
@@ -536,8 +577,7 @@ def _turned_in(equation: object, given: list[Tensor], pattern: Tensor, values: T
     queries = set(letters) - keys - set(terms[id(values)])
     if len(queries) != 1 or len(keys) != 1 or "." in letters:
         return AS_IT_IS
-    both = *queries, *keys
-    now = [letters.index(letter) - len(letters) for letter in both]
+    now = [letters.index(letter) - len(letters) for letter in (*queries, *keys)]
     last = [-2, -1]
     return Turned(lambda x: x.movedim(now, last), lambda x: x.movedim(last, now))
 
@@ -547,7 +587,8 @@ def _terms(equation: object, given: list[Tensor]) -> tuple[dict[int, str], str]:
     written = str(equation).replace(" ", "")
     terms, _, kept = written.partition("->")
     each = zip(given, terms.split(","), strict=False)
-    return {id(operand): letters for operand, letters in each}, kept
+    by_id = {id(operand): letters for operand, letters in each}
+    return by_id, kept
 
 
 def _called(
@@ -556,7 +597,8 @@ def _called(
     """What a function gives if a pair of tensors among its arguments is exchanged."""
     by_id = {id(old): other for old, other in zip(pair, new, strict=True)}
     named = {name: by_id.get(id(arg), arg) for name, arg in kwargs.items()}
-    return func(*_exchanged(args, by_id), **named)
+    given = _exchanged(args, by_id)
+    return func(*given, **named)
 
 
 def _exchanged(args: Any, new: dict[int, Tensor]) -> Iterator[Any]:

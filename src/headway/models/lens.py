@@ -14,16 +14,19 @@ def logit_lens(model: Transformer, inputs: Inputs) -> Float[Tensor, "layer batch
     The residual stream goes through the last norm and the read-out; after the last layer that is
     what the model does say. (nostalgebraist 2020, "interpreting GPT: the logit lens")
     """
-    return torch.stack([model.read(stream) for stream in model.streams(inputs)])
+    outputs = [model.read(stream) for stream in model.streams(inputs)]
+    return torch.stack(outputs)
 
 
 def loss_lens(model: Transformer, task: Task, batch: Batch) -> Float[Tensor, "layer hop"]:
     """The loss of every hop if the model ended after every layer."""
     outputs = logit_lens(model, batch.inputs)
-    return torch.stack([task.targets.partial_losses(each, batch.targets) for each in outputs])
+    losses = [task.targets.partial_losses(each, batch.targets) for each in outputs]
+    return torch.stack(losses)
 
 
 def accuracy_lens(model: Transformer, task: Task, batch: Batch) -> Float[Tensor, "layer hop"]:
     """The share of right answers by hop if the model ended after every layer."""
     outputs = logit_lens(model, batch.inputs)
-    return torch.stack([task.targets.accuracies(each, batch.targets) for each in outputs])
+    shares = [task.targets.accuracies(each, batch.targets) for each in outputs]
+    return torch.stack(shares)

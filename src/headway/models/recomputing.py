@@ -35,7 +35,8 @@ class _Inside:
     """How many passes are inside `kept` now, in all threads."""
 
     def __init__(self):
-        self.lock, self.count = threading.Lock(), 0
+        self.lock = threading.Lock()
+        self.count = 0
 
     def add(self, more: int) -> None:
         with self.lock:

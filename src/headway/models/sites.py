@@ -102,8 +102,9 @@ def _with_equal_patterns(
     module: nn.Module, inputs: Tensor, watch: "_Watch", groups: list[list[int]]
 ) -> dict[int, int]:
     """Sites by others of their layer that always have the same pattern, the earlier one first."""
-    pairs = [(group[0], site) for group in groups for site in group[1:]]
-    pairs = [pair for pair in pairs if watch.has_equal(*pair)]
+    pairs = list[tuple[int, int]]()
+    for first, *others in groups:
+        pairs += [(first, site) for site in others if watch.has_equal(first, site)]
     if not pairs:
         return {}
     # Heads that begin as copies of one another have equal patterns now; not with other weights.
@@ -165,9 +166,10 @@ class _Watch(Interception):
     def _draw(self, _: int, own: Tensor) -> Tensor:
         """Signed numbers that bfloat16 and half precision can hold."""
         size = 0.25 + 0.75 * torch.rand(own.shape, generator=self.generator)
-        sign = 2 * torch.randint(2, own.shape, generator=self.generator) - 1
+        bits = torch.randint(2, own.shape, generator=self.generator)
         self.patterns.append(own.clone())
-        return (size * sign).bfloat16().to(own)
+        signed = size * (2 * bits - 1)
+        return signed.bfloat16().to(own)
 
     def _through_tap(self, pattern: Tensor) -> Tensor:
         put = super()._through_tap(pattern)
@@ -190,8 +192,11 @@ class _Watch(Interception):
         made = args[0] if out is None and args else out  # an assignment changes its first argument
         kept = {_storage(tensor) for tensor in given}
         for tensor in tensors_in((made,), {}):
-            before = self._origins_of([tensor]) if _storage(tensor) in kept else frozenset()
-            self.origins[_storage(tensor)] = before | origins | frozenset(new)
+            storage = _storage(tensor)
+            now = origins.union(new)
+            if storage in kept:
+                now |= self._origins_of([tensor])
+            self.origins[storage] = now
         return out
 
     def _origins_of(self, tensors: Iterable[Tensor]) -> frozenset[int]:
@@ -203,7 +208,8 @@ class _Watch(Interception):
         return super()._softmaxed(result, input)
 
     def _met(self, meeting: Meeting, out: Tensor) -> Tensor:
-        pattern, softmaxes = meeting.pattern, self.softmaxes[meeting.pattern]
+        pattern = meeting.pattern
+        softmaxes = self.softmaxes[meeting.pattern]
         for softmax in softmaxes:
             self.operands[softmax][id(pattern)] = pattern
         read = super()._met(meeting, out)
@@ -215,11 +221,11 @@ class _Watch(Interception):
 
     def changed(self) -> frozenset[int]:
         """Softmaxes whose pattern is not what meets values."""
-        late = {
-            softmax
-            for softmax, operands in self.operands.items()
-            if operands and not _is_put([*operands.values()], self._put_for(softmax), self.length)
-        }
+        late = set[int]()
+        for softmax, operands in self.operands.items():
+            met = list(operands.values())
+            if met and not _is_put(met, self._put_for(softmax), self.length):
+                late.add(softmax)
         return frozenset(late)
 
     def _put_for(self, softmax: int) -> Tensor:
@@ -241,22 +247,26 @@ class _Watch(Interception):
 
     def has_equal(self, one: int, other: int) -> bool:
         """Tell whether two sites have equal patterns."""
-        patterns = self.patterns[one], self.patterns[other]
-        return patterns[0].shape == patterns[1].shape and torch.equal(*patterns)
+        pattern = self.patterns[one]
+        with_it = self.patterns[other]
+        return pattern.shape == with_it.shape and torch.equal(pattern, with_it)
 
 
 def _is_put(operands: Sequence[Tensor], put: Tensor, length: int) -> bool:
     """Tell whether operands hold what was put, and nothing else; keys beside the positions, before
     or behind them, may be left out."""
-    met = torch.cat([operand.flatten() for operand in operands])
-    met = met.float().sort().values
+    flat = [operand.flatten() for operand in operands]
+    met = torch.cat(flat).float().sort().values
     n_keys = put.shape[-1]
     put = put.to(operands[0].dtype).float()
     for start in range(max(1, n_keys - length + 1)):
         for stop in range(min(n_keys, start + length), n_keys + 1):
             entries = put[..., start:stop].flatten()
             times, rest = divmod(met.numel(), entries.numel())
-            if rest == 0 and torch.equal(met, entries.sort().values.repeat_interleave(times)):
+            if rest:
+                continue
+            entries = entries.sort().values
+            if torch.equal(met, entries.repeat_interleave(times)):
                 return True
     return False
 
@@ -277,10 +287,12 @@ def _storage(tensor: Tensor) -> int:
 @contextmanager
 def drawn(weights: Sequence[Tensor], around: bool = False) -> Iterator[None]:
     """Within it, weights have small random values in the place of their own, or added to them."""
-    own, generator = [weight.data for weight in weights], torch.Generator().manual_seed(0)
+    own = [weight.data for weight in weights]
+    generator = torch.Generator().manual_seed(0)
     try:
         for weight in weights:
-            noise = 0.1 * torch.randn(weight.shape, generator=generator).to(weight)
+            noise = torch.randn(weight.shape, generator=generator)
+            noise = 0.1 * noise.to(weight)
             weight.data = weight.data + noise if around else noise
         yield
     finally:
@@ -305,7 +317,9 @@ class Assembled:
     """
 
     def __init__(self, tap: Tap, reads: Reads | None, parts: Sequence[Part]):
-        self.tap, self.reads_of_layers, self.parts = tap, reads, parts
+        self.tap = tap
+        self.reads_of_layers = reads
+        self.parts = parts
         self.put: dict[Part, Tensor] = {}
         self.seen: dict[Part, Tensor] = {}
         self.products: dict[int, Tensor] = {}
@@ -315,7 +329,9 @@ class Assembled:
     @property
     def reads(self) -> Reads | None:
         """Called for every product in every pass."""
-        return None if self.reads_of_layers is None else self._read
+        if self.reads_of_layers is None:
+            return None
+        return self._read
 
     def begin(self) -> None:
         """Called before every pass."""
@@ -330,9 +346,10 @@ class Assembled:
         part = self.parts[site]
         if part not in self.put and self.is_true:
             self.seen[part] = own
-            layer = dict.fromkeys(other for other in self.parts if other.layer == part.layer)
+            alike = [other for other in self.parts if other.layer == part.layer]
+            layer = list(dict.fromkeys(alike))  # sites of equal patterns are one part
             if len(self.seen) == len(layer):
-                self._ask(list(layer))
+                self._ask(layer)
         return self.put.get(part, own)
 
     def _ask(self, layer: list[Part]) -> None:
@@ -340,8 +357,9 @@ class Assembled:
         own = [self.seen[part] for part in layer]
         self.seen.clear()
         pattern = own[0] if len(own) == 1 else torch.cat(own, 1)
-        used = self.tap(layer[0].layer, pattern)
-        field = f"shape of the pattern that the tap returned for layer {layer[0].layer}"
+        number = layer[0].layer
+        used = self.tap(number, pattern)
+        field = f"shape of the pattern that the tap returned for layer {number}"
         allowed = f"{list(pattern.shape)}, that of the pattern it was given"
         require(used.shape == pattern.shape, field, list(used.shape), allowed)
         if len(layer) == 1:

@@ -96,7 +96,9 @@ class Tapped(nn.Module):
     ):
         super().__init__()
         self.module = module
-        self._shape = _shape_of(module, inputs) if shape is None and inputs is not None else shape
+        if shape is None and inputs is not None:
+            shape = _shape_of(module, inputs)
+        self._shape = shape
 
     @property
     def n_layers(self) -> int:
@@ -192,7 +194,8 @@ def _shape_of(module: nn.Module, inputs: Tensor) -> "Shape":
     """The shape of a module; it warns of what else mixes positions."""
     from headway.models.trial import tried
 
-    shape, name = tried(module, inputs), type(module).__name__
+    shape = tried(module, inputs)
+    name = type(module).__name__
     if shape.mixers:
         warnings.warn(
             f"{name} mixes positions by {', '.join(shape.mixers)}, too: what is"

@@ -34,13 +34,18 @@ class Attention(nn.Module):
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
-        self.n_heads, self.d_head = config.n_heads, config.head_width
+        self.n_heads = config.n_heads
+        self.d_head = config.head_width
         self.is_linear = config.attention == "linear"
-        self.qkv = nn.Linear(config.d_model, 3 * self.n_heads * self.d_head)
-        self.hook_q, self.hook_k, self.hook_v = HookPoint(), HookPoint(), HookPoint()
-        self.hook_attn_scores, self.hook_pattern = HookPoint(), HookPoint()
+        inner = self.n_heads * self.d_head
+        self.qkv = nn.Linear(config.d_model, 3 * inner)
+        self.hook_q = HookPoint()
+        self.hook_k = HookPoint()
+        self.hook_v = HookPoint()
+        self.hook_attn_scores = HookPoint()
+        self.hook_pattern = HookPoint()
         self.hook_z = HookPoint()
-        self.out = nn.Linear(self.n_heads * self.d_head, config.d_model)
+        self.out = nn.Linear(inner, config.d_model)
 
     def forward(
         self,
@@ -55,23 +60,38 @@ class Attention(nn.Module):
         Where a pattern is given in the place of a tap, queries and keys are not computed.
         """
         if isinstance(tap, Tensor):
-            size = self.n_heads * self.d_head
-            v = F.linear(x, self.qkv.weight[-size:], self.qkv.bias[-size:])
-            v, pattern = self.hook_v(v.unflatten(2, (self.n_heads, self.d_head))), tap
+            v = self.hook_v(self._values(x))
+            pattern = tap
         else:
-            q, k, v = self.qkv(x).unflatten(2, (3, self.n_heads, self.d_head)).unbind(2)
+            qkv = self.qkv(x).unflatten(2, (3, self.n_heads, self.d_head))
+            q, k, v = qkv.unbind(2)
             at = slice(None if n_read is None else -n_read, None)
-            q, k, v = self.hook_q(q[:, at]), self.hook_k(k), self.hook_v(v)
-            scores = (q * self.d_head**-0.5).transpose(1, 2) @ k.permute(0, 2, 3, 1)
+            q = self.hook_q(q[:, at])
+            k = self.hook_k(k)
+            v = self.hook_v(v)
+            q = q * self.d_head**-0.5
+            scores = q.transpose(1, 2) @ k.permute(0, 2, 3, 1)
             pattern = self.weigh(scores, None if mask is None else mask[at])
-            pattern = pattern if tap is None else tap(pattern)
+            if tap is not None:
+                pattern = tap(pattern)
         pattern = self.hook_pattern(pattern)
         values = v.transpose(1, 2)
         if not torch.is_autocast_enabled(x.device.type):  # which casts the two itself
             exact = torch.promote_types(pattern.dtype, v.dtype)
-            pattern, values = pattern.to(exact), values.to(exact)
-        z = self.hook_z((pattern @ values).transpose(1, 2).to(v.dtype))
+            pattern = pattern.to(exact)
+            values = values.to(exact)
+        z = (pattern @ values).transpose(1, 2)
+        z = self.hook_z(z.to(v.dtype))
         return self.out(z.flatten(2))
+
+    def _values(
+        self, x: Float[Tensor, "batch key d_model"]
+    ) -> Float[Tensor, "batch key head d_head"]:
+        """The values alone."""
+        size = self.n_heads * self.d_head
+        weight = self.qkv.weight[-size:]
+        v = F.linear(x, weight, self.qkv.bias[-size:])
+        return v.unflatten(2, (self.n_heads, self.d_head))
 
     def weigh(
         self, scores: Float[Tensor, "*batch query key"], mask: Float[Tensor, "query key"] | None
@@ -79,9 +99,13 @@ class Attention(nn.Module):
         """The pattern that scores give, in single precision at least."""
         exact = torch.promote_types(scores.dtype, torch.float32)
         if self.is_linear:
-            scores = scores.to(exact) if mask is None else scores.to(exact) * mask.exp()
+            scores = scores.to(exact)
+            if mask is not None:
+                scores = scores * mask.exp()
             return self.hook_attn_scores(scores)
-        scores = self.hook_attn_scores(scores if mask is None else scores + mask)
+        if mask is not None:
+            scores = scores + mask
+        scores = self.hook_attn_scores(scores)
         return scores.softmax(-1, dtype=exact)
 
 
@@ -93,11 +117,14 @@ class MLP(nn.Module):
         self.up = nn.Linear(config.d_model, config.mlp_width)
         self.act = F.gelu if config.act_fn == "gelu" else F.relu
         self.down = nn.Linear(config.mlp_width, config.d_model)
-        self.hook_pre, self.hook_post = HookPoint(), HookPoint()
+        self.hook_pre = HookPoint()
+        self.hook_post = HookPoint()
 
     def forward(self, x: Tensor) -> Tensor:
         """Applies the MLP at every position alone."""
-        return self.down(self.hook_post(self.act(self.hook_pre(self.up(x)))))
+        x = self.hook_pre(self.up(x))
+        x = self.hook_post(self.act(x))
+        return self.down(x)
 
 
 class Norm(nn.LayerNorm):
@@ -123,14 +150,16 @@ class Block(nn.Module):
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
-        self.hook_resid_pre, self.hook_resid_post = HookPoint(), HookPoint()
+        self.hook_resid_pre = HookPoint()
+        self.hook_resid_post = HookPoint()
         self.ln1 = norm_of(config)
         self.attn = Attention(config)
         self.hook_attn_out = HookPoint()
         self.ln2 = None if config.attn_only else norm_of(config)
         self.mlp = None if config.attn_only else MLP(config)
         if not config.attn_only:
-            self.hook_resid_mid, self.hook_mlp_out = HookPoint(), HookPoint()
+            self.hook_resid_mid = HookPoint()
+            self.hook_mlp_out = HookPoint()
 
     def forward(
         self,
@@ -141,8 +170,11 @@ class Block(nn.Module):
     ) -> Float[Tensor, "batch query d_model"]:
         """The residual stream after the layer; with `n_read`, at the last so many positions."""
         x = self.hook_resid_pre(x)
-        attended = self.hook_attn_out(self.attn(self.ln1(x), mask, tap, n_read))
-        return self.finish((x if n_read is None else x[:, -n_read:]) + attended)
+        attended = self.attn(self.ln1(x), mask, tap, n_read)
+        attended = self.hook_attn_out(attended)
+        if n_read is not None:
+            x = x[:, -n_read:]
+        return self.finish(x + attended)
 
     def finish(
         self, x: Float[Tensor, "batch query d_model"]
@@ -150,13 +182,16 @@ class Block(nn.Module):
         """The rest of the layer, after attention has been added."""
         if self.ln2 is not None and self.mlp is not None:
             x = self.hook_resid_mid(x)
-            x = x + self.hook_mlp_out(self.mlp(self.ln2(x)))
+            added = self.mlp(self.ln2(x))
+            x = x + self.hook_mlp_out(added)
         return self.hook_resid_post(x)
 
 
 def norm_of(config: TransformerConfig) -> nn.Module:
     """The module that stands before all that reads the residual stream."""
-    return Norm(config.d_model) if config.norm == "pre" else nn.Identity()
+    if config.norm == "pre":
+        return Norm(config.d_model)
+    return nn.Identity()
 
 
 class Transformer(Hooked):
@@ -187,8 +222,10 @@ class Transformer(Hooked):
         vocabulary: int | None = None,
     ):
         super().__init__()
-        self.config, self.n_read = config, n_read
-        self.d_input, self.vocabulary = d_input, vocabulary
+        self.config = config
+        self.n_read = n_read
+        self.d_input = d_input
+        self.vocabulary = vocabulary
         if vocabulary is None:
             self.embed = nn.Linear(d_input, config.d_model)
         else:
@@ -198,10 +235,12 @@ class Transformer(Hooked):
         self.hook_embed = HookPoint()
         if placed:
             self.hook_pos_embed = HookPoint()
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layers))
+        blocks = [Block(config) for _ in range(config.n_layers)]
+        self.blocks = nn.ModuleList(blocks)
         self.ln_final = norm_of(config)
         self.unembed = nn.Linear(config.d_model, d_target)
-        future = torch.full((n_positions, n_positions), -math.inf).triu(1)
+        hidden = torch.full((n_positions, n_positions), -math.inf)
+        future = hidden.triu(1)
         self.register_buffer("mask", future if config.causal else None, persistent=False)
         initialise(self, torch.Generator().manual_seed(seed))
 
@@ -216,7 +255,8 @@ class Transformer(Hooked):
         Raises:
             HeadwayError: if they are longer than `longest`.
         """
-        (last,) = deque(islice(self.streams(inputs, tap), layers), maxlen=1)
+        streams = islice(self.streams(inputs, tap), layers)
+        (last,) = deque(streams, maxlen=1)
         return self.read(last)
 
     def streams(
@@ -227,15 +267,18 @@ class Transformer(Hooked):
         Unless there is a tap, or a hook in it, the last layer is computed at the read-out positions
         only: nothing else of it can reach the output.
         """
-        size, most = inputs.shape[1], self.longest
-        require(most is None or size <= most, "positions in a sequence", size, f"at most {most}")
+        size = inputs.shape[1]
+        most = self.longest
+        fits = most is None or size <= most
+        require(fits, "positions in a sequence", size, f"at most {most}")
         mask = None if self.mask is None else self.mask[:size, :size]
         x = self.embedded(inputs)
         last = self.layers[-1]
         whole = tap is not None or is_watched(last) or is_watched(self.ln_final)
         for layer, block in enumerate(self.layers):
             own = None if tap is None else partial(tap, layer)
-            x = block(x, mask, own, None if whole or block is not last else self.n_read)
+            n_read = self.n_read if block is last and not whole else None
+            x = block(x, mask, own, n_read)
             yield x
 
     def embedded(self, inputs: Inputs) -> Float[Tensor, "batch position d_model"]:
@@ -246,8 +289,9 @@ class Transformer(Hooked):
         x = self.hook_embed(x)
         if self.pos_embed is None:
             return x
-        places = self.pos_embed(torch.arange(inputs.shape[1], device=inputs.device))
-        return x + self.hook_pos_embed(places.expand_as(x))
+        numbers = torch.arange(inputs.shape[1], device=inputs.device)
+        places = self.pos_embed(numbers).expand_as(x)
+        return x + self.hook_pos_embed(places)
 
     def read(
         self, stream: Float[Tensor, "batch position d_model"]
@@ -255,14 +299,17 @@ class Transformer(Hooked):
         """The read-out of a residual stream; it is meant for that after the last layer."""
         if not is_watched(self.ln_final):
             stream = stream[:, -self.n_read :]
-        return self.unembed(self.ln_final(stream)[:, -self.n_read :])
+        stream = self.ln_final(stream)
+        return self.unembed(stream[:, -self.n_read :])
 
     @property
     def longest(self) -> int | None:
         """Positions in the longest sequence that it reads; None if it reads any."""
         if self.pos_embed is not None:
             return self.pos_embed.num_embeddings
-        return None if self.mask is None else len(self.mask)
+        if self.mask is None:
+            return None
+        return len(self.mask)
 
     @property
     def n_layers(self) -> int:
@@ -283,12 +330,14 @@ def initialise(model: Transformer, generator: torch.Generator) -> None:
     config = model.config
     for name, weight in model.named_parameters():
         if weight.ndim < 2:
-            weight.fill_(1.0 if ".ln" in f".{name}" and name.endswith("weight") else 0.0)
+            is_scale = ".ln" in f".{name}" and name.endswith("weight")
+            weight.fill_(1.0 if is_scale else 0.0)
         elif config.init in ("associative", "orthonormal"):
             _associative(name, weight, config.n_layers, generator)
         elif config.init == "orthogonal":
-            for one in weight.chunk(3 if name.endswith("attn.qkv.weight") else 1):
-                _orthogonal(one, generator)
+            maps = 3 if name.endswith("attn.qkv.weight") else 1
+            for linear in weight.chunk(maps):
+                _orthogonal(linear, generator)
         else:
             like_gpt2 = config.init in ("gpt2", "gpt2_blocks")
             std = 0.02 if like_gpt2 else weight.shape[1] ** -0.5
@@ -324,27 +373,38 @@ def _orthonormal(model: Transformer, generator: torch.Generator) -> None:
     """Draws the embeddings of tokens and places anew, and the rows of the read-out: orthonormal.
     Every W_O that is not zero becomes such that what W_OV makes of embeddings is orthonormal to
     them all."""
-    config, width = model.config, model.config.d_model
-    places = () if model.pos_embed is None else (model.pos_embed.weight,)
-    weights = [model.embed.weight, *places]
-    count, inner = sum(map(len, weights)), config.n_heads * config.head_width
-    fits = isinstance(model.embed, nn.Embedding) and inner == width >= 2 * count
+    weights = [model.embed.weight]
+    if model.pos_embed is not None:
+        weights.append(model.pos_embed.weight)
+    sizes = [len(weight) for weight in weights]
+    count = sum(sizes)
+    _require_room(model, count)
+    width = model.config.d_model
+    basis = nn.init.orthogonal_(torch.empty(width, width), generator=generator)
+    for weight, rows in zip(weights, basis[:count].split(sizes), strict=True):
+        weight.copy_(rows)
+    moved_on = basis.roll(-count, 0)
+    for block in model.layers[:-1]:
+        value = block.attn.qkv.weight.chunk(3)[2]
+        block.attn.out.weight.copy_(moved_on.T @ basis @ value.T)
+    nn.init.orthogonal_(model.unembed.weight, generator=generator)
+
+
+def _require_room(model: Transformer, count: int) -> None:
+    """Makes sure that so many embeddings, and what heads make of them, can all be orthonormal."""
+    config = model.config
+    inner = config.n_heads * config.head_width
+    is_of_tokens = isinstance(model.embed, nn.Embedding)
+    fits = is_of_tokens and inner == config.d_model >= 2 * count
     allowed = "one other than orthonormal, which is for tokens by number, heads together as wide as"
     allowed += f" the model, and a width of at least twice the {count} embeddings"
     require(fits, "model.init", "orthonormal", allowed)
-    basis = nn.init.orthogonal_(torch.empty(width, width), generator=generator)
-    drawn = basis[:count].split([len(weight) for weight in weights])
-    for weight, rows in zip(weights, drawn, strict=True):
-        weight.copy_(rows)
-    for block in model.layers[:-1]:
-        value = block.attn.qkv.weight.chunk(3)[2]
-        block.attn.out.weight.copy_(basis.roll(-count, 0).T @ basis @ value.T)
-    nn.init.orthogonal_(model.unembed.weight, generator=generator)
 
 
 def _orthogonal(weight: Tensor, generator: torch.Generator) -> None:
     rows, columns = weight.shape
-    nn.init.orthogonal_(weight, max(1.0, rows / columns) ** 0.5, generator)
+    gain = max(1.0, rows / columns) ** 0.5
+    nn.init.orthogonal_(weight, gain, generator)
 
 
 def _associative(name: str, weight: Tensor, n_layers: int, generator: torch.Generator) -> None:

@@ -8,6 +8,7 @@ others must not see an exchange of the first; else queries or keys stand elsewhe
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -66,7 +67,8 @@ class Shape:
     @property
     def n_heads(self) -> int:
         """Heads in every layer."""
-        return sum(part.n_heads for part in {*self.sites.parts} if part.layer == 0)
+        parts = set(self.sites.parts)
+        return sum(part.n_heads for part in parts if part.layer == 0)
 
 
 @torch.no_grad()
@@ -82,36 +84,51 @@ def tried(module: nn.Module, inputs: Tensor) -> Shape:
     """
     fits = inputs.ndim in (2, 3) and inputs.numel() > 0
     require(fits, "shape of inputs", list(inputs.shape), "[batch, position] or one dimension more")
-    pair = inputs[:2] if len(inputs) > 1 else torch.cat([inputs, inputs.roll(1, 1)])
+    sequences = inputs if len(inputs) > 1 else torch.cat([inputs, inputs.roll(1, 1)])
+    pair = sequences[:2]
     sites = sites_of(module, pair)
     output, seen, patterns = _recorded(module, pair, sites.late)
-    precision = max(torch.finfo(dtype).eps for dtype in {output.dtype, *seen.dtypes})
-
-    def repeats(count: int) -> bool:
-        try:
-            again, _, others = _recorded(module, pair[:count], sites.late)
-        except HeadwayError:
-            return False
-        expected = [x[:count] for x in (output, *patterns)]
-        return _agree([x[:count] for x in (again, *others)], expected, precision)
-
+    precision = _coarsest({output.dtype, *seen.dtypes})
     try:
         return _shape_seen(module, pair, output, seen, sites, precision)
     except HeadwayError as error:
-        if repeats(1):
+        before = [output, *patterns]
+        repeats = partial(_repeats, module, late=sites.late, before=before, precision=precision)
+        if repeats(pair[:1]):
             raise
-        why = _why_not_the_same(module, pair, repeats(2))
+        why = _why_not_the_same(module, pair, repeats(pair))
         raise HeadwayError(f"{why}{_in_training(module)}") from error.__cause__
+
+
+def _coarsest(dtypes: set[torch.dtype]) -> float:
+    """The relative precision of the coarsest of some types of numbers."""
+    return max(torch.finfo(dtype).eps for dtype in dtypes)
+
+
+def _repeats(
+    module: nn.Module,
+    inputs: Tensor,
+    late: frozenset[int],
+    before: list[Tensor],
+    precision: float,
+) -> bool:
+    """Tell whether a module gives and attends for some sequences as it did for as many or more."""
+    count = len(inputs)
+    try:
+        output, _, patterns = _recorded(module, inputs, late)
+    except HeadwayError:
+        return False
+    again = [tensor[:count] for tensor in (output, *patterns)]
+    expected = [tensor[:count] for tensor in before]
+    return _agree(again, expected, precision)
 
 
 def _why_not_the_same(module: nn.Module, pair: Tensor, repeats: bool) -> str:
     """The reason why a module does not give for a sequence what it gives for two."""
     name = type(module).__name__
     if not repeats:
-        return (
-            f"{name} keeps state between calls or draws at random: two calls with the same inputs"
-            " differ"
-        )
+        state = f"{name} keeps state between calls or draws at random"
+        return f"{state}: two calls with the same inputs differ"
     try:
         output_of(module, pair[:1])
     except HeadwayError as error:
@@ -123,7 +140,9 @@ def _why_not_the_same(module: nn.Module, pair: Tensor, repeats: bool) -> str:
 
 
 def _in_training(module: nn.Module) -> str:
-    return "; it is in training mode: call .eval() on it first" if module.training else ""
+    if module.training:
+        return "; it is in training mode: call .eval() on it first"
+    return ""
 
 
 def _recorded(
@@ -136,7 +155,8 @@ def _recorded(
         return pattern
 
     seen = Interception(record, len(inputs), inputs.shape[1], late=late)
-    return intercepted(module, inputs, seen), seen, patterns
+    output = intercepted(module, inputs, seen)
+    return output, seen, patterns
 
 
 def _shape_seen(
@@ -154,19 +174,17 @@ def _shape_seen(
     with BaseTorchFunctionMode(), kept():  # a mode keeps `TransformerEncoder` from its fast path
         plain = output_of(module, pair[:1])
     if not _agree([output[:1]], [plain], precision):
-        raise HeadwayError(
-            f"the output of {name} changes when its attention is computed openly"
-            + _in_training(module)
-        )
+        what = f"the output of {name} changes when its attention is computed openly"
+        raise HeadwayError(f"{what}{_in_training(module)}")
     trial = _Trial(module, pair[:1], precision, seen.shapes, sites.late)
     if not seen.shapes:
         with drawn(trial.zero):
             mixers = trial.others(())
-        instead = f"; its positions reach one another by {', '.join(mixers)}" if mixers else ""
-        raise HeadwayError(
-            f"no attention was seen: {name} calls neither scaled_dot_product_attention nor a "
-            f"softmax over keys{instead}"
-        )
+        what = f"no attention was seen: {name} calls neither scaled_dot_product_attention nor a"
+        what += " softmax over keys"
+        if mixers:
+            what += f"; its positions reach one another by {', '.join(mixers)}"
+        raise HeadwayError(what)
     field = f"heads and keys beside the positions by layer of {name}"
     sizes = _by_layer(sites.parts, seen.sizes)
     require(len({*sizes}) == 1, field, sizes, "the same in every layer")
@@ -177,12 +195,12 @@ def _shape_seen(
 
 def _by_layer(parts: Sequence[Part], sizes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Heads, and keys beside the positions, of every layer."""
-    of_sites = zip(parts, sizes, strict=True)
-    beside = {part: n_keys for part, (_, n_keys) in of_sites}
-    layers = sorted({part.layer for part in parts})
-    heads = [sum(part.n_heads for part in beside if part.layer == layer) for layer in layers]
-    keys = [next(n for part, n in beside.items() if part.layer == layer) for layer in layers]
-    return list(zip(heads, keys, strict=True))
+    heads = Counter[int]()
+    beside = dict[int, int]()
+    for part, (_, n_keys) in dict(zip(parts, sizes, strict=True)).items():
+        heads[part.layer] += part.n_heads
+        beside.setdefault(part.layer, n_keys)
+    return [(heads[layer], beside[layer]) for layer in sorted(beside)]
 
 
 class _Trial:
@@ -204,32 +222,44 @@ class _Trial:
         shapes: list[tuple[int, int, int]],
         late: frozenset[int],
     ):
-        self.module, self.name = module, type(module).__name__
-        self.length, self.shapes, self.late = one.shape[1], shapes, late
+        self.module = module
+        self.name = type(module).__name__
+        self.length = one.shape[1]
+        self.shapes = shapes
+        self.late = late
         self.same = partial(_same, tolerance=precision ** (2 / 3))
         self.is_partial = any(min(shape[1:]) < self.length for shape in shapes)
         self.is_blind = True
         """True until an output was seen that depends on the inputs."""
-        weights = list(module.parameters())
+        weights = module.parameters()
+        self.weights = [w for w in weights if w.is_floating_point() and w.numel()]
+        # Weights that are zero before training would hide what they are going to let through.
+        self.zero = [weight for weight in self.weights if weight.abs().max() < SMALL]
+        self._lay_out(one)
+
+    def _lay_out(self, one: Tensor) -> None:
+        """Makes the inputs of all cases, and the patterns in which positions stay apart."""
         sets = _exchanges(self.length).to(one.device)
-        none, alone = torch.zeros_like(sets[:1]), torch.eye(len(sets[0])).bool().to(one.device)
-        sizes = {*one.shape, *itertools.chain(*shapes)}
-        sizes = sizes.union(*(weight.shape for weight in [*weights, *module.buffers()]))
+        first = sets[0]
+        sizes = {*one.shape, *itertools.chain(*self.shapes)}
+        for weight in (*self.module.parameters(), *self.module.buffers()):
+            sizes.update(weight.shape)
         self.cases = _count(len(sets) + 4, sizes)
         self.sets = slice(2, 2 + len(sets))
-        self.exchanged = none.repeat(self.cases, 1)
+        self.exchanged = sets.new_zeros(self.cases, self.length)
         """The positions of the other sequence in every case: none, all, those of the sets, and the
         first set in the last case."""
-        self.exchanged[1], self.exchanged[self.sets], self.exchanged[-1] = True, sets, sets[0]
-        wide = self.exchanged.reshape(*self.exchanged.shape, *[1] * (one.ndim - 2))
-        self.inputs = torch.where(wide, _other(one), one)
-        self.alone = alone.repeat(self.cases, 1, 1)
+        self.exchanged[1] = True
+        self.exchanged[self.sets] = sets
+        self.exchanged[-1] = first
+        further = [1] * (one.ndim - 2)
+        is_other = self.exchanged.reshape(*self.exchanged.shape, *further)
+        self.inputs = torch.where(is_other, _other(one), one)
+        itself = torch.eye(self.length).bool().to(one.device)
+        self.alone = itself.repeat(self.cases, 1, 1)
         """Keys of every position: itself. In the last two cases, those of the first set attend to
         all, and the others to all but these."""
-        self.alone[-2:] = ~(~sets[0][:, None] & sets[0])
-        # Weights that are zero before training would hide what they are going to let through.
-        self.weights = [w for w in weights if w.is_floating_point() and w.numel()]
-        self.zero = [weight for weight in self.weights if weight.abs().max() < SMALL]
+        self.alone[-2:] = ~(~first[:, None] & first)
 
     def placed(self) -> tuple[tuple[Place, ...], tuple[str, ...]]:
         """The places of positions in the patterns, and the operations that mix them otherwise."""
@@ -241,31 +271,29 @@ class _Trial:
         if len(true) == 1:
             return true[0], ()
         if self.is_blind:
-            raise HeadwayError(
-                f"nothing that {self.name} gives depends on the example inputs: give others"
-            )
-        found: dict[tuple[Place, ...], tuple[str, ...]] = {}
+            what = f"nothing that {self.name} gives depends on the example inputs"
+            raise HeadwayError(f"{what}: give others")
         shapes = " and ".join(str(list(shape)) for shape in dict.fromkeys(self.shapes))
         refused = HeadwayError(
             f"the patterns of {self.name}, {shapes}, are not [head, query, key] of"
             f" its {self.length} positions"
         )
+        mixers: dict[tuple[Place, ...], tuple[str, ...]] = {}
         for places in every:
             try:
-                found[places] = self.others(places)
+                mixers[places] = self.others(places)
             except HeadwayError as error:
                 refused = error
-        if not any(found.values()):
+        mixed = [places for places in mixers if mixers[places]]
+        if not mixed:
             raise refused
-        fewest = min((places for places in found if found[places]), key=lambda p: len(found[p]))
-        return fewest, found[fewest]
+        fewest = min(mixed, key=lambda places: len(mixers[places]))
+        return fewest, mixers[fewest]
 
     def _true_of(self, every: list[tuple[Place, ...]]) -> list[tuple[Place, ...]]:
         """The places that outputs agree with; one, if no layer lacks queries or keys."""
-        if self.is_partial:
-            return [places for places in every if self._is_true(places)]
-        first = next((places for places in every if self._is_true(places)), None)
-        return [] if first is None else [first]
+        true = filter(self._is_true, every)
+        return list(true if self.is_partial else itertools.islice(true, 1))
 
     def others(self, places: tuple[Place, ...]) -> tuple[str, ...]:
         """Operations that mix positions although no head reads anything.
@@ -281,51 +309,64 @@ class _Trial:
             trace = _Trace(self, torch.zeros_like(self.alone), places, cut)
             output = intercepted(self.module, self.inputs, trace)
             trace.note([], [output], "an operation that torch does not show", True)
-            found = next((one for one in trace.mixing if one.is_unseen), None)
-            if found is None:
+            unseen = [mixing for mixing in trace.mixing if mixing.is_unseen]
+            if not unseen:
                 break
-            if found.is_joint:
-                raise HeadwayError(
-                    f"in {self.name} one position reaches another by {found.name}, which is no "
-                    "attention that the tap sees"
-                )
-            cut.append(found.name)
-        if cut and not self._is_alone(self._rows(_Trace(self, self.alone, places, cut))):
-            raise HeadwayError(f"positions of {self.name} stand elsewhere in its patterns")
+            first = unseen[0]
+            if first.is_joint:
+                what = f"in {self.name} one position reaches another by {first.name}"
+                raise HeadwayError(f"{what}, which is no attention that the tap sees")
+            cut.append(first.name)
+        if cut:
+            rows = self._rows(_Trace(self, self.alone, places, cut))
+            if not self._is_alone(rows):
+                raise HeadwayError(f"positions of {self.name} stand elsewhere in its patterns")
         return tuple(cut)
 
     def _rows(self, seen: Interception) -> Tensor:
         """The output of all cases as [case, row, number]."""
         output = intercepted(self.module, self.inputs, seen)
-        return output[:, None] if output.ndim == 2 else output.flatten(2)
+        if output.ndim == 2:
+            return output[:, None]
+        return output.flatten(2)
 
     def _is_true(self, places: tuple[Place, ...]) -> bool:
         """Tell whether outputs depend on what the patterns let them see, and on nothing else."""
         tap = _fixed(self.alone)
         seen = Interception(tap, self.cases, self.length, places, late=self.late)
         rows = self._rows(seen)
-        one, other, first, *_, before, after = rows
+        one, other, first = rows[:3]
+        before, after = rows[-2:]
         differs = ~self.same(one, other)
         self.is_blind &= not differs.any()
         sees = differs & ~self.same(first, other) & ~self.same(before, after)
-        return bool(differs.any()) and self._is_alone(rows) and not bool(sees.any())
+        if sees.any():
+            return False
+        return bool(differs.any()) and self._is_alone(rows)
 
     def _is_alone(self, rows: Tensor) -> bool:
         """Tell whether every row of an output depends on one position: its own, if there are as
         many rows, and fewer queries or keys."""
-        one, other, alone = rows[:1], rows[1:2], rows[self.sets]
+        one = rows[:1]
+        other = rows[1:2]
+        alone = rows[self.sets]
         if self.mixed(alone, one, other).any():
             return False
-        differs, has_all = ~self.same(one, other), rows.shape[1] == self.length
+        differs = ~self.same(one, other)
+        has_all = rows.shape[1] == self.length
         exchanged = self.same(alone, other) & differs
         if has_all and self.is_partial:
-            return torch.equal(exchanged, self.exchanged[self.sets, :, None] & differs)
-        both = exchanged.any(-1) & (differs & ~exchanged).any(-1)
-        return not ((has_all or self.is_partial) and bool(both.any()))
+            expected = self.exchanged[self.sets, :, None] & differs
+            return torch.equal(exchanged, expected)
+        if not (has_all or self.is_partial):
+            return True
+        kept = differs & ~exchanged
+        both = exchanged.any(-1) & kept.any(-1)
+        return not bool(both.any())
 
-    def mixed(self, found: Tensor, one: Tensor, other: Tensor) -> Tensor:
+    def mixed(self, rows: Tensor, one: Tensor, other: Tensor) -> Tensor:
         """Tell which numbers belong to neither of two sequences."""
-        return ~(self.same(found, one) | self.same(found, other))
+        return ~(self.same(rows, one) | self.same(rows, other))
 
 
 class _Mixing(NamedTuple):
@@ -361,7 +402,8 @@ class _Trace(Interception):
         self, trial: _Trial, allowed: Tensor, places: tuple[Place, ...], cut: Sequence[str]
     ):
         super().__init__(_fixed(allowed), trial.cases, trial.length, places, late=trial.late)
-        self.trial, self.cut = trial, cut
+        self.trial = trial
+        self.cut = cut
         self.mixing: list[_Mixing] = []
         self.varying = WeakTensorKeyDictionary()
         """Tensors that differ from case to case: None, or, where cases cannot be told apart, as
@@ -373,21 +415,28 @@ class _Trace(Interception):
     ) -> Any:
         """Called by torch in place of each of its functions."""
         given = list(tensors_in(args, kwargs or {}))
-        attends = func is F.scaled_dot_product_attention or any(
-            tensor in self.softmaxes for tensor in given
-        )
+        is_attention = func in SOFTMAXES or func is F.scaled_dot_product_attention
+        attends = is_attention or any(tensor in self.softmaxes for tensor in given)
         out = super().__torch_function__(func, types, args, kwargs)
         made = args[0] if out is None and args else out  # an assignment changes its first argument
         tensors = list(tensors_in((made,), {}))
         if tensors and "empty" not in name_of(func):
-            varying = [tensor for tensor in given if tensor in self.varying]
-            alike = any(tensor.shape == tensors[0].shape for tensor in varying)
-            several = len(varying) > 1 and (func in PRODUCTS or not alike)
-            shape = next((rows.shape[1:] for rows in self._readings(tensors[0])), tensors[0].shape)
-            name = f"{name_of(func)} to {list(shape)}"
-            taken = func in TAKES and len(varying) > 1
-            self.note(given, tensors, name, func in SOFTMAXES or attends or several, taken)
+            self._note_call(func, given, tensors, attends)
         return out
+
+    def _note_call(
+        self, func: Callable[..., Any], given: list[Tensor], tensors: list[Tensor], attends: bool
+    ) -> None:
+        """Notes a function of torch's that made tensors of others."""
+        first = tensors[0]
+        varying = [tensor for tensor in given if tensor in self.varying]
+        are_several = len(varying) > 1
+        alike = any(tensor.shape == first.shape for tensor in varying)
+        joins = are_several and (func in PRODUCTS or not alike)
+        shape = self._shape_of_one(first, first.shape)
+        name = f"{name_of(func)} to {list(shape)}"
+        taken = func in TAKES and are_several
+        self.note(given, tensors, name, attends or joins, taken)
 
     def note(
         self,
@@ -410,8 +459,13 @@ class _Trace(Interception):
         is_joint |= any(self.varying[tensor] for tensor in varying)
         nothing = frozenset[Scores]()
         scores = nothing.union(*(self.scores.get(tensor, nothing) for tensor in tensors))
-        loose = [tensor for tensor in given if self.varying.get(tensor) is not None]
-        apart = [t.shape for t in given if t.is_floating_point() and self.varying.get(t) is None]
+        # Those whose cases cannot be told apart, and the shapes of all others.
+        loose = [tensor for tensor in varying if self.varying[tensor] is not None]
+        apart = [
+            tensor.shape
+            for tensor in given
+            if tensor.is_floating_point() and self.varying.get(tensor) is None
+        ]
         for tensor in tensors:
             readings = list(self._readings(tensor))
             if not readings or is_taken or (loose and tensor.shape not in apart):
@@ -423,11 +477,22 @@ class _Trace(Interception):
                 readings = [rows.double() for rows in readings]
             elif name in self.cut:
                 readings[0].copy_(self._by_position(varying, readings[0]))
-            if not self.trial.same(readings[0], readings[0][:1]).all():
+            rows = readings[0]
+            if not self.trial.same(rows, rows[:1]).all():
                 self.varying[tensor] = None
-            mixed = (self.trial.mixed(rows, rows[:1], rows[1:2]).any() for rows in readings)
-            if is_number and all(mixed):
+            if is_number and all(map(self._is_mixed, readings)):
                 self.mixing.append(_Mixing(name, scores, is_joint))
+
+    def _is_mixed(self, rows: Tensor) -> bool:
+        """Tell whether some number of some case belongs to neither of the two sequences."""
+        mixed = self.trial.mixed(rows, rows[:1], rows[1:2])
+        return bool(mixed.any())
+
+    def _shape_of_one(self, tensor: Tensor, otherwise: torch.Size) -> torch.Size:
+        """The shape of what a tensor holds of one case, if it has a dimension for them."""
+        for rows in self._readings(tensor):
+            return rows.shape[1:]
+        return otherwise
 
     def _before(self, pattern: Tensor) -> Tensor:
         """Even rows: what becomes of them before they meet values must not mix positions."""
@@ -445,22 +510,26 @@ class _Trace(Interception):
     def _by_position(self, given: list[Tensor], rows: Tensor) -> Tensor:
         """At every position, what its sequence has there; what the one sequence has, if it is not
         clear which dimension the positions are."""
-        shapes = [next(self._readings(tensor), tensor[None]).shape[1:] for tensor in given]
-        if any(list(shape).count(self.length) != 1 for shape in [*shapes, rows.shape[1:]]):
+        own = rows.shape[1:]
+        shapes = [self._shape_of_one(tensor, tensor.shape) for tensor in given]
+        if any(list(shape).count(self.length) != 1 for shape in [*shapes, own]):
             return rows[:1].clone()
-        sizes = [size if size == self.length else 1 for size in rows.shape[1:]]
-        return torch.where(self.trial.exchanged.reshape(-1, *sizes), rows[1:2], rows[:1])
+        sizes = [size if size == self.length else 1 for size in own]
+        is_other = self.trial.exchanged.reshape(-1, *sizes)
+        return torch.where(is_other, rows[1:2], rows[:1])
 
 
 def _fixed(allowed: Bool[Tensor, "case position position"]) -> Tap:
     """A tap that lets every query attend evenly to the keys that are allowed, and to all keys that
     are no position."""
-    even = (allowed / allowed.sum(-1, keepdim=True).clamp(min=1))[:, None]
+    counts = allowed.sum(-1, keepdim=True)
+    even = (allowed / counts.clamp(min=1))[:, None]
 
     def tap(_: int, own: Tensor) -> Tensor:
         count = own.shape[-1] - even.shape[-1]
         beside = even.amax(-1, keepdim=True).expand(*even.shape[:-1], count)
-        return torch.cat([even, beside], -1).to(own.dtype).expand_as(own)
+        whole = torch.cat([even, beside], -1)
+        return whole.to(own.dtype).expand_as(own)
 
     return tap
 
@@ -473,7 +542,8 @@ def _other(inputs: Tensor) -> Tensor:
         generator = torch.Generator(inputs.device).manual_seed(0)
         noise = torch.empty_like(inputs).normal_(generator=generator)
         size = inputs.std(correction=0)
-        return inputs.roll(1, -1) + noise * torch.where(size > 0, size, 1.0)
+        scale = torch.where(size > 0, size, 1.0)
+        return inputs.roll(1, -1) + noise * scale
     values, ranks = inputs.unique(return_inverse=True)
     if len(values) == 1:
         return torch.where(inputs > 0, inputs - 1, inputs + 1)
@@ -489,8 +559,10 @@ def _exchanges(length: int) -> Bool[Tensor, "set position"]:
     often the only one that is read out.
     """
     places = torch.arange(length)
-    bits = torch.stack([places >> n & 1 for n in range(max(1, (length - 1).bit_length()))])
-    first = (bits[:-1] * bits[1:]).sum(0, keepdim=True) % 2
+    n_bits = max(1, (length - 1).bit_length())
+    bits = torch.stack([places >> n & 1 for n in range(n_bits)])
+    neighbours = bits[:-1] * bits[1:]
+    first = neighbours.sum(0, keepdim=True) % 2
     first[:, -1] = 0
     if not first.any():
         first[:, length // 2 - 1] = 1
@@ -504,26 +576,29 @@ def _exchanges(length: int) -> Bool[Tensor, "set position"]:
 def _arrangements(shapes: list[tuple[int, int, int]], length: int) -> Iterator[tuple[Place, ...]]:
     """Possible places of positions in all layers; alike in layers of one shape."""
     kinds = sorted({shape[1:] for shape in shapes})
-    options = [
-        [
-            Place(query, key)
-            for query, key in itertools.product(_starts(queries, length), _starts(keys, length))
-            if query == key or queries != keys
-        ]
-        for queries, keys in kinds
-    ]
+    options = [_places(n_queries, n_keys, length) for n_queries, n_keys in kinds]
     for chosen in itertools.islice(itertools.product(*options), 64):
-        of = dict(zip(kinds, chosen, strict=True))
-        yield tuple(of[shape[1:]] for shape in shapes)
+        place_of = dict(zip(kinds, chosen, strict=True))
+        yield tuple(place_of[shape[1:]] for shape in shapes)
+
+
+def _places(n_queries: int, n_keys: int, length: int) -> list[Place]:
+    """Possible places of positions in a pattern, the likeliest first."""
+    starts = itertools.product(_starts(n_queries, length), _starts(n_keys, length))
+    places = itertools.starmap(Place, starts)
+    if n_queries != n_keys:
+        return list(places)
+    return [place for place in places if place.query == place.key]
 
 
 def _count(least: int, sizes: set[int]) -> int:
     """A number of cases that tells their dimension from others: it has no factor in common."""
-    return next(
-        number
-        for number in itertools.count(least)
-        if all(math.gcd(number, size) == 1 for size in sizes if size)
-    )
+    occurring = [size for size in sizes if size]
+
+    def is_apart(number: int) -> bool:
+        return all(math.gcd(number, size) == 1 for size in occurring)
+
+    return next(filter(is_apart, itertools.count(least)))
 
 
 def _starts(count: int, length: int) -> list[int]:
@@ -531,21 +606,30 @@ def _starts(count: int, length: int) -> list[int]:
     if count < length:
         return [LAST, 0]
     between = range(1, count - length) if count - length <= 4 else ()
-    return [0] if count == length else [0, LAST, *between]
+    if count == length:
+        return [0]
+    return [0, LAST, *between]
 
 
-def _agree(found: list[Tensor], expected: list[Tensor], precision: float) -> bool:
+def _agree(results: list[Tensor], expected: list[Tensor], precision: float) -> bool:
     """Tell whether results are the same to half of the digits that a precision has."""
-    return len(found) == len(expected) and all(
-        one.shape == other.shape
-        and _same(one.reshape(-1, 1), other.reshape(-1, 1), precision**0.5).all()
-        for one, other in zip(found, expected, strict=True)
-    )
+    if len(results) != len(expected):
+        return False
+    for result, other in zip(results, expected, strict=True):
+        if result.shape != other.shape:
+            return False
+        numbers = result.reshape(-1, 1)
+        same = _same(numbers, other.reshape(-1, 1), precision**0.5)
+        if not same.all():
+            return False
+    return True
 
 
-def _same(found: Tensor, expected: Tensor, tolerance: float) -> Tensor:
+def _same(result: Tensor, expected: Tensor, tolerance: float) -> Tensor:
     """Tell which numbers are equal, compared with the largest of their column."""
     sizes = expected.abs().nan_to_num(0.0, 0.0, 0.0)
-    close = tolerance * (sizes.flatten(0, -2).amax(0) if sizes.ndim > 1 else sizes)
-    apart = (found - expected).abs().nan_to_num(torch.inf, torch.inf) > close
-    return ~apart | (found == expected) | (found.isnan() & expected.isnan())
+    if sizes.ndim > 1:
+        sizes = sizes.flatten(0, -2).amax(0)
+    apart = (result - expected).abs().nan_to_num(torch.inf, torch.inf)
+    both_nan = result.isnan() & expected.isnan()
+    return (apart <= tolerance * sizes) | (result == expected) | both_nan

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from headway.relations.edges import Edges
 from headway.tasks.base import Batch, Task
 from headway.tasks.targets import Tokens
 
@@ -24,13 +25,14 @@ def doubts_of(task: Task, batch: Batch) -> Doubts:
     """Oddities of the answers in some hundred sequences of a task whose shapes are right."""
     asked = task.targets.asked(batch.targets)
     for i, hop in enumerate(task.hops):
-        if not asked[:, :, i].any():
+        asks = asked[:, :, i]
+        if not asks.any():
             what = f"{hop} is never asked in {len(asked)} sequences: leave it out of the targets"
             yield "hops", what
             continue
         if isinstance(task.targets, Tokens) and hop in task.judged:
-            yield from _undecided(hop, batch, i, asked[:, :, i])
-        yield from _easy(hop, batch, i, asked[:, :, i])
+            yield from _undecided(hop, batch, i, asks)
+        yield from _easy(hop, batch, i, asks)
         if batch.roles.numel():
             yield from _elsewhere(task, hop, batch, i)
     yield from _unreached(task, batch, asked.any(2))
@@ -45,7 +47,8 @@ def constant_hops(task: Task, batch: Batch) -> list[str]:
         if not len(rows):
             continue
         answers = batch.targets[rows, queries, i].reshape(len(rows), -1)
-        kinds = torch.cat([queries[:, None], answers], 1).unique(dim=0)
+        answered = torch.cat([queries[:, None], answers], 1)
+        kinds = answered.unique(dim=0)
         if len(kinds) == len(queries.unique()):
             constant.append(hop)
     return constant
@@ -53,36 +56,68 @@ def constant_hops(task: Task, batch: Batch) -> list[str]:
 
 def _undecided(hop: str, batch: Batch, i: int, asked: Bool[Tensor, "batch query"]) -> Doubts:
     """Look for answers that differ although their sequences are the same."""
-    which = torch.unique(batch.inputs.flatten(1), dim=0, return_inverse=True)[1]
+    sequences = batch.inputs.flatten(1)
+    _, number = torch.unique(sequences, dim=0, return_inverse=True)
     rows, queries = asked.nonzero(as_tuple=True)
-    cases = torch.stack([which[rows], queries, batch.targets[rows, queries, i]], dim=1)
-    if len(cases.unique(dim=0)) > len(cases[:, :2].unique(dim=0)):
-        what = (
-            f"one sequence has two answers to {hop}: it does not decide the answer; put what does"
-        )
-        yield "assemble", f"{what} into it"
+    questions = torch.stack([number[rows], queries], dim=1)
+    answers = batch.targets[rows, queries, i]
+    answered = torch.cat([questions, answers[:, None]], dim=1)
+    if len(answered.unique(dim=0)) > len(questions.unique(dim=0)):
+        what = f"one sequence has two answers to {hop}: it does not decide the answer"
+        yield "assemble", f"{what}; put what does into it"
 
 
 def _easy(hop: str, batch: Batch, i: int, asked: Bool[Tensor, "batch query"]) -> Doubts:
     """Look for answers that are the same, stand at one place, or are the most frequent token."""
-    rows, queries = (found[:CASES] for found in asked.nonzero(as_tuple=True))
-    answers, inputs = batch.targets[rows, queries, i], batch.inputs[rows]
-    kinds, counts = answers.unique(dim=0, return_counts=True)
-    constant, likeliest = float(counts.max()) / len(answers), kinds[counts.argmax()]
-    name = "the same vector" if likeliest.ndim else f"the token {likeliest}"
-    rules = {name: (constant, 1 / len(kinds) if len(kinds) > 1 else 0)}
-    there = _matches(inputs, answers[:, None])
-    name, share = _best_place(there, queries + inputs.shape[1] - asked.shape[1])
-    rules[name if inputs.ndim == 2 else name.replace("token", "vector")] = share, constant
-    if inputs.ndim == 2 and answers.ndim == 1:
-        frequent = inputs.mode(dim=1).values
-        often = (inputs == frequent[:, None]).sum(1) > 1
-        share = float(((frequent == answers) & often).float().mean())
-        rules["the most frequent token of the sequence"] = share, constant
-    for name, (share, simpler) in rules.items():
+    rows, queries = asked.nonzero()[:CASES].T
+    answers = batch.targets[rows, queries, i]
+    inputs = batch.inputs[rows]
+    first_query = inputs.shape[1] - asked.shape[1]
+    positions = first_query + queries
+    for rule, share, simpler in _rules(inputs, answers, positions):
         if share - simpler >= NOTABLE * (1 - simpler) > 0:
-            what = f"the answer to {hop} is {name} in {share:.0%} of {len(answers)} cases"
+            what = f"the answer to {hop} is {rule} in {share:.0%} of {len(answers)} cases"
             yield "assemble", f"{what}: nothing need be looked up for that; draw others, if it must"
+
+
+def _rules(
+    inputs: Tensor, answers: Tensor, queries: Int[Tensor, " case"]
+) -> Iterator[tuple[str, float, float]]:
+    """What the answer is by rules that look nothing up.
+
+    Args:
+        inputs: the sequence of each case.
+        answers: the answer of each.
+        queries: the position of each query.
+
+    Yields: what the rule says, the share of answers for which it is right, and that of a simpler
+        rule.
+    """
+    kinds, counts = answers.unique(dim=0, return_counts=True)
+    likeliest = kinds[counts.argmax()]
+    name = "the same vector" if likeliest.ndim else f"the token {likeliest}"
+    constant = float(counts.max()) / len(answers)
+    yield name, constant, 1 / len(kinds) if len(kinds) > 1 else 0
+    there = _matches(inputs, answers[:, None])
+    place, share = _best_place(there, queries)
+    if inputs.ndim > 2:
+        yield place.replace("token", "vector"), share, constant
+        return
+    yield place, share, constant
+    if answers.ndim == 1:
+        yield (
+            "the most frequent token of the sequence",
+            _share_most_frequent(inputs, answers),
+            constant,
+        )
+
+
+def _share_most_frequent(inputs: Int[Tensor, "case position"], answers: Tensor) -> float:
+    """The share of answers that are the most frequent token of their sequence, not just one."""
+    frequent = inputs.mode(dim=1).values
+    counts = (inputs == frequent[:, None]).sum(1)
+    right = (frequent == answers) & (counts > 1)
+    return float(right.float().mean())
 
 
 def _best_place(there: Bool[Tensor, "case position"], own: Tensor) -> tuple[str, float]:
@@ -93,14 +128,19 @@ def _best_place(there: Bool[Tensor, "case position"], own: Tensor) -> tuple[str,
         own: the position of its query.
     """
     length = there.shape[1]
-    at = own[:, None] - torch.arange(length)
-    before = (there.gather(1, at.clamp(min=0)) & (at >= 0)).float().mean(0).tolist()
+    back = own[:, None] - torch.arange(length)
+    stands = there.gather(1, back.clamp(min=0)) & (back >= 0)
+    before = stands.float().mean(0).tolist()
     by_place = there.float().mean(0).tolist()
     shares = {"the query's own token": before[0]}
-    shares |= {"the first token": by_place[0], "the last token": by_place[-1]}
-    shares |= {f"the token at position {p}": share for p, share in enumerate(by_place)}
-    shares |= {f"the token {n} before the query": before[n] for n in range(1, length)}
-    return max(shares.items(), key=lambda one: one[1])
+    shares["the first token"] = by_place[0]
+    shares["the last token"] = by_place[-1]
+    for position, share in enumerate(by_place):
+        shares[f"the token at position {position}"] = share
+    for steps in range(1, length):
+        shares[f"the token {steps} before the query"] = before[steps]
+    best = max(shares, key=lambda place: shares[place])
+    return best, shares[best]
 
 
 def _matches(read: Tensor, answers: Tensor) -> Bool[Tensor, "*cases"]:
@@ -110,59 +150,90 @@ def _matches(read: Tensor, answers: Tensor) -> Bool[Tensor, "*cases"]:
         return torch.zeros_like(cases, dtype=torch.bool)
     if not answers.is_floating_point():
         return read == answers
-    windows = read.unfold(-1, min(answers.shape[-1], read.shape[-1]), 1)
-    return (windows == answers[..., None, :]).all(-1).any(-1)
+    width = min(answers.shape[-1], read.shape[-1])
+    windows = read.unfold(-1, width, 1)
+    same = (windows == answers[..., None, :]).all(-1)
+    return same.any(-1)
 
 
 def _elsewhere(task: Task, hop: str, batch: Batch, i: int) -> Doubts:
     """Tell if the answer to a chain's query does not always stand at one role of the chain."""
-    n_read, length = batch.targets.shape[1], batch.inputs.shape[1]
+    n_read = batch.targets.shape[1]
+    length = batch.inputs.shape[1]
     queries = batch.roles[:, 0] - (length - n_read)
-    rows = torch.arange(len(queries))[:, None]
-    answers = batch.targets[rows, queries, i]
-    asked = task.targets.asked(batch.targets)[:, :, i].gather(1, queries)
+    asks = task.targets.asked(batch.targets)[:, :, i]
+    asked = asks.gather(1, queries)
     if not asked.any():
         return
+    rows = torch.arange(len(queries))[:, None]
+    answers = batch.targets[rows, queries, i]
 
-    def share(positions: Int[Tensor, "batch chain"]) -> float:
-        there = (positions >= 0) & (positions < length)
-        found = _matches(batch.inputs[rows, positions.clamp(0, length - 1)], answers) & there
-        return float(found[asked].float().mean())
+    def share_at(role: int, step: int = 0) -> float:
+        """The share of answers that stand at a role, or so many positions behind it."""
+        return _share_at(batch.roles[:, role] + step, batch.inputs, answers, asked)
 
-    at = {name: share(batch.roles[:, r]) for r, name in enumerate(task.roles)}
-    if max(at.values()) == 1:
+    shares = [share_at(role) for role in range(len(task.roles))]
+    most = max(shares)
+    if most == 1:
         return
-    for r, name in enumerate(task.roles):
+    what = f"the answer to {hop} stands"
+    for role, name in enumerate(task.roles):
         for step, side in ((-1, "before"), (1, "after")):
-            if share(batch.roles[:, r] + step) == 1:
-                what = (
-                    f"the answer to {hop} stands one position {side} {name}, and at no role: move"
-                )
-                yield "assemble", f"{what} the role or the target"
+            if share_at(role, step) == 1:
+                where = f"one position {side} {name}, and at no role"
+                yield "assemble", f"{what} {where}: move the role or the target"
                 return
-    best = max(at, key=lambda name: at[name])
-    what = f"the answer to {hop} stands at no role of its chain (at {best} in {at[best]:.0%})"
-    yield "assemble", f"{what}: fine if it is computed"
+    best = task.roles[shares.index(most)]
+    where = f"at no role of its chain (at {best} in {most:.0%})"
+    yield "assemble", f"{what} {where}: fine if it is computed"
+
+
+def _share_at(
+    positions: Int[Tensor, "batch chain"],
+    inputs: Tensor,
+    answers: Tensor,
+    asked: Bool[Tensor, "batch chain"],
+) -> float:
+    """The share of the answers that are asked for that stand at their chain's position."""
+    length = inputs.shape[1]
+    rows = torch.arange(len(positions))[:, None]
+    read = inputs[rows, positions.clamp(0, length - 1)]
+    is_inside = (positions >= 0) & (positions < length)
+    stands = _matches(read, answers) & is_inside
+    return float(stands[asked].float().mean())
 
 
 def _unreached(task: Task, batch: Batch, asks: Bool[Tensor, "batch query"]) -> Doubts:
     """Look for positions at which something is asked and no path leads away, and for positions
     that play no role and are at no end of a path."""
-    leads = torch.zeros(batch.inputs.shape[:2], dtype=torch.bool, device=asks.device)
-    known = leads.scatter(1, batch.roles.flatten(1), True)
     paths = [edges for edges in task.relations(batch).values() if edges.use == "path"]
+    if not paths:
+        return
+    leads, known = _ends(paths, batch)
+    n_read = asks.shape[1]
+    alone = asks & ~leads[:, -n_read:]
+    if alone.any():
+        row, query = alone.nonzero()[0].tolist()
+        share = alone.sum() / asks.sum()
+        what = f"no relation has a key for {share:.0%} of the asked positions (query {query} of"
+        what += f" sequence {row}), but their own may do: else add keys for them"
+        yield "relations", what
+    if not known.all():
+        share = 1 - known.float().mean()
+        what = f"{share:.0%} of the positions play no role and no path leads to them, so that no"
+        what += " circuit can name heads that look there: give them one, if heads should"
+        yield "roles" if task.roles else "relations", what
+
+
+def _ends(
+    paths: list[Edges], batch: Batch
+) -> tuple[Bool[Tensor, "batch position"], Bool[Tensor, "batch position"]]:
+    """The positions from which a path leads, and those that play a role or are an end of a path."""
+    shape = batch.inputs.shape[:2]
+    leads = torch.zeros(shape, dtype=torch.bool, device=batch.targets.device)
+    known = leads.scatter(1, batch.roles.flatten(1), True)
     for edges in paths:
         rows, n, key = edges.there.nonzero(as_tuple=True)
         leads[rows, edges.queries[rows, n]] = True
         known[rows, edges.keys[rows, n, key]] = True
-    known |= leads
-    alone = asks & ~leads[:, -asks.shape[1] :]
-    if paths and alone.any():
-        row, query = alone.nonzero()[0].tolist()
-        what = f"no relation has a key for {alone.sum() / asks.sum():.0%} of the asked positions"
-        what += f" (query {query} of sequence {row}), but their own may do: else add keys for them"
-        yield "relations", what
-    if paths and not known.all():
-        share, name = 1 - known.float().mean(), "roles" if task.roles else "relations"
-        what = f"{share:.0%} of the positions play no role and no path leads to them, so that no"
-        yield name, f"{what} circuit can name heads that look there: give them one, if heads should"
+    return leads, known | leads

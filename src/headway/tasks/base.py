@@ -56,27 +56,36 @@ class Batch:
 
     def __post_init__(self):
         if self.roles is None:
-            none = torch.zeros(len(self.inputs), 0, 0, dtype=torch.long, device=self.inputs.device)
+            shape = (len(self.inputs), 0, 0)
+            device = self.inputs.device
+            none = torch.zeros(shape, dtype=torch.long, device=device)
             object.__setattr__(self, "roles", none)
 
     def part(self, rows: slice) -> "Batch":
         """Some of the sequences."""
+        inputs = self.inputs[rows]
+        targets = self.targets[rows]
         corrupted = None if self.corrupted is None else self.corrupted[rows]
-        inputs, targets, roles = self.inputs[rows], self.targets[rows], self.roles[rows]
-        return replace(self, inputs=inputs, targets=targets, roles=roles, corrupted=corrupted)
+        return replace(
+            self, inputs=inputs, targets=targets, roles=self.roles[rows], corrupted=corrupted
+        )
 
 
 def largest_field(config: Any) -> str:
     """The field of a dataclass whose number is the most times its default; empty without any."""
 
     def times(field: Field[Any]) -> int:
-        value, usual = getattr(config, field.name), field.default
+        value = getattr(config, field.name)
+        usual = field.default
         if not isinstance(value, int):
             return 0
-        return abs(value) // max(1, abs(usual) if isinstance(usual, int) else 1)
+        unit = abs(usual) if isinstance(usual, int) else 1
+        return abs(value) // max(1, unit)
 
     every = fields(config)
-    return max(every, key=times).name if every else ""
+    if every:
+        return max(every, key=times).name
+    return ""
 
 
 @dataclass(frozen=True)
@@ -144,13 +153,18 @@ class Task(ABC):
         Composed ones (`headway.relations`) are made when they are asked for by name, of the task's
         own paths, too. With `ahead`, those that nobody named lead to later positions, too.
         """
-        ahead, blind = ahead or self.looks_ahead, self.is_read_blind
+        ahead = ahead or self.looks_ahead
         tokens = self.vocabulary is not None
-        edges = general_relations(batch.inputs, tokens, ahead) if blind else self.relations(batch)
-        own = {} if blind else {n: x for n, x in edges.items() if x.use == "path"}
-        if edges and not any(one.use == "stay" for one in edges.values()):
+        if self.is_read_blind:
+            edges = general_relations(batch.inputs, tokens, ahead)
+            own = {}
+        else:
+            edges = self.relations(batch)
+            own = {name: path for name, path in edges.items() if path.use == "path"}
+        composed = Composed(batch.inputs, tokens, ahead, own)
+        if edges and not any(relation.use == "stay" for relation in edges.values()):
             edges = {**edges, "own position": own_position(batch.inputs)}
-        return Related(edges, Composed(batch.inputs, tokens, ahead, own))
+        return Related(edges, composed)
 
     @property
     def is_read_blind(self) -> bool:
@@ -166,7 +180,10 @@ class Task(ABC):
     def hops(self) -> tuple[str, ...]:
         """The names of what a query must predict, in the order of the chain."""
         count = self._example.targets.shape[2]
-        return ("answer",) if count == 1 else tuple(f"hop {j}" for j in range(1, count + 1))
+        if count == 1:
+            return ("answer",)
+        numbers = range(1, count + 1)
+        return tuple(f"hop {j}" for j in numbers)
 
     @property
     def tokens(self) -> tuple[str, ...] | None:
@@ -176,11 +193,15 @@ class Task(ABC):
     @property
     def vocabulary(self) -> int | None:
         """The number of tokens, if sequences are made of some; by default of those with names."""
-        return None if self.tokens is None else len(self.tokens)
+        if self.tokens is None:
+            return None
+        return len(self.tokens)
 
     def token_name(self, token: int) -> str:
         """A token as it is shown: its name, if it has one, else its number."""
-        return str(token) if self.tokens is None else self.tokens[token]
+        if self.tokens is None:
+            return str(token)
+        return self.tokens[token]
 
     @property
     def drawn_from(self) -> str | None:
@@ -230,7 +251,8 @@ class Task(ABC):
         means = {}
         for name, losses in self.reference_losses().items():
             asked = [losses[hop] for hop in self.hops if hop in losses]
-            means |= {name: sum(asked) / len(asked)} if asked else {}
+            if asked:
+                means[name] = sum(asked) / len(asked)
         return means
 
     @property
@@ -255,20 +277,28 @@ class Task(ABC):
     @property
     def label(self) -> str:
         """The task's size in a few letters, such as `D=3`; by default its first field."""
-        names = [field.name for field in fields(self)]
-        return f"{names[0]}={getattr(self, names[0])}" if names else ""
+        if not fields(self):
+            return ""
+        first = fields(self)[0].name
+        return f"{first}={getattr(self, first)}"
 
     @property
     def title(self) -> str:
         """The title of a page about the task."""
         name = self.kind.replace("_", " ")
-        return f"{name[:1].upper()}{name[1:]}, {self.label}" if self.label else name
+        if not self.label:
+            return name
+        name = f"{name[:1].upper()}{name[1:]}"
+        return f"{name}, {self.label}"
 
     @property
     def reading(self) -> str:
         """A sentence or two about reading a sequence: the beginning of the class's docstring."""
-        text, signature = type(self).__doc__ or "", f"{type(self).__name__}("
-        return "" if text.startswith(signature) else " ".join(text.split("\n\n")[0].split())
+        text = type(self).__doc__ or ""
+        if text.startswith(f"{type(self).__name__}("):  # the signature, which dataclasses put there
+            return ""
+        first = text.split("\n\n")[0]
+        return " ".join(first.split())
 
     @property
     def _example(self) -> Batch:
@@ -277,13 +307,15 @@ class Task(ABC):
     @cached_property
     def _laid_out(self) -> tuple[Batch, int]:
         """Two sequences, and what they cost."""
-        meter, field = Meter(), largest_field(self)
+        meter = Meter()
+        field = largest_field(self)
         value = getattr(self, field, None)
+        generator = torch.Generator().manual_seed(0)
         try:
             if isinstance(value, int) and abs(value) >= 2**62:  # no number of torch
                 raise TooMuchError
             with meter:
-                batch = self.sample(2, torch.Generator().manual_seed(0))
+                batch = self.sample(2, generator)
         except (TooMuchError, TypeError, RuntimeError) as error:
             # Of a size that is no number of torch, torch says that it would overflow.
             if not isinstance(error, TooMuchError) and "overflow" not in str(error).lower():
@@ -307,7 +339,9 @@ class Task(ABC):
     @property
     def d_input(self) -> int:
         """Numbers that a model reads at a position; 1 if it reads a token."""
-        return 1 if self.vocabulary is not None else self._example.inputs.shape[2]
+        if self.vocabulary is not None:
+            return 1
+        return self._example.inputs.shape[2]
 
     @property
     def d_target(self) -> int:
@@ -323,7 +357,9 @@ class Task(ABC):
     def standing(self) -> list[str]:
         """The roles in the order in which they stand in a sequence (on average, if shuffled)."""
         fits = 2 * IN_ALL // cost_of(self)
-        batch = self.sample(min(64, max(2, fits)), torch.Generator().manual_seed(0))
+        count = min(64, max(2, fits))
+        generator = torch.Generator().manual_seed(0)
+        batch = self.sample(count, generator)
         places = batch.roles.float().mean((0, 2))
         return [self.roles[i] for i in places.argsort().tolist()]
 

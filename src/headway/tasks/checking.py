@@ -20,7 +20,7 @@ from headway.relations.paths import NAME, Relation
 from headway.settings import computes_as_usual
 from headway.tasks.base import Batch, Task
 from headway.tasks.registry import KINDS, task_from_json, task_to_json
-from headway.tasks.targets import IGNORE_INDEX, Tokens, Vectors
+from headway.tasks.targets import IGNORE_INDEX, Targets, Tokens, Vectors
 from headway.userfile import described, line_of, source_of
 
 FEW = 8
@@ -77,17 +77,18 @@ def check_task(task: Task | type[Task]) -> list[Finding]:
     Args:
         task: the task, or its class, to try it with all defaults.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     stages = (_kept, _untyped, _drawn, _laid_out, _related, _described, _shallower, _answered)
     with torch.random.fork_rng(devices=[]):
         try:
             task = task if isinstance(task, Task) else _made(task)
             cls = type(task)
             for stage in stages:
-                found += _called(cls, cls.__name__, list, _called(cls, cls.__name__, stage, task))
+                doubts = _called(cls, cls.__name__, stage, task)
+                findings += _called(cls, cls.__name__, list, doubts)
         except WrongError as error:
-            found.append(error.finding)
-    return list(dict.fromkeys(found))
+            findings.append(error.finding)
+    return list(dict.fromkeys(findings))
 
 
 def require_sound(task: Task) -> None:
@@ -103,8 +104,9 @@ def require_sound(task: Task) -> None:
         return
     for finding in check_task(task):
         if not finding.doubt:
-            line = str(finding).removeprefix(f"{name}: ")
-            raise HeadwayError(f"{name}{'.' if line == str(finding) else ': '}{line}")
+            line = str(finding)
+            is_of_class = finding.attribute == name
+            raise HeadwayError(line if is_of_class else f"{name}.{line}")
     _sound.add(task)
 
 
@@ -122,17 +124,14 @@ def _is_known(task: Task) -> bool:
 def undeclared(cls: type[Task]) -> list[str]:
     """Names that look like fields and are none, as the class is no dataclass."""
     known = {field.name for field in fields(cls)}
-    hints = inspect.get_annotations(cls).items()
-    return [n for n, hint in hints if n not in known and typing.get_origin(hint) != typing.ClassVar]
+    names = list[str]()
+    for name, hint in inspect.get_annotations(cls).items():
+        if name not in known and typing.get_origin(hint) != typing.ClassVar:
+            names.append(name)
+    return names
 
 
 # Values of a user's task.
-
-
-def must(holds: bool | Tensor, attribute: str, what: str) -> None:
-    """Raises a `WrongError` unless something holds."""
-    if not holds:
-        raise WrongError(attribute, what)
 
 
 def _called(cls: type[Task], attribute: str, function: Callable[..., Any], *given: Any) -> Any:
@@ -159,45 +158,75 @@ def _value(task: Task, name: str, *given: Any) -> Any:
     is_property = isinstance(declared, property)
 
     def read() -> Any:
-        found = getattr(task, name)
-        return found if is_property else found(*given)
+        attribute = getattr(task, name)
+        if is_property:
+            return attribute
+        return attribute(*given)
 
-    hint = typing.get_type_hints(declared.fget if is_property else declared)["return"]
+    getter = declared.fget if is_property else declared
+    hint = typing.get_type_hints(getter)["return"]
     value = _called(type(task), name, read)
-    wanted = re.sub(r"[\w.]*\.(?=\w)", "", str(hint) if typing.get_args(hint) else hint.__name__)
-    must(_fits(value, hint), name, f"{_kind(value)}: it must be of type {wanted}")
+    if not _fits(value, hint):
+        raise WrongError(name, f"{_kind(value)}: it must be of type {_written(hint)}")
     return value
+
+
+def _written(hint: Any) -> str:
+    """An annotation as it is written, without the modules of its names."""
+    text = str(hint) if typing.get_args(hint) else hint.__name__
+    return re.sub(r"[\w.]*\.(?=\w)", "", text)
 
 
 def _fits(value: Any, hint: Any) -> bool:
     """Tell whether a value is of a type that an annotation says."""
-    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    origin = typing.get_origin(hint)
+    args = typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        return any(_fits(value, one) for one in args)
+        return any(_fits(value, choice) for choice in args)
     if hint is float:
         return type(value) in (int, float)
-    if origin is None or not isinstance(value, origin):
-        return type(value) is int if hint is int else isinstance(value, origin or hint)
+    if hint is int:
+        return type(value) is int
+    if not isinstance(value, origin or hint):
+        return False
+    if origin is None:
+        return True
     if origin is dict:
-        return all(_fits(key, args[0]) and _fits(one, args[1]) for key, one in value.items())
-    each = args if origin is tuple and ... not in args else args[:1] * len(value)
-    return len(each) == len(value) and all(map(_fits, value, each))
+        return all(_fits(entry, tuple[args]) for entry in value.items())
+    if origin is tuple and ... not in args:
+        return len(args) == len(value) and all(map(_fits, value, args))
+    return all(_fits(entry, args[0]) for entry in value)
 
 
 def _kind(value: Any) -> str:
     """The kind of a thing, such as `int64 [8, 12]`; a number or a text itself."""
     if isinstance(value, Tensor):
-        layout = "nested" if value.is_nested else str(value.layout).removeprefix("torch.")
-        shape = "" if value.is_nested else f" {list(value.shape)}"
-        place = "" if value.device.type == "cpu" else f" on {value.device}"
-        kind = str(value.dtype).removeprefix("torch.")
-        return f"{'' if layout == 'strided' else f'{layout} '}{kind}{shape}{place}"
+        return _tensor_kind(value)
+    if value is None or isinstance(value, int | float | str):
+        return repr(value)
+    kind = f"a {type(value).__name__}"
     if isinstance(value, tuple | list):
-        return f"a {type(value).__name__} of {', '.join(map(_kind, value)) or 'nothing'}"
+        kinds = map(_kind, value)
+        return f"{kind} of {', '.join(kinds) or 'nothing'}"
     if isinstance(value, dict):
-        return f"a dict of {', '.join(f'{key!r}: {_kind(one)}' for key, one in value.items())}"
-    plain = value is None or isinstance(value, int | float | str)
-    return repr(value) if plain else f"a {type(value).__name__}"
+        kinds = [f"{key!r}: {_kind(entry)}" for key, entry in value.items()]
+        return f"a dict of {', '.join(kinds)}"
+    return kind
+
+
+def _tensor_kind(tensor: Tensor) -> str:
+    """A tensor's layout, if it is not dense, its type, shape, and device, if not the CPU."""
+    kind = str(tensor.dtype).removeprefix("torch.")
+    if tensor.is_nested:
+        kind = f"nested {kind}"
+    else:
+        kind += f" {list(tensor.shape)}"
+        if tensor.layout != torch.strided:
+            layout = str(tensor.layout).removeprefix("torch.")
+            kind = f"{layout} {kind}"
+    if tensor.device.type != "cpu":
+        kind += f" on {tensor.device}"
+    return kind
 
 
 def _is_of(value: Tensor, dtype: torch.dtype, dimensions: int, *sizes: int) -> bool:
@@ -208,22 +237,28 @@ def _is_of(value: Tensor, dtype: torch.dtype, dimensions: int, *sizes: int) -> b
 
 def _is_plain(value: Any) -> bool:
     """Tell a dense tensor on the CPU, where tasks are tried, from all else."""
-    dense = isinstance(value, Tensor) and not value.is_nested and value.layout == torch.strided
-    return dense and value.device.type == "cpu"
+    if not isinstance(value, Tensor) or value.is_nested:
+        return False
+    return value.layout == torch.strided and value.device.type == "cpu"
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
     """Tell whether two tensors are the same, NaN where there is NaN."""
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
-    return bool(((one == other) | ((one != one) & (other != other))).all())
+    both_nan = (one != one) & (other != other)
+    return bool((both_nan | (one == other)).all())
 
 
-def _below(limit: int, numbers: Tensor, attribute: str, where: str, also: str = "") -> None:
+def _require_below(limit: int, numbers: Tensor, attribute: str, where: str, also: str = "") -> None:
     """Raises a `WrongError` unless whole numbers are from 0 to below a limit."""
-    if numbers.numel() and (numbers.min() < 0 or numbers.max() >= limit):
-        found = f"{where} {int(numbers.min())} to {int(numbers.max())}"
-        raise WrongError(attribute, f"{found}: it must be 0 to {limit - 1}{also}")
+    if not numbers.numel():
+        return
+    least = int(numbers.min())
+    most = int(numbers.max())
+    if least < 0 or most >= limit:
+        what = f"{where} {least} to {most}"
+        raise WrongError(attribute, f"{what}: it must be 0 to {limit - 1}{also}")
 
 
 # Stages of the trial.
@@ -237,15 +272,12 @@ def _made(cls: type[Task]) -> Task:
 
 
 def _require_declared(cls: type[Task]) -> None:
+    decorated = f"{cls.__name__} must be decorated, @dataclass(frozen=True)"
     if "__init__" in vars(cls) and "__dataclass_params__" not in vars(cls):
-        what = (
-            f"what it sets is no field: {cls.__name__} must be decorated, @dataclass(frozen=True),"
-        )
-        what += " and declare fields with types, such as size: int = 4"
-        raise WrongError("__init__", what)
+        declared = "and declare fields with types, such as size: int = 4"
+        raise WrongError("__init__", f"what it sets is no field: {decorated}, {declared}")
     for name in undeclared(cls):
-        what = f"it is no field: {cls.__name__} must be decorated, @dataclass(frozen=True)"
-        raise WrongError(name, what)
+        raise WrongError(name, f"it is no field: {decorated}")
 
 
 def _kept(task: Task) -> Doubts:
@@ -259,16 +291,18 @@ def _kept(task: Task) -> Doubts:
         except TypeError:
             what = f"{_kind(value)}: it must be hashable, as a tuple is"
             raise WrongError(field.name, what) from None
-    alike = replace(task) == task and hash(replace(task)) == hash(task)
-    must(alike, cls.__name__, "two of the same fields must be equal")
+    copy = replace(task)
+    if copy != task or hash(copy) != hash(task):
+        raise WrongError(cls.__name__, "two of the same fields must be equal")
     data = _called(cls, cls.__name__, task_to_json, task)
     try:
         json.dumps(data, allow_nan=False)
     except ValueError as error:
         raise WrongError(cls.__name__, f"a file cannot hold its fields: {error}") from None
-    what = f"it must be the same when it is read from its JSON, {data}"
     again = _called(cls, cls.__name__, task_from_json, data) if cls.kind in KINDS else task
-    must(task_to_json(again) == data, cls.__name__, what)
+    if task_to_json(again) != data:
+        what = f"it must be the same when it is read from its JSON, {data}"
+        raise WrongError(cls.__name__, what)
     return ()
 
 
@@ -289,24 +323,28 @@ def _untyped(task: Task) -> Doubts:
 
 
 def _draws(task: Task, count: int, seed: int = 0) -> tuple[Tensor, ...]:
-    draws = _value(task, "draw", count, torch.Generator().manual_seed(seed))
-    for i, one in enumerate(draws):
-        what = f"tensor {i} is {_kind(one)} of {count} sequences"
-        what += ": the first dimension must be the sequence"
-        must(one.ndim > 0 and len(one) == count, "draw", what)
-        what = f"tensor {i} is {_kind(one)}: it must be dense, on the generator's device"
-        must(_is_plain(one), "draw", what)
+    generator = torch.Generator().manual_seed(seed)
+    draws = _value(task, "draw", count, generator)
+    for i, drawn in enumerate(draws):
+        what = f"tensor {i} is {_kind(drawn)}"
+        if drawn.ndim == 0 or len(drawn) != count:
+            what += f" of {count} sequences: the first dimension must be the sequence"
+            raise WrongError("draw", what)
+        if not _is_plain(drawn):
+            raise WrongError("draw", f"{what}: it must be dense, on the generator's device")
     return draws
 
 
 def _batch(task: Task, draws: tuple[Tensor, ...], depth: int | None = None) -> Batch:
     """The batch that `assemble` makes of draws, or `shallower` at a depth."""
-    how, given = ("assemble", (draws,)) if depth is None else ("shallower", (draws, depth))
-    batch = _value(task, how, *given)
+    how = "assemble" if depth is None else "shallower"
+    depths = [] if depth is None else [depth]
+    batch = _value(task, how, draws, *depths)
     for name in PARTS:
         part = getattr(batch, name)
-        what = f"{name} are {_kind(part)}: they must be a dense tensor, on the draws' device"
-        must(_is_plain(part), how, what)
+        if not _is_plain(part):
+            must = "they must be a dense tensor, on the draws' device"
+            raise WrongError(how, f"{name} are {_kind(part)}: {must}")
     return batch
 
 
@@ -314,15 +352,19 @@ def _drawn(task: Task) -> Doubts:
     """Makes sure that all that is random comes from the generator and is in the draws."""
     draws = _draws(task, FEW)
     _require_own_generator(task, draws)
-    first, second = _batch(task, draws), _batch(task, _draws(task, FEW))
-    what = "it changes what draw drew: it must leave that as it is"
-    must(all(map(_same, draws, _draws(task, FEW))), "assemble", what)
-    sampled = _value(task, "sample", FEW, torch.Generator().manual_seed(0))
+    first = _batch(task, draws)
+    second = _batch(task, _draws(task, FEW))
+    if not all(map(_same, draws, _draws(task, FEW))):
+        raise WrongError("assemble", "it changes what draw drew: it must leave that as it is")
+    generator = torch.Generator().manual_seed(0)
+    sampled = _value(task, "sample", FEW, generator)
     for name in PARTS:
-        what = f"{name} of the same draws differ from call to call: draw must draw all of it"
-        must(_same(getattr(first, name), getattr(second, name)), "assemble", what)
-        alike = _same(getattr(first, name), getattr(sampled, name))
-        must(alike, "sample", f"{name} must be what assemble makes of draw")
+        part = getattr(first, name)
+        if not _same(part, getattr(second, name)):
+            what = f"{name} of the same draws differ from call to call: draw must draw all of it"
+            raise WrongError("assemble", what)
+        if not _same(part, getattr(sampled, name)):
+            raise WrongError("sample", f"{name} must be what assemble makes of draw")
     return ()
 
 
@@ -330,12 +372,13 @@ def _require_own_generator(task: Task, draws: tuple[Tensor, ...]) -> None:
     """Makes sure that draws are the same from the same generator, and others from some other."""
     how = "all that is random must come from it, as in torch.rand(…, generator=generator)"
     again = _draws(task, FEW)
-    same = all(map(_same, draws, again))
-    must(same, "draw", f"the same generator draws something else: {how}")
+    if not all(map(_same, draws, again)):
+        raise WrongError("draw", f"the same generator draws something else: {how}")
     others = [_draws(task, FEW, seed) for seed in range(1, SEEDS + 1)]
     # A few other generators may draw the same by chance.
     differs = [not all(map(torch.equal, draws, other)) for other in others]
-    must(any(differs), "draw", f"every generator draws the same sequences: {how}")
+    if not any(differs):
+        raise WrongError("draw", f"every generator draws the same sequences: {how}")
 
 
 def _laid_out(task: Task) -> Doubts:
@@ -345,25 +388,38 @@ def _laid_out(task: Task) -> Doubts:
     _require_one_shape(task, batch)
     yield from _parts(task, batch, FEW)
     for name in SIZES:
-        value, size = _value(task, name), getattr(Task, name).fget(task)
-        must(value == size, name, f"{value!r}: assemble says {size}")
-    for some in (FEW // 2, 1):
-        part = _batch(task, tuple(one[:some] for one in draws))
-        for name in PARTS:
-            what = f"{name} of {some} sequences differ from those among {FEW}"
-            alone = _same(getattr(batch, name)[:some], getattr(part, name))
-            must(alone, "assemble", f"{what}: no sequence may depend on another")
-    turned = _batch(task, tuple(one.flip(0) for one in draws))
-    for name in PARTS:
-        what = f"{name} are others if sequences stand in another order"
-        alone = _same(getattr(batch, name).flip(0), getattr(turned, name))
-        must(alone, "assemble", f"{what}: no sequence may depend on another")
+        value = _value(task, name)
+        size = getattr(Task, name).fget(task)
+        if value != size:
+            raise WrongError(name, f"{value!r}: assemble says {size}")
+    _require_independent(task, draws, batch)
     for count in (1, 2 * FEW, MANY):
         other = _batch(task, _draws(task, count))
         for name in PARTS:
-            of_one, of_few = (list(getattr(one, name).shape[1:]) for one in (other, batch))
-            what = f"{name} of each of {count} sequences are {of_one}, of {FEW} they are {of_few}"
-            must(of_one == of_few, "draw", f"{what}: they must be of one shape")
+            of_other = _size_of_each(other, name)
+            of_few = _size_of_each(batch, name)
+            if of_other != of_few:
+                what = f"{name} of each of {count} sequences are {of_other}"
+                what += f", of {FEW} they are {of_few}: they must be of one shape"
+                raise WrongError("draw", what)
+
+
+def _require_independent(task: Task, draws: tuple[Tensor, ...], batch: Batch) -> None:
+    """Makes sure that a sequence is laid out the same among fewer others, and in another order."""
+    alone = "no sequence may depend on another"
+    for some in (FEW // 2, 1):
+        fewer = tuple(drawn[:some] for drawn in draws)
+        part = _batch(task, fewer)
+        for name in PARTS:
+            if not _same(getattr(batch, name)[:some], getattr(part, name)):
+                what = f"{name} of {some} sequences differ from those among {FEW}: {alone}"
+                raise WrongError("assemble", what)
+    backwards = tuple(drawn.flip(0) for drawn in draws)
+    turned = _batch(task, backwards)
+    for name in PARTS:
+        if not _same(getattr(batch, name).flip(0), getattr(turned, name)):
+            what = f"{name} are others if sequences stand in another order: {alone}"
+            raise WrongError("assemble", what)
 
 
 def _require_one_shape(task: Task, batch: Batch) -> None:
@@ -371,36 +427,59 @@ def _require_one_shape(task: Task, batch: Batch) -> None:
     for seed in range(1, SEEDS + 1):
         other = _batch(task, _draws(task, FEW, seed))
         for name in PARTS:
-            one, two = (list(getattr(each, name).shape[1:]) for each in (batch, other))
-            what = f"{name} of a sequence are {one} by one seed and {two} by another: all batches"
-            what += " must be of one shape; fill short sequences up, and ask nothing there"
-            what += " (IGNORE_INDEX, NaN)"
-            must(one == two, "draw", what)
+            of_other = _size_of_each(other, name)
+            of_first = _size_of_each(batch, name)
+            if of_other != of_first:
+                what = f"{name} of a sequence are {of_first} by one seed and {of_other} by another"
+                what += ": all batches must be of one shape; fill short sequences up, and ask"
+                what += " nothing there (IGNORE_INDEX, NaN)"
+                raise WrongError("draw", what)
+
+
+def _size_of_each(batch: Batch, name: str) -> list[int]:
+    """The sizes of a part of a batch, for every sequence."""
+    part = getattr(batch, name)
+    return list(part.shape[1:])
 
 
 def _parts(task: Task, batch: Batch, count: int) -> Iterator[Finding]:
     """Checks inputs, targets and roles of so many sequences."""
     _inputs(task, batch, count)
     _targets(task, batch, count)
-    names, roles = _value(task, "roles"), batch.roles
-    length, n_read = batch.inputs.shape[1], batch.targets.shape[1]
-    right = len(set(names)) == len(names) and all(map(_is_name, names))
-    must(right, "roles", f"{names!r}: names must differ, and be of one line without an arrow")
+    names = _value(task, "roles")
+    roles = batch.roles
+    if len(set(names)) < len(names) or not all(map(_is_name, names)):
+        what = f"{names!r}: names must differ, and be of one line without an arrow"
+        raise WrongError("roles", what)
     kind = f"roles are {_kind(roles)}"
-    must(
-        _is_of(roles, torch.long, 3), "assemble", f"{kind}: they must be int64 [batch, role, chain]"
-    )
-    what = f"{kind}: the second size must be that of roles, {len(names)}"
-    must(roles.shape[:2] == (count, len(names)), "assemble", what)
-    if not roles.numel():
-        return
-    _below(length, roles, "assemble", "roles hold", ", a position")
+    if not _is_of(roles, torch.long, 3):
+        raise WrongError("assemble", f"{kind}: they must be int64 [batch, role, chain]")
+    if roles.shape[:2] != (count, len(names)):
+        what = f"{kind}: the second size must be that of roles, {len(names)}"
+        raise WrongError("assemble", what)
+    if roles.numel():
+        yield from _places(batch, names[0])
+
+
+def _places(batch: Batch, query: str) -> Iterator[Finding]:
+    """Checks that roles stand at positions, those of the query at the last, and none at another's.
+
+    Args:
+        batch: whose roles are of the right type.
+        query: the name of the first role.
+    """
+    roles = batch.roles
+    length = batch.inputs.shape[1]
+    n_read = batch.targets.shape[1]
+    _require_below(length, roles, "assemble", "roles hold", ", a position")
     first = int(roles[:, 0].min())
-    what = f"{names[0]} stands at position {first}: the first role is the query's"
-    what += f", and queries are the last {n_read} of {length} positions"
-    must(first >= length - n_read, "roles", what)
-    flat = roles.flatten(1).sort(1).values
-    twice = (flat[:, 1:] == flat[:, :-1]).any(1).float().mean()
+    if first < length - n_read:
+        what = f"{query} stands at position {first}: the first role is the query's"
+        what += f", and queries are the last {n_read} of {length} positions"
+        raise WrongError("roles", what)
+    in_order = roles.flatten(1).sort(1).values
+    repeated = in_order.diff(dim=1) == 0
+    twice = repeated.any(1).float().mean()
     if twice > 0:
         what = f"two stand at one position in {twice:.0%} of sequences: if that is not meant, give"
         what += " each a position of its own"
@@ -409,128 +488,190 @@ def _parts(task: Task, batch: Batch, count: int) -> Iterator[Finding]:
 
 def _is_name(role: str) -> bool:
     """Tell whether a role has a name that names of relations can contain."""
-    return role.isprintable() and Relation.between(role, role).ends == (role, role) != ("", "")
+    relation = Relation.between(role, role)
+    return role.isprintable() and role != "" and relation.ends == (role, role)
 
 
 def _inputs(task: Task, batch: Batch, count: int) -> None:
     """Checks inputs: tokens below the vocabulary, or vectors if the task has none."""
-    inputs, vocabulary = batch.inputs, _value(task, "vocabulary")
+    inputs = batch.inputs
+    vocabulary = _value(task, "vocabulary")
     kind = f"inputs are {_kind(inputs)}"
     if vocabulary is None:
-        what = f"None, but {kind}: it must be the number of tokens"
-        must(inputs.is_floating_point(), "vocabulary", what)
-        what = f"{kind}: they must be float32 [batch, position, number]"
-        must(_is_of(inputs, torch.float32, 3, count), "assemble", what)
-        what = "inputs are not finite everywhere: every number must be"
-        must(inputs.isfinite().all(), "assemble", what)
+        if not inputs.is_floating_point():
+            what = f"None, but {kind}: it must be the number of tokens"
+            raise WrongError("vocabulary", what)
+        if not _is_of(inputs, torch.float32, 3, count):
+            what = f"{kind}: they must be float32 [batch, position, number]"
+            raise WrongError("assemble", what)
+        if not inputs.isfinite().all():
+            raise WrongError("assemble", "inputs are not finite everywhere: every number must be")
         return
-    must(vocabulary >= 1, "vocabulary", f"{vocabulary}: it must be at least 1")
+    if vocabulary < 1:
+        raise WrongError("vocabulary", f"{vocabulary}: it must be at least 1")
     names = _value(task, "tokens")
-    right = names is None or (len(names) == vocabulary and all(map(_is_name, names)))
-    must(right, "tokens", f"{names!r}: each of the {vocabulary} tokens needs a name of one line")
-    what = f"{kind}: they must be int64 [batch, position], as vocabulary = {vocabulary}"
-    must(_is_of(inputs, torch.long, 2, count), "assemble", what)
-    _below(vocabulary, inputs, "assemble", "inputs hold")
+    if names is not None and not (len(names) == vocabulary and all(map(_is_name, names))):
+        what = f"{names!r}: each of the {vocabulary} tokens needs a name of one line"
+        raise WrongError("tokens", what)
+    if not _is_of(inputs, torch.long, 2, count):
+        what = f"{kind}: they must be int64 [batch, position], as vocabulary = {vocabulary}"
+        raise WrongError("assemble", what)
+    _require_below(vocabulary, inputs, "assemble", "inputs hold")
 
 
 def _targets(task: Task, batch: Batch, count: int) -> None:
     """Checks targets: as `Task.targets` says, and one column for every name in `Task.hops`."""
     targets = batch.targets
     kind = f"targets are {_kind(targets)}"
-    tokens, vectors = _is_of(targets, torch.long, 3), _is_of(targets, torch.float32, 4)
-    allowed = "tokens int64 [batch, query, hop] or vectors float32 [batch, query, hop, number]"
-    right = (tokens or vectors) and len(targets) == count
-    must(right, "assemble", f"{kind}: they must be {allowed}")
-    hops, judged = _value(task, "hops"), _value(task, "targets")
-    wanted = "int64, tokens" if vectors else "float32, vectors"
-    what = f"{kind}: they must be {wanted}, as targets = {judged}"
-    must(not isinstance(judged, Tokens if vectors else Vectors), "assemble", what)
-    n_read, n_hops, length = *targets.shape[1:3], batch.inputs.shape[1]
-    what = f"{', '.join(hops) or 'none'}: there must be as many as the third size of targets"
-    what += f", {n_hops}, no two of a name, and none empty"
-    must(len(set(hops)) == len(hops) == n_hops and all(hops), "hops", what)
-    what = f"{kind}, inputs {_kind(batch.inputs)}: queries must be the last positions"
-    must(1 <= n_read <= length, "assemble", what)
-    if isinstance(judged, Vectors):
-        what = f"{judged}: its size must be the last of targets, {_kind(targets)}"
-        must(judged.size == targets.shape[3], "targets", what)
+    tokens = _is_of(targets, torch.long, 3)
+    vectors = _is_of(targets, torch.float32, 4)
+    if not (tokens or vectors) or len(targets) != count:
+        must = "tokens int64 [batch, query, hop] or vectors float32 [batch, query, hop, number]"
+        raise WrongError("assemble", f"{kind}: they must be {must}")
+    hops = _value(task, "hops")
+    judged = _value(task, "targets")
+    if isinstance(judged, Tokens if vectors else Vectors):
+        must = "int64, tokens" if vectors else "float32, vectors"
+        raise WrongError("assemble", f"{kind}: they must be {must}, as targets = {judged}")
+    n_read, n_hops = targets.shape[1:3]
+    if not (len(set(hops)) == len(hops) == n_hops and all(hops)):
+        what = f"{', '.join(hops) or 'none'}: there must be as many as the third size of targets"
+        what += f", {n_hops}, no two of a name, and none empty"
+        raise WrongError("hops", what)
+    if not 1 <= n_read <= batch.inputs.shape[1]:
+        what = f"{kind}, inputs {_kind(batch.inputs)}: queries must be the last positions"
+        raise WrongError("assemble", what)
     if vectors:
-        nan = targets.isnan()
+        _vector_targets(judged, targets)
+    else:
+        _token_targets(judged, targets)
+
+
+def _vector_targets(judged: Targets, targets: Tensor) -> None:
+    """Checks vectors: finite, of the size that is judged, or NaN where nothing is asked."""
+    if isinstance(judged, Vectors) and judged.size != targets.shape[3]:
+        what = f"{judged}: its size must be the last of targets, {_kind(targets)}"
+        raise WrongError("targets", what)
+    nan = targets.isnan()
+    if nan.all():
         what = "targets are NaN everywhere: nothing is asked; put answers at the queries"
-        must(not nan.all(), "assemble", what)
-        whole = not targets.isinf().any() and torch.equal(nan.any(-1), nan.all(-1))
+        raise WrongError("assemble", what)
+    if targets.isinf().any() or not torch.equal(nan.any(-1), nan.all(-1)):
         what = "targets are not finite: only a whole vector may be NaN, where nothing is asked"
-        must(whole, "assemble", what)
-        return
+        raise WrongError("assemble", what)
+
+
+def _token_targets(judged: Targets, targets: Tensor) -> None:
+    """Checks tokens: below the vocabulary, or `IGNORE_INDEX` where nothing is asked."""
     asked = targets[targets != IGNORE_INDEX]
-    what = "targets are IGNORE_INDEX everywhere: nothing is asked; put answers at the queries"
-    must(asked.numel() > 0, "assemble", what)
+    if not asked.numel():
+        what = "targets are IGNORE_INDEX everywhere: nothing is asked; put answers at the queries"
+        raise WrongError("assemble", what)
     if isinstance(judged, Tokens):
         also = ", or IGNORE_INDEX where nothing is asked"
-        _below(judged.vocabulary, asked, "assemble", "targets hold", also)
+        _require_below(judged.vocabulary, asked, "assemble", "targets hold", also)
 
 
 def _related(task: Task) -> Doubts:
     """Checks that relations are tensors of positions along which a model can attend."""
     batch = _batch(task, _draws(task, FEW))
-    relations, leading = _value(task, "relations", batch), dict[bytes, str]()
+    length = batch.inputs.shape[1]
+    relations = _value(task, "relations", batch)
+    leading = dict[bytes, str]()
     for name, edges in relations.items():
-        _edges(name, edges, batch.inputs.shape[1])
-        ahead = (edges.keys > edges.queries[..., None]) & edges.there
-        between_roles = set(Relation(name).ends or "?") <= set(task.roles)
-        if edges.use == "path" and not between_roles and not task.looks_ahead and ahead.any():
-            what = f"{name!r}: keys stand after their queries: looks_ahead must be true"
-            must(not ahead[edges.there].all(), "relations", what)
-            yield Finding("relations", what, doubt=True)
-        if task.is_read_blind:
-            continue  # the relations are headway's: nobody can leave them out
-        if edges.use == "path" and edges.weights is None and not between_roles:
-            first = leading.setdefault(edges.mask(task.length).numpy().tobytes(), name)
-            leads = f"leads where {first!r} does" if edges.there.any() else "leads nowhere"
-            if first != name or not edges.there.any():
-                what = f"{name!r} {leads} in {FEW} sequences: leave it out, or mend its keys"
-                yield Finding("relations", what, doubt=True)
+        _require_edges(name, edges, length)
+        ends = Relation(name).ends or "?"
+        if edges.use != "path" or set(ends) <= set(task.roles):
+            continue
+        if not task.looks_ahead:
+            yield from _ahead(name, edges)
+        # Relations of a task that is read blind are headway's: nobody can leave them out.
+        if not task.is_read_blind and edges.weights is None:
+            mask = edges.mask(length).numpy()
+            first = leading.setdefault(mask.tobytes(), name)
+            yield from _spare(name, edges, first)
     if not any(edges.use == "path" for edges in relations.values()):
         what = "no circuit can be found: there must be some, or roles"
         yield Finding("relations", what, doubt=True)
 
 
-def _edges(name: str, edges: Edges, length: int) -> None:
+def _ahead(name: str, edges: Edges) -> Iterator[Finding]:
+    """Tells of a path that leads to later positions in some sequences.
+
+    Raises:
+        WrongError: if it leads to no others.
+    """
+    queries = edges.queries[..., None]
+    ahead = (edges.keys > queries) & edges.there
+    if not ahead.any():
+        return
+    what = f"{name!r}: keys stand after their queries: looks_ahead must be true"
+    if ahead[edges.there].all():
+        raise WrongError("relations", what)
+    yield Finding("relations", what, doubt=True)
+
+
+def _spare(name: str, edges: Edges, first: str) -> Iterator[Finding]:
+    """Tells of a path that leads nowhere, or where the first of its kind does."""
+    if not edges.there.any():
+        leads = "leads nowhere"
+    elif first != name:
+        leads = f"leads where {first!r} does"
+    else:
+        return
+    what = f"{name!r} {leads} in {FEW} sequences: leave it out, or mend its keys"
+    yield Finding("relations", what, doubt=True)
+
+
+def _require_edges(name: str, edges: Edges, length: int) -> None:
     """Checks that a model of so many positions can attend along a relation."""
-    fits = NAME.fullmatch(name) is not None and name.isprintable()
-    must(fits, "relations", f"{name!r}: its name must be a text of one line, without markup")
-    queries, keys = edges.queries, edges.keys
-    right = _is_plain(queries) and _is_of(queries, torch.long, 2, FEW) and _is_plain(keys)
-    right = right and _is_of(keys, torch.long, 3, *queries.shape)
-    what = f"{name!r}: queries are {_kind(queries)}, keys {_kind(keys)}"
-    must(right, "relations", f"{what}: they must be int64 [batch, row] and [batch, row, key]")
-    what = f"{name!r}: use = {edges.use!r}: it must be path, stay or measured"
-    must(edges.use in ("path", "stay", "measured"), "relations", what)
+    if NAME.fullmatch(name) is None or not name.isprintable():
+        what = f"{name!r}: its name must be a text of one line, without markup"
+        raise WrongError("relations", what)
+    queries = edges.queries
+    keys = edges.keys
+    right = _is_plain(queries) and _is_of(queries, torch.long, 2, FEW)
+    if not (right and _is_plain(keys) and _is_of(keys, torch.long, 3, *queries.shape)):
+        what = f"{name!r}: queries are {_kind(queries)}, keys {_kind(keys)}"
+        what += ": they must be int64 [batch, row] and [batch, row, key]"
+        raise WrongError("relations", what)
+    if edges.use not in ("path", "stay", "measured"):
+        what = f"{name!r}: use = {edges.use!r}: it must be path, stay or measured"
+        raise WrongError("relations", what)
     for positions in (queries, keys):
         there = positions[positions != NO_KEY]
-        _below(length, there, "relations", f"{name!r}: it holds", ", or NO_KEY")
+        _require_below(length, there, "relations", f"{name!r}: it holds", ", or NO_KEY")
 
 
 def _shallower(task: Task) -> Doubts:
     """Checks that sequences of all depths can be laid out from the same draws."""
     depths = _value(task, "n_depths")
-    must(depths >= 1, "n_depths", f"{depths}: it must be at least 1")
+    if depths < 1:
+        raise WrongError("n_depths", f"{depths}: it must be at least 1")
     draws = _draws(task, FEW)
     whole = _batch(task, draws)
     for depth in range(1, depths + 1):
-        batch, where = _batch(task, draws, depth), f"at depth {depth} of {depths}"
-        for name, free in (("inputs", 1), ("targets", 2)):  # which dimension may be smaller
-            part, all_of_it = getattr(batch, name), getattr(whole, name)
-            sizes, most = list(part.shape), list(all_of_it.shape)
-            fits = len(sizes) == len(most) and sizes[free] <= most[free]
-            fits = fits and sizes[:free] + sizes[free + 1 :] == most[:free] + most[free + 1 :]
-            what = f"{where}: {name} are {_kind(part)}, of assemble {_kind(all_of_it)}"
-            must(fits and part.dtype == all_of_it.dtype, "shallower", what)
-        what = f"{where}: inputs must be those of assemble"
-        must(depth < depths or _same(batch.inputs, whole.inputs), "shallower", what)
+        batch = _batch(task, draws, depth)
+        where = f"at depth {depth} of {depths}"
+        # Sequences may be shorter, and targets may have fewer hops.
+        _require_within(batch.inputs, whole.inputs, 1, f"{where}: inputs are")
+        _require_within(batch.targets, whole.targets, 2, f"{where}: targets are")
+        if depth == depths and not _same(batch.inputs, whole.inputs):
+            raise WrongError("shallower", f"{where}: inputs must be those of assemble")
         room = _value(task, "room", depth)
-        must(room >= 0, "room", f"{room} {where}: it must be at least 0")
+        if room < 0:
+            raise WrongError("room", f"{room} {where}: it must be at least 0")
     return ()
+
+
+def _require_within(part: Tensor, whole: Tensor, free: int, where: str) -> None:
+    """Makes sure that a tensor is like another, but for one dimension, which may be smaller."""
+    sizes = list(part.shape)
+    if part.ndim == whole.ndim:
+        sizes[free] = max(sizes[free], whole.shape[free])
+    if part.dtype != whole.dtype or sizes != list(whole.shape):
+        what = f"{where} {_kind(part)}, of assemble {_kind(whole)}"
+        raise WrongError("shallower", what)
 
 
 def _answered(task: Task) -> Doubts:
@@ -539,28 +680,41 @@ def _answered(task: Task) -> Doubts:
     list(_parts(task, batch, MANY))  # doubts are those of the few
     from headway.tasks.answers import constant_hops, doubts_of
 
-    what = f"every query has the same answer in all of {MANY} sequences: one answer serves all, so"
-    what += " nothing can be told by attention; let it depend on the sequence"
-    must(not {*task.judged} <= {*constant_hops(task, batch)}, "assemble", what)
-    return [Finding(attribute, what, doubt=True) for attribute, what in doubts_of(task, batch)]
+    if set(task.judged) <= set(constant_hops(task, batch)):
+        what = f"every query has the same answer in all of {MANY} sequences: one answer serves all"
+        what += ", so nothing can be told by attention; let it depend on the sequence"
+        raise WrongError("assemble", what)
+    doubts = doubts_of(task, batch)
+    return [Finding(attribute, what, doubt=True) for attribute, what in doubts]
 
 
 def _described(task: Task) -> Doubts:
     """Tries everything that pages and tables ask of a task, such as its label."""
     for name in SHOWN:
         _value(task, name)
+    _require_losses(task)
     hops = ", ".join(task.hops)
-    for name, losses in _value(task, "reference_losses").items():
-        for hop, loss in losses.items():
-            what = f"{name!r}: {hop!r} = {loss!r}: it must be a finite loss of {hops}"
-            must(hop in task.hops and math.isfinite(loss), "reference_losses", what)
-    means, right = _value(task, "references"), Task.references(task)
-    must(means == right, "references", f"{means!r}: by reference_losses it must be {right}")
-    judged, pairs = _value(task, "judged"), _value(task, "hop_order")
-    right = len(judged) > 0 and set(judged) <= set(task.hops)
-    must(right, "judged", f"{judged!r}: it must be some of {hops}")
-    right = all({*pair} <= {*task.hops} for pair in pairs)
-    must(right, "hop_order", f"{pairs!r}: it must be pairs of {hops}")
-    if (type(task).__doc__ or "").startswith(f"{type(task).__name__}("):
+    judged = _value(task, "judged")
+    pairs = _value(task, "hop_order")
+    if not judged or not set(judged) <= set(task.hops):
+        raise WrongError("judged", f"{judged!r}: it must be some of {hops}")
+    for pair in pairs:
+        if not set(pair) <= set(task.hops):
+            raise WrongError("hop_order", f"{pairs!r}: it must be pairs of {hops}")
+    docstring = type(task).__doc__ or ""
+    if docstring.startswith(f"{type(task).__name__}("):
         what = "without a docstring, pages cannot say how a sequence is to be read: write one"
         yield Finding("reading", what, doubt=True)
+
+
+def _require_losses(task: Task) -> None:
+    """Makes sure that reference losses are finite, of hops there are, and rightly averaged."""
+    for name, losses in _value(task, "reference_losses").items():
+        for hop, loss in losses.items():
+            if hop not in task.hops or not math.isfinite(loss):
+                what = f"{name!r}: {hop!r} = {loss!r}: it must be a finite loss of"
+                raise WrongError("reference_losses", f"{what} {', '.join(task.hops)}")
+    means = _value(task, "references")
+    right = Task.references(task)
+    if means != right:
+        raise WrongError("references", f"{means!r}: by reference_losses it must be {right}")

@@ -5,7 +5,7 @@ from functools import cache
 from typing import Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from headway import theory
@@ -97,10 +97,11 @@ class Conditional(Task):
     @property
     def starts(self) -> dict[str, int]:
         """The positions at which the table, the y facts, the x facts and the queries begin."""
-        table, n = 3 * self.n_values**2, self.n_chains
+        table = 3 * self.n_values**2
+        facts = 2 * self.n_chains
         if self.order == "deep-first":
-            return {"table": 0, "y": table, "x": table + 2 * n, "query": table + 4 * n}
-        return {"table": 4 * n, "y": 2 * n, "x": 0, "query": table + 4 * n}
+            return {"table": 0, "y": table, "x": table + facts, "query": table + 2 * facts}
+        return {"table": 2 * facts, "y": facts, "x": 0, "query": table + 2 * facts}
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
         """Draws symbols, the row of the table each query asks for, and every shuffle.
@@ -108,63 +109,101 @@ class Conditional(Task):
         Returns: the symbols a, x, y, z side by side; each query's cell; the slot of every row of
             the table; the slots of every chain in the queries, the x facts and the y facts.
         """
-        m, n, device = self.n_values, self.n_chains, generator.device
+        m = self.n_values
+        n = self.n_chains
+        device = generator.device
 
         def shuffled(*shape: int) -> Tensor:
             noise = torch.rand(count, *shape, generator=generator, device=device)
-            return noise.argsort(-1).to(torch.uint8 if shape[-1] <= 256 else torch.int32)
+            order = noise.argsort(-1)
+            return order.to(torch.uint8 if shape[-1] <= 256 else torch.int32)
 
-        symbols = torch.randn(
-            count, n + 2 * m + m * m, self.d_token, generator=generator, device=device
-        )
-        return symbols, shuffled(m * m)[:, :n], shuffled(m * m), shuffled(3, n)
+        n_symbols = n + 2 * m + m * m
+        shape = (count, n_symbols, self.d_token)
+        symbols = torch.randn(shape, generator=generator, device=device)
+        cells = shuffled(m * m)[:, :n]
+        rows = shuffled(m * m)
+        slots = shuffled(3, n)
+        return symbols, cells, rows, slots
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
-        m, n = self.n_values, self.n_chains
         symbols = draws[0]
         cells, rows, slots = (drawn.long() for drawn in draws[1:])
-        a, x, y, z = symbols.split([n, m, m, m * m], dim=1)
-        each = torch.arange(len(a), device=a.device)[:, None]
-        own_x, own_y, own_z = x[each, cells // m], y[each, cells % m], z[each, cells]
+        table, chains = self._positions(rows, slots)
+        tokens, targets = self._tokens(symbols, cells)
+        positions = torch.cat([*table, *chains], dim=1)
+        code = code_of(self, symbols.device)
+        own_row = [column.gather(1, cells) for column in table]
+        return Batch(
+            inputs=coded(tokens, positions, code),
+            targets=at_queries(targets, slots[:, 0]),
+            roles=torch.stack([*chains, *own_row], dim=1),
+        )
 
-        def placed(where: str, width: int, slot: Tensor) -> list[Tensor]:
-            return [self.starts[where] + width * slot + i for i in range(width)]
+    def _positions(self, rows: Tensor, slots: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+        """The positions of the table's three columns, and of all that a chain has outside it.
 
-        table, queries = placed("table", 3, rows), placed("query", 1, slots[:, 0])
-        x_fact, y_fact = placed("x", 2, slots[:, 1]), placed("y", 2, slots[:, 2])
-        tokens = x.repeat_interleave(m, 1), y.repeat(1, m, 1), z, a, a, own_x, a, own_y
-        positions = torch.cat([*table, *queries, *x_fact, *y_fact], dim=1)
-        inputs = coded(torch.cat(tokens, dim=1), positions, code_of(self, symbols.device))
-        own_row = [places.gather(1, cells) for places in table]
-        roles = torch.stack([*queries, *x_fact, *y_fact, *own_row], dim=1)
+        Args:
+            rows: the slot of every row of the table.
+            slots: of every chain in the queries, the x facts and the y facts.
+        """
+
+        def placed(block: str, width: int, slot: Tensor) -> list[Tensor]:
+            first = self.starts[block] + width * slot
+            return [first + i for i in range(width)]
+
+        table = placed("table", 3, rows)
+        query, x_slot, y_slot = slots.unbind(1)
+        queries = placed("query", 1, query)
+        facts = placed("x", 2, x_slot) + placed("y", 2, y_slot)
+        return table, queries + facts
+
+    def _tokens(self, symbols: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
+        """The tokens, in the order of `_positions`, and what each chain is asked."""
+        m = self.n_values
+        a, x, y, z = symbols.split([self.n_chains, m, m, m * m], dim=1)
+        table = [x.repeat_interleave(m, 1), y.repeat(1, m, 1), z]
+        each = torch.arange(len(symbols), device=symbols.device)[:, None]
+        own_x, own_y, own_z = (column[each, cells] for column in table)
+        tokens = torch.cat([*table, a, a, own_x, a, own_y], dim=1)
         targets = torch.stack([own_x, own_y, own_z], dim=2)
-        return Batch(inputs, at_queries(targets, slots[:, 0]), roles)
+        return tokens, targets
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
         """As in every task, and from each query to all the rows of its x, or of its y."""
         relations = super().relations(batch)
-        m, k = self.n_values, self.d_token
-        tokens = batch.inputs[..., :k]
-        rows = self.starts["table"] + 3 * torch.arange(m * m, device=batch.roles.device)
-        for i, role in enumerate(("xy.x", "xy.y")):
+        queries = batch.roles[:, 0]
+        for i, symbol in enumerate("xy"):
+            role = f"xy.{symbol}"
             own = batch.roles[:, self.roles.index(role)]
-            column = tokens[:, rows + i]
-            mine = tokens.gather(1, own[..., None].expand(-1, -1, k))
-            same = (column[:, None] == mine[:, :, None]).all(-1)
-            keys = (rows + i)[same.float().topk(m, dim=-1).indices]
-            name = f"a←{role} (rows of the same {'xy'[i]})"
-            relations[name] = Edges(batch.roles[:, 0], keys, "measured")
+            keys = self._rows_of_the_same(own, i, batch.inputs)
+            name = f"a←{role} (rows of the same {symbol})"
+            relations[name] = Edges(queries, keys, "measured")
         return relations
+
+    def _rows_of_the_same(
+        self, own: Int[Tensor, "batch chain"], i: int, inputs: Float[Tensor, "batch position _"]
+    ) -> Int[Tensor, "batch chain row"]:
+        """The positions in a column of the table that hold the same symbol as a chain's own."""
+        rows = torch.arange(self.n_values**2, device=own.device)
+        column = self.starts["table"] + 3 * rows + i
+        tokens = inputs[..., : self.d_token]
+        where = own[..., None].expand(-1, -1, self.d_token)
+        own_symbol = tokens.gather(1, where)[:, :, None]
+        in_column = tokens[:, None, column]
+        same = (in_column == own_symbol).all(-1)
+        matching = same.float().topk(self.n_values, dim=-1).indices
+        return column[matching]
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
         """Predicting zero, the mean of all candidates, and z knowing x alone."""
         m = self.n_values
-        values, cells = 1 - 1 / m, 1 - 1 / m**2
-        return {
-            "zero": dict.fromkeys(self.hops, 1.0),
-            "mean of the candidates": {"x": values, "y": values, "z": cells},
-            "z from x alone": {"z": values},
-        }
+        values = 1 - 1 / m
+        cells = 1 - 1 / m**2
+        by_mean = {"x": values, "y": values, "z": cells}
+        by_zero = dict.fromkeys(self.hops, 1.0)
+        from_x = {"z": values}
+        return {"zero": by_zero, "mean of the candidates": by_mean, "z from x alone": from_x}
 
 
 @cache
@@ -172,10 +211,12 @@ def code_of(task: Conditional, device: torch.device) -> Float[Tensor, "position 
     """The position code of a task on a device."""
     positions = torch.arange(task.length)
     if task.position_code == "pair":
-        n, rows = task.n_chains, task.n_values**2
-        for name, count, width in (("table", rows, 3), ("y", n, 2), ("x", n, 2), ("query", n, 1)):
-            start = task.starts[name]
-            places = start + torch.arange(count).repeat_interleave(width)
-            positions[start : start + count * width] = places
+        widths = {"table": 3, "y": 2, "x": 2, "query": 1}
+        for block, width in widths.items():
+            start = task.starts[block]
+            count = task.n_values**2 if block == "table" else task.n_chains
+            places = torch.arange(count).repeat_interleave(width)
+            end = start + count * width
+            positions[start:end] = start + places
         positions = positions.unique(return_inverse=True)[1]
     return sinusoid(positions, task.d_token, task.position_base).to(device)

@@ -27,7 +27,8 @@ class SeveralHops(Task, registered=False):
 
     def __post_init__(self):
         super().__post_init__()
-        rising = len(self.asked) > 0 and all(low < high for low, high in pairwise((0, *self.asked)))
+        steps = pairwise((0, *self.asked))
+        rising = self.asked != () and all(low < high for low, high in steps)
         require(rising, "task.asked", self.asked, "whole numbers of at least 1 that rise")
 
     @property
@@ -40,7 +41,8 @@ class SeveralHops(Task, registered=False):
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
         """Predicting every symbol with the same probability."""
-        return {"any symbol": dict.fromkeys(self.hops, math.log(self.n_symbols))}
+        loss = math.log(self.n_symbols)
+        return {"any symbol": dict.fromkeys(self.hops, loss)}
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,9 @@ class Hops(SeveralHops):
     @property
     def tokens(self) -> tuple[str, ...]:
         """Symbols by number, a token for every k, and `none`."""
-        return (*map(str, range(self.n_symbols)), *(f"k={k}" for k in self.asked), "none")
+        symbols = map(str, range(self.n_symbols))
+        ks = [f"k={k}" for k in self.asked]
+        return (*symbols, *ks, "none")
 
     @property
     def targets(self) -> Tokens:
@@ -90,11 +94,15 @@ class Hops(SeveralHops):
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
         """Draws the first symbol and the step from each to the next, and what decides k."""
-        n, places, device = self.n_symbols, self.n_places, generator.device
+        n = self.n_symbols
+        places = self.n_places
+        device = generator.device
         first = torch.randint(n, (count, 1), generator=generator, device=device)
-        steps = torch.randint(1, n, (count, places - 1), generator=generator, device=device)
+        rest = (count, places - 1)
+        steps = torch.randint(1, n, rest, generator=generator, device=device)
         chosen = torch.rand(count, generator=generator, device=device)
-        return torch.cat([first, steps], dim=1).to(torch.uint8), chosen
+        symbols = torch.cat([first, steps], dim=1)
+        return symbols.to(torch.uint8), chosen
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         """Puts k in front of the symbols; what is asked of a sequence is the column of its k."""
@@ -105,39 +113,54 @@ class Hops(SeveralHops):
         steps, chosen = draws
         symbols = steps.long().cumsum(1) % self.n_symbols
         which = (chosen * depth).long()
+        answers = self._answers(symbols, which)
+        which = which[:, None]
+        hops = torch.arange(len(self.asked), device=which.device)
+        asked = (which == hops)[:, None]
+        answers = answers[:, :, None]
+        targets = answers.where(asked, IGNORE_INDEX)
+        inputs = torch.cat([self.n_symbols + which, symbols], dim=1)
+        return Batch(inputs, targets)
+
+    def _answers(
+        self, symbols: Int[Tensor, "batch place"], which: Int[Tensor, " batch"]
+    ) -> Int[Tensor, "batch place"]:
+        """The symbol that hops lead to from each place, for the k of each sequence, by index."""
         ks = torch.tensor(self.asked, device=which.device)
         rows = torch.arange(len(which), device=which.device)
-        found = find(symbols, max(self.asked))[ks[which] - 1, rows]
-        answers = symbols.gather(1, found.clamp(min=0)).where(found != NO_KEY, self.none)
-        asked = which[:, None] == torch.arange(len(self.asked), device=which.device)
-        targets = answers[:, :, None].where(asked[:, None], IGNORE_INDEX)
-        return Batch(torch.cat([self.n_symbols + which[:, None], symbols], dim=1), targets)
+        by_hop = find(symbols, max(self.asked))
+        led_to = by_hop[ks[which] - 1, rows]
+        symbols = symbols.gather(1, led_to.clamp(min=0))
+        return symbols.where(led_to != NO_KEY, self.none)
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
         """Predicting every symbol and `none` with the same probability."""
-        return {"any answer": dict.fromkeys(self.hops, math.log(self.n_symbols + 1))}
+        loss = math.log(self.n_symbols + 1)
+        return {"any answer": dict.fromkeys(self.hops, loss)}
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
         """From every place to the one before, and to find^j, if it is there."""
         symbols = batch.inputs[:, 1:]
-        places = torch.arange(1, self.length, device=symbols.device).expand_as(symbols)
+        places = torch.arange(1, self.length, device=symbols.device)
         relations = {"previous token": previous_token(batch.inputs)}
-        for j, found in enumerate(find(symbols, max(self.asked)), start=1):
-            keys = (found + 1).where(found != NO_KEY, NO_KEY)
-            queries = places.where(found != NO_KEY, NO_KEY)
+        for j, led_to in enumerate(find(symbols, max(self.asked)), start=1):
+            is_there = led_to != NO_KEY
+            keys = (led_to + 1).where(is_there, NO_KEY)
+            queries = places.where(is_there, NO_KEY)
             relations[f"find^{j}"] = Edges(queries, keys[..., None])
         return relations
 
 
 def find(symbols: Int[Tensor, "batch place"], most: int) -> Int[Tensor, "{most} batch place"]:
     """find^1 to find^most of every place, counted from 0, or `NO_KEY` where there is none."""
-    count, length = symbols.shape
-    at = torch.arange(length, device=symbols.device)
-    same = (symbols[:, :, None] == symbols[:, None]) & (at < at[:, None])
+    at = torch.arange(symbols.shape[1], device=symbols.device)
+    is_before = at < at[:, None]
+    same = (symbols[:, :, None] == symbols[:, None]) & is_before
     last = torch.where(same, at, NO_KEY).amax(-1)
     once = torch.where(last == NO_KEY, NO_KEY, last + 1)
-    found = [once]
+    hops = [once]
     for _ in range(most - 1):
-        before = found[-1]
-        found.append(once.gather(1, before.clamp(min=0)).where(before != NO_KEY, NO_KEY))
-    return torch.stack(found).view(most, count, length)
+        place = hops[-1]
+        further = once.gather(1, place.clamp(min=0))
+        hops.append(further.where(place != NO_KEY, NO_KEY))
+    return torch.stack(hops)

@@ -12,8 +12,10 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-AT_ONCE, IN_ALL = 2**25, 2**28
-"""The most numbers that one operation may make, and all of them together."""
+AT_ONCE = 2**25
+"""The most numbers that one operation may make."""
+IN_ALL = 2**28
+"""The most numbers that all operations may make together."""
 
 PIECE = 2**13
 """Numbers that an operation counts for however few it makes, by the time that it takes."""
@@ -50,13 +52,16 @@ class Meter(TorchDispatchMode):
 
 def expected(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
     """About how many numbers an operation makes: the most that its arguments tell of."""
-    shapes = [leaf.shape for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+    leaves = tree_leaves((args, kwargs))
+    shapes = [leaf.shape for leaf in leaves if isinstance(leaf, Tensor)]
     counts = [math.prod(shape) for shape in shapes]
     if torch.Tag.pointwise in func.tags and shapes:
-        counts.append(math.prod(torch.broadcast_shapes(*shapes)))
+        together = torch.broadcast_shapes(*shapes)
+        counts.append(math.prod(together))
     for given in (*args, *kwargs.values()):
         if isinstance(given, list | tuple) and all(type(size) is int for size in given):
             counts.append(abs(math.prod(given)))  # of a size that is left open, -1
     if func.overloadpacket is torch.ops.aten.arange:
-        counts += [math.ceil(abs(end)) for end in args if isinstance(end, int | float)]
+        ends = [end for end in args if isinstance(end, int | float)]
+        counts += [math.ceil(abs(end)) for end in ends]
     return max(counts, default=0)

@@ -31,7 +31,10 @@ class Offered(Mapping[str, T]):
     """
 
     def __init__(self, group: str, field: str, known: dict[str, T], classes: bool = True):
-        self.group, self.field, self.known, self.classes = group, field, known, classes
+        self.group = group
+        self.field = field
+        self.known = known
+        self.classes = classes
 
     def __getitem__(self, name: str) -> T:
         if name in self.known:
@@ -39,17 +42,18 @@ class Offered(Mapping[str, T]):
         point = userfile.installed(self.group)[name]
         where = f"{self.field} = {name!r}: the entry point {point.value}"
         try:
-            found = point.load()
+            loaded = point.load()
         except Exception as error:  # whatever a package may raise
             raise HeadwayError(f"{where} fails: {userfile.described(error)}") from None
-        if callable(found) and not self.classes:
-            self.known[name] = cast(T, found)
+        if callable(loaded) and not self.classes:
+            self.known[name] = cast(T, loaded)
         if name not in self.known:
             raise HeadwayError(f"{where} is none")
         return self.known[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter({**self.known, **userfile.installed(self.group)})
+        offered = userfile.installed(self.group)
+        return iter({**self.known, **offered})
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -79,19 +83,30 @@ def register(cls: type["Task"]) -> None:
         other = f"{known.__module__}.{known.__name__}"
     else:
         other = _offered_elsewhere(cls)
-    require(not other, f"{cls.__name__}.kind", cls.kind, f"another name than that of {other}")
-    fits = re.fullmatch(r"[\w-]+", str(cls.kind)) and len(str(cls.kind).encode()) <= 64
+    field = f"{cls.__name__}.kind"
+    kind = str(cls.kind)
+    require(not other, field, cls.kind, f"another name than that of {other}")
+    is_word = re.fullmatch(r"[\w-]+", kind) is not None
+    fits = is_word and len(kind.encode()) <= 64
     allowed = "letters, digits, _ and -, of at most 64 bytes"  # as it is in names of folders
-    require(bool(fits), f"{cls.__name__}.kind", cls.kind, allowed)
+    require(fits, field, cls.kind, allowed)
     KINDS[cls.kind] = cls
     _registered.add(cls)
 
 
 def _offered_elsewhere(cls: type["Task"]) -> str | None:
     """The task of a package that a class is not from, and of whose kind it is."""
-    package = cls.__module__.partition(".")[0]
-    point = None if package == "headway" else userfile.installed(OFFERED.group).get(cls.kind)
-    return point.value if point and point.module.partition(".")[0] != package else None
+    package = _package(cls.__module__)
+    if package == "headway":
+        return None
+    point = userfile.installed(OFFERED.group).get(cls.kind)
+    if point and _package(point.module) != package:
+        return point.value
+    return None
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]
 
 
 def require_hints(cls: type["Task"]) -> None:
@@ -103,15 +118,18 @@ def require_hints(cls: type["Task"]) -> None:
     try:
         hints_of(cls)
     except Exception as error:  # whatever evaluating an annotation may raise
-        raise HeadwayError(
-            f"{cls.__name__}: an annotation is of no use: {userfile.described(error)}"
-        ) from None
+        what = f"an annotation is of no use: {userfile.described(error)}"
+        raise HeadwayError(f"{cls.__name__}: {what}") from None
 
 
 def _file_of(cls: type) -> str | None:
     """The user's file that a class is defined in; None for headway's own and those of packages."""
-    source = userfile.source_of(cls) if userfile.is_loaded(cls) else None
-    return None if source is None else source.file
+    if not userfile.is_loaded(cls):
+        return None
+    source = userfile.source_of(cls)
+    if source is None:
+        return None
+    return source.file
 
 
 def _defined_in(module: ModuleType) -> list[type["Task"]]:
@@ -120,17 +138,19 @@ def _defined_in(module: ModuleType) -> list[type["Task"]]:
     Raises:
         HeadwayError: if an annotation of one means nothing.
     """
-    there = [cls for cls in vars(module).values() if isinstance(cls, type) and cls in _registered]
-    found = [cls for cls in dict.fromkeys(there) if cls.__module__ == module.__name__]
-    for cls in found:
+    values = vars(module).values()
+    tasks = [cls for cls in values if isinstance(cls, type) and cls in _registered]
+    defined = [cls for cls in dict.fromkeys(tasks) if cls.__module__ == module.__name__]
+    for cls in defined:
         require_hints(cls)
-    return found
+    return defined
 
 
 def _home(cls: type) -> tuple[str, str]:
     """The place that defines a class: its file, or else its module, and its name there."""
     source = userfile.source_of(cls)
-    return cls.__module__ if source is None else source.file, cls.__qualname__
+    place = cls.__module__ if source is None else source.file
+    return place, cls.__qualname__
 
 
 def task_in(where: str) -> type["Task"]:
@@ -143,24 +163,22 @@ def task_in(where: str) -> type["Task"]:
         HeadwayError: if the file cannot be loaded, or does not define just one task of that name.
     """
     file, name = userfile.file_and_name(where)
-    there = _defined_in(userfile.load(file))
-    found = {cls.__name__: cls for cls in there if not inspect.isabstract(cls)}
+    defined = _defined_in(userfile.load(file))
+    tasks = {cls.__name__: cls for cls in defined if not inspect.isabstract(cls)}
     if name:
-        require(
-            name in found, f"{file}: task", name, "one of " + (", ".join(found) or "those in it")
-        )
-        return found[name]
-    if not found:
-        for cls in there:
+        allowed = ", ".join(tasks) or "those in it"
+        require(name in tasks, f"{file}: task", name, f"one of {allowed}")
+        return tasks[name]
+    if not tasks:
+        for cls in defined:
             missing = " and no ".join(sorted(cls.__abstractmethods__))
             raise HeadwayError(f"{file}: {cls.__name__} has no {missing}: a task must have it")
-        raise HeadwayError(
-            f"{file} defines no task: it must have a frozen dataclass that subclasses headway.Task"
-        )
-    if len(found) > 1:
-        said = " or ".join(f"{file}:{one}" for one in found)
-        raise HeadwayError(f"{file} defines {len(found)} tasks: name one of them, {said}")
-    return next(iter(found.values()))
+        wanted = "a frozen dataclass that subclasses headway.Task"
+        raise HeadwayError(f"{file} defines no task: it must have {wanted}")
+    if len(tasks) > 1:
+        names = " or ".join(f"{file}:{name}" for name in tasks)
+        raise HeadwayError(f"{file} defines {len(tasks)} tasks: name one of them, {names}")
+    return next(iter(tasks.values()))
 
 
 def find(kind: Any, source: Source | None = None) -> type["Task"]:
@@ -179,7 +197,8 @@ def find(kind: Any, source: Source | None = None) -> type["Task"]:
     if isinstance(kind, str):
         known = OFFERED.get(kind)
         if source and (known is None or _file_of(known) not in (None, source.file)):
-            for cls in _defined_in(userfile.load_named("task.defined.file", source.file)):
+            module = userfile.load_named("task.defined.file", source.file)
+            for cls in _defined_in(module):
                 if cls.kind == kind:
                     return cls
         if known is not None:
@@ -192,7 +211,9 @@ def task_to_json(task: "Task") -> dict[str, Any]:
     """A task as plain JSON data: its kind, its fields, and for a user's own where it is defined."""
     data = {"kind": task.kind, **to_json(task)}
     source = own_source(type(task))
-    return data if source is None else {**data, "defined": dataclasses.asdict(source)}
+    if source is None:
+        return data
+    return {**data, "defined": dataclasses.asdict(source)}
 
 
 def keep(task: "Task") -> None:
@@ -204,11 +225,13 @@ def keep(task: "Task") -> None:
 def own_source(cls: type["Task"]) -> Source | None:
     """The file of a task of a user's own; None for headway's, and those of packages."""
     offered = cls.kind in userfile.installed(OFFERED.group) and not _offered_elsewhere(cls)
-    if offered or cls.__module__.partition(".")[0] == "headway":
+    if offered or _package(cls.__module__) == "headway":
         return None
     source = userfile.source_of(cls)
     installed = source is not None and "site-packages" in Path(source.file).parts
-    return None if installed and not userfile.is_loaded(cls) else source
+    if installed and not userfile.is_loaded(cls):
+        return None
+    return source
 
 
 def task_from_json(data: Any) -> "Task":
@@ -219,7 +242,8 @@ def task_from_json(data: Any) -> "Task":
     """
     require(isinstance(data, dict), "task", data, "an object of fields")
     fields = dict(data)
-    kind, defined = fields.pop("kind", None), fields.pop("defined", None)
+    kind = fields.pop("kind", None)
+    defined = fields.pop("defined", None)
     source = None if defined is None else from_json(Source, defined, "task.defined.")
     return from_json(find(kind, source), fields, "task.")
 
@@ -231,4 +255,5 @@ def change_of(data: Any, task: "Task") -> str | None:
     if defined is None or now is None or defined.get("sha256") == now.sha256:
         return None
     before = str(defined.get("sha256"))[:16]
-    return f"{now.file} has changed since (it was {before}, it is {now.sha256[:16]})"
+    after = now.sha256[:16]
+    return f"{now.file} has changed since (it was {before}, it is {after})"

@@ -62,7 +62,8 @@ class Retrieval(Task):
 
     @property
     def roles(self) -> tuple[str, ...]:
-        return tuple(f"s{i}" for i in range(2 * self.depth + 1))
+        count = 2 * self.depth + 1
+        return tuple(f"s{i}" for i in range(count))
 
     @property
     def hops(self) -> tuple[str, ...]:
@@ -74,7 +75,8 @@ class Retrieval(Task):
 
     @property
     def title(self) -> str:
-        return f"Following a chain of {self.depth} {'fact' if self.depth == 1 else 'facts'}"
+        facts = "fact" if self.depth == 1 else "facts"
+        return f"Following a chain of {self.depth} {facts}"
 
     @property
     def reading(self) -> str:
@@ -95,7 +97,9 @@ class Retrieval(Task):
 
     @property
     def n_depths(self) -> int:
-        return self.depth if self.order == "deep-first" else 1
+        if self.order == "deep-first":
+            return self.depth
+        return 1
 
     def draw(
         self, count: int, generator: torch.Generator
@@ -104,69 +108,92 @@ class Retrieval(Task):
 
         Slots are stored as bytes, so that a fixed training set of 2^20 sequences stays small.
         """
-        n, steps, device = self.n_chains, self.depth + 1, generator.device
+        n = self.n_chains
+        steps = self.depth + 1
+        device = generator.device
         vectors = steps * (2 if self.copies == "independent" else 1)
-        symbols = torch.randn(count, n, vectors, self.d_token, generator=generator, device=device)
-        slots = torch.rand(count, steps, n, generator=generator, device=device).argsort(-1)
-        return symbols, slots.to(torch.uint8 if n <= 256 else torch.int32)
+        shape = (count, n, vectors, self.d_token)
+        symbols = torch.randn(shape, generator=generator, device=device)
+        noise = torch.rand(count, steps, n, generator=generator, device=device)
+        slots = noise.argsort(-1)
+        slots = slots.to(torch.uint8 if n <= 256 else torch.int32)
+        return symbols, slots
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         symbols, slots = draws
-        n, depth, k = self.n_chains, self.depth, self.d_token
+        slots = slots.long()
+        depth = self.depth
+        firsts = symbols[:, :, :depth]
         asked = seconds = symbols[:, :, -depth:]
         if self.copies == "rotated":  # products of a view and of its copy differ in their last bit
-            turn = rotation(k, symbols.device)
-            asked, seconds = asked @ turn, asked.contiguous() @ turn
-        pairs = torch.stack([symbols[:, :, :depth], seconds], dim=3).flatten(2, 3)
-        tokens = torch.cat([symbols[:, :, :1], pairs], dim=2).transpose(1, 2).flatten(1, 2)
-
-        slots = slots.long()
-        blocks = torch.arange(depth, device=slots.device)
-        blocks = blocks.flip(0) if self.order == "deep-first" else blocks
-        firsts = 2 * (n * blocks[:, None] + slots[:, 1:])
-        ends = torch.stack([firsts, firsts + 1], dim=2).flatten(1, 2)
-        roles = torch.cat([2 * n * depth + slots[:, :1], ends], dim=1)
-        inputs = coded(tokens, roles.flatten(1), code_of(self, symbols.device))
+            turn = rotation(self.d_token, symbols.device)
+            seconds = asked.contiguous() @ turn
+            asked = asked @ turn
+        pairs = torch.stack([firsts, seconds], dim=3).flatten(2, 3)
+        tokens = torch.cat([firsts[:, :, :1], pairs], dim=2)
+        tokens = tokens.transpose(1, 2).flatten(1, 2)  # role by role, as `roles`
+        roles = self._positions(slots)
+        code = code_of(self, symbols.device)
+        inputs = coded(tokens, roles.flatten(1), code)
         return Batch(inputs, at_queries(asked, slots[:, 0]), roles)
+
+    def _positions(
+        self, slots: Int[Tensor, "batch block chain"]
+    ) -> Int[Tensor, "batch role chain"]:
+        """The position of every role, by the slots of chains in the queries and in every block."""
+        n = self.n_chains
+        depth = self.depth
+        blocks = torch.arange(depth, device=slots.device)
+        if self.order == "deep-first":
+            blocks = blocks.flip(0)
+        numbers = n * blocks[:, None] + slots[:, 1:]
+        firsts = 2 * numbers
+        pairs = torch.stack([firsts, firsts + 1], dim=2).flatten(1, 2)
+        queries = 2 * n * depth + slots[:, :1]
+        return torch.cat([queries, pairs], dim=1)
 
     def shallower(self, draws: tuple[Tensor, ...], depth: int, earlier: int = 0) -> Batch:
         """Keeps the last positions only: those of a problem with so few hops, and its targets."""
         whole = self.assemble(draws)
         left_out = 2 * self.n_chains * (self.depth - depth)
-        roles = whole.roles[:, : 2 * depth + 1] - left_out
+        kept = 2 * depth + 1
+        roles = whole.roles[:, :kept] - left_out
         inputs = whole.inputs[:, left_out:]
         if earlier:
             places = self.places(inputs.device)[left_out:] - earlier
             code = sinusoid(places, self.d_token, self.code_base)
-            inputs = torch.cat([inputs[..., : self.d_token], code.expand(len(inputs), -1, -1)], -1)
+            codes = code.expand(len(inputs), -1, -1)
+            inputs = torch.cat([inputs[..., : self.d_token], codes], -1)
         return Batch(inputs, whole.targets[:, :, :depth], roles)
 
     def room(self, depth: int) -> int:
         """As many places as the pairs have that are left out."""
         left_out = self.n_chains * (self.depth - depth)
-        return left_out if self.position_code == "pair" else 2 * left_out
+        if self.position_code == "pair":
+            return left_out
+        return 2 * left_out
 
     def places(self, device: torch.device) -> Int[Tensor, " position"]:
         """The number of every position, or of the pair that it is in."""
         positions = torch.arange(self.length, device=device)
         if self.position_code == "token":
             return positions
-        in_pairs = 2 * self.n_chains * self.depth
-        return torch.where(positions < in_pairs, positions // 2, positions - in_pairs // 2)
+        pairs = self.n_chains * self.depth
+        is_in_pair = positions < 2 * pairs
+        return torch.where(is_in_pair, positions // 2, positions - pairs)
 
     @property
     def code_base(self) -> float:
         """The base of the code's wavelengths."""
-        last = int(self.places(torch.device("cpu"))[-1])
+        places = self.places(torch.device("cpu"))
+        last = int(places[-1])
         return self.position_base or base_for(last + 1, self.d_token)
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
         """Predicting zero, and predicting the mean of the N candidates at a depth."""
         mean = 1 - 1 / self.n_chains
-        return {
-            "zero": dict.fromkeys(self.hops, 1.0),
-            "mean of the candidates": dict.fromkeys(self.hops, mean),
-        }
+        by_mean = dict.fromkeys(self.hops, mean)
+        return {"zero": dict.fromkeys(self.hops, 1.0), "mean of the candidates": by_mean}
 
 
 @cache
@@ -195,9 +222,11 @@ def sinusoid(
     the base makes no difference.)
     """
     if base is None:
-        base = base_for(int(positions.max()) + 1, d_code)
+        length = int(positions.max()) + 1
+        base = base_for(length, d_code)
     steps = torch.arange(0, d_code, 2, dtype=torch.float32, device=positions.device)
-    angles = positions[:, None].float() * torch.exp(-math.log(base) * steps / d_code)
+    frequencies = torch.exp(-math.log(base) * steps / d_code)
+    angles = positions[:, None].float() * frequencies
     return torch.cat([angles.sin(), angles.cos()], dim=1)
 
 
@@ -207,10 +236,13 @@ def coded(
     code: Float[Tensor, "position d_code"],
 ) -> Float[Tensor, "batch position number"]:
     """Tokens at their positions, every one beside the code of its position."""
-    count, k = len(tokens), tokens.shape[2]
-    inputs = tokens.new_empty(count, len(code), k + code.shape[1])
+    count = len(tokens)
+    k = tokens.shape[2]
+    width = k + code.shape[1]
+    inputs = tokens.new_empty(count, len(code), width)
     inputs[..., k:] = code
-    inputs[..., :k].scatter_(1, positions[..., None].expand(-1, -1, k), tokens)
+    where = positions[..., None].expand(-1, -1, k)
+    inputs[..., :k].scatter_(1, where, tokens)
     return inputs
 
 
@@ -225,4 +257,5 @@ def at_queries(
 def base_for(length: int, d_code: int) -> float:
     """The base whose longest wave is 1.25 times so many positions."""
     longest = 1.25 * length / (2 * math.pi)
-    return math.pow(max(longest, 1.0), d_code / max(d_code - 2, 1))
+    exponent = d_code / max(d_code - 2, 1)
+    return math.pow(max(longest, 1.0), exponent)

@@ -54,7 +54,8 @@ class Targets(ABC):
 
     def _mean_asked(self, each: Float[Tensor, "sequence query hop"], targets: Tensor) -> Tensor:
         asked = self.asked(targets)
-        return torch.where(asked, each, 0.0).sum() / asked.sum().clamp(min=1)
+        total = torch.where(asked, each, 0.0).sum()
+        return total / asked.sum().clamp(min=1)
 
     @abstractmethod
     def choices(self, targets: Tensor) -> int:
@@ -81,7 +82,8 @@ class Targets(ABC):
 
     def how_often(self, targets: Tensor) -> Float[Tensor, " hop"]:
         """The mean number of queries of a sequence that ask for every hop; 1 if none does."""
-        counts = self.asked(targets).float().sum(1).mean(0)
+        in_sequence = self.asked(targets).float().sum(1)
+        counts = in_sequence.mean(0)
         return torch.where(counts > 0, counts, 1.0)
 
     def errors(
@@ -122,7 +124,8 @@ class Targets(ABC):
         """The share of right answers by hop; NaN for a hop that is never asked."""
         asked = self.asked(targets)
         right = self.right(predicted, targets) & self.is_answer(predicted, targets)
-        return right.sum((0, 1)) / asked.sum((0, 1))
+        counts = right.sum((0, 1))
+        return counts / asked.sum((0, 1))
 
 
 @dataclass(frozen=True)
@@ -147,25 +150,31 @@ class Vectors(Targets):
         return ~targets[..., 0].isnan()
 
     def each(self, predicted: Tensor, targets: Tensor) -> Float[Tensor, "sequence query hop"]:
-        apart = predicted.float().unflatten(-1, targets.shape[-2:]) - targets
-        return torch.where(targets.isnan(), 0.0, apart).square().mean(-1)
+        apart = self.numbers(predicted, targets) - targets
+        errors = torch.where(targets.isnan(), 0.0, apart).square()
+        return errors.mean(-1)
 
     def right(self, predicted: Tensor, targets: Tensor) -> Asked:
         """True where the nearest of all answers to the sequence's queries is the right one."""
-        said = predicted.float().unflatten(-1, targets.shape[-2:])
-        wanted = targets.float().nan_to_num(1e9)
-        apart = torch.cdist(said.transpose(1, 2), wanted.transpose(1, 2))
+        apart, _ = self._distances(predicted, targets)
         own = apart.diagonal(dim1=-2, dim2=-1)
-        return (own <= apart.amin(-1)).transpose(1, 2) & self.asked(targets)
+        nearest = own <= apart.amin(-1)
+        return nearest.transpose(1, 2) & self.asked(targets)
 
     def answers(self, predicted: Tensor, targets: Tensor) -> Num[Tensor, "sequence query hop _"]:
         """The nearest of all that the sequence's queries are asked for at that hop."""
-        said = predicted.float().unflatten(-1, targets.shape[-2:])
-        wanted = targets.float().nan_to_num(1e9)
-        wanted = wanted.transpose(1, 2)
-        nearest = torch.cdist(said.transpose(1, 2), wanted).argmin(-1)
-        chosen = wanted.gather(2, nearest[..., None].expand(wanted.shape))
+        apart, wanted = self._distances(predicted, targets)
+        nearest = apart.argmin(-1)[..., None]
+        chosen = wanted.gather(2, nearest.expand(wanted.shape))
         return chosen.transpose(1, 2)
+
+    def _distances(
+        self, predicted: Tensor, targets: Tensor
+    ) -> tuple[Float[Tensor, "sequence hop query query"], Float[Tensor, "sequence hop query size"]]:
+        """The distance of each prediction from what each query is asked for, and the latter."""
+        said = self.numbers(predicted, targets).transpose(1, 2)
+        wanted = targets.float().nan_to_num(1e9).transpose(1, 2)
+        return torch.cdist(said, wanted), wanted
 
     def numbers(
         self, predicted: Tensor, targets: Tensor
@@ -174,11 +183,12 @@ class Vectors(Targets):
 
     def divergence(self, predicted: Tensor, other: Tensor, targets: Tensor) -> Tensor:
         """The mean squared difference."""
-        one, two = (self.numbers(outputs, targets) for outputs in (predicted, other))
-        return self._mean_asked((one - two).square().mean(-1), targets)
+        apart = self.numbers(predicted, targets) - self.numbers(other, targets)
+        return self._mean_asked(apart.square().mean(-1), targets)
 
     def choices(self, targets: Tensor) -> int:
-        return int(self.asked(targets).sum(1).max())
+        counts = self.asked(targets).sum(1)
+        return int(counts.max())
 
 
 @dataclass(frozen=True)
@@ -206,18 +216,19 @@ class Tokens(Targets):
         return targets != IGNORE_INDEX
 
     def each(self, predicted: Tensor, targets: Tensor) -> Float[Tensor, "sequence query hop"]:
-        told = self._logits(predicted).float().log_softmax(-1)
+        logs = self._logits(predicted).float().log_softmax(-1)
         wanted = targets.clamp(min=0)
         if self.own_logits:
-            told = told.gather(-1, wanted[..., None])[..., 0]
+            told = logs.gather(-1, wanted[..., None])[..., 0]
         else:
-            told = told.gather(-1, wanted)
+            told = logs.gather(-1, wanted)
         return torch.where(self.asked(targets), -told, 0.0)
 
     def right(self, predicted: Tensor, targets: Tensor) -> Asked:
         """True where the likeliest token is the right one."""
         likeliest = self._logits(predicted).argmax(-1)
-        likeliest = likeliest if self.own_logits else likeliest[..., None]
+        if not self.own_logits:
+            likeliest = likeliest[..., None]
         return (likeliest == targets) & self.asked(targets)
 
     def answers(self, predicted: Tensor, targets: Tensor) -> Num[Tensor, "sequence query hop _"]:
@@ -233,10 +244,10 @@ class Tokens(Targets):
 
     def divergence(self, predicted: Tensor, other: Tensor, targets: Tensor) -> Tensor:
         """The Kullback-Leibler divergence of the other's probabilities from these, in nats."""
-        one, two = (
-            self._by_hop(outputs, targets).float().log_softmax(-1) for outputs in (predicted, other)
-        )
-        return self._mean_asked((one.exp() * (one - two)).sum(-1), targets)
+        one = self._by_hop(predicted, targets).float().log_softmax(-1)
+        two = self._by_hop(other, targets).float().log_softmax(-1)
+        apart = one.exp() * (one - two)
+        return self._mean_asked(apart.sum(-1), targets)
 
     def choices(self, targets: Tensor) -> int:
         return self.vocabulary
@@ -244,8 +255,12 @@ class Tokens(Targets):
     def _by_hop(self, predicted: Tensor, targets: Tensor) -> Tensor:
         """[sequence, query, hop, token], whether or not hops have logits of their own."""
         logits = self._logits(predicted)
-        return logits if self.own_logits else logits[:, :, None].expand(*targets.shape, -1)
+        if self.own_logits:
+            return logits
+        return logits[:, :, None].expand(*targets.shape, -1)
 
     def _logits(self, predicted: Tensor) -> Tensor:
         """[sequence, query, token], or [sequence, query, hop, token] if every hop has its own."""
-        return predicted.unflatten(-1, (-1, self.vocabulary)) if self.own_logits else predicted
+        if self.own_logits:
+            return predicted.unflatten(-1, (-1, self.vocabulary))
+        return predicted

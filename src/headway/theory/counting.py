@@ -33,6 +33,9 @@ Stretch = tuple[int, int]
 Trees = dict[Stretch, int]
 """By stretch, how many trees of paths give a role just that."""
 
+Ends = dict[int, dict[int, int]]
+"""By one end of a stretch, then by the other, how many trees give some role just that."""
+
 
 @dataclass(frozen=True)
 class Count:
@@ -68,32 +71,45 @@ def count_circuits(depth: int, order: PairOrder = "deep-first", layers: int | No
         named = isinstance(order, str)
         layers = closed_form(depth) if named else minimum_layers(depth, order=order)
     require(layers >= 0, "layers", layers, "a whole number of at least 0")
-    standing = [i for pair in pair_order(depth, order) for i in (2 * pair - 1, 2 * pair)] + [0]
-    held: list[Trees] = [{(role, role + 1): 1} for role in standing]
+    roles = list[int]()
+    for pair in pair_order(depth, order):
+        roles += [2 * pair - 1, 2 * pair]
+    roles.append(0)
+    held: list[Trees] = [{(role, role + 1): 1} for role in roles]
     for _ in range(layers):
         held = _after_a_layer(held)
-    whole = 0, 2 * depth + 1
-    return Count(depth, layers, fewest_paths(depth), held[-1].get(whole, 0))
+    whole = (0, 2 * depth + 1)
+    circuits = held[-1].get(whole, 0)
+    return Count(depth, layers, fewest_paths(depth), circuits)
 
 
 def _after_a_layer(held: Sequence[Trees]) -> list[Trees]:
     """The trees of every role, in the order of the sequence, a layer later."""
-    ending: dict[int, Trees] = defaultdict(dict)
-    starting: dict[int, Trees] = defaultdict(dict)
-    after = []
+    ending: Ends = defaultdict(_none_yet)
+    starting: Ends = defaultdict(_none_yet)
+    after = list[Trees]()
     for own in held:
-        grown: Trees = defaultdict(int)
-        for (low, high), trees in own.items():
-            below = [(low, 1), *((s[0], count) for s, count in ending[low].items())]
-            above = [(high, 1), *((s[1], count) for s, count in starting[high].items())]
-            for least, under in below:
-                for greatest, over in above:
-                    grown[least, greatest] += trees * under * over
-        after.append(dict(grown))
-        for stretch, trees in own.items():  # those that stand later see this role
-            for side, piece in ((starting, stretch[0]), (ending, stretch[1])):
-                side[piece][stretch] = side[piece].get(stretch, 0) + trees
+        after.append(_grown(own, ending, starting))
+        for (low, high), trees in own.items():  # those that stand later see this role
+            starting[low][high] += trees
+            ending[high][low] += trees
     return after
+
+
+def _grown(own: Trees, ending: Ends, starting: Ends) -> Trees:
+    """The trees of a role after a layer in which it sees roles with these stretches."""
+    grown = defaultdict[Stretch, int](int)
+    for (low, high), trees in own.items():
+        below = {low: 1, **ending[low]}
+        above = {high: 1, **starting[high]}
+        for least, under in below.items():
+            for greatest, over in above.items():
+                grown[least, greatest] += trees * under * over
+    return dict(grown)
+
+
+def _none_yet() -> dict[int, int]:
+    return defaultdict(int)
 
 
 def solves(flow: Flow, paths: Sequence[AttentionPath], causal: bool = True) -> bool:
@@ -108,7 +124,8 @@ def solves(flow: Flow, paths: Sequence[AttentionPath], causal: bool = True) -> b
         HeadwayError: if a path names a role that there is not.
     """
     along = flow.along(paths, causal)
-    return not along.broken and flow.goal in along.stages[-1][flow.query]
+    last = along.stages[-1]
+    return not along.broken and flow.goal in last[flow.query]
 
 
 def is_minimal_circuit(flow: Flow, paths: Sequence[AttentionPath], causal: bool = True) -> bool:
@@ -117,5 +134,9 @@ def is_minimal_circuit(flow: Flow, paths: Sequence[AttentionPath], causal: bool 
     Raises:
         HeadwayError: if a path names a role that there is not.
     """
-    without = ([*paths[:i], *paths[i + 1 :]] for i in range(len(paths)))
-    return solves(flow, paths, causal) and not any(solves(flow, w, causal) for w in without)
+
+    def can_spare(i: int) -> bool:
+        fewer = [*paths[:i], *paths[i + 1 :]]
+        return solves(flow, fewer, causal)
+
+    return solves(flow, paths, causal) and not any(map(can_spare, range(len(paths))))

@@ -14,7 +14,7 @@ transformers that do not keep them may, and training may need more.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count, islice
+from itertools import chain, count, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -71,14 +71,16 @@ class Flow:
     codes_first: bool = False
 
     def __post_init__(self) -> None:
-        roles, pieces = ", ".join(self.roles), ", ".join(self.pieces)
+        roles = ", ".join(self.roles)
+        pieces = ", ".join(self.pieces)
         require(len(set(self.roles)) == len(self.roles), "roles", roles, "each named once")
         require(self.goal in self.pieces, "goal", self.goal, f"one of the pieces {pieces}")
-        named = [role for pair in self.related for role in pair]
-        for role in [*named, *(role for group, _ in self.singled for role in group)]:
+        groups = [group for group, _ in self.singled]
+        for role in chain(*self.related, *groups):
             require(role in self.roles, "role", role, f"one of {roles}")
-        for piece in (piece for _, needed in self.singled for piece in needed):
-            require(piece in self.pieces, "piece", piece, f"one of {pieces}")
+        for _, needed in self.singled:
+            for piece in needed:
+                require(piece in self.pieces, "piece", piece, f"one of {pieces}")
 
     @property
     def query(self) -> str:
@@ -87,27 +89,33 @@ class Flow:
     @cached_property
     def pieces(self) -> tuple[str, ...]:
         """The pieces there are, sorted by name."""
-        return tuple(sorted(frozenset().union(*self.starts)))
+        pieces = frozenset().union(*self.starts)
+        return tuple(sorted(pieces))
 
     def start(self) -> Held:
         """The holdings of every role before the first layer."""
-        return self.marked(dict(zip(self.roles, self.starts, strict=True)))
+        starts = zip(self.roles, self.starts, strict=True)
+        return self.marked(dict(starts))
 
     def marked(self, held: Holdings) -> Held:
         """Holdings by name as a table of roles and `pieces`."""
-        return np.array([[piece in held[role] for piece in self.pieces] for role in self.roles])
+        rows = [[piece in held[role] for piece in self.pieces] for role in self.roles]
+        return np.array(rows)
 
     def visible(self, causal: bool) -> Found:
         """Whom every role may see: all, or with the causal mask itself and what stands before."""
-        seen = np.ones((len(self.roles), len(self.roles)), dtype=bool)
+        count = len(self.roles)
+        seen = np.ones((count, count), dtype=bool)
         return np.tril(seen) if causal else seen
 
     @cached_property
     def known(self) -> Found:
         """The pairs that are `related`."""
-        known = np.zeros((len(self.roles), len(self.roles)), dtype=bool)
-        for query, key in self.related:
-            known[self.roles.index(query), self.roles.index(key)] = True
+        count = len(self.roles)
+        known = np.zeros((count, count), dtype=bool)
+        for pair in self.related:
+            query, key = map(self.roles.index, pair)
+            known[query, key] = True
         return known
 
     def finders(self, layer: int) -> Bool[np.ndarray, " piece"]:
@@ -124,7 +132,8 @@ class Flow:
         for group, needed in self.singled:
             inside = np.array([role in group for role in self.roles])
             pieces = np.array([piece in needed for piece in self.pieces])
-            guards.append((~inside[:, None] & inside, pieces))
+            looking_in = ~inside[:, None] & inside
+            guards.append((looking_in, pieces))
         return guards
 
     def attends(self, held: Held, layer: int) -> Found:
@@ -143,17 +152,21 @@ class Flow:
             causal: whether a position sees only itself and what stands before it.
             hidden: roles that none but themselves may attend to.
         """
-        held, visible = self.start(), self.visible(causal)
+        held = self.start()
+        visible = self.visible(causal)
         itself = np.eye(len(self.roles), dtype=bool)
-        visible[:, [self.roles.index(role) for role in hidden]] = False
+        for role in hidden:
+            visible[:, self.roles.index(role)] = False
         for layer in count():
             yield held
             attends = (self.attends(held, layer) & visible) | itself
-            held = attends.astype(np.float32) @ held.astype(np.float32) > 0
+            sources = attends.astype(np.float32) @ held.astype(np.float32)
+            held = sources > 0
 
     def minimum_layers(self, causal: bool, hidden: Iterable[str] = ()) -> int | None:
         """The layers after which the query first holds the goal; None if it never does."""
-        goal, before = self.pieces.index(self.goal), -1
+        goal = self.pieces.index(self.goal)
+        before = -1
         for done, held in enumerate(self.layers(causal, hidden)):
             if held[-1, goal]:
                 return done
@@ -168,15 +181,16 @@ class Flow:
         A head of layer t (counted from 0) can follow a path only if, in entry t, its two roles
         have a piece in common.
         """
-        return [self.named(held) for held in islice(self.layers(causal), layers + 1)]
+        stages = islice(self.layers(causal), layers + 1)
+        return [self.named(held) for held in stages]
 
     def named(self, held: Held) -> Holdings:
         """The inverse of `marked`."""
         pieces = np.array(self.pieces)
-        return {
-            role: frozenset(pieces[row].tolist())
-            for role, row in zip(self.roles, held, strict=True)
-        }
+        named = Holdings()
+        for role, row in zip(self.roles, held, strict=True):
+            named[role] = frozenset(pieces[row].tolist())
+        return named
 
     def along(
         self, paths: Sequence[AttentionPath], causal: bool, layers: int | None = None
@@ -194,14 +208,18 @@ class Flow:
         Raises:
             HeadwayError: if a path names a role that there is not.
         """
-        last = max((path.layer for path in paths), default=-1) + 1
-        held, visible = self.start(), self.visible(causal)
-        stages, broken = [self.named(held)], list[AttentionPath]()
-        for layer in range(last if layers is None else layers):
-            found, after = self.attends(held, layer) & visible, held.copy()
-            for path in (path for path in paths if path.layer == layer):
-                query, key = (self.roles.index(role) for role in self.ends(path))
-                if not found[query, key]:
+        held = self.start()
+        visible = self.visible(causal)
+        stages = [self.named(held)]
+        broken = list[AttentionPath]()
+        for layer in range(_layers_in(paths) if layers is None else layers):
+            attends = self.attends(held, layer) & visible
+            after = held.copy()
+            for path in paths:
+                if path.layer != layer:
+                    continue
+                query, key = map(self.roles.index, self.ends(path))
+                if not attends[query, key]:
                     broken.append(path)
                 after[query] |= held[key]
             held = after
@@ -217,7 +235,11 @@ class Flow:
         ends = path.relation.ends or ("", path.relation)
         for role in ends:
             if role not in self.roles:
-                raise HeadwayError(
-                    f"path = {path.relation!r} is not allowed: roles are {', '.join(self.roles)}"
-                )
+                roles = ", ".join(self.roles)
+                raise HeadwayError(f"path = {path.relation!r} is not allowed: roles are {roles}")
         return ends
+
+
+def _layers_in(paths: Sequence[AttentionPath]) -> int:
+    """The layers up to the last that has a path."""
+    return max((path.layer for path in paths), default=-1) + 1

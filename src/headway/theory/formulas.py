@@ -19,7 +19,9 @@ def closed_form(depth: int, causal: bool = True) -> int:
     - With the mask it grows at one end only, and doubles.
     """
     require_depth(depth)
-    return depth.bit_length() + 1 if causal else ceil_log(3, 4 * depth + 1)
+    if causal:
+        return depth.bit_length() + 1
+    return ceil_log(3, 4 * depth + 1)
 
 
 def fewest_paths(depth: int) -> int:

@@ -26,15 +26,20 @@ def pair_order(depth: int, order: PairOrder) -> list[int]:
         HeadwayError: if `depth` is below 1, or `order` is no order of `depth` pairs.
     """
     require_depth(depth)
+    rising = list(range(1, depth + 1))
     if isinstance(order, str):
-        require(
-            order in typing.get_args(Order), "order", order, " or ".join(typing.get_args(Order))
-        )
-        return list(range(1, depth + 1))[:: -1 if order == "deep-first" else 1]
+        names = typing.get_args(Order)
+        require(order in names, "order", order, " or ".join(names))
+        return rising[::-1] if order == "deep-first" else rising
     allowed = f"deep-first, shallow-first or an order of the numbers 1 to {depth}"
     pairs = list(order)
-    require(sorted(pairs) == list(range(1, depth + 1)), "order", pairs, allowed)
+    require(sorted(pairs) == rising, "order", pairs, allowed)
     return pairs
+
+
+def _roles_of(pair: int) -> tuple[str, str]:
+    """The roles of the two tokens of a pair."""
+    return f"s{2 * pair - 1}", f"s{2 * pair}"
 
 
 def retrieval_flow(
@@ -65,15 +70,18 @@ def retrieval_flow(
         HeadwayError: if an argument is out of range.
     """
     require(queries >= 1, "queries", queries, "a whole number of at least 1")
-    ranks = [i for pair in pair_order(depth, order) for i in (2 * pair - 1, 2 * pair)]
-    more = [(f"s0.{i}", frozenset({"x_0", f"p_0.{i}"})) for i in range(1, queries)]
-    apart = copies == "independent"
-    symbols = {i: f"{'y' if apart and i % 2 and i > 1 else 'x'}_{i // 2}" for i in [*ranks, 0]}
-    known = [(f"s{i}", frozenset({symbols[i], f"p_{(i + 1) // 2}"})) for i in symbols]
-    roles = [*known[:-1], *more, known[-1]]
+    starts = dict[str, frozenset[str]]()
+    for pair in pair_order(depth, order):
+        first, second = _roles_of(pair)
+        letter = "y" if copies == "independent" and pair > 1 else "x"
+        starts[first] = frozenset({f"{letter}_{pair - 1}", f"p_{pair}"})
+        starts[second] = frozenset({f"x_{pair}", f"p_{pair}"})
+    for i in range(1, queries):
+        starts[f"s0.{i}"] = frozenset({"x_0", f"p_0.{i}"})
+    starts["s0"] = frozenset({"x_0", "p_0"})
     return Flow(
-        roles=tuple(role for role, _ in roles),
-        starts=tuple(start for _, start in roles),
+        roles=tuple(starts),
+        starts=tuple(starts.values()),
         goal=f"x_{depth}",
         related=frozenset(related),
         codes_first=codes_first,
@@ -83,7 +91,9 @@ def retrieval_flow(
 def chain_depth(flow: Flow) -> int | None:
     """D, if a flow is that of one chain with its pairs in either order; None if it is another."""
     depth = len(flow.roles) // 2
-    chains = [retrieval_flow(depth, order) for order in typing.get_args(Order) if depth > 0]
+    if depth == 0:
+        return None
+    chains = [retrieval_flow(depth, order) for order in typing.get_args(Order)]
     return depth if flow in chains else None
 
 
@@ -113,28 +123,34 @@ def facts_flow(
     """
     named = facts if isinstance(facts, Mapping) else {fact: fact for fact in facts}
     require(len(named) == len(facts) > 0, "facts", list(facts), "one or more, each said once")
-    for fact in named.values():
-        require(len(set(fact)) == len(fact) > 1, "facts", fact, "two or more symbols, each once")
-    said = ", ".join(named.values())
-    symbols = {symbol for fact in named.values() for symbol in fact}
-    require(goal in symbols, "goal", goal, f"a symbol of one of {said}")
-    require(len(query) == 1 and query not in named, "query", query, "a single letter")
-    tokens = [
-        (f"{name}.{symbol}", frozenset({symbol, f"p_{name}"}))
-        for name, fact in named.items()
-        for symbol in fact
-    ]
-    tokens.append((query, frozenset({query, "p_query"})))
-    rows = {name: fact for name, fact in named.items() if len(fact) > 2} if singled else {}
+    _require_facts(named, query, goal)
+    starts = dict[str, frozenset[str]]()
+    rows = list[tuple[frozenset[str], frozenset[str]]]()
+    for name, fact in named.items():
+        roles = [f"{name}.{symbol}" for symbol in fact]
+        for role, symbol in zip(roles, fact, strict=True):
+            starts[role] = frozenset({symbol, f"p_{name}"})
+        if singled and len(fact) > 2:
+            leading_on = frozenset(fact[:-1])
+            rows.append((frozenset(roles), leading_on))
+    starts[query] = frozenset({query, "p_query"})
     return Flow(
-        roles=tuple(role for role, _ in tokens),
-        starts=tuple(start for _, start in tokens),
+        roles=tuple(starts),
+        starts=tuple(starts.values()),
         goal=goal,
-        singled=tuple(
-            (frozenset(f"{name}.{symbol}" for symbol in row), frozenset(row[:-1]))
-            for name, row in rows.items()
-        ),
+        singled=tuple(rows),
     )
+
+
+def _require_facts(named: Mapping[str, str], query: str, goal: str) -> None:
+    for fact in named.values():
+        fits = len(set(fact)) == len(fact) > 1
+        require(fits, "facts", fact, "two or more symbols, each once")
+    said = ", ".join(named.values())
+    symbols = set().union(*named.values())
+    require(goal in symbols, "goal", goal, f"a symbol of one of {said}")
+    fits = len(query) == 1 and query not in named
+    require(fits, "query", query, "a single letter")
 
 
 def conditional_flow(order: Order = "deep-first", singled: bool = False) -> Flow:
@@ -146,9 +162,10 @@ def conditional_flow(order: Order = "deep-first", singled: bool = False) -> Flow
         order: table, y fact, x fact, or the other way round; the query stands last.
         singled: whether the row must be singled out by x and y; see `facts_flow`.
     """
-    facts = {"xy": "xyz", "ay": "ay", "ax": "ax"}
-    names = list(facts) if order == "deep-first" else list(facts)[::-1]
-    return facts_flow({name: facts[name] for name in names}, "a", "z", singled=singled)
+    facts = [("xy", "xyz"), ("ay", "ay"), ("ax", "ax")]
+    if order != "deep-first":
+        facts.reverse()
+    return facts_flow(dict(facts), "a", "z", singled=singled)
 
 
 def hop_flow(hops: int, gap: int = 1) -> Flow:
@@ -166,15 +183,16 @@ def hop_flow(hops: int, gap: int = 1) -> Flow:
     """
     require(hops >= 1, "hops", hops, "a whole number of at least 1")
     require(gap >= 0, "gap", gap, "a whole number of at least 0")
-    tokens: list[tuple[str, str]] = []
+    symbols = dict[str, str]()
     for pair in range(hops, 0, -1):
-        tokens += [(f"s{2 * pair - 1}", f"x_{pair - 1}"), (f"s{2 * pair}", f"x_{pair}")]
-        tokens += [(f"other {pair}.{i}", f"o_{pair}.{i}") for i in range(1, gap + 1)]
-    tokens.append(("s0", "x_0"))
-    return Flow(
-        roles=tuple(role for role, _ in tokens),
-        starts=tuple(
-            frozenset({symbol, f"n_{i}", f"n_{i + 1}"}) for i, (_, symbol) in enumerate(tokens)
-        ),
-        goal=f"x_{hops}",
-    )
+        first, second = _roles_of(pair)
+        symbols[first] = f"x_{pair - 1}"
+        symbols[second] = f"x_{pair}"
+        for i in range(1, gap + 1):
+            symbols[f"other {pair}.{i}"] = f"o_{pair}.{i}"
+    symbols["s0"] = "x_0"
+    starts = list[frozenset[str]]()
+    for i, symbol in enumerate(symbols.values()):
+        start = frozenset({symbol, f"n_{i}", f"n_{i + 1}"})
+        starts.append(start)
+    return Flow(roles=tuple(symbols), starts=tuple(starts), goal=f"x_{hops}")

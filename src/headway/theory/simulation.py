@@ -32,20 +32,23 @@ def stretches(depth: int, causal: bool = True, order: PairOrder = "deep-first") 
     Roles stand as in the sequence, the query s_0 last; piece 2k is p_k, and 2k + 1 is x_k.
     """
     pairs = np.array(pair_order(depth, order))
-    roles = np.append(np.stack([2 * pairs - 1, 2 * pairs], axis=1).flatten(), 0).astype(np.int32)
+    in_pairs = np.stack([2 * pairs - 1, 2 * pairs], axis=1)
+    roles = np.append(in_pairs.flatten(), 0).astype(np.int32)
     ends = np.stack([roles, roles + 1])
     last = 2 * depth + 1
     while True:
         yield ends
         low, high = ends
-        down = last - _furthest(last - high, last - low, causal)  # the line turned round
-        ends = np.stack([down, _furthest(low, high, causal)])
+        down = _furthest(last - high, last - low, causal)  # the line turned round
+        up = _furthest(low, high, causal)
+        ends = np.stack([last - down, up])
 
 
 def minimum_layers(depth: int, *, causal: bool = True, order: PairOrder = "deep-first") -> int:
     """The least number of layers for `depth` retrieval steps, by exact simulation."""
-    stages = enumerate(stretches(depth, causal, order))
-    return next(done for done, (_, high) in stages if high[-1] == 2 * depth + 1)
+    last = 2 * depth + 1
+    stages = stretches(depth, causal, order)
+    return next(done for done, (_, high) in enumerate(stages) if high[-1] == last)
 
 
 def _furthest(
@@ -64,10 +67,12 @@ def _furthest(
     furthest = np.empty_like(high)
     for first in range(0, len(low), BLOCK):
         own = slice(first, first + BLOCK)
-        size = len(low[own])
-        found = (low[own] <= high[own, None]) & SEEN[:size, :size]
-        inside = np.where(found, high[own], -1).max(1)
-        furthest[own] = np.maximum(inside, best[high[own]])
-        np.maximum.at(best, low[own], high[own])
+        least = low[own]
+        most = high[own]
+        size = len(least)
+        attends = (least <= most[:, None]) & SEEN[:size, :size]
+        inside = np.where(attends, most, -1).max(1)
+        furthest[own] = np.maximum(inside, best[most])
+        np.maximum.at(best, least, most)
         np.maximum.accumulate(best, out=best)
     return furthest

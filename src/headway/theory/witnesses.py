@@ -74,7 +74,8 @@ def witness(flow: Flow, causal: bool = True, layers: int | None = None) -> Witne
             paths = fewer
     # Were such a role attended to by none, the query would never hold the goal, in however many
     # layers. So every circuit has at least one path for each.
-    needed = [r for r in flow.roles[:-1] if flow.minimum_layers(causal, hidden=[r]) is None]
+    others = flow.roles[:-1]
+    needed = [role for role in others if flow.minimum_layers(causal, hidden=[role]) is None]
     return Witness(flow, causal, layers, _with_heads(flow, paths), len(needed))
 
 
@@ -82,15 +83,19 @@ class _Trace:
     """The fewest paths by which each role can hold each piece, layer by layer."""
 
     def __init__(self, flow: Flow, causal: bool, layers: int):
-        self.flow, self.layers = flow, layers
-        self.allowed = flow.visible(causal) & ~np.eye(len(flow.roles), dtype=bool)
+        self.flow = flow
+        self.layers = layers
+        itself = np.eye(len(flow.roles), dtype=bool)
+        self.allowed = flow.visible(causal) & ~itself
         held: Costs = np.where(flow.start(), 0.0, np.inf)
-        self.costs, self.finding = [held], list[Float[np.ndarray, "query key"]]()
+        self.costs = [held]
+        self.finding = list[Float[np.ndarray, "query key"]]()
         for layer in range(layers):
             before = self.costs[layer]
-            self.finding.append(self._finding(before, layer))
-            bringing = 1 + self.finding[layer]
+            finding = self._finding(before, layer)
+            bringing = 1 + finding
             after = np.stack([(row[:, None] + before).min(0) for row in bringing])
+            self.finding.append(finding)
             self.costs.append(np.minimum(before, after))
 
     def _finding(self, costs: Costs, layer: int) -> Float[np.ndarray, "query key"]:
@@ -103,7 +108,8 @@ class _Trace:
                 finding = np.where(looking_in, 0.0, finding)
         for looking_in, needed in self.flow.guards:
             alone = costs[:, needed].sum(1)
-            finding = np.where(looking_in, finding + np.add.outer(alone, alone), finding)
+            together = finding + np.add.outer(alone, alone)
+            finding = np.where(looking_in, together, finding)
         finding[self.flow.known] = 0.0
         return np.where(self.allowed, finding, np.inf)
 
@@ -112,18 +118,23 @@ class _Trace:
         if self.flow.known[query, key]:
             return []
         finders = self.flow.finders(layer)
-        needed = [n for looking_in, n in self.flow.guards if looking_in[query, key]]
-        pieces = np.logical_or.reduce(needed) if needed else np.zeros_like(finders)
+        pieces = np.zeros_like(finders)
+        for looking_in, needed in self.flow.guards:
+            if looking_in[query, key]:
+                pieces |= needed
         if not (pieces & finders).any():
             costs = np.where(finders, self.costs[layer], np.inf)
-            pieces[(costs[query] + costs[key]).argmin()] = True
+            both = costs[query] + costs[key]
+            pieces[both.argmin()] = True
         return np.flatnonzero(pieces).tolist()
 
     def paths(self) -> frozenset[AttentionPath]:
         """A cheapest circuit, its heads not told apart."""
         self._found: set[AttentionPath] = set()
         self._asked: set[tuple[int, int, int]] = set()
-        self._hold(len(self.flow.roles) - 1, self.flow.pieces.index(self.flow.goal), self.layers)
+        query = len(self.flow.roles) - 1
+        goal = self.flow.pieces.index(self.flow.goal)
+        self._hold(query, goal, self.layers)
         return frozenset(self._found)
 
     def _hold(self, role: int, piece: int, layers: int) -> None:
@@ -134,8 +145,10 @@ class _Trace:
             return
         self._asked.add((role, piece, layers))
         layer = layers - 1
-        key = int((self.finding[layer][role] + self.costs[layer][:, piece]).argmin())
-        relation = Relation.between(self.flow.roles[role], self.flow.roles[key])
+        bringing = self.finding[layer][role] + self.costs[layer][:, piece]
+        key = int(bringing.argmin())
+        roles = self.flow.roles
+        relation = Relation.between(roles[role], roles[key])
         self._found.add(AttentionPath(layer, 0, relation))
         self._hold(key, piece, layer)
         for shared in self._found_by(role, key, layer):
@@ -149,6 +162,7 @@ def _with_heads(flow: Flow, paths: frozenset[AttentionPath]) -> tuple[AttentionP
     numbered = []
     for path in sorted(paths):
         place = (path.layer, flow.ends(path)[0])
-        head = taken[place] = taken.get(place, -1) + 1
+        head = taken.get(place, 0)
+        taken[place] = head + 1
         numbered.append(path._replace(head=head))
     return tuple(sorted(numbered))

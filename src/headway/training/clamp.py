@@ -29,7 +29,8 @@ def require_clampable(training: "TrainingConfig", task: Task, model: Transformer
     names = clampable(task) if training.clamped else []
     allowed = f"a path of {model.n_layers} layers of {model.n_heads} heads, along one of"
     for path in map(AttentionPath.parse, training.clamped):
-        fits = path.layer < model.n_layers and path.head < model.n_heads and path.relation in names
+        is_there = path.layer < model.n_layers and path.head < model.n_heads
+        fits = is_there and path.relation in names
         require(fits, "training.clamped", str(path), f"{allowed} {', '.join(names[:3])}, …")
 
 
@@ -49,7 +50,8 @@ def blocked(config: "RunConfig", task: Task, batch: Batch, step: int) -> Tap | N
     if not training.clamped or step <= training.clamped_after or over:
         return None
     relations = task.edges(batch, ahead=not config.model.causal)
-    paths = [p for p in map(AttentionPath.parse, training.clamped) if p.relation in relations]
+    clamped = map(AttentionPath.parse, training.clamped)
+    paths = [path for path in clamped if path.relation in relations]
 
     def block(layer: int, pattern: Float[Tensor, "batch head query key"]) -> Tensor:
         off = torch.zeros_like(pattern, dtype=torch.bool)
@@ -63,5 +65,6 @@ def blocked(config: "RunConfig", task: Task, batch: Batch, step: int) -> Tap | N
 
 def clampable(task: Task) -> list[str]:
     """The relations of a task that a path to be clamped may lead along: all but stays."""
-    relations = task.edges(task.sample(2, torch.Generator().manual_seed(0)))
+    batch = task.sample(2, torch.Generator().manual_seed(0))
+    relations = task.edges(batch)
     return [name for name, edges in relations.items() if edges.use == "path"]

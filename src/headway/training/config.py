@@ -113,7 +113,8 @@ class TrainingConfig:
         def rule(name: str, holds: bool, allowed: str) -> None:
             require(holds, f"training.{name}", getattr(self, name), allowed)
 
-        sgd, steps = self.optimizer == "sgd", f"training.steps = {self.steps}"
+        sgd = self.optimizer == "sgd"
+        steps = f"training.steps = {self.steps}"
         rule("cooldown_steps", self.cooldown_steps <= self.steps, f"at most {steps}")
         rule("weight_decay", not sgd or self.weight_decay == 0, "0 with training.optimizer = sgd")
         paths = map(AttentionPath.parse, self.clamped)
@@ -159,7 +160,8 @@ class RunConfig:
         check(self)
         known = DEVICES.fullmatch(self.device) is not None
         require(known, "device", self.device, "cpu, cuda, cuda:N or mps")
-        causal, allowed = self.model.causal, "false: hops of this task lead on to later positions"
+        causal = self.model.causal
+        allowed = "false: hops of this task lead on to later positions"
         require(not (self.task.looks_ahead and causal), "model.causal", causal, allowed)
         if isinstance(self.model, TransformerConfig):
             self.training.curriculum.require(self.task, self.model, self.training)
@@ -193,7 +195,8 @@ def from_dict(data: Any) -> RunConfig:
 
 def parts(config: RunConfig) -> dict[str, Any]:
     """The parts that hold a config's fields, by what is put before their names, such as `task.`."""
-    training, found = config.training, {"task.": config.task, "model.": config.model}
+    training = config.training
+    found = {"task.": config.task, "model.": config.model}
     if not isinstance(training, Elsewhere):
         found |= {"training.": training, f"{CURRICULUM}.": training.curriculum}
     return {**found, "": config}

@@ -98,9 +98,8 @@ def in_shape(task: Task, batch: Batch) -> Batch:
         most = task.vocabulary - 1
         for token in (int(batch.inputs.max()), int(batch.inputs.min())):
             if not 0 <= token <= most:
-                raise HeadwayError(
-                    f"{type(task).__name__}.assemble: inputs hold {token}: it must be 0 to {most}"
-                )
+                what = f"inputs hold {token}: it must be 0 to {most}"
+                raise HeadwayError(f"{type(task).__name__}.assemble: {what}")
     return batch
 
 
@@ -111,7 +110,8 @@ def require_held_out(config: RunConfig) -> None:
         HeadwayError: if the task has too few different sequences.
     """
     if config.training.train_examples is not None:
-        task, count = config.training.curriculum.view(config.task), config.training.eval_examples
+        task = config.training.curriculum.view(config.task)
+        count = config.training.eval_examples
         held_out(task, count, config.seed, config.device, trained_by=config)
 
 
@@ -120,13 +120,17 @@ def batch_of(task: Task, draws: tuple[Tensor, ...], ask: Ask) -> Batch:
     if ask.depth is None:
         batch = task.assemble(draws)
     else:
-        batch = task.shallower(draws, ask.depth, *([ask.shift] if ask.shift else []))
+        earlier = [ask.shift] if ask.shift else []
+        batch = task.shallower(draws, ask.depth, *earlier)
     if ask.hops is None:
         return batch
-    if [*ask.hops] == [*range(len(ask.hops))]:
-        return replace(batch, targets=batch.targets[:, :, : len(ask.hops)])
-    rest = [hop for hop in range(task.n_hops) if hop not in ask.hops]
-    return replace(batch, targets=task.targets.leaving_out(batch.targets, rest))
+    count = len(ask.hops)
+    if list(ask.hops) == list(range(count)):
+        targets = batch.targets[:, :, :count]
+    else:
+        rest = [hop for hop in range(task.n_hops) if hop not in ask.hops]
+        targets = task.targets.leaving_out(batch.targets, rest)
+    return replace(batch, targets=targets)
 
 
 class Stream:
@@ -145,13 +149,15 @@ class Stream:
     def __init__(self, config: RunConfig, attempt: int = 0):
         self.curriculum = config.training.curriculum
         self.task = self.curriculum.taught(config.task)
-        self.size, self.device = config.training.batch_size, config.device
+        self.size = config.training.batch_size
+        self.device = config.device
         self.seed = config.seed if attempt == 0 else f"{config.seed}.{attempt}"
         self._set: tuple[Tensor, ...] | None = None
         if (known := training_set(config)) is not None:
             self._set = tuple(drawn.to(self.device) for drawn in known.draws)
             self._per_epoch = len(known) // self.size
-            self._epoch, self._shuffle = -1, torch.empty(0)
+            self._epoch = -1
+            self._shuffle = torch.empty(0)
 
     def asked(self, step: int, stage: int = 0) -> tuple[Ask, Batch]:
         """The demands of a step (from 1) in a stage of the curriculum, and its batch."""
@@ -165,7 +171,8 @@ class Stream:
     def draws(self, step: int) -> tuple[Tensor, ...]:
         """The random draws of the batch of a step."""
         if self._set is None:
-            return self.task.draw(self.size, generator_for(self.device, self.seed, "step", step))
+            generator = generator_for(self.device, self.seed, "step", step)
+            return self.task.draw(self.size, generator)
         epoch, index = divmod(step - 1, self._per_epoch)
         if epoch != self._epoch:
             shuffle = generator_for(self.device, self.seed, "epoch", epoch)

@@ -24,8 +24,9 @@ def seed_of(*purpose: object) -> int:
 
     It has 32 bits, as a generator on the CPU ignores any further ones.
     """
-    words = "/".join(map(str, purpose)).encode()
-    return int.from_bytes(hashlib.blake2b(words, digest_size=4).digest(), "big")
+    words = "/".join(map(str, purpose))
+    digest = hashlib.blake2b(words.encode(), digest_size=4).digest()
+    return int.from_bytes(digest, "big")
 
 
 def generator_for(device: str, *purpose: object) -> torch.Generator:
@@ -40,18 +41,22 @@ def describe_environment(device: str, threads: int) -> dict[str, Any]:
         device: that computes; for a GPU that is here, its name is noted.
         threads: threads that compute on a CPU.
     """
-    on_gpu = device.startswith("cuda") and torch.cuda.is_available()
+    if device.startswith("cuda") and torch.cuda.is_available():
+        device = torch.cuda.get_device_name(device)
+    processor = _cpuinfo("model name") or platform.processor() or platform.machine()
+    command = [Path(sys.argv[0]).name, *sys.argv[1:]]
+    started = datetime.now(UTC)
     return {
         "headway": metadata.version("headway"),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "platform": platform.platform(),
-        "processor": _cpuinfo("model name") or platform.processor() or platform.machine(),
+        "processor": processor,
         "cores": os.cpu_count(),
         "threads": threads,
-        "device": torch.cuda.get_device_name(device) if on_gpu else device,
-        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "device": device,
+        "command": command,
+        "started": started.isoformat(timespec="seconds"),
     }
 
 
@@ -73,8 +78,8 @@ def _cpuinfo(*fields: str) -> str:
     """The first of some fields that Linux tells of the first processor; empty elsewhere."""
     cpuinfo = Path("/proc/cpuinfo")
     text = cpuinfo.read_text(errors="replace") if cpuinfo.exists() else ""
-    found = re.search(rf"^(?:{'|'.join(fields)})[ \t]*:(.*)$", text, re.MULTILINE)
-    return found[1].strip() if found else ""
+    line = re.search(rf"^(?:{'|'.join(fields)})[ \t]*:(.*)$", text, re.MULTILINE)
+    return line[1].strip() if line else ""
 
 
 def resolved(precision: str, device: torch.device) -> str:

@@ -183,7 +183,9 @@ def remove(path: Path) -> None:
 
 def whole_lines(path: Path) -> list[bytes]:
     """The lines of a file but for one that was cut off in writing; empty if there is no file."""
-    return read_bytes(path).split(b"\n")[:-1] if is_there(path) else []
+    if is_there(path):
+        return read_bytes(path).split(b"\n")[:-1]
+    return []
 
 
 def json_lines(path: Path) -> Iterator[tuple[str, Any]]:

@@ -38,13 +38,16 @@ def run_folders(folder: Path, root: Path | None = None, levels: int = LEVELS) ->
     Raises:
         HeadwayError: if there is no such folder, or it cannot be read.
     """
-    found, entered = list[Path](), set[tuple[int, int] | None]()
-    plain, linked = deque([(folder, levels)]), deque[tuple[Path, int]]()
+    found = list[Path]()
+    entered = set[tuple[int, int] | None]()
+    plain = deque([(folder, levels)])
+    linked = deque[tuple[Path, int]]()
     while plain or linked:
         # What lies behind links comes last, so that a folder is called by its own path.
         behind = not plain
         path, left = linked.popleft() if behind else plain.popleft()
-        known, is_run = _identity(path), _is_run(path)
+        known = _identity(path)
+        is_run = _is_run(path)
         if known in entered or not (is_run or left):
             continue
         entered.add(known)
@@ -88,5 +91,6 @@ def _names_in(folder: Path, root: Path | None) -> list[str]:
     if not is_there(folder):
         raise HeadwayError(f"{folder}: there is no such folder")
     with clear_io_errors(folder, "read"), os.scandir(folder) as entries:
-        shown = [one for one in entries if not one.name.startswith(".") and os.path.isdir(one)]
-        return [one.name for one in shown if root is None or not leads_out(one, root)]
+        shown = [entry for entry in entries if not entry.name.startswith(".")]
+        inner = [entry for entry in shown if os.path.isdir(entry)]
+        return [entry.name for entry in inner if root is None or not leads_out(entry, root)]

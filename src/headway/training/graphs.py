@@ -32,7 +32,8 @@ class Recorded:
     """
 
     def __init__(self, passes: Passes, model: nn.Module):
-        self._passes, self._weights = passes, list(model.parameters())
+        self._passes = passes
+        self._weights = list(model.parameters())
         self._known: dict[Hashable, Callable[[Batch], Float[Tensor, ""]]] = {}
 
     def __call__(self, ask: Ask, batch: Batch) -> Float[Tensor, ""]:
@@ -46,7 +47,8 @@ class Recorded:
         """The passes of batches of one kind, as a CUDA graph that is launched by a call."""
         read = replace(like, inputs=like.inputs.clone(), targets=like.targets.clone())
         device = like.inputs.device
-        here, aside = torch.cuda.current_stream(device), torch.cuda.Stream(device)
+        here = torch.cuda.current_stream(device)
+        aside = torch.cuda.Stream(device)
         aside.wait_stream(here)
         with torch.cuda.stream(aside):
             for _ in range(WARM):

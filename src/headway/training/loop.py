@@ -66,7 +66,8 @@ def train(config: RunConfig, folder: str | Path | None = None, watch: Watch | No
     require_device(config.device)
     require_size(config)
     require_held_out(config)
-    run = Run.create(Path(folder) if folder is not None else free_folder(config), config)
+    place = free_folder(config) if folder is None else Path(folder)
+    run = Run.create(place, config)
     fit(run, watch)
     return run
 
@@ -76,8 +77,11 @@ def free_folder(config: RunConfig) -> Path:
     label = re.sub(r"[^A-Za-z0-9.,_-]", "", config.task.label)
     words = [config.task.kind, label, f"L{config.model.n_layers}", f"s{config.seed}"]
     name = "-".join(filter(None, words))
-    tried = (Path("runs") / f"{name}{more}" for more in chain([""], (f"-{n}" for n in count(2))))
-    return next(folder for folder in tried if not folder.exists())
+    folder = Path("runs") / name
+    numbers = count(2)
+    while folder.exists():
+        folder = Path("runs") / f"{name}-{next(numbers)}"
+    return folder
 
 
 @computes_as_usual
@@ -104,10 +108,8 @@ def resume(folder: str | Path, watch: Watch | None = None, changed_task: bool = 
         require_device(run.config.device)
         require_size(run.config)
         if run.changed and not changed_task:
-            raise HeadwayError(
-                f"{run.folder}: {run.changed}: put the file back as it was, or resume with"
-                " changed_task to go on with the task as it is"
-            )
+            what = "put the file back as it was, or resume with changed_task to go on with the task"
+            raise HeadwayError(f"{run.folder}: {run.changed}: {what} as it is")
         fit(run, watch)
     return run
 
@@ -165,7 +167,8 @@ class Trainer:
     """
 
     def __init__(self, run: Run, state: State):
-        self.run, self.config = run, run.config.training
+        self.run = run
+        self.config = run.config.training
         self.device = torch.device(run.config.device)
         self.precision = resolved(self.config.precision, self.device)
         self._unread: list[Tensor] = []
@@ -194,7 +197,8 @@ class Trainer:
                 damaged.
         """
         run.sessions()
-        config, path = run.config.training, run.folder / STATE
+        config = run.config.training
+        path = run.folder / STATE
         if not is_there(path):
             if max(run.checkpoint_steps(), default=0) > config.save_every:
                 raise HeadwayError(f"{path} is missing: cannot resume; its checkpoints are kept")
@@ -235,7 +239,8 @@ class Trainer:
         Raises:
             HeadwayError: if one is missing.
         """
-        now, every = self.state.step, self.config.eval_every
+        now = self.state.step
+        every = self.config.eval_every
         made = {line["step"] for line in self.run.evaluations(now)}
         due = range(every, now + 1, every)
         is_last = now == self.state.end and now > 0 and now not in due
@@ -291,10 +296,12 @@ class Trainer:
 
     def begin(self) -> None:
         """Lets the run go on from here; what was written later is forgotten."""
-        config, state = self.run.config, self.state
+        config = self.run.config
+        state = self.state
         environment = describe_environment(config.device, config.threads)
         environment["precision"] = self.precision
-        environment |= {"task_changed": self.run.changed} if self.run.changed else {}
+        if self.run.changed:
+            environment["task_changed"] = self.run.changed
         sessions = [environment]
         if state.step > 0 or state.given_up:
             sessions = [*self.run.sessions(), {**environment, "from_step": state.step}]
@@ -308,21 +315,27 @@ class Trainer:
         Raises:
             DivergedError: if a loss is no number.
         """
-        run, state, config = self.run, self.state, self.config
+        run = self.run
+        state = self.state
+        config = self.config
         self._unread.append(loss)
-        every, metrics = (config.eval_every, config.save_every), None
+        every = (config.eval_every, config.save_every)
+        metrics = None
         known = list[float]()
         if state.is_checkpoint(config) or any(map(state.is_due, every)):
-            known, self._unread = torch.stack(self._unread).tolist(), []
-        before, self._clock = self._clock, time.perf_counter()
+            known = torch.stack(self._unread).tolist()
+            self._unread = []
+        before = self._clock
+        self._clock = time.perf_counter()
         state.seconds += self._clock - before
         state.add_losses(known)
         if state.is_due(config.eval_every):
-            found = self.evaluated()
-            metrics = state.add_evaluation(config, found)
+            metrics = state.add_evaluation(config, self.evaluated())
             run.append_metrics(metrics)
             if self.is_stage_over():
-                state.stage, state.learnt, state.learnt_at = state.stage + 1, 0, state.step
+                state.stage += 1
+                state.learnt = 0
+                state.learnt_at = state.step
         if state.is_checkpoint(config):
             run.save_checkpoint(state.step, self.model.state_dict())
         full_from = config.curriculum.full_from(self.batches.task)
@@ -336,7 +349,8 @@ class Trainer:
 
     def held_out(self, purpose: str) -> Batch:
         """The run's sequences for a purpose: `held-out` while it is trained, `test` at its end."""
-        config, count = self.run.config, self.config.eval_examples
+        config = self.run.config
+        count = self.config.eval_examples
         return held_out(self.run.task, count, config.seed, config.device, purpose, config)
 
     def of_training_set(self) -> Batch | None:
@@ -348,26 +362,29 @@ class Trainer:
 
     def evaluated(self) -> dict[str, Any]:
         """The scores on held-out sequences and, if there is a fixed training set, on that."""
-        found = self.scores(self.model, self.run.task, self.validation)
+        evaluation = self.scores(self.model, self.run.task, self.validation)
         if self.learnt_from is not None:
             scores = self.scores(self.model, self.run.task, self.learnt_from)
-            found["training_set"] = {"loss": scores.pop("val_loss"), **scores}
-        return found
+            evaluation["training_set"] = {"loss": scores.pop("val_loss"), **scores}
+        return evaluation
 
     def is_stage_over(self) -> bool:
         """Tell whether the model has learnt what the present stage of its curriculum is about."""
-        config, task = self.run.config, self.batches.task
+        config = self.run.config
+        task = self.batches.task
         if (judged := self.config.curriculum.judged(self.state.stage, task)) is None:
             return False
         ask, below = judged
-        draws = task.draw(STAGE_EXAMPLES, generator_for(config.device, config.seed, "stage"))
+        generator = generator_for(config.device, config.seed, "stage")
+        batch = batch_of(task, task.draw(STAGE_EXAMPLES, generator), ask)
         reader = partial(self.model, layers=ask.layers)
-        losses = self.scores(reader, task, batch_of(task, draws, ask))["partial"]
+        losses = self.scores(reader, task, batch)["partial"]
         return max(losses.values()) < below
 
     def scores(self, model: Reader, task: Task, batch: Batch) -> dict[str, Any]:
         """The scores of a batch (see `scores`), with what is clamped after so many steps."""
-        config, step = self.run.config, self.state.step
+        config = self.run.config
+        step = self.state.step
         return scores(model, task, batch, lambda part: blocked(config, task, part, step))
 
     def save(self) -> None:
@@ -380,8 +397,10 @@ class Trainer:
 
         A kill leaves one or the other.
         """
-        before = [*self.state.given_up, {"step": self.state.step, "partial": metrics["partial"]}]
-        self.start(State.at_start(self.config, before, self.state.seconds))
+        attempt = {"step": self.state.step, "partial": metrics["partial"]}
+        before = [*self.state.given_up, attempt]
+        state = State.at_start(self.config, before, self.state.seconds)
+        self.start(state)
         self.save()
         self.run.rewind(0)
 
@@ -393,9 +412,9 @@ class Trainer:
         Raises:
             DivergedError: if the loss on that is no number.
         """
-        found = self.scores(self.model, self.run.task, self.held_out("test"))
-        self.state.require_number(found["val_loss"])
-        self._end(test_loss=found["val_loss"])
+        loss = self.scores(self.model, self.run.task, self.held_out("test"))["val_loss"]
+        self.state.require_number(loss)
+        self._end(test_loss=loss)
 
     def fail(self, error: DivergedError) -> DivergedError:
         """Records that the run diverged; checkpoints of weights that are of no use are dropped.
@@ -413,5 +432,6 @@ class Trainer:
         return DivergedError(message)
 
     def _end(self, message: str | None = None, **found: float) -> None:
-        state, seconds = self.state, round(self.state.seconds, 3)
+        state = self.state
+        seconds = round(self.state.seconds, 3)
         self.run.end(message, step=state.step, seconds=seconds, given_up=state.given_up, **found)

@@ -41,7 +41,8 @@ def scores(model: Reader, task: Task, batch: Batch, tap: TapOf | None = None) ->
     predicted = task.targets.at_queries(predictions(model, batch, tap), batch.targets)
     losses = task.targets.partial_losses(predicted, batch.targets).tolist()
     partial = dict(zip(task.hops, losses, strict=False))
-    found = {"val_loss": sum(losses) / len(losses), "partial": partial}
+    mean = sum(losses) / len(losses)
+    found = {"val_loss": mean, "partial": partial}
     if isinstance(task.targets, Tokens):
         right = task.targets.accuracies(predicted, batch.targets).tolist()
         named = zip(task.hops, right, strict=False)
@@ -52,7 +53,9 @@ def scores(model: Reader, task: Task, batch: Batch, tap: TapOf | None = None) ->
 def mean_accuracy(scores: dict[str, Any]) -> float | None:
     """The share of right answers, the mean of the hops; None if there is none."""
     shares = [*scores.get("accuracy", {}).values()]
-    return sum(shares) / len(shares) if shares else None
+    if shares:
+        return sum(shares) / len(shares)
+    return None
 
 
 def accuracy_text(evaluation: dict[str, Any]) -> str:
@@ -60,7 +63,8 @@ def accuracy_text(evaluation: dict[str, Any]) -> str:
 
     With a fixed training set, its accuracy follows, or else its loss.
     """
-    accuracy, learnt = mean_accuracy(evaluation), evaluation.get("training_set")
+    accuracy = mean_accuracy(evaluation)
+    learnt = evaluation.get("training_set")
     text = "" if accuracy is None else f", accuracy {accuracy:.1%}"
     if learnt is None:
         return text
@@ -152,4 +156,6 @@ def misfit(model: Callable[[Tensor], Any], inputs: Tensor) -> str | None:
         return f"there are tokens up to {largest}, for which it has no embedding"
     lengths = range(1, length)
     longest = bisect_left(lengths, True, key=lambda tried: not is_read(least[:, :tried]))
-    return f"it reads at most {longest} positions" if longest else None
+    if longest:
+        return f"it reads at most {longest} positions"
+    return None

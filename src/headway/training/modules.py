@@ -102,7 +102,9 @@ class Module:
         if self.file is None or not is_file(self.file):
             return None
         now = Source.of(Path(self.file)).sha256
-        return None if now == self.sha256 else f"{self.file} has changed since"
+        if now == self.sha256:
+            return None
+        return f"{self.file} has changed since"
 
 
 def _why_not(build: Any, like: nn.Module) -> str | None:
@@ -125,7 +127,9 @@ def _why_not(build: Any, like: nn.Module) -> str | None:
 def plain(model: nn.Module) -> nn.Module:
     """The module that was compiled, replicated, averaged or tapped."""
     inner = model.module if isinstance(model, WRAPPERS) else getattr(model, "_orig_mod", None)
-    return model if inner is None else plain(inner)
+    if inner is None:
+        return model
+    return plain(inner)
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
@@ -219,7 +223,8 @@ def _copied(value: Any, known: dict[int, Any]) -> Any:
     """
     if id(value) in known:
         return known[id(value)]
-    kind, made = type(value), value
+    kind = type(value)
+    made = value
     if isinstance(value, Tensor):
         made = value.detach().clone()
         is_weight = isinstance(value, nn.Parameter)

@@ -1,6 +1,6 @@
 """Optimisers: Adam with decoupled decay, Muon for the matrices inside blocks, gradient descent."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from inspect import unwrap
 from typing import Any
 
@@ -68,21 +68,18 @@ class Muon(Uncompiled):
     ):
         defaults = {"lr": lr, "momentum": momentum, "weight_decay": weight_decay, "parts": 1}
         super().__init__(groups, defaults)
-        self.products, self.keeps = products, ("momentum",)
+        self.products = products
+        self.keeps = ("momentum",)
 
     @torch.no_grad()
     def step(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Updates every weight from its gradient."""
         alike: dict[tuple[torch.Size, float], tuple[list[Tensor], list[Tensor]]] = {}
         for group in self.param_groups:
-            weights, rate, parts = group["params"], group["lr"], group["parts"]
-            for weight in weights:
-                if "momentum" not in self.state[weight]:
-                    self.state[weight]["momentum"] = torch.zeros_like(weight)
-            gradients = [weight.grad for weight in weights]
-            means = [self.state[weight]["momentum"] for weight in weights]
-            foreach._foreach_lerp_(means, gradients, 1 - group["momentum"])
-            ahead = foreach._foreach_lerp(gradients, means, group["momentum"])
+            weights = group["params"]
+            rate = group["lr"]
+            parts = group["parts"]
+            ahead = self._ahead(weights, group["momentum"])
             foreach._foreach_mul_(weights, 1 - rate * group["weight_decay"])
             for weight, update in zip(weights, ahead, strict=True):
                 pieces = weight.chunk(parts)
@@ -94,6 +91,17 @@ class Muon(Uncompiled):
             updates = orthogonalised(torch.stack(by), self.products)
             foreach._foreach_add_(moved, updates.unbind(), alpha=-(rate * gain))
 
+    def _ahead(self, weights: list[Tensor], momentum: float) -> Sequence[Tensor]:
+        """Gradients, moved on by their running means, which take them in first."""
+        states = [self.state[weight] for weight in weights]
+        for weight, state in zip(weights, states, strict=True):
+            if "momentum" not in state:
+                state["momentum"] = torch.zeros_like(weight)
+        gradients = [weight.grad for weight in weights]
+        means = [state["momentum"] for state in states]
+        foreach._foreach_lerp_(means, gradients, 1 - momentum)
+        return foreach._foreach_lerp(gradients, means, momentum)
+
 
 def orthogonalised(
     matrices: Float[Tensor, "batch rows columns"],
@@ -104,7 +112,8 @@ def orthogonalised(
     a, b, c = NEWTON_SCHULZ
     is_tall = matrices.shape[1] > matrices.shape[2]
     wide = matrices.mT.contiguous() if is_tall else matrices  # whose products cost less
-    x = (wide / (wide.norm(dim=(1, 2), keepdim=True) + 1e-7)).to(products)
+    size = wide.norm(dim=(1, 2), keepdim=True) + 1e-7
+    x = (wide / size).to(products)
     for _ in range(steps):
         gram = x @ x.mT
         quadratic = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
@@ -138,7 +147,8 @@ class Optimisers:
     def step(self, scale: float) -> None:
         """Moves all weights by their gradients, with a factor on the rates and on the decay."""
         for group, (rate, decay) in zip(self._groups(), self._rates, strict=True):
-            group["lr"], group["weight_decay"] = rate * scale, decay * scale
+            group["lr"] = rate * scale
+            group["weight_decay"] = decay * scale
             for weight in group["params"]:
                 if weight.grad is None:  # of a layer that the batch did not pass through
                     weight.grad = torch.zeros_like(weight)
@@ -168,21 +178,36 @@ class Optimisers:
                     yield f"optimizer.{i}.{index}.{key}", weight, optimiser.state[weight], key
 
 
+def _muon(matrices: dict[str, Tensor], config: TrainingConfig, precision: str) -> Muon:
+    """The optimiser of matrices by name; those of queries, keys and values are stacked."""
+    stacked = [matrix for name, matrix in matrices.items() if name.endswith("attn.qkv.weight")]
+    single = [matrix for name, matrix in matrices.items() if not name.endswith("attn.qkv.weight")]
+    groups = [{"params": stacked, "parts": 3}, {"params": single, "parts": 1}]
+    return Muon(
+        groups,
+        lr=config.matrix_learning_rate,
+        momentum=config.momentum,
+        weight_decay=config.weight_decay,
+        products=getattr(torch, precision),
+    )
+
+
 def _made(model: Transformer, config: TrainingConfig, precision: str) -> Iterator[Uncompiled]:
     """The optimisers that a config asks for."""
-    named = {name: w for name, w in model.named_parameters() if w.requires_grad}
-    decay = config.weight_decay
+    weights = dict[str, Tensor]()
+    matrices = dict[str, Tensor]()
+    for name, weight in model.named_parameters():
+        if weight.requires_grad:
+            is_inner = name.startswith("blocks.") and weight.ndim == 2
+            is_muons = config.optimizer == "muon" and is_inner
+            (matrices if is_muons else weights)[name] = weight
     if config.optimizer == "muon":
-        inner = {n: w for n, w in named.items() if n.startswith("blocks.") and w.ndim == 2}
-        stacked = [w for n, w in inner.items() if n.endswith("attn.qkv.weight")]
-        single = [w for n, w in inner.items() if not n.endswith("attn.qkv.weight")]
-        groups = [{"params": stacked, "parts": 3}, {"params": single, "parts": 1}]
-        products = getattr(torch, precision)
-        yield Muon(groups, config.matrix_learning_rate, config.momentum, decay, products)
-        named = {n: w for n, w in named.items() if n not in inner}
+        yield _muon(matrices, config, precision)
+    linear = [weight for weight in weights.values() if weight.ndim == 2]
+    others = [weight for weight in weights.values() if weight.ndim != 2]
     groups = [
-        {"params": [w for w in named.values() if w.ndim == 2], "weight_decay": decay},
-        {"params": [w for w in named.values() if w.ndim != 2], "weight_decay": 0.0},
+        {"params": linear, "weight_decay": config.weight_decay},
+        {"params": others, "weight_decay": 0.0},
     ]
     if config.optimizer == "sgd":
         plain = SGD(groups, lr=config.learning_rate, momentum=config.momentum)

@@ -74,39 +74,40 @@ def fast(
     least = theory.closed_form(depth)
     n_layers = least if n_layers is None else n_layers
     deepens = deepening and depth > 1 and n_layers == least
+    decay, cooldown = _decay_and_cooldown(depth, deepens)
+    base = 12.0 if deepens and depth > 3 else None
+    task = Retrieval(depth=depth, position_code="pair", position_base=base)
+    model = TransformerConfig(
+        n_layers=n_layers,
+        d_model=64,
+        n_heads=1,
+        d_mlp=64,
+        act_fn="relu",
+        init="orthogonal",
+        silent_above=theory.closed_form(1) if deepens else None,
+    )
+    training = replace(
+        QUICK,
+        steps=1_000 + 2_000 * depth if deepens else 400 + 1_200 * depth,
+        curriculum=Deepening() if deepens else Implicit(),
+        weight_decay=decay,
+        cooldown_steps=cooldown,
+        cooldown_below=0.4 if deepens else 0.62,
+        stop_below=0.008,
+        patience=600 if deepens else 150 * depth,
+        checkpoint_every=25,
+    )
+    return RunConfig(task, model, training, seed)
+
+
+def _decay_and_cooldown(depth: int, deepens: bool) -> tuple[float, int]:
+    """The weight decay of `fast`, and the steps of its cool-down, by measurements over seeds."""
     if deepens:
         more = 500 * depth - 100 if depth < 6 else 700 * depth
-        decay, cooldown = 0.05, {2: 1_300, 3: 1_400}.get(depth, more)
-    else:
-        decay = 0.05 if depth <= 3 else {4: 0.1}.get(depth, 0.03)
-        known = {1: 1_600, 2: 1_700, 3: 1_700, 4: 1_900}
-        cooldown = known.get(depth, 100 + 600 * depth)
-    return RunConfig(
-        task=Retrieval(
-            depth=depth, position_code="pair", position_base=12.0 if deepens and depth > 3 else None
-        ),
-        model=TransformerConfig(
-            n_layers=n_layers,
-            d_model=64,
-            n_heads=1,
-            d_mlp=64,
-            act_fn="relu",
-            init="orthogonal",
-            silent_above=theory.closed_form(1) if deepens else None,
-        ),
-        training=replace(
-            QUICK,
-            steps=1_000 + 2_000 * depth if deepens else 400 + 1_200 * depth,
-            curriculum=Deepening() if deepens else Implicit(),
-            weight_decay=decay,
-            cooldown_steps=cooldown,
-            cooldown_below=0.4 if deepens else 0.62,
-            stop_below=0.008,
-            patience=600 if deepens else 150 * depth,
-            checkpoint_every=25,
-        ),
-        seed=seed,
-    )
+        return 0.05, {2: 1_300, 3: 1_400}.get(depth, more)
+    decay = 0.05 if depth <= 3 else {4: 0.1}.get(depth, 0.03)
+    known = {1: 1_600, 2: 1_700, 3: 1_700, 4: 1_900}
+    return decay, known.get(depth, 100 + 600 * depth)
 
 
 def conditional(seed: int = 0) -> RunConfig:
@@ -121,31 +122,24 @@ def hops(asked: tuple[int, ...] = (1, 2, 4), steps: int = 1_600, seed: int = 0) 
     Symbols are met so often that fresh sequences and Muon learn a hop in some hundred steps, one
     after the other (docs/experiments/khop.md).
     """
-    return RunConfig(
-        task=Hops(asked=asked, n_places=64),
-        model=TransformerConfig(
-            n_layers=math.floor(math.log2(asked[-1])) + 2,
-            d_model=64,
-            n_heads=4,
-            d_mlp=128,
-            init="fan_in",
-        ),
-        training=TrainingConfig(
-            steps=steps,
-            batch_size=16,
-            train_examples=None,
-            optimizer="muon",
-            learning_rate=3e-3,
-            weight_decay=0.01,
-            warmup_steps=steps // 30,
-            cooldown_steps=steps // 3,
-            stop_below=0.01,
-            eval_every=50,
-            eval_examples=256,
-            checkpoint_every=100,
-        ),
-        seed=seed,
+    task = Hops(asked=asked, n_places=64)
+    layers = math.floor(math.log2(asked[-1])) + 2
+    model = TransformerConfig(n_layers=layers, d_model=64, n_heads=4, d_mlp=128, init="fan_in")
+    training = TrainingConfig(
+        steps=steps,
+        batch_size=16,
+        train_examples=None,
+        optimizer="muon",
+        learning_rate=3e-3,
+        weight_decay=0.01,
+        warmup_steps=steps // 30,
+        cooldown_steps=steps // 3,
+        stop_below=0.01,
+        eval_every=50,
+        eval_examples=256,
+        checkpoint_every=100,
     )
+    return RunConfig(task, model, training, seed)
 
 
 def own(task: Task, seed: int = 0, layers: int | None = None) -> RunConfig:
@@ -171,28 +165,25 @@ def own(task: Task, seed: int = 0, layers: int | None = None) -> RunConfig:
     require_sound(task)
     hops = max(task.n_hops, task.n_depths)
     steps = 3_000 + 1_000 * hops
-    return RunConfig(
-        task=task,
-        model=TransformerConfig(
-            n_layers=hops + 2 if layers is None else layers,
-            d_model=64,
-            n_heads=4,
-            d_mlp=128,
-            act_fn="relu",
-            causal=not task.looks_ahead,
-            init="orthogonal",
-            embed_scale=1.0 if task.vocabulary is None else 5.6,
-        ),
-        training=replace(
-            QUICK,
-            steps=steps,
-            cooldown_steps=steps // 8,
-            cooldown_below=0.1,
-            patience=steps // 3,
-            checkpoint_every=50,
-        ),
-        seed=seed,
+    model = TransformerConfig(
+        n_layers=hops + 2 if layers is None else layers,
+        d_model=64,
+        n_heads=4,
+        d_mlp=128,
+        act_fn="relu",
+        causal=not task.looks_ahead,
+        init="orthogonal",
+        embed_scale=1.0 if task.vocabulary is None else 5.6,
     )
+    training = replace(
+        QUICK,
+        steps=steps,
+        cooldown_steps=steps // 8,
+        cooldown_below=0.1,
+        patience=steps // 3,
+        checkpoint_every=50,
+    )
+    return RunConfig(task, model, training, seed)
 
 
 RECIPES: Offered[Callable[..., RunConfig]] = Offered(
@@ -220,7 +211,8 @@ class Base(NamedTuple):
         if isinstance(made, RunConfig):
             return cls(name or "config", lambda: made, {})
         hints = typing.get_type_hints(made, include_extras=True)
-        taken = {name: hints.get(name, Any) for name in inspect.signature(made).parameters}
+        names = inspect.signature(made).parameters
+        taken = {name: hints.get(name, Any) for name in names}
         return cls(name or made.__name__, made, taken)
 
 
@@ -257,8 +249,10 @@ def base_of(source: str) -> Base:
 def recipe_in(source: str) -> Callable[..., Any] | None:
     """The function `recipe` of a Python file; None if it has none, or one of its tasks is named."""
     file, name = userfile.file_and_name(source)
-    found = None if name else getattr(userfile.load(file), "recipe", None)
-    return found if callable(found) else None
+    if name:
+        return None
+    recipe = getattr(userfile.load(file), "recipe", None)
+    return recipe if callable(recipe) else None
 
 
 def annotations(config: RunConfig) -> dict[str, Any]:
@@ -268,7 +262,10 @@ def annotations(config: RunConfig) -> dict[str, Any]:
     """
     kinds = [(where, type(part)) for where, part in parts(config).items()]
     kinds += [(f"{CURRICULUM}.", kind) for kind in CURRICULA.values()]
-    hints = {where + name: one for where, kind in kinds for name, one in hints_of(kind).items()}
+    hints = dict[str, Any]()
+    for where, kind in kinds:
+        for name, hint in hints_of(kind).items():
+            hints[where + name] = hint
     hints[CURRICULUM] = Literal[*CURRICULA]
     return {name: hint for name, hint in hints.items() if name not in SECTIONS}
 
@@ -285,12 +282,14 @@ def changed(config: T, fields: Mapping[str, Any], where: str = "") -> T:
     Raises:
         HeadwayError: if a field is unknown, or the values do not go together.
     """
-    inside, values = dict[str, dict[str, Any]](), dict[str, Any]()
+    inside = dict[str, dict[str, Any]]()
+    values = dict[str, Any]()
     for name, value in fields.items():
         first, _, rest = name.partition(".")
         inside.setdefault(first, {})[rest] = value
+    hints = hints_of(type(config))
     for name, changes in inside.items():
-        if name not in (hints := hints_of(type(config))):
+        if name not in hints:
             its = f"{type(config).__name__}, whose fields are {', '.join(hints) or 'none'}"
             raise HeadwayError(f"{where}{name} is not a field of {its}")
         value = changes.pop("", getattr(config, name))
@@ -302,7 +301,8 @@ def changed(config: T, fields: Mapping[str, Any], where: str = "") -> T:
 
 def hints_in(base: Base) -> dict[str, Any]:
     """The annotation of every argument and field, by whole name; the arguments come first."""
-    return {**base.arguments, **annotations(base.make()), **base.arguments}
+    fields = annotations(base.make())
+    return {**base.arguments, **fields, **base.arguments}
 
 
 def configured(base: Base, changes: Mapping[str, Any]) -> RunConfig:
@@ -316,11 +316,16 @@ def configured(base: Base, changes: Mapping[str, Any]) -> RunConfig:
         HeadwayError: if a value is not allowed, or values do not go together.
     """
     taken = base.arguments.keys() - hints_of(RunConfig)
-    lasts = {name: name.rpartition(".")[2] for name in changes}
-    given = {last if last in taken else name: changes[name] for name, last in lasts.items()}
-    config = base.make(**{name: given[name] for name in given.keys() & base.arguments})
+    given = dict[str, Any]()
+    for name, value in changes.items():
+        last = name.rpartition(".")[2]
+        argument = last if last in taken else name
+        if argument in base.arguments:
+            given[argument] = value
+    config = base.make(**given)
     rest = {name: value for name, value in changes.items() if name not in base.arguments}
-    steps, cooldown = config.training.steps, config.training.cooldown_steps
+    steps = config.training.steps
+    cooldown = config.training.cooldown_steps
     if COOLDOWN not in changes and rest.get("training.steps", steps) < cooldown:
         rest[COOLDOWN] = cooldown * rest["training.steps"] // steps
         note_once(f"{COOLDOWN} is shortened, to fit into training.steps")
@@ -335,7 +340,8 @@ def config_asked_for(words: Sequence[str]) -> RunConfig:
     """
     source, fields = source_and_fields(words)
     base = base_of(source or "fast")
-    return configured(base, values_in(map(split, fields), hints_in(base), read))
+    changes = values_in(map(split, fields), hints_in(base), read)
+    return configured(base, changes)
 
 
 def source_and_fields(words: Iterable[str]) -> tuple[str | None, list[str]]:
@@ -348,4 +354,5 @@ def source_and_fields(words: Iterable[str]) -> tuple[str | None, list[str]]:
     sources = [word for word in words if not FIELD.match(word)]
     told = "one recipe or file, and all else FIELD=VALUE"
     require(len(sources) < 2, "recipe", " and ".join(sources), told)
-    return next(iter(sources), None), [word for word in words if FIELD.match(word)]
+    fields = [word for word in words if FIELD.match(word)]
+    return (sources[0] if sources else None), fields

@@ -73,7 +73,9 @@ class Recorder:
         require(isinstance(model, nn.Module), "model", model, "a torch.nn.Module")
         require(isinstance(task, Task), "task", task, "a task, such as headway.tasks.Hops()")
         fields.require_allowed("sequences", sequences, fields.AtLeastOne)
-        self.model, self.task, self._plain = model, task, modules.plain(model)
+        self.model = model
+        self.task = task
+        self._plain = modules.plain(model)
         self._raises = f"model: {type(self._plain).__name__} raises"
         weight = next(iter(model.parameters()), None)
         device = "cpu" if weight is None else str(weight.device).replace("mps:0", "mps")
@@ -110,7 +112,8 @@ class Recorder:
         if os.getpid() != self._writer:
             raise HeadwayError(f"{self.run.folder}: save is for inside the recorder's `with` block")
         last = max(self.run.checkpoint_steps(), default=-1)
-        made, train_loss = _number(step), _number(loss)
+        made = _number(step)
+        train_loss = _number(loss)
         fits = type(made) is int and last < made <= LAST
         require(fits, "step", step, f"a whole number above {last}, the last one, and up to {LAST}")
         is_finite = type(train_loss) in (int, float) and abs(train_loss) <= sys.float_info.max
@@ -161,7 +164,8 @@ class Recorder:
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, *_: object) -> None:
-        writer, self._writer = self._writer, 0
+        writer = self._writer
+        self._writer = 0
         if os.getpid() != writer:  # of a copy: the run is its parent's
             return
         with self._block:

@@ -122,17 +122,24 @@ class Run(Shown):
     build: Callable[[], nn.Module] | None = field(default=None, compare=False, repr=False)
 
     def __str__(self):
-        outcome, metrics = self.outcome() or {}, self.metrics()
-        said = [outcome["message"]] if outcome.get("message") is not None else list[str]()
+        outcome = self.outcome() or {}
+        metrics = self.metrics()
+        said = list[str]()
+        if outcome.get("message") is not None:
+            said.append(outcome["message"])
         if metrics:
             last = metrics[-1] | outcome
-            hops = "  ".join(f"{hop} {loss:.4f}" for hop, loss in last["partial"].items())
-            loss = f"validation {self.task.targets.loss_name} {last['val_loss']:.4f} ({hops})"
-            loss += accuracy_text(last)
-            took = f"after {last['step']} steps, {duration(last['seconds'])}"
-            said.append(f"{loss} {took}{said_of_attempts(outcome)}")
+            said.append(f"{self._evaluation_text(last)}{said_of_attempts(outcome)}")
         text = "; ".join(said) or "no evaluation yet"
-        return "\n".join([*wrapped(text, f"{self.status}: ", " " * 6), f"run   {self.folder}"])
+        lines = wrapped(text, f"{self.status}: ", " " * 6)
+        return "\n".join([*lines, f"run   {self.folder}"])
+
+    def _evaluation_text(self, evaluation: dict[str, Any]) -> str:
+        """An evaluation, and when it was made, in words."""
+        losses = [f"{hop} {loss:.4f}" for hop, loss in evaluation["partial"].items()]
+        loss = f"{self.task.targets.loss_name} {evaluation['val_loss']:.4f}"
+        text = f"validation {loss} ({'  '.join(losses)}){accuracy_text(evaluation)}"
+        return f"{text} after {evaluation['step']} steps, {duration(evaluation['seconds'])}"
 
     @classmethod
     def create(cls, folder: Path, config: RunConfig) -> "Run":
@@ -187,7 +194,8 @@ class Run(Shown):
             raise HeadwayError(f"{folder}: not a run folder, or a half-written one: no config.json")
         data = files.read_json(folder / "config.json")
         require(isinstance(data, dict), f"{folder}/config.json", data, "an object of fields")
-        version, allowed = data.pop("format", None), f"{FORMAT}, the one that this headway reads"
+        version = data.pop("format", None)
+        allowed = f"{FORMAT}, the one that this headway reads"
         require(type(version) is int and version == FORMAT, f"{folder}: format", version, allowed)
         try:
             config = from_dict(data)
@@ -208,7 +216,8 @@ class Run(Shown):
         folder = self.folder / "checkpoints"
         with files.clear_io_errors(folder, "read"):
             names = os.listdir(folder) if files.is_there(folder) else []
-        return sorted(int(match[1]) for match in map(CHECKPOINT.fullmatch, names) if match)
+        matches = map(CHECKPOINT.fullmatch, names)
+        return sorted(int(match[1]) for match in matches if match)
 
     def checkpoint_path(self, step: int) -> Path:
         """The file in which the weights after a step are kept."""
@@ -250,7 +259,8 @@ class Run(Shown):
 
     def evaluations(self, until: float = math.inf) -> list[dict[str, Any]]:
         """The lines of `metrics.jsonl`, each checked, up to a step and no further."""
-        found, last = list[dict[str, Any]](), -1
+        evaluations = list[dict[str, Any]]()
+        last = -1
         training = self.config.training
         most = math.inf if isinstance(training, Elsewhere) else training.steps
         for where, evaluation in files.json_lines(self._metrics_path) if until > 0 else ():
@@ -260,12 +270,14 @@ class Run(Shown):
             require(step > last, f"{where}: step", step, f"above that of the line before, {last}")
             require(step <= most, f"{where}: step", step, f"at most training.steps = {most}")
             hops = [*evaluation["partial"]]
-            fits, allowed = {*hops} == {*self.task.hops}, ", ".join(self.task.hops)
+            fits = {*hops} == {*self.task.hops}
+            allowed = ", ".join(self.task.hops)
             require(fits, f"{where}: the hops in partial", hops, allowed)
-            found.append(evaluation)
-            if (last := step) == until:
+            evaluations.append(evaluation)
+            last = step
+            if step == until:
                 break
-        return found
+        return evaluations
 
     def sessions(self) -> list[dict[str, Any]]:
         """The environments that the run was computed in, in order; none if its folder tells none.
@@ -281,18 +293,23 @@ class Run(Shown):
 
         A circuit and its dates go too, as they will not be those of the run's last weights.
         """
-        kept = files.whole_lines(self._metrics_path)[: len(self.evaluations(step))]
+        count = len(self.evaluations(step))
+        kept = files.whole_lines(self._metrics_path)[:count]
         for name in FOUND_OUT:
             self.remove(name)
-        for after in [s for s in self.checkpoint_steps() if s > step]:
-            self.remove(f"circuit_{after:07d}.json")
-            self.drop_checkpoint(after)
-        files.write_whole(self._metrics_path, b"".join(line + b"\n" for line in kept))
+        for after in self.checkpoint_steps():
+            if after > step:
+                self.remove(f"circuit_{after:07d}.json")
+                self.drop_checkpoint(after)
+        lines = b"".join(line + b"\n" for line in kept)
+        files.write_whole(self._metrics_path, lines)
 
     def read(self, name: str) -> Any | None:
         """One of the folder's JSON files (`circuit.json`, …), or None if it is not there."""
         path = self.folder / name
-        return files.read_json(path) if files.is_there(path) else None
+        if files.is_there(path):
+            return files.read_json(path)
+        return None
 
     def write(self, name: str, data: Any) -> None:
         """Writes one of the folder's JSON files, whole or not at all."""
@@ -305,7 +322,9 @@ class Run(Shown):
             HeadwayError: if its file is damaged.
         """
         data = self.read(kind.FILE)
-        return None if data is None else kind.from_json(data)
+        if data is None:
+            return None
+        return kind.from_json(data)
 
     def save(self, finding: Finding) -> None:
         """Keeps a finding, in place of the one of its kind that was there."""
@@ -324,7 +343,8 @@ class Run(Shown):
         path = self.folder / "outcome.json"
         if not files.is_there(path):
             return None
-        return to_json(found_in(Outcome, files.read_json(path), str(path)))
+        outcome = found_in(Outcome, files.read_json(path), str(path))
+        return to_json(outcome)
 
     def end(self, message: str | None = None, **fields: Any) -> None:
         """Records how the run ended: as done, or as failed if a message says why.
@@ -333,9 +353,10 @@ class Run(Shown):
             message: why it failed, on one line.
             fields: of the outcome, in place of those of the last evaluation.
         """
+        status = "done" if message is None else "failed"
         last = [{"step": 0, "seconds": 0.0}, *self.metrics()][-1]
         known = {"message": message, "step": last["step"], "seconds": last["seconds"], **fields}
-        self.write("outcome.json", {"status": "done" if message is None else "failed", **known})
+        self.write("outcome.json", {"status": status, **known})
 
     @property
     def status(self) -> str:
@@ -346,7 +367,9 @@ class Run(Shown):
         outcome = self.outcome()
         if outcome is not None:
             return outcome["status"]
-        return "running" if files.is_held(self.folder / ".lock") else "stopped"
+        if files.is_held(self.folder / ".lock"):
+            return "running"
+        return "stopped"
 
     def owned(self, *names: str) -> Path:
         """A path in the run's folder at which may be written or deleted (see `files.owned`).
@@ -361,9 +384,8 @@ class Run(Shown):
         with files.clear_io_errors(self.folder, "read"):
             names = sorted(os.listdir(self.folder))
         written = [name for name in names if Path(name).suffix in WRITTEN]
-        kept = [
-            f"checkpoints/{self.checkpoint_path(step).name}" for step in self.checkpoint_steps()
-        ]
+        paths = map(self.checkpoint_path, self.checkpoint_steps())
+        kept = [f"checkpoints/{path.name}" for path in paths]
         return ["checkpoints", *written, *kept]
 
     @contextmanager
@@ -402,7 +424,8 @@ class Run(Shown):
         Meanwhile subnormal numbers (below 1e-38) are zero. Gradients are as small as that where
         little is learnt, and processors multiply such numbers many times slower.
         """
-        before, flushed = torch.get_num_threads(), not (torch.tensor(2.0**-126) / 2).item()
+        before = torch.get_num_threads()
+        flushed = not (torch.tensor(2.0**-126) / 2).item()
         torch.set_num_threads(self.config.threads)
         torch.set_flush_denormal(True)
         try:
@@ -419,18 +442,21 @@ class Run(Shown):
         Raises:
             HeadwayError: if it is none of headway's.
         """
-        task, shape = self.task, self.config.transformer
+        task = self.task
+        shape = self.config.transformer
         place = device or self.device
         require_room(n_weights(shape, task), "the model (model.*)", place)
-        return Transformer(
+        seed = self.config.seed
+        model = Transformer(
             shape,
             d_input=task.d_input,
             d_target=task.d_target,
             n_positions=task.length,
             n_read=task.n_read,
             vocabulary=task.vocabulary,
-            seed=self.config.seed if attempt == 0 else seed_of(self.config.seed, attempt),
-        ).to(place)
+            seed=seed if attempt == 0 else seed_of(seed, attempt),
+        )
+        return model.to(place)
 
     def transformer(self, step: int | None = None) -> Transformer:
         """The `Transformer` at a checkpoint, by default the last; for evaluation only.
@@ -456,7 +482,8 @@ class Run(Shown):
             built = (self.build or shape.build)()
             require(isinstance(built, nn.Module), "build", built, "a function that builds a module")
             module = self._loaded(plain(built), step, load_weights).to(self.device)
-            example = self.task.sample(2, torch.Generator(self.device).manual_seed(0))
+            generator = torch.Generator(self.device).manual_seed(0)
+            example = self.task.sample(2, generator)
             return tapped(module, example.inputs)
 
     def _loaded(
@@ -532,7 +559,9 @@ def require_device(device: str) -> None:
 def said_of_attempts(outcome: Mapping[str, Any]) -> str:
     """The attempts that were given up before the one that counts, in words."""
     steps = [str(attempt["step"]) for attempt in outcome.get("given_up", [])]
-    return f" (given up before: attempts at step {', '.join(steps)})" if steps else ""
+    if steps:
+        return f" (given up before: attempts at step {', '.join(steps)})"
+    return ""
 
 
 def kind_of(file: str) -> type[Finding]:

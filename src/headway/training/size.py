@@ -25,7 +25,9 @@ def require_size(config: RunConfig) -> None:
     Raises:
         HeadwayError: if they are larger, or the model is none of headway's.
     """
-    model, training, task = config.transformer, config.training, config.task
+    model = config.transformer
+    training = config.training
+    task = config.task
     weights = n_weights(model, task)
     inner = 4 * model.n_heads * model.head_width + 2 * model.mlp_width
     layer = task.length * (4 * model.d_model + inner + model.n_heads * task.length)
@@ -42,7 +44,8 @@ def require_room(numbers: int, what: str, device: str) -> None:
     Raises:
         HeadwayError: what is too large, and by which fields.
     """
-    needed, has = 4 * numbers, None
+    needed = 4 * numbers
+    has = None
     if device.startswith("cuda") and torch.cuda.is_available():
         has = torch.cuda.mem_get_info(device)[1]
     elif device == "cpu" and "SC_PHYS_PAGES" in os.sysconf_names:

@@ -89,9 +89,12 @@ class State:
 
     def rate_scale(self, config: TrainingConfig, step: int) -> float:
         """The factor on the learning rates at a step: linear warm-up, constant, then cool-down."""
-        warm, left = config.warmup_steps, self.end - step + 1
+        warm = config.warmup_steps
+        left = self.end - step + 1
         falling = min(1.0, left / config.cooldown_steps) if config.cooldown_steps else 1.0
-        return min(1.0, step / warm) * falling if warm else falling
+        if warm:
+            return min(1.0, step / warm) * falling
+        return falling
 
     def add_losses(self, losses: Sequence[float]) -> None:
         """Takes note of the losses of the last steps.
@@ -138,7 +141,8 @@ class State:
         if "training_set" in scores:  # what is known by heart may be understood later
             learnt = max(learnt, _learnt_hops(scores["training_set"]))
         if learnt > self.learnt:
-            self.learnt, self.learnt_at = learnt, self.step
+            self.learnt = learnt
+            self.learnt_at = self.step
         return metrics
 
     def require_number(self, loss: float) -> None:
