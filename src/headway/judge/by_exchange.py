@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway.judge.costs import Costs
-from headway.judge.verdicts import LIMIT, Beside, Cost, Judgement, Role, Shape
+from headway.judge.judgement import LIMIT, Beside, Cost, Judgement, Role, Shape
 from headway.relations.paths import AttentionPath
 from headway.replace.ablation import Candidate
 from headway.replace.exchange import (

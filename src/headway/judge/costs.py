@@ -12,7 +12,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.judge.verdicts import Cost
+from headway.judge.judgement import Cost
 from headway.replace.exchange import OWN, WHOLE_HEAD, Change, Exchange
 from headway.replace.mechanism import Head
 

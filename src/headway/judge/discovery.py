@@ -8,7 +8,6 @@ from headway.errors import HeadwayError, require, shown
 from headway.fields import Finding
 from headway.judge.evidence import Evidence
 from headway.judge.looks import Look
-from headway.judge.text import of_discovery
 from headway.judge.yardstick import Yardstick
 from headway.late import Shown
 from headway.replace.mechanism import Circuit, WrittenCircuit
@@ -84,6 +83,8 @@ class Discovery(Finding, Shown):
         return agrees and self.replaced_loss < self.threshold
 
     def __str__(self):
+        from headway.judge.text import of_discovery  # which speaks of discoveries
+
         return of_discovery(self)
 
     def to_json(self) -> dict[str, Any]:

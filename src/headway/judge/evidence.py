@@ -18,7 +18,7 @@ from torch import Tensor
 
 from headway import theory
 from headway.errors import HeadwayError
-from headway.judge.verdicts import Judgement
+from headway.judge.judgement import Judgement
 from headway.judge.yardstick import Likenesses, Yardstick, likenesses
 from headway.relations.paths import AttentionPath
 from headway.replace.ablation import Bench
