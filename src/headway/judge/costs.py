@@ -4,7 +4,7 @@ A change is what `Exchange` makes: some parts carry what they carry in other seq
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway.judge.judgement import Cost
-from headway.replace.exchange import OWN, WHOLE_HEAD, Change, Exchange
+from headway.replace.exchange import OWN, WHOLE_HEAD, Change, Exchange, Swap
 from headway.replace.mechanism import Head
 
 FEW = 0.05
@@ -70,8 +70,8 @@ class Costs:
         """The model with every head exchanged."""
         known = self.exchange.known
         if "everything" not in known:
-            every = Change(dict.fromkeys(self.exchange.heads, WHOLE_HEAD))
-            known["everything"] = self.measured(next(self.exchange.outputs([every])))
+            every = dict.fromkeys(self.exchange.heads, WHOLE_HEAD)
+            known["everything"] = self.after(Change(every))
         return known["everything"]
 
     @property
@@ -89,6 +89,11 @@ class Costs:
             asked=targets.asked(wanted)[..., self._judged],
             losses=targets.partial_losses(outputs, wanted)[self._judged],
         )
+
+    def after(self, change: Change) -> Measured:
+        """The model after one change."""
+        (outputs,) = self.exchange.outputs([change])
+        return self.measured(outputs)
 
     def of(self, changes: Sequence[Change], before: Measured | None = None) -> list[Cost]:
         """The costs of changes, against the model as it is or as it was before."""
@@ -119,10 +124,11 @@ class Costs:
         """The costs of changes that their keys tell whole; each key is measured once."""
         known = self.exchange.known
         new = {key: change for key, change in changes.items() if key not in known}
-        known.update(zip(new, self.of([*new.values()]), strict=True))
+        costs = self.of([*new.values()])
+        known.update(zip(new, costs, strict=True))
         return [known[key] for key in changes]
 
-    def alone(self, heads: Sequence[Head]) -> dict[Head, Cost]:
-        """The cost of exchanging all that a head carries, of each head alone."""
-        changes = {("exchanged", head): Change({head: WHOLE_HEAD}) for head in heads}
+    def each(self, what: str, heads: Collection[Head], swap: Swap) -> dict[Head, Cost]:
+        """The cost of the same swap, which has a name, of each head alone."""
+        changes = {(what, head): Change({head: swap}) for head in heads}
         return dict(zip(heads, self.once(changes), strict=True))
