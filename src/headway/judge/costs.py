@@ -77,18 +77,17 @@ class Costs:
     @property
     def rise_of_everything(self) -> list[float]:
         """The rise of every hop's loss when every head is exchanged."""
-        rise: list[float] = (self.everything.losses - self.intact.losses).tolist()
-        return rise
+        rise = self.everything.losses - self.intact.losses
+        return rise.tolist()
 
     def measured(self, outputs: Tensor) -> Measured:
         """Answers and losses of some outputs, of the hops that count."""
         targets, wanted = self.exchange.task.targets, self.exchange.batch.targets
         same = targets.same(outputs, self.exchange.outputs_of[OWN], wanted)
-        return Measured(
-            same=same[..., self._judged],
-            asked=targets.asked(wanted)[..., self._judged],
-            losses=targets.partial_losses(outputs, wanted)[self._judged],
-        )
+        asked = targets.asked(wanted)
+        losses = targets.partial_losses(outputs, wanted)
+        judged = self._judged
+        return Measured(same[..., judged], asked[..., judged], losses[judged])
 
     def after(self, change: Change) -> Measured:
         """The model after one change."""
@@ -97,10 +96,13 @@ class Costs:
 
     def of(self, changes: Sequence[Change], before: Measured | None = None) -> list[Cost]:
         """The costs of changes, against the model as it is or as it was before."""
-        base = self.intact if before is None else before
-        return [
-            self.between(base, self.measured(outputs)) for outputs in self.exchange.outputs(changes)
-        ]
+        if before is None:
+            before = self.intact
+        costs = list[Cost]()
+        for outputs in self.exchange.outputs(changes):
+            after = self.measured(outputs)
+            costs.append(self.between(before, after))
+        return costs
 
     def between(self, before: Measured, after: Measured) -> Cost:
         """The cost of a change, by what is measured before and after it.
@@ -108,16 +110,17 @@ class Costs:
         A hop counts as far as exchanging every head changes its answers, or raises its loss.
         """
         changed = after.changed - before.changed
+        sequences = after.sequences - before.sequences
         most_changed = self.everything.changed
+        changed_of_most = changed / most_changed.clamp(min=FEW)
         rise = after.losses - before.losses
         most_rise = self.everything.losses - self.intact.losses
-        changed_of_most = changed / most_changed.clamp(min=FEW)
         rise_of_most = (rise / most_rise).where(most_rise > 0, 0.0)
         return Cost(
-            answers=changed.max().item(),
-            sequences=(after.sequences - before.sequences).max().item(),
-            changed=changed_of_most.max().item(),
-            rise=rise_of_most.nan_to_num(math.inf).max().item(),
+            answers=_worst(changed),
+            sequences=_worst(sequences),
+            changed=_worst(changed_of_most),
+            rise=_worst(rise_of_most.nan_to_num(math.inf)),
         )
 
     def once(self, changes: Mapping[Any, Change]) -> list[Cost]:
@@ -132,3 +135,8 @@ class Costs:
         """The cost of the same swap, which has a name, of each head alone."""
         changes = {(what, head): Change({head: swap}) for head in heads}
         return dict(zip(heads, self.once(changes), strict=True))
+
+
+def _worst(by_hop: Float[Tensor, " hop"]) -> float:
+    """The number of the hop that suffers most."""
+    return by_hop.max().item()
