@@ -140,7 +140,8 @@ class Dependence(Finding):
         require(self.free.clamped is None, "free.clamped", self.free.clamped, "none")
         require(clamped <= known, "clamped", clamped, "of paths of the circuit")
         for training in (self.free, *self.clamped):
-            paths, others = {grown.path for grown in training.paths}, known - {training.clamped}
+            paths = {grown.path for grown in training.paths}
+            others = known - {training.clamped}
             require(paths == others, "paths", paths, "the others of the circuit")
 
 
@@ -184,7 +185,8 @@ def grown_in(run: Run, circuit: Sequence[AttentionPath]) -> Training:
 
 def _grown(run: Run, paths: Sequence[AttentionPath]) -> list[Grown]:
     """The attention along paths at a run's last checkpoint."""
-    config, step = run.config, run.checkpoint_steps()[-1]
+    config = run.config
+    step = run.checkpoint_steps()[-1]
     batch = held_out(run.task, SEQUENCES, config.seed, run.device, "emergence", config)
     edges = run.task.edges(batch, ahead=not config.model.causal)
     tap = clamp.blocked(config, run.task, batch, step)

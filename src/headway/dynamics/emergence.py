@@ -190,7 +190,8 @@ def _dated(
     rows = None
     if task.is_read_blind:
         rows = measured_weights(last, task, batch, circuit.useful_heads)
-    losses, attention = list[list[float]](), list[list[float]]()
+    losses = list[list[float]]()
+    attention = list[list[float]]()
     for step in steps:
         bench = Bench(with_tap(load(step), task), task, batch)
         losses.append(bench.losses([{}, *cut]))
@@ -261,7 +262,8 @@ def learnt_in_order(hops: dict[str, float | None], order: Sequence[tuple[str, st
     steps = {hop: math.inf if step is None else step for hop, step in hops.items()}
     in_order = list[bool]()
     for earlier, later in order:
-        first, second = steps[earlier], steps[later]
+        first = steps[earlier]
+        second = steps[later]
         if min(first, second) < math.inf:
             in_order.append(first <= second)
     return all(in_order) if in_order else None
@@ -273,10 +275,12 @@ def crossing(steps: Sequence[int], values: Sequence[float], level: float) -> flo
     if not passed:
         return None
     at = passed[0]
-    step, value = steps[at], values[at]
+    step = steps[at]
+    value = values[at]
     if at == 0:
         return float(step)
-    before, low = steps[at - 1], values[at - 1]
+    before = steps[at - 1]
+    low = values[at - 1]
     if math.isinf(value - low):
         return float(step)
     return before + (step - before) * (level - low) / (value - low)

@@ -25,7 +25,8 @@ def paths_table(timeline: "Timeline") -> list[str]:
     names = [str(history.path) for history in timeline.paths]
     longest = max(map(len, ["path", *names]))
     sparks = min(SPARKS, (width() - longest - 29) // 2)
-    top, half = _top(timeline), timeline.half
+    top = _top(timeline)
+    half = timeline.half
     rows = [["path", "attention", "to half", "to 0.5", "knocked out", "needed"]]
     for name, history in zip(names, timeline.paths, strict=True):
         row = [name, sparkline(history.attention, sparks)]

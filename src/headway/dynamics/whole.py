@@ -98,7 +98,8 @@ def disagreements(run: Run, found: Findings) -> Iterator[str]:
     """
     if not any(found.values()):
         return
-    heads, discovery = set(heads_of(run)), found.get(Discovery)
+    heads = set(heads_of(run))
+    discovery = found.get(Discovery)
     for kind, finding in found.items():
         why = None if finding is None else _disagreement(finding, heads, discovery)
         if why is not None:
@@ -123,9 +124,11 @@ def _disagreement(finding: Finding, heads: set[Head], discovery: Discovery | Non
 
 def _of_another_task(run: Run, found: Findings) -> Iterator[str]:
     """Lines on findings with steps that the run does not come to, or of other roles or hops."""
-    discovery, timeline = found.get(Discovery), found.get(Timeline)
+    discovery = found.get(Discovery)
+    timeline = found.get(Timeline)
     certificate = found.get(Certificate)
-    hops, steps = {*run.task.hops}, dict[str, int]()
+    hops = {*run.task.hops}
+    steps = dict[str, int]()
     if discovery:
         if discovery.standing != standing_of(run.task):
             yield f"{run.folder}: circuit.json: standing is of another task's roles"

@@ -9,14 +9,14 @@ exchanged. It has *nothing spare* if each path, and each head by table, changes 
 carries is exchanged.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import TypeVar
 
 import torch
 
 from headway.judge.costs import Costs
-from headway.judge.judgement import LIMIT, Beside, Cost, Judgement, Shape
+from headway.judge.judgement import LIMIT, Beside, Cost, Judgement, Shape, costless
 from headway.judge.swaps import Swaps
 from headway.relations.paths import AttentionPath
 from headway.replace.ablation import Candidate
@@ -56,8 +56,8 @@ def all_else_exchanged(exchange: Exchange, circuit: Circuit) -> Cost:
     """The cost of exchanging all that is beside a circuit, its paths as they are."""
     judging = _Judging(exchange, circuit, LIMIT)
     change = Change(judging.all_beside(), judging.means)
-    (cost,) = judging.costs.once({(ALL_ELSE, *judging.key): change})
-    return cost
+    costs = judging.costs.once({ALL_ELSE: change}, judging.key_of)
+    return costs[ALL_ELSE]
 
 
 class _Judging:
@@ -103,12 +103,11 @@ class _Judging:
             passes=self.exchange.passes - self.before,
         )
 
-    @property
-    def key(self) -> tuple[Hashable, ...]:
-        """The circuit as a key."""
-        paths = [self.swaps.key_of(head) for head in self.names]
+    def key_of(self, what: str) -> tuple[Hashable, ...]:
+        """What is done with the circuit, as a key."""
+        paths = map(self.swaps.key_of, self.names)
         tables = [(head, table.tables) for head, table in self.tables.items()]
-        return (*self.by_place, *paths, *tables)
+        return (what, *self.by_place, *paths, *tables)
 
     def does(self, cost: Cost) -> bool:
         """True if something costs as much as the limit."""
@@ -120,7 +119,8 @@ class _Judging:
         """The heads without a path, by what an exchange of them costs."""
         alone = self.alone
         placed = self.costs.each("placed", self.by_place, MOVED_ATTENTION)
-        needed, spared = list[Beside](), list[Head]()
+        needed = list[Beside]()
+        spared = list[Head]()
         for head in self.beside:
             if not self.does(alone[head]):
                 spared.append(head)
@@ -163,10 +163,11 @@ class _Judging:
         by_layer = dict[int, list[Head]]()
         for head in heads:
             by_layer.setdefault(head[0], []).append(head)
-        layers = [*by_layer.values()]
-        at_once = {(what, *each): Change(dict.fromkeys(each, swap)) for each in layers}
-        costs, singly = dict[Head, Cost](), list[Head]()
-        for each, cost in zip(layers, self.costs.once(at_once), strict=True):
+        layers = map(tuple, by_layer.values())
+        at_once = {each: Change(dict.fromkeys(each, swap)) for each in layers}
+        costs = dict[Head, Cost]()
+        singly = list[Head]()
+        for each, cost in self.costs.once(at_once, lambda each: (what, *each)).items():
             costs |= dict.fromkeys(each, cost)
             if len(each) > 1 and self.does(cost):
                 singly += each
@@ -174,12 +175,8 @@ class _Judging:
 
     def rows_beside(self) -> dict[Head, Cost]:
         """The costs of rows without a path, of every head that has paths."""
-        changes = dict[Hashable, Change]()
-        for head in self.names:
-            swap = self.swaps.rows_exchanged(head)
-            changes["rows", *self.swaps.key_of(head)] = Change({head: swap})
-        costs = self.costs.once(changes)
-        return dict(zip(self.names, costs, strict=True))
+        changes = {head: Change({head: self.swaps.rows_exchanged(head)}) for head in self.names}
+        return self.costs.once(changes, lambda head: ("rows", *self.swaps.key_of(head)))
 
     # The circuit alone
 
@@ -220,9 +217,7 @@ class _Judging:
         for layer in range(self.exchange.model.n_layers - 1):
             below = Change(_up_to(layer, around), _up_to(layer, hard))
             changes[f"and free above layer {layer}"] = below
-        keyed = {(what, *self.key): change for what, change in changes.items()}
-        costs = self.costs.once(keyed)
-        return dict(zip(changes, costs, strict=True))
+        return self.costs.once(changes, self.key_of)
 
     def shapes(self) -> list[Shape]:
         """The heads that others stand in for, each with its paths hard while another is exchanged.
@@ -230,7 +225,7 @@ class _Judging:
         As long as another head does its job, a head's paths may be anything.
         """
         absent = self.costs.each("absent", self.names, ())
-        covered = [head for head, cost in absent.items() if not self.does(cost)]
+        covered = costless(absent, self.limit)
         shapes = list[Shape]()
         for twin in self.names:
             heads = [head for head in covered if head != twin]
@@ -263,7 +258,8 @@ class _Judging:
             for path in left:
                 swap = self.swaps.with_rows_exchanged(path)
                 both.append(Change({**around, path.at: swap}, means))
-            _keep_most(most, zip(left, self.costs.of(both, before), strict=True))
+            costs = self.costs.of(both, before)
+            _keep_most(most, dict(zip(left, costs, strict=True)))
         return most
 
     def try_alone(
@@ -276,11 +272,9 @@ class _Judging:
             way: what the change is called.
             swap: the change.
         """
-        left = self.left_of(most)
-        changes = dict[Hashable, Change]()
-        for path in left:
-            changes[way, path, *self.names[path.at]] = Change({path.at: swap(path)})
-        _keep_most(most, zip(left, self.costs.once(changes), strict=True))
+        changes = {path: Change({path.at: swap(path)}) for path in self.left_of(most)}
+        costs = self.costs.once(changes, lambda path: (way, path, *self.names[path.at]))
+        _keep_most(most, costs)
 
     def left_of(self, most: Mapping[AttentionPath, Cost]) -> list[AttentionPath]:
         """The paths that have not cost enough so far."""
@@ -289,7 +283,8 @@ class _Judging:
     @property
     def has_layouts(self) -> bool:
         """True if there are sequences of another layout."""
-        batch, elsewhere = self.exchange.batch, self.exchange.others[ELSEWHERE].batch
+        batch = self.exchange.batch
+        elsewhere = self.exchange.others[ELSEWHERE].batch
         same_roles = torch.equal(elsewhere.roles, batch.roles)
         same_lengths = torch.equal(trailing(elsewhere.inputs), trailing(batch.inputs))
         return not (same_roles and same_lengths)
@@ -298,7 +293,7 @@ class _Judging:
         """The cost of exchanging each head that attends by table: alone, or if that costs nothing,
         beside all that is beside the circuit."""
         costs = self.costs.each("exchanged", self.tables, WHOLE_HEAD)
-        spared = [head for head, cost in costs.items() if not self.does(cost)]
+        spared = costless(costs, self.limit)
         if not spared:
             return costs
         means = self.means
@@ -313,11 +308,9 @@ def _up_to(layer: int, by_head: Mapping[Head, T]) -> dict[Head, T]:
     return {head: what for head, what in by_head.items() if head[0] <= layer}
 
 
-def _keep_most(
-    most: dict[AttentionPath, Cost], costs: Iterable[tuple[AttentionPath, Cost]]
-) -> None:
+def _keep_most(most: dict[AttentionPath, Cost], costs: Mapping[AttentionPath, Cost]) -> None:
     """Keeps the highest cost of each path."""
-    for path, cost in costs:
+    for path, cost in costs.items():
         known = most.get(path, cost)
         most[path] = max(known, cost, key=lambda cost: cost.most)
 

@@ -4,10 +4,10 @@ A change is what `Exchange` makes: some parts carry what they carry in other seq
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TypeVar
 
 from jaxtyping import Float
 from torch import Tensor
@@ -18,6 +18,8 @@ from headway.replace.mechanism import Head
 
 FEW = 0.05
 """Where exchanging every head changes less than this share of a hop's answers, this counts."""
+
+K = TypeVar("K")
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ class Costs:
 
     def measured(self, outputs: Tensor) -> Measured:
         """Answers and losses of some outputs, of the hops that count."""
-        targets, wanted = self.exchange.task.targets, self.exchange.batch.targets
+        targets = self.exchange.task.targets
+        wanted = self.exchange.batch.targets
         same = targets.same(outputs, self.exchange.outputs_of[OWN], wanted)
         asked = targets.asked(wanted)
         losses = targets.partial_losses(outputs, wanted)
@@ -123,18 +126,18 @@ class Costs:
             rise=_worst(rise_of_most.nan_to_num(math.inf)),
         )
 
-    def once(self, changes: Mapping[Any, Change]) -> list[Cost]:
-        """The costs of changes that their keys tell whole; each key is measured once."""
+    def once(self, changes: Mapping[K, Change], key: Callable[[K], Hashable]) -> dict[K, Cost]:
+        """The costs of changes by name; what has a key, which tells it whole, is measured once."""
         known = self.exchange.known
-        new = {key: change for key, change in changes.items() if key not in known}
-        costs = self.of([*new.values()])
-        known.update(zip(new, costs, strict=True))
-        return [known[key] for key in changes]
+        new = [name for name in changes if key(name) not in known]
+        costs = self.of([changes[name] for name in new])
+        known.update(zip(map(key, new), costs, strict=True))
+        return {name: known[key(name)] for name in changes}
 
     def each(self, what: str, heads: Collection[Head], swap: Swap) -> dict[Head, Cost]:
         """The cost of the same swap, which has a name, of each head alone."""
-        changes = {(what, head): Change({head: swap}) for head in heads}
-        return dict(zip(heads, self.once(changes), strict=True))
+        changes = {head: Change({head: swap}) for head in heads}
+        return self.once(changes, lambda head: (what, head))
 
 
 def _worst(by_hop: Float[Tensor, " hop"]) -> float:

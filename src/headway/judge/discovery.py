@@ -107,15 +107,18 @@ class Discovery(Finding, Shown):
         require(looked <= heads, "looks", looked, "at heads of the circuit")
         self._require_hops()
         self._require_parts()
-        rows, allowed = self.ablation, f"one of {', '.join(ABLATIONS)}"
+        rows = self.ablation
+        allowed = f"one of {', '.join(ABLATIONS)}"
         require(rows in ABLATIONS, "ablation", rows, allowed)
         shapes = {tuple(map(len, table)) for table in self.attention.values()}
         require(len(shapes) < 2, "attention", shapes, "of as many heads along every relation")
 
     def _require_hops(self) -> None:
         """Makes sure that all of the evidence is of the same hops."""
-        evidence, hops = self.evidence, "of the hops of evidence.intact"
-        intact, replaced = set(evidence.intact), set(evidence.replaced)
+        evidence = self.evidence
+        hops = "of the hops of evidence.intact"
+        intact = set(evidence.intact)
+        replaced = set(evidence.replaced)
         require(bool(intact), "evidence.intact", {}, "at least one loss")
         require(intact == replaced, "evidence.replaced", replaced, hops)
         for name in ("circuit", "complement", "ablated"):
@@ -125,7 +128,8 @@ class Discovery(Finding, Shown):
 
     def _require_parts(self) -> None:
         """Makes sure that the evidence is of paths and heads of the circuit."""
-        paths, heads = set(self.circuit.paths), set(self.circuit.mechanisms)
+        paths = set(self.circuit.paths)
+        heads = set(self.circuit.mechanisms)
         cut = {needed.path for needed in self.evidence.necessity}
         require(cut <= paths, "evidence.necessity", cut - paths, "of paths of the circuit")
         judgement = self.evidence.judgement
@@ -190,7 +194,8 @@ def _written(file: str | Path) -> tuple[Circuit, str | None]:
     """The circuit that a file holds, and the ablation that it was measured with, if it is there."""
     data = read_json(Path(file))
     fields = data if isinstance(data, dict) else {}
-    rows, heads = fields.get("ablation"), fields.get("circuit", data)
+    rows = fields.get("ablation")
+    heads = fields.get("circuit", data)
     allowed = f"one of {', '.join(ABLATIONS)}"
     require(rows in (None, *ABLATIONS), f"{file}: ablation", rows, allowed)
     require(heads != {}, f"{file}: circuit", {}, "a mechanism for every head")

@@ -125,7 +125,8 @@ def evidence_for(
 
     Returns: the loss that the circuit is to stay below on these sequences, and the evidence.
     """
-    patterns, flow = bench.patterns, bench.task.flow()
+    patterns = bench.patterns
+    flow = bench.task.flow()
     intact, replaced = bench.errors([{}, circuit]).mean(1).tolist()
     threshold = yardstick.met(bench, sum(replaced) / len(replaced))
     drawn = bench.sequences if patterns.rows == "corrupted" else DRAWN
@@ -196,7 +197,8 @@ def interval_of(losses: Float[Tensor, " sequence"]) -> tuple[float, float]:
     It reaches farther on the side of a long tail, where a few sequences carry much of the loss.
     Of an infinite loss both ends are infinite.
     """
-    each, count = losses.double(), len(losses)
+    each = losses.double()
+    count = len(losses)
     if not each.isfinite().all():
         return math.inf, math.inf
     mean = each.mean().item()

@@ -46,7 +46,8 @@ def trace(task: Task | Cast, paths: Sequence[AttentionPath]) -> Routes | None:
 
     None if the task names no symbols, or a path leads elsewhere than from role to role.
     """
-    standing, order = places(task), symbol_order(task)
+    standing = places(task)
+    order = symbol_order(task)
     if not all(place.symbol for place in standing) or not joins_roles(task, paths):
         return None
     stages = _stages(standing, order[0], paths)

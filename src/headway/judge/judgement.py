@@ -1,7 +1,8 @@
 """What changes of a model cost, as data: the verdicts on a circuit follow from it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from headway.replace.mechanism import WrittenHead, WrittenLoss, WrittenPath, name_of
 
@@ -68,6 +69,19 @@ class Shape:
     cost: Cost
 
 
+K = TypeVar("K")
+
+
+def costly(costs: Mapping[K, Cost], limit: float = LIMIT) -> list[K]:
+    """What costs as much as the limit."""
+    return [what for what, cost in costs.items() if cost.most >= limit]
+
+
+def costless(costs: Mapping[K, Cost], limit: float = LIMIT) -> list[K]:
+    """What costs less than the limit."""
+    return [what for what, cost in costs.items() if cost.most < limit]
+
+
 @dataclass(frozen=True)
 class Judgement:
     """The costs that verdicts on a circuit follow from.
@@ -107,15 +121,13 @@ class Judgement:
 
     def broken(self, limit: float = LIMIT) -> dict[str, list[str]]:
         """The verdicts that are no, each with what breaks it."""
-        enough = [what for what, cost in self.enough.items() if cost.most >= limit]
+        enough = costly(self.enough, limit)
         for shape in self.shapes:
             if shape.cost.most >= limit:
                 twin = name_of(shape.twin)
                 enough.append(f"{name_of(shape.head)} hard while {twin} is exchanged")
         complete = [name_of(beside.head) for beside in self.votes]
-        for head, cost in self.rows.items():
-            if cost.most >= limit:
-                complete.append(f"{name_of(head)}, rows without a path")
-        spare = [part for part, cost in self.parts.items() if cost.most < limit]
+        complete += [f"{name_of(head)}, rows without a path" for head in costly(self.rows, limit)]
+        spare = costless(self.parts, limit)
         by_verdict = {"enough": enough, "complete": complete, "nothing spare": spare}
         return {verdict: why for verdict, why in by_verdict.items() if why}

@@ -126,13 +126,10 @@ class _Looking:
     def by_token(self, common: Attention, told: Attention, rows: Rows) -> dict[int, float]:
         """The share of a mechanism that a head follows, by token (see `Look.tokens`)."""
         tokens = self.patterns.batch.inputs
-        even, odd = (
-            by_token(tokens[half::2], common[half::2], told[half::2], rows[half::2])
-            for half in (0, 1)
-        )
-        if split_of(even, odd) and split_of(odd, even):
-            return by_token(tokens, common, told, rows)
-        return {}
+        about = tokens, common, told, rows
+        even = by_token(*(part[::2] for part in about))
+        odd = by_token(*(part[1::2] for part in about))
+        return by_token(*about) if split_of(even, odd) and split_of(odd, even) else {}
 
 
 def of_looks(looks: list[Look], circuit: Circuit, faithful: bool) -> list[str]:
@@ -154,9 +151,11 @@ def _of_look(look: Look, mechanism: Mechanism, faithful: bool) -> list[str]:
     """A head in words, with its tokens and the first of its rivals."""
     head = f"{name_of(look.head)}: {mechanism}"
     if isinstance(mechanism, Tabled):
-        is_told, rest = _is_named(look), "in all"
+        is_told = _is_named(look)
+        rest = "in all"
     else:
-        is_told, rest = faithful or look.explained >= UNEXPLAINED, "the rest"
+        is_told = faithful or look.explained >= UNEXPLAINED
+        rest = "the rest"
     if not is_told:
         head = f"no relation explains {head}"
     said = f"{head}: {look.explained:.2f} of its attention where it matters"
@@ -174,7 +173,8 @@ def _of_look(look: Look, mechanism: Mechanism, faithful: bool) -> list[str]:
 
 def _of_rival(rival: Rival) -> str:
     """A rival of a head's relation in words."""
-    name, same = rival.rival, min(rival.same, 0.99)
+    name = rival.rival
+    same = min(rival.same, 0.99)
     followed = f"{name}, not this" if rival.wins else "this"
     follows = f"it follows {followed} ({rival.follows:.2f} against {rival.instead:.2f})"
     return f"{name} is the same on {same:.2f} of these rows; where they differ, {follows}"

@@ -134,7 +134,8 @@ def likeness_table(found: Discovery) -> list[str]:
     )
     lines += wrapped(f"the circuit hop by hop: {_hops(evidence)}")
     above = "below" if found.replaced_loss < found.threshold else "not below"
-    its, own = _interval(evidence.interval), _interval(evidence.intact_interval)
+    its = _interval(evidence.interval)
+    own = _interval(evidence.intact_interval)
     lines += wrapped(
         f"every head replaced, {found.ablation} rows: the loss is {above} {found.threshold:.3g}; on"
         f" {evidence.drawn} more sequences {its} (95 %), and the model's own {own}"
@@ -170,7 +171,8 @@ def path_table(
     found: Discovery, emerged: Mapping[AttentionPath, float | None] | None = None
 ) -> list[str]:
     """Every path of a circuit: its attention, its cost, the loss without it, its emergence."""
-    trials, judgement = found.evidence.trials, found.evidence.judgement
+    trials = found.evidence.trials
+    judgement = found.evidence.judgement
     costs = judgement.paths if judgement else {}
     head = ["path", "attention", "exchanged", "cut"]
     if emerged is not None:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from headway.judge.discovery import Discovery
 from headway.judge.judgement import LIMIT as LIMIT
-from headway.judge.judgement import Beside, Cost, Judgement
+from headway.judge.judgement import Beside, Cost, Judgement, costless, costly
 from headway.judge.yardstick import percent
 from headway.relations.paths import AttentionPath
 from headway.replace.mechanism import Head, name_of
@@ -176,8 +176,8 @@ def _complete(judgement: Judgement) -> Verdict:
     if not costs:
         return Verdict("complete", True, "nothing is beside it")
     # Each of the heads costs less than the limit: it would vote otherwise.
-    rows = {head: cost for head, cost in judgement.rows.items() if cost.most >= LIMIT}
-    if rows:
+    rows = judgement.rows
+    if costly(rows):
         head = max(rows, key=lambda head: rows[head].most)
         because = f"the rows of {name_of(head)} without a path, exchanged alone,"
         return Verdict("complete", False, f"{because} {_costs(rows[head])}", _map(head))
@@ -193,7 +193,7 @@ def _nothing_spare(judgement: Judgement) -> Verdict:
         return Verdict("nothing spare", None, "the circuit has no path")
     least = min(costs, key=lambda part: costs[part].most)
     lowest = costs[least].most
-    spare = [part for part, cost in costs.items() if cost.most < LIMIT]
+    spare = costless(costs)
     if not spare:
         each = _each_part(judgement)
         because = f"exchanged or cut, {each} costs {lowest:.2f} or more (least: {least};"

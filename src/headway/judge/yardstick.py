@@ -296,7 +296,8 @@ def likenesses(bench: Bench, circuit: Circuit, yardstick: Yardstick) -> Likeness
     """
     nothing = yardstick.without(bench)
     intact, *altered = bench.outputs([{}, circuit, circuit.complement, nothing])
-    own, most = _losses(bench, intact), _losses(bench, altered[-1])
+    own = _losses(bench, intact)
+    most = _losses(bench, altered[-1])
     alike = [_likeness(bench, outputs, intact, own, most) for outputs in altered]
     return Likenesses(*alike)
 
@@ -346,7 +347,8 @@ def r2(bench: Bench, altered: Outputs, intact: Outputs) -> float | None:
     """The R² of outputs against the intact ones (see `Likeness`); None if these are constant."""
     asked = bench.task.targets.asked(bench.batch.targets)
     asked = asked[..., bench.columns, None]
-    one, other = _numbers(bench, altered, asked), _numbers(bench, intact, asked)
+    one = _numbers(bench, altered, asked)
+    other = _numbers(bench, intact, asked)
     squares = other.square().sum(0)
     number = asked.double().sum(0).clamp(min=1)
     means = other.sum(0).square() / number
@@ -371,7 +373,8 @@ def share(same: Tensor, asked: Tensor) -> float:
 
 def _answers(bench: Bench, one: Outputs, other: Outputs) -> tuple[Tensor, Tensor]:
     """The answers that agree, and those asked for, [sequence, query, hop]."""
-    wanted, targets = bench.batch.targets, bench.task.targets
+    wanted = bench.batch.targets
+    targets = bench.task.targets
     same = targets.same(one, other, wanted)
     asked = targets.asked(wanted)
     return same[..., bench.columns], asked[..., bench.columns]
