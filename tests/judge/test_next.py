@@ -45,8 +45,8 @@ WITHOUT = "headway.discover(model, task, circuit=found.circuit.without('L1.H0 s0
     ],
 )
 def test_a_step_is_written_for_the_shell_and_in_python(step, shell, python):
-    assert step.in_shell("runs/a") == step.line("runs/a") == shell
-    assert step.in_python() == step.line() == python
+    assert step.in_shell("runs/a") == shell
+    assert step.in_python() == python
 
 
 @pytest.mark.parametrize("folder", ["my runs/a", "it's", "$HOME"])

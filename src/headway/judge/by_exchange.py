@@ -71,10 +71,8 @@ class _Judging:
         self.costs = Costs(exchange)
         self.swaps = Swaps(exchange, circuit)
         self.names = self.swaps.names
-        self.tables = dict[Head, Tabled]()
-        for head, mechanism in circuit.mechanisms.items():
-            if isinstance(mechanism, Tabled):
-                self.tables[head] = mechanism
+        mechanisms = circuit.mechanisms.items()
+        self.tables = {head: table for head, table in mechanisms if isinstance(table, Tabled)}
         useful = {*self.names, *self.tables}
         self.beside = [head for head in exchange.heads if head not in useful]
 
@@ -252,15 +250,19 @@ class _Judging:
             self.try_alone(most, "elsewhere", self.swaps.path_elsewhere)
         left = self.left_of(most)
         if left:
-            means = self.means
-            before = self.costs.after(Change(around, means))
-            both = list[Change]()
-            for path in left:
-                swap = self.swaps.with_rows_exchanged(path)
-                both.append(Change({**around, path.at: swap}, means))
-            costs = self.costs.of(both, before)
+            swaps = [(path.at, self.swaps.with_rows_exchanged(path)) for path in left]
+            costs = self.together(around, swaps)
             _keep_most(most, dict(zip(left, costs, strict=True)))
         return most
+
+    def together(
+        self, around: Mapping[Head, Swap], swaps: Sequence[tuple[Head, Swap]]
+    ) -> list[Cost]:
+        """The costs of swaps of a head each, while all that is beside the circuit is exchanged."""
+        means = self.means
+        before = self.costs.after(Change(around, means))
+        changes = [Change({**around, head: swap}, means) for head, swap in swaps]
+        return self.costs.of(changes, before)
 
     def try_alone(
         self, most: dict[AttentionPath, Cost], way: str, swap: Callable[[AttentionPath], Swap]
@@ -294,13 +296,10 @@ class _Judging:
         beside all that is beside the circuit."""
         costs = self.costs.each("exchanged", self.tables, WHOLE_HEAD)
         spared = costless(costs, self.limit)
-        if not spared:
-            return costs
-        means = self.means
-        before = self.costs.after(Change(around, means))
-        both = [Change({**around, head: WHOLE_HEAD}, means) for head in spared]
-        beside = self.costs.of(both, before)
-        return costs | dict(zip(spared, beside, strict=True))
+        if spared:
+            beside = self.together(around, [(head, WHOLE_HEAD) for head in spared])
+            costs |= zip(spared, beside, strict=True)
+        return costs
 
 
 def _up_to(layer: int, by_head: Mapping[Head, T]) -> dict[Head, T]:

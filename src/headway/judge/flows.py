@@ -92,10 +92,13 @@ def _behind(
         for path in in_layer:
             query, key = path.relation.ends or ("", "")
             needed = frozenset({path})
+            here, there = _held(stages, path)
             if group[query] != group[key]:
-                for piece in _common(stages, path, symbols):
+                shared = here & there
+                # Symbols tell the key, or else codes.
+                for piece in shared & symbols or shared:
                     needed |= below[query, piece] | below[key, piece]
-            for piece in _new(stages, path):
+            for piece in there - here:
                 behind[query, piece] |= needed | below[key, piece]
     return behind
 
@@ -111,13 +114,6 @@ def _new(stages: Stages, path: AttentionPath) -> frozenset[str]:
     """The pieces that a path brings."""
     here, there = _held(stages, path)
     return there - here
-
-
-def _common(stages: Stages, path: AttentionPath, symbols: frozenset[str]) -> frozenset[str]:
-    """The pieces by which a path finds its key: symbols, or else codes."""
-    here, there = _held(stages, path)
-    shared = here & there
-    return shared & symbols or shared
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from torch import Tensor
 from headway.relations.paths import AttentionPath
 from headway.replace.exchange import ELSEWHERE, OWN, PARTNER, Exchange, Source, Swap, Term
 from headway.replace.mechanism import Circuit, Head, Mechanism, Paths
-from headway.replace.patterns import Patterns
 
 Cells = Float[Tensor, "sequence query key"]
 
@@ -103,14 +102,11 @@ class Swaps:
         pattern = self.exchange.carried[OWN].patterns[head[0]]
         key = "cells", pattern.shape, *names, source
         if key not in known:
-            patterns = self.patterns_of(source)
+            others = self.exchange.others
+            patterns = self.exchange.patterns if source == OWN else others[source]
             length = self.exchange.batch.inputs.shape[1]
             marked = torch.zeros_like(pattern[:, 0], dtype=torch.bool)
             for name in names:
                 marked[..., :length] |= patterns.relation(name).mask(length)
             known[key] = marked.to(pattern.dtype)
         return known[key]
-
-    def patterns_of(self, source: Source) -> Patterns:
-        """Patterns in the sequences of a run."""
-        return self.exchange.patterns if source == OWN else self.exchange.others[source]

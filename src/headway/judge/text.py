@@ -78,7 +78,8 @@ def verdict_lines(given: Sequence[Verdict], run: object = None) -> list[str]:
     for verdict in given:
         start = verdict.name.ljust(column) + WORDS[verdict.holds]
         lines += wrapped(verdict.because, start.ljust(len(indent)), indent)
-        line = verdict.next and verdict.next.line(run)
+        step = verdict.next
+        line = step and (step.in_python() if run is None else step.in_shell(run))
         if line:
             lines += wrapped(f"next: {line}", indent, indent)
     return lines
@@ -163,8 +164,7 @@ def _hops(evidence: Evidence) -> str:
 
 def _interval(ends: tuple[float, float]) -> str:
     """An interval, as it is printed."""
-    low, high = map(rounded, ends)
-    return f"{low} to {high}"
+    return " to ".join(map(rounded, ends))
 
 
 def path_table(

@@ -24,9 +24,6 @@ BESIDE_LIMIT = f"(limit {LIMIT:g})"
 IN_RUN = "RUN/"
 """What the name of a file starts with that `discover` left in the run's folder."""
 
-OF_RUNS = ("step",)
-"""Options that only go with a run: in Python the model is a checkpoint already."""
-
 
 @dataclass(frozen=True)
 class Next:
@@ -65,17 +62,13 @@ class Next:
             return None
         arguments = ["model", "task"]
         for name, value in self.options.items():
-            if name not in OF_RUNS:
+            if name != "step":  # the model is a checkpoint already
                 written = "found.circuit" if name == "circuit" else repr(value)
                 arguments.append(f"{name}={written}")
         if self.without is not None:
             path = str(self.without)
             arguments.append(f"circuit=found.circuit.without({path!r})")
         return f"headway.discover({', '.join(arguments)})"
-
-    def line(self, folder: object = None) -> str | None:
-        """The line of Python, or, if there is a run's folder, that for the shell."""
-        return self.in_python() if folder is None else self.in_shell(folder)
 
 
 @dataclass(frozen=True)
