@@ -87,7 +87,7 @@ class Timeline(Finding, Shown):
 
     def is_of(self, found: Discovery) -> bool:
         """True if it is about the circuit that was discovered."""
-        return [one.path for one in self.paths] == found.circuit.paths
+        return [history.path for history in self.paths] == found.circuit.paths
 
     @property
     def half(self) -> dict[AttentionPath, float | None]:
@@ -97,8 +97,8 @@ class Timeline(Finding, Shown):
         paper's fixed 0.5 is `PathHistory.emerged`.
         """
         return {
-            one.path: crossing(self.steps, one.attention, one.attention[-1] / 2)
-            for one in self.paths
+            history.path: crossing(self.steps, history.attention, history.attention[-1] / 2)
+            for history in self.paths
         }
 
     def __str__(self):
@@ -107,8 +107,8 @@ class Timeline(Finding, Shown):
     def __post_init__(self):
         steps = self.steps
         lengths = {len(self.loss)}
-        for one in self.paths:
-            lengths |= {len(one.attention), len(one.loss_without)}
+        for history in self.paths:
+            lengths |= {len(history.attention), len(history.loss_without)}
         rising = bool(steps) and all(before < step for before, step in pairwise(steps))
         require(rising, "steps", steps, "rising")
         require(lengths == {len(steps)}, "values in a curve", lengths, f"{len(steps)}, one a step")

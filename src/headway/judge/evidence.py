@@ -127,8 +127,9 @@ def evidence_for(
     """
     patterns = bench.patterns
     flow = bench.task.flow()
-    intact, replaced = bench.errors([{}, circuit]).mean(1).tolist()
-    threshold = yardstick.met(bench, sum(replaced) / len(replaced))
+    losses = bench.errors([{}, circuit]).mean(1).tolist()
+    intact, replaced = (dict(zip(bench.hops, by_hop, strict=True)) for by_hop in losses)
+    threshold = yardstick.met(bench, sum(losses[1]) / len(losses[1]))
     drawn = bench.sequences if patterns.rows == "corrupted" else DRAWN
     own, its = map(interval_of, _fresh_losses(subject, circuit, patterns.rows, drawn))
     impossible, minimum = None, None
@@ -137,8 +138,8 @@ def evidence_for(
         minimum = flow.minimum_layers(patterns.causal)
     return threshold, Evidence(
         *judgement,
-        intact=dict(zip(bench.hops, intact, strict=True)),
-        replaced=dict(zip(bench.hops, replaced, strict=True)),
+        intact=intact,
+        replaced=replaced,
         interval=its,
         intact_interval=own,
         drawn=drawn,

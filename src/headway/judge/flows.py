@@ -92,13 +92,13 @@ def _behind(
         for path in in_layer:
             query, key = path.relation.ends or ("", "")
             needed = frozenset({path})
-            here, there = _held(stages, path)
+            at_query, at_key = _held(stages, path)
             if group[query] != group[key]:
-                shared = here & there
+                shared = at_query & at_key
                 # Symbols tell the key, or else codes.
                 for piece in shared & symbols or shared:
                     needed |= below[query, piece] | below[key, piece]
-            for piece in there - here:
+            for piece in at_key - at_query:
                 behind[query, piece] |= needed | below[key, piece]
     return behind
 
@@ -112,8 +112,8 @@ def _held(stages: Stages, path: AttentionPath) -> tuple[frozenset[str], frozense
 
 def _new(stages: Stages, path: AttentionPath) -> frozenset[str]:
     """The pieces that a path brings."""
-    here, there = _held(stages, path)
-    return there - here
+    at_query, at_key = _held(stages, path)
+    return at_key - at_query
 
 
 @dataclass(frozen=True)

@@ -187,8 +187,7 @@ def path_table(
         if emerged is not None:
             row.append(at_step(emerged.get(path)))
         elif trials:
-            again = sum(path in trial.paths for trial in trials)
-            row.append(f"{again} of {len(trials)}")
+            row.append(f"{sum(path in trial.paths for trial in trials)} of {len(trials)}")
         rows.append(row)
     return _table(rows, "<".ljust(len(head), ">"))
 

@@ -113,8 +113,8 @@ def verdicts(found: Discovery) -> list[Verdict]:
 def roles_of(beside: list[Beside]) -> dict[str, list[Head]]:
     """The heads without a path, by what they do all the same."""
     heads = dict[str, list[Head]]()
-    for one in beside:
-        heads.setdefault(one.role, []).append(one.head)
+    for judged in beside:
+        heads.setdefault(judged.role, []).append(judged.head)
     return heads
 
 

@@ -347,16 +347,16 @@ def r2(bench: Bench, altered: Outputs, intact: Outputs) -> float | None:
     """The R² of outputs against the intact ones (see `Likeness`); None if these are constant."""
     asked = bench.task.targets.asked(bench.batch.targets)
     asked = asked[..., bench.columns, None]
-    one = _numbers(bench, altered, asked)
-    other = _numbers(bench, intact, asked)
-    squares = other.square().sum(0)
+    numbers = _numbers(bench, altered, asked)
+    own = _numbers(bench, intact, asked)
+    squares = own.square().sum(0)
     number = asked.double().sum(0).clamp(min=1)
-    means = other.sum(0).square() / number
+    means = own.sum(0).square() / number
     total = (squares - means).sum().item()
     constant = CONSTANT * squares.sum().item()
     if not total > constant:
         return None
-    apart = (one - other).square().sum().item()
+    apart = (numbers - own).square().sum().item()
     return -math.inf if math.isnan(apart) else 1 - apart / total
 
 
