@@ -260,13 +260,9 @@ def learnt_in_order(hops: dict[str, float | None], order: Sequence[tuple[str, st
     Pairs of which neither was learnt do not count; None if no pair counts.
     """
     steps = {hop: math.inf if step is None else step for hop, step in hops.items()}
-    in_order = list[bool]()
-    for earlier, later in order:
-        first = steps[earlier]
-        second = steps[later]
-        if min(first, second) < math.inf:
-            in_order.append(first <= second)
-    return all(in_order) if in_order else None
+    pairs = [(steps[earlier], steps[later]) for earlier, later in order]
+    held = [first <= second for first, second in pairs if min(first, second) < math.inf]
+    return all(held) if held else None
 
 
 def crossing(steps: Sequence[int], values: Sequence[float], level: float) -> float | None:
