@@ -137,7 +137,7 @@ def evidence_for(
         impossible = infeasible(flow, circuit, patterns.causal)
         minimum = flow.minimum_layers(patterns.causal)
     return threshold, Evidence(
-        *judgement,
+        *judgement,  # and why there is none
         intact=intact,
         replaced=replaced,
         interval=its,

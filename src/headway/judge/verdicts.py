@@ -123,7 +123,7 @@ def _enough(found: Discovery, judgement: Judgement) -> Verdict:
     tried = judgement.enough
     worst = max(tried, key=lambda what: tried[what].most)
     cost = tried[worst]
-    # A name says itself whether all else was exchanged and no more.
+    # The first of the changes says itself that all else is exchanged.
     what = worst if worst.startswith("all") else f"all else exchanged {worst}"
     answers = percent(1 - cost.answers)
     sequences = percent(1 - cost.sequences)
@@ -168,7 +168,6 @@ def _complete(judgement: Judgement) -> Verdict:
     costs += judgement.rows.values()
     if not costs:
         return Verdict("complete", True, "nothing is beside it")
-    # Each of the heads costs less than the limit: it would vote otherwise.
     rows = judgement.rows
     if costly(rows):
         head = max(rows, key=lambda head: rows[head].most)
