@@ -11,7 +11,7 @@ from headway.judge import Discovery, Yardstick, verdicts
 from headway.judge.by_exchange import LIMIT, Beside, Cost
 from headway.judge.evidence import Trial
 from headway.judge.text import of_discovery
-from headway.judge.verdicts import NAMES, to_type
+from headway.judge.verdicts import NAMES, Next
 from headway.relations.paths import AttentionPath
 from headway.replace import Mean, Tabled, Uniform
 from headway_experiments.arena import compiled
@@ -62,11 +62,12 @@ def test_a_circuit_that_was_given_is_measured_again(known, found):
     given = with_judgement(given, enough={"all else exchanged": JUST_COSTS})
     unharmed = dict.fromkeys(given.evidence.alone, 0.0)
     given = replace(given, evidence=replace(given.evidence, alone=unharmed))
-    (line,) = (one.next for one in verdicts(given) if one.next)
+    (again,) = (one.next for one in verdicts(given) if one.next)
     kept = "runs/a/circuit_given.json"
     told = f"headway circuit runs/a --circuit {kept} --sequences 128"
-    assert to_type(line, "runs/a") == told
-    assert to_type(line) == "headway.discover(model, task, circuit=found.circuit, sequences=128)"
+    assert again.in_shell("runs/a") == told
+    called = "headway.discover(model, task, circuit=found.circuit, sequences=128)"
+    assert again.in_python() == called
 
 
 STORED = [field.name for field in fields(Discovery) if field.name != "seconds"]
@@ -110,10 +111,10 @@ def test_where_it_is_not_enough_the_head_is_named_that_its_mechanism_serves_leas
     changed = replace(changed, evidence=replace(changed.evidence, alone=alone))
     enough = verdicts(changed)[0]
     assert "replacing L1.H0 alone takes the loss from" in enough.because
-    assert enough.next == "headway report RUN  # Look inside, L1.H0"
+    assert enough.next == Next("report", look=(1, 0))
     unharmed = dict.fromkeys(found.evidence.alone, 0.0)
     changed = replace(changed, evidence=replace(changed.evidence, alone=unharmed))
-    assert verdicts(changed)[0].next == "headway circuit RUN --sequences 64"
+    assert verdicts(changed)[0].next == Next("circuit", {"sequences": 64})
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,7 @@ def test_only_a_head_that_votes_too_leaves_a_circuit_incomplete(found, role, hol
     if not holds:
         complete = verdicts(changed)[1]
         assert complete.because.startswith("L1.H0, which has no path, votes too")
-        assert complete.next == "headway report RUN  # Look inside, L1.H0"
+        assert complete.next == Next("report", look=(1, 0))
 
 
 @pytest.mark.parametrize(("cost", "holds"), [(ALMOST, True), (JUST_COSTS, False)])
@@ -152,8 +153,7 @@ def test_a_path_that_costs_nothing_is_spare_and_named(found, cost, holds):
     if not holds:
         verdict = verdicts(changed)[2]
         assert f"exchanged or cut, {spare} costs" in verdict.because
-        told = f"headway.discover(model, task, circuit=found.circuit.without({str(spare)!r}))"
-        assert verdict.next == told
+        assert verdict.next == Next("circuit", without=spare)
 
 
 def test_a_path_dropped_from_the_right_circuit_is_noticed():

@@ -8,7 +8,6 @@ from headway import Circuit, discover, emergence
 from headway.errors import HeadwayError
 from headway.judge import verdicts
 from headway.judge.text import likeness_table
-from headway.judge.verdicts import to_type
 from headway.relations.paths import AttentionPath
 from headway.replace import Identity, Paths, Uniform, compare, jaccard
 from headway_experiments.arena import compiled
@@ -113,7 +112,7 @@ def test_a_discovery_shows_its_circuit_its_verdicts_and_its_paths(found, columns
     for one in verdicts(found[1]):
         word = {True: "yes", False: "NO", None: "?"}[one.holds]
         assert f"{one.name} {word} {one.because}" in text
-        line = one.next and to_type(one.next)
+        line = one.next and one.next.in_python()
         assert not line or f"next: {line}" in text
     (head,) = (line for line in lines if line.startswith("path "))
     assert head.split() == ["path", "attention", "exchanged", "cut", "again"]
@@ -136,19 +135,6 @@ def test_a_table_of_large_losses_fits_the_terminal(found, narrow, monkeypatch):
     assert row.replace("%", " %") in " ".join(" ".join(lines).split())
     whole_rows = [line for line in lines if line.startswith("ablated") and line.endswith("0.000")]
     assert len(whole_rows) == (narrow == 60)
-
-
-@pytest.mark.parametrize(
-    ("line", "written"),
-    [
-        ("headway circuit RUN --sequences 64", "headway.discover(model, task, sequences=64)"),
-        ("headway circuit RUN --ablation own", "headway.discover(model, task, ablation='own')"),
-        ("headway theory RUN", None),
-    ],
-)
-def test_lines_to_type_are_python_where_there_is_no_run(line, written):
-    assert to_type(line) == written
-    assert to_type(line, "runs/a") == line.replace("RUN", "runs/a")
 
 
 def test_a_timeline_says_when_paths_were_born_and_hops_learnt(found, columns):

@@ -205,7 +205,7 @@ def test_every_verdict_is_shown_with_its_reason_and_what_is_next(finished):
     found = saved_discovery(finished)
     shown = verdicts_of(replace(Findings.of(finished), discovery=found))
     for data, verdict in zip(shown, verdicts(found), strict=True):
-        assert data.next == (verdict.next and verdict.next.replace("RUN", "run"))
+        assert data.next == (verdict.next and verdict.next.in_shell("run"))
         assert (data.name, data.holds) == (verdict.name, verdict.holds)
         assert data.because == typeset(verdict.because)
 

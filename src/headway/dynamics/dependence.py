@@ -93,37 +93,56 @@ class Dependence(Finding):
         return self.circuit == found.circuit.paths
 
     def __str__(self):
-        start = "all the way" if not self.after else f"after step {self.after}"
-        end = "" if self.until is None else f" up to step {self.until}"
+        when = f"after step {self.after}" if self.after else "all the way"
+        if self.until is not None:
+            when += f" up to step {self.until}"
         lines = wrapped(
             f"{len(self.clamped)} of {counted(len(self.circuit), 'path')}, each clamped"
-            f" {start}{end} in a training of the same seed; free training took {self.free.steps}"
+            f" {when} in a training of the same seed; free training took {self.free.steps}"
             f" steps, clamped ones could take {self.most}."
         )
-        numbers = {path: str(i) for i, path in enumerate(self.circuit, start=1)}
-        formed = {grown.path for grown in self.free.paths if grown.formed}
+        lines.append("")
         rows = [["", "clamped", "loss", "learnt", "does not form"]]
         for training in (self.free, *self.clamped):
-            path = training.clamped
-            gone = (one.path for one in training.paths if one.path in formed and not one.formed)
-            name = ("", "nothing") if path is None else (numbers[path], str(path))
-            learnt = " ".join(hop for hop, loss in training.partial.items() if loss < EMERGES_AT)
-            lacks = " ".join(numbers[other] for other in gone)
-            rows.append([*name, f"{training.loss:.3f}", learnt or "–", lacks or "–"])
-        table = aligned(rows, "><><<")
-        lines += ["", *(part for line in table for part in wrapped(line, rest="    "))]
+            rows.append(self._row(training))
+        for row in aligned(rows, "><><<"):
+            lines += wrapped(row, rest="    ")
         clamped = {training.clamped for training in self.clamped}
-        if rest := [f"{numbers[path]} {path}" for path in self.circuit if path not in clamped]:
+        numbers = self._numbers
+        rest = [f"{numbers[path]} {path}" for path in self.circuit if path not in clamped]
+        if rest:
             lines += wrapped("not clamped: " + "; ".join(rest), rest="    ")
         return "\n".join(lines)
 
+    @property
+    def _numbers(self) -> dict[AttentionPath, str]:
+        """The paths of the circuit by the numbers that they have in the table."""
+        return {path: str(number) for number, path in enumerate(self.circuit, start=1)}
+
+    def _row(self, training: Training) -> list[str]:
+        """One training: number and path that was clamped, loss, hops learnt, paths missing."""
+        numbers = self._numbers
+        formed = {grown.path for grown in self.free.paths if grown.formed}
+        lacks = list[str]()
+        for grown in training.paths:
+            if grown.path in formed and not grown.formed:
+                lacks.append(numbers[grown.path])
+        learnt = [hop for hop, loss in training.partial.items() if loss < EMERGES_AT]
+        row = ["", "nothing"]
+        if training.clamped is not None:
+            row = [numbers[training.clamped], str(training.clamped)]
+        row.append(f"{training.loss:.3f}")
+        return [*row, " ".join(learnt) or "–", " ".join(lacks) or "–"]
+
     def __post_init__(self):
-        known, clamped = set(self.circuit), {one.clamped for one in self.clamped}
+        known = set(self.circuit)
+        clamped = {training.clamped for training in self.clamped}
         require(self.free.clamped is None, "free.clamped", self.free.clamped, "none")
         require(clamped <= known, "clamped", clamped, "of paths of the circuit")
-        for one in (self.free, *self.clamped):
-            there = {grown.path for grown in one.paths}
-            require(there == known - {one.clamped}, "paths", there, "the others of the circuit")
+        for training in (self.free, *self.clamped):
+            paths = {grown.path for grown in training.paths}
+            others = known - {training.clamped}
+            require(paths == others, "paths", paths, "the others of the circuit")
 
 
 def dependence(free: Run, clamped: Sequence[Run], circuit: Sequence[AttentionPath]) -> Dependence:
@@ -154,24 +173,26 @@ def dependence(free: Run, clamped: Sequence[Run], circuit: Sequence[AttentionPat
 @torch.no_grad()
 def grown_in(run: Run, circuit: Sequence[AttentionPath]) -> Training:
     """The fate of a circuit's paths in one training, as seen at its last checkpoint."""
-    config, step = run.config, run.checkpoint_steps()[-1]
-    clamped = next(map(AttentionPath.parse, config.training.clamped), None)
+    clamped = next(map(AttentionPath.parse, run.config.training.clamped), None)
+    paths = [path for path in circuit if path != clamped]
+    grown = _grown(run, paths)
+    last = run.metrics()[-1]
+    loss = (run.outcome() or {}).get("test_loss")
+    if loss is None:
+        raise HeadwayError(f"{run.folder}/outcome.json: test_loss is missing")
+    return Training(clamped, last["step"], loss, last["partial"], grown)
+
+
+def _grown(run: Run, paths: Sequence[AttentionPath]) -> list[Grown]:
+    """The attention along paths at a run's last checkpoint."""
+    config = run.config
+    step = run.checkpoint_steps()[-1]
     batch = held_out(run.task, SEQUENCES, config.seed, run.device, "emergence", config)
     edges = run.task.edges(batch, ahead=not config.model.causal)
     tap = clamp.blocked(config, run.task, batch, step)
     patterns = attention_patterns(run.transformer(step), batch.inputs, tap)
-    along = {
-        path: attention_along(patterns, edges[path.relation])[path.at].item()
-        for path in circuit
-        if path != clamped
-    }
-    last, outcome = run.metrics()[-1], run.outcome() or {}
-    if outcome.get("test_loss") is None:
-        raise HeadwayError(f"{run.folder}/outcome.json: test_loss is missing")
-    return Training(
-        clamped=clamped,
-        steps=last["step"],
-        loss=outcome["test_loss"],
-        partial=last["partial"],
-        paths=[Grown(path, attention) for path, attention in along.items()],
-    )
+    grown = list[Grown]()
+    for path in paths:
+        along = attention_along(patterns, edges[path.relation])
+        grown.append(Grown(path, along[path.at].item()))
+    return grown

@@ -9,11 +9,12 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
+from torch import Tensor
 
 from headway.dynamics.text import of_timeline
 from headway.errors import HeadwayError, require
@@ -88,7 +89,7 @@ class Timeline(Finding, Shown):
 
     def is_of(self, found: Discovery) -> bool:
         """True if it is about the circuit that was discovered."""
-        return [one.path for one in self.paths] == found.circuit.paths
+        return [history.path for history in self.paths] == found.circuit.paths
 
     @property
     def half(self) -> dict[AttentionPath, float | None]:
@@ -98,16 +99,18 @@ class Timeline(Finding, Shown):
         paper's fixed 0.5 is `PathHistory.emerged`.
         """
         return {
-            one.path: crossing(self.steps, one.attention, one.attention[-1] / 2)
-            for one in self.paths
+            history.path: crossing(self.steps, history.attention, history.attention[-1] / 2)
+            for history in self.paths
         }
 
     def __str__(self):
         return of_timeline(self)
 
     def __post_init__(self):
-        steps, curves = self.steps, [(one.attention, one.loss_without) for one in self.paths]
-        lengths = {*map(len, chain([self.loss], *curves))}
+        steps = self.steps
+        lengths = {len(self.loss)}
+        for history in self.paths:
+            lengths |= {len(history.attention), len(history.loss_without)}
         rising = bool(steps) and all(before < step for before, step in pairwise(steps))
         require(rising, "steps", steps, "rising")
         require(lengths == {len(steps)}, "values in a curve", lengths, f"{len(steps)}, one a step")
@@ -151,11 +154,16 @@ def emergence(
         return _dated(sorted(run), run.__getitem__, task, circuit, sequences, seed or 0, watch)
     require(task is None, "task", task, "None, as the run has its own")
     with run.writing(Timeline.FILE), run.computing():
-        if not (steps := run.checkpoint_steps()):
+        steps = run.checkpoint_steps()
+        if not steps:
             raise HeadwayError(f"{run.folder}: the run has no checkpoints yet")
-        about = run.task, circuit, sequences, run.config.seed if seed is None else seed, watch
-        learnt = hop_steps(run.metrics(), run.task.hops)
-        timeline = _dated(steps, run.model, *about, learnt, run.config)
+        if seed is None:
+            seed = run.config.seed
+        task = run.task
+        learnt = hop_steps(run.metrics(), task.hops)
+        timeline = _dated(
+            steps, run.model, task, circuit, sequences, seed, watch, learnt, run.config
+        )
         found = run.load(Discovery)
         if found is None or timeline.is_of(found):
             run.save(timeline)
@@ -178,30 +186,56 @@ def _dated(
 
     `learnt` has the step of every hop, and `trained_by` the config of the run, if they are known.
     """
-    last, paths = with_tap(load(steps[-1]), task), circuit.paths
+    last = with_tap(load(steps[-1]), task)
     batch = held_out(task, sequences, seed, device_of(last), "emergence", trained_by)
-    cut = [{path.at: KnockOut(frozenset({path.relation}))} for path in paths]
-    rows = measured_weights(last, task, batch, circuit.useful_heads) if task.is_read_blind else None
-    losses, attention = list[list[float]](), list[list[float]]()
-    for done, step in enumerate(steps, start=1):
+    cut = [{path.at: KnockOut(frozenset({path.relation}))} for path in circuit.paths]
+    rows = None
+    if task.is_read_blind:
+        rows = measured_weights(last, task, batch, circuit.useful_heads)
+    losses = list[list[float]]()
+    attention = list[list[float]]()
+    for step in steps:
         bench = Bench(with_tap(load(step), task), task, batch)
         losses.append(bench.losses([{}, *cut]))
-        patterns = attention_patterns(bench.model, batch.inputs)
-        edges = [bench.patterns.relation(path.relation) for path in paths]
-        along = (attention_along(patterns, one, rows=rows) for one in edges)
-        attention.append([one[path.at].item() for one, path in zip(along, paths, strict=True)])
-        watch(done, len(steps))
+        attention.append(_attention_along(bench, circuit.paths, rows))
+        watch(len(losses), len(steps))
     whole, *without = map(list, zip(*losses, strict=True))
-
-    def history(path: AttentionPath, curve: tuple[float, ...], cut: list[float]) -> PathHistory:
-        # Where the model itself gives no numbers, nothing rises above that.
-        rise = [high - low if low < math.inf else 0.0 for high, low in zip(cut, whole, strict=True)]
-        half = min(max(rise) / 2, sys.float_info.max)
-        needed = crossing(steps, rise, half) if max(rise) > MATTERS else None
-        return PathHistory(path, [*curve], cut, crossing(steps, curve, EMERGES_AT), needed)
-
-    histories = [*map(history, paths, zip(*attention, strict=True), without)]
+    curves = zip(circuit.paths, zip(*attention, strict=True), without, strict=True)
+    histories = [_history(steps, whole, *curve) for curve in curves]
     return Timeline(steps, whole, histories, learnt or {}, sequences)
+
+
+def _attention_along(
+    bench: Bench, paths: Sequence[AttentionPath], rows: Tensor | None
+) -> list[float]:
+    """The attention of a checkpoint's model along each path."""
+    patterns = attention_patterns(bench.model, bench.batch.inputs)
+    attention = list[float]()
+    for path in paths:
+        edges = bench.patterns.relation(path.relation)
+        along = attention_along(patterns, edges, rows=rows)
+        attention.append(along[path.at].item())
+    return attention
+
+
+def _history(
+    steps: Sequence[int],
+    whole: Sequence[float],
+    path: AttentionPath,
+    attention: Sequence[float],
+    without: list[float],
+) -> PathHistory:
+    """A path with its dates, from the attention along it and the losses with and without it."""
+    rise = list[float]()
+    for loss, own in zip(without, whole, strict=True):
+        # Where the model itself gives no numbers, nothing rises above that.
+        rise.append(loss - own if own < math.inf else 0.0)
+    needed = None
+    if max(rise) > MATTERS:
+        half = min(max(rise) / 2, sys.float_info.max)
+        needed = crossing(steps, rise, half)
+    emerged = crossing(steps, attention, EMERGES_AT)
+    return PathHistory(path, [*attention], without, emerged, needed)
 
 
 def saved_timeline(run: Run) -> Timeline:
@@ -235,10 +269,16 @@ def learnt_in_order(hops: dict[str, float | None], order: Sequence[tuple[str, st
 
 def crossing(steps: Sequence[int], values: Sequence[float], level: float) -> float | None:
     """The step at which a curve first passes a level, by linear interpolation; None if never."""
-    at = next((i for i, value in enumerate(values) if value > level), None)
-    if not at:
-        return None if at is None else float(steps[0])
-    (before, step), (low, value) = steps[at - 1 : at + 1], values[at - 1 : at + 1]
+    passed = [at for at, value in enumerate(values) if value > level]
+    if not passed:
+        return None
+    at = passed[0]
+    step = steps[at]
+    value = values[at]
+    if at == 0:
+        return float(step)
+    before = steps[at - 1]
+    low = values[at - 1]
     if math.isinf(value - low):
         return float(step)
     return before + (step - before) * (level - low) / (value - low)

@@ -15,28 +15,24 @@ def of_timeline(timeline: "Timeline") -> str:
     """The emergence of paths, and the steps at which hops were learnt."""
     dated = paths_table(timeline) if timeline.paths else ["the circuit has no path to date"]
     if timeline.hops:
-        learnt = "   ".join(f"{hop} {at_step(step)}" for hop, step in timeline.hops.items())
-        dated += wrapped(f"partial loss below 0.5 at step:  {learnt}")
+        learnt = [f"{hop} {at_step(step)}" for hop, step in timeline.hops.items()]
+        dated += wrapped(f"partial loss below 0.5 at step:  {'   '.join(learnt)}")
     return "\n".join(dated)
 
 
 def paths_table(timeline: "Timeline") -> list[str]:
     """Every path with the curves of its attention and of the loss without it, and its dates."""
-    top = max([1.0, *(x for history in timeline.paths for x in history.loss_without[1:])])
-    names = max([len("path"), *(len(str(history.path)) for history in timeline.paths)])
-    sparks = min(SPARKS, (width() - names - 29) // 2)
+    names = [str(history.path) for history in timeline.paths]
+    longest = max(map(len, ["path", *names]))
+    sparks = min(SPARKS, (width() - longest - 29) // 2)
+    top = _top(timeline)
+    half = timeline.half
     rows = [["path", "attention", "to half", "to 0.5", "knocked out", "needed"]]
-    rows += [
-        [
-            str(history.path),
-            sparkline(history.attention, sparks),
-            at_step(timeline.half[history.path]),
-            at_step(history.emerged),
-            sparkline(history.loss_without, sparks, top),
-            at_step(history.needed),
-        ]
-        for history in timeline.paths
-    ]
+    for name, history in zip(names, timeline.paths, strict=True):
+        row = [name, sparkline(history.attention, sparks)]
+        row += [at_step(half[history.path]), at_step(history.emerged)]
+        row += [sparkline(history.loss_without, sparks, top), at_step(history.needed)]
+        rows.append(row)
     lines = aligned(rows, "<<>><>")
     lines += wrapped(
         "to half, to 0.5: the steps at which the attention along the path first has half of its"
@@ -48,3 +44,11 @@ def paths_table(timeline: "Timeline") -> list[str]:
         " always rises by less than 0.02"
     )
     return lines
+
+
+def _top(timeline: "Timeline") -> float:
+    """The largest loss without a path after the first checkpoint; at least 1."""
+    top = 1.0
+    for history in timeline.paths:
+        top = max([top, *history.loss_without[1:]])
+    return top

@@ -83,11 +83,11 @@ def missing_checkpoints(run: Run, last: int, is_done: bool) -> Iterator[str]:
     """A line on the checkpoints that a run should have by its last evaluation and lacks."""
     kept = {*run.checkpoint_steps()}
     due = scheduled(run.config.training, last, is_done)
-    missing = [*islice((step for step in due if step not in kept), NAMED)]
-    if missing:
-        more = ", …" if len(missing) == NAMED else ""
-        steps = ", ".join(map(str, missing))
-        yield f"{run.folder}: the checkpoints of steps {steps}{more} are missing"
+    missing = (str(step) for step in due if step not in kept)
+    named = [*islice(missing, NAMED)]
+    if named:
+        more = ", …" if len(named) == NAMED else ""
+        yield f"{run.folder}: the checkpoints of steps {', '.join(named)}{more} are missing"
 
 
 def disagreements(run: Run, found: Findings) -> Iterator[str]:
@@ -102,32 +102,43 @@ def disagreements(run: Run, found: Findings) -> Iterator[str]:
     heads = set(heads_of(run))
     discovery = found.get(Discovery)
     for kind, finding in found.items():
-        if finding is None:
-            continue
-        where, again = f"{run.folder}: {kind.FILE}", command(*AGAIN[kind], run.folder)
-        if strange := [head for head in heads_in(finding, heads) if head not in heads]:
-            odd = name_of(min(strange))
-            yield f"{where} is of another model than config.json, with {odd}; find: {again}"
-        elif lacking := [one for one in circuits_in(finding) if {*one.mechanisms} != heads]:
-            odd = name_of(min(heads - {*lacking[0].mechanisms}))
-            yield f"{where} is of another model than config.json, without {odd}; find: {again}"
-        elif kind in ABOUT_IT and discovery and not finding.is_of(discovery):
-            told = "is about another circuit than circuit.json; make it for this one with"
-            yield f"{where} {told}: {again}"
+        why = None if finding is None else _disagreement(finding, heads, discovery)
+        if why is not None:
+            yield f"{run.folder}: {kind.FILE} {why}: {command(*AGAIN[kind], run.folder)}"
     yield from _of_another_task(run, found)
+
+
+def _disagreement(finding: Finding, heads: set[Head], discovery: Discovery | None) -> str | None:
+    """What a finding is about instead of the run's model and circuit; None if it is about these."""
+    other = "is of another model than config.json"
+    strange = [head for head in heads_in(finding, heads) if head not in heads]
+    if strange:
+        return f"{other}, with {name_of(min(strange))}; find"
+    for circuit in circuits_in(finding):
+        lacking = heads - {*circuit.mechanisms}
+        if lacking:
+            return f"{other}, without {name_of(min(lacking))}; find"
+    if isinstance(finding, ABOUT_IT) and discovery and not finding.is_of(discovery):
+        return "is about another circuit than circuit.json; make it for this one with"
+    return None
 
 
 def _of_another_task(run: Run, found: Findings) -> Iterator[str]:
     """Lines on findings with steps that the run does not come to, or of other roles or hops."""
-    discovery, timeline = found.get(Discovery), found.get(Timeline)
+    discovery = found.get(Discovery)
+    timeline = found.get(Timeline)
     certificate = found.get(Certificate)
-    if discovery and discovery.standing != standing_of(run.task):
-        yield f"{run.folder}: circuit.json: standing is of another task's roles"
-    if discovery and not {*discovery.evidence.intact} <= {*run.task.hops}:
-        yield f"{run.folder}: circuit.json: evidence.intact is of another task's hops"
-    if timeline and not {*timeline.hops} <= {*run.task.hops}:
-        yield f"{run.folder}: emergence.json: hops are of another task's"
-    steps = {"emergence.json": timeline.steps[-1]} if timeline else dict[str, int]()
+    hops = {*run.task.hops}
+    steps = dict[str, int]()
+    if discovery:
+        if discovery.standing != standing_of(run.task):
+            yield f"{run.folder}: circuit.json: standing is of another task's roles"
+        if not {*discovery.evidence.intact} <= hops:
+            yield f"{run.folder}: circuit.json: evidence.intact is of another task's hops"
+    if timeline:
+        steps["emergence.json"] = timeline.steps[-1]
+        if not {*timeline.hops} <= hops:
+            yield f"{run.folder}: emergence.json: hops are of another task's"
     if certificate and certificate.step is not None:
         steps["certificate.json"] = certificate.step
     for name, step in steps.items():

@@ -124,6 +124,8 @@ def discover(
     options = Options(threshold, sequences, trials, workers, watch)
     with studied(model, task, step, seed) as subject:
         name = None if subject.run is None else circuit_file(subject.run, step, circuit)
+        if subject.run is not None and name != "circuit.json":
+            asked["step"] = step
         going = way_for(subject.task, way, candidate_attention=candidate_attention)
         going = going if circuit is None else Given(circuit)
         # Without the user's word for it, heads are read if paths that the task names do not do.

@@ -6,9 +6,9 @@ from headway.judge.discovery import Discovery as Discovery
 from headway.judge.discovery import saved_discovery as saved_discovery
 from headway.judge.evidence import Evidence as Evidence
 from headway.judge.evidence import necessity as necessity
-from headway.judge.verdicts import LIMIT as LIMIT
-from headway.judge.verdicts import Cost as Cost
-from headway.judge.verdicts import Judgement as Judgement
+from headway.judge.judgement import LIMIT as LIMIT
+from headway.judge.judgement import Cost as Cost
+from headway.judge.judgement import Judgement as Judgement
 from headway.judge.verdicts import Verdict as Verdict
 from headway.judge.verdicts import verdicts as verdicts
 from headway.judge.yardstick import THRESHOLD as THRESHOLD

@@ -9,40 +9,32 @@ exchanged. It has *nothing spare* if each path, and each head by table, changes 
 carries is exchanged.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
+from typing import TypeVar
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from headway.judge.costs import Costs
-from headway.judge.verdicts import LIMIT, Beside, Cost, Judgement, Role, Shape
+from headway.judge.judgement import LIMIT, Beside, Cost, Judgement, Shape, costless
+from headway.judge.swaps import Swaps
 from headway.relations.paths import AttentionPath
 from headway.replace.ablation import Candidate
 from headway.replace.circuit import Circuit
-from headway.replace.exchange import (
-    ELSEWHERE,
-    OWN,
-    PARTNER,
-    WHOLE_HEAD,
-    Change,
-    Exchange,
-    Source,
-    Swap,
-    Term,
-)
+from headway.replace.exchange import ELSEWHERE, OWN, WHOLE_HEAD, Change, Exchange, Swap, Term
 from headway.replace.heads import Head
-from headway.replace.mechanism import Mean, Mechanism, Paths, Tabled
+from headway.replace.mechanism import Mean, Mechanism, Tabled
 from headway.replace.partners import trailing
-from headway.replace.patterns import Patterns
 
 ALL_ELSE = "all else exchanged"
 
 MOVED_HEAD: Swap = (Term(1.0, ELSEWHERE, ELSEWHERE),)
 """The head carries all that it carries in a sequence of another layout."""
 
-Cells = Float[Tensor, "sequence query key"]
+MOVED_ATTENTION: Swap = (Term(1.0, ELSEWHERE, OWN),)
+"""The head reads its own values where it attends in a sequence of another layout."""
+
+T = TypeVar("T")
 
 
 def judge(exchange: Exchange, circuit: Circuit, limit: float = LIMIT) -> Judgement:
@@ -66,32 +58,25 @@ def all_else_exchanged(exchange: Exchange, circuit: Circuit) -> Cost:
     """The cost of exchanging all that is beside a circuit, its paths as they are."""
     judging = _Judging(exchange, circuit, LIMIT)
     change = Change(judging.all_beside(), judging.means)
-    (cost,) = judging.costs.once({(ALL_ELSE, *judging.key): change})
-    return cost
+    costs = judging.costs.once({ALL_ELSE: change}, judging.key_of)
+    return costs[ALL_ELSE]
 
 
 class _Judging:
-    """A circuit that is judged, and what is known of its cells."""
+    """A circuit that is judged, and what is known of its parts."""
 
     def __init__(self, exchange: Exchange, circuit: Circuit, limit: float):
-        self.exchange, self.circuit, self.limit = exchange, circuit, limit
-        self.costs = Costs(exchange)
-        batch, elsewhere = exchange.batch, exchange.others[ELSEWHERE].batch
-        same_roles = torch.equal(elsewhere.roles, batch.roles)
-        same_lengths = torch.equal(trailing(elsewhere.inputs), trailing(batch.inputs))
-        self.has_layouts = not (same_roles and same_lengths)
+        self.exchange = exchange
+        self.circuit = circuit
+        self.limit = limit
         self.before = exchange.passes
-        mechanisms = circuit.mechanisms
-        useful = {
-            head: mechanism
-            for head, mechanism in mechanisms.items()
-            if isinstance(mechanism, Paths) and mechanism.relations
-        }
-        self.names = {head: sorted(one.relations) for head, one in useful.items()}
-        self.rows_by_place = {head for head, one in useful.items() if one.rows == "mean"}
-        self.tables = {head: one for head, one in mechanisms.items() if isinstance(one, Tabled)}
-        self.beside = [h for h in exchange.heads if h not in self.names and h not in self.tables]
-        self.by_mean = [h for h in self.beside if mechanisms.get(h) == Mean()]
+        self.costs = Costs(exchange)
+        self.swaps = Swaps(exchange, circuit)
+        self.names = self.swaps.names
+        mechanisms = circuit.mechanisms.items()
+        self.tables = {head: table for head, table in mechanisms if isinstance(table, Tabled)}
+        useful = {*self.names, *self.tables}
+        self.beside = [head for head in exchange.heads if head not in useful]
 
     @cached_property
     def alone(self) -> dict[Head, Cost]:
@@ -101,7 +86,8 @@ class _Judging:
     @cached_property
     def by_place(self) -> list[Head]:
         """The heads that are said to attend by place: their mean stands there, and they matter."""
-        return [head for head in self.by_mean if self.does(self.alone[head])]
+        by_mean = [head for head in self.beside if self.circuit.mechanisms.get(head) == Mean()]
+        return [head for head in by_mean if self.does(self.alone[head])]
 
     def judgement(self) -> Judgement:
         """All costs; what has cost enough in one way is not tried in others."""
@@ -117,49 +103,52 @@ class _Judging:
             passes=self.exchange.passes - self.before,
         )
 
-    @property
-    def key(self) -> tuple[Hashable, ...]:
-        """The circuit as a key."""
-        tables = ((head, table.tables) for head, table in self.tables.items())
-        return (*self.by_place, *map(self.key_of, self.names), *tables)
+    def key_of(self, what: str) -> tuple[Hashable, ...]:
+        """What is done with the circuit, as a key."""
+        paths = map(self.swaps.key_of, self.names)
+        tables = [(head, table.tables) for head, table in self.tables.items()]
+        return (what, *self.by_place, *paths, *tables)
 
-    def key_of(self, head: Head) -> tuple[Hashable, ...]:
-        """What the circuit says of a head that has paths, as a key."""
-        return (head, head in self.rows_by_place, *self.names[head])
+    def does(self, cost: Cost) -> bool:
+        """True if something costs as much as the limit."""
+        return cost.most >= self.limit
 
     # Heads and rows beside the circuit
 
     def heads_beside(self) -> list[Beside]:
         """The heads without a path, by what an exchange of them costs."""
-        needed = [head for head in self.beside if self.does(self.alone[head])]
-        spared = [head for head in self.beside if not self.does(self.alone[head])]
-        by_place: Swap = (Term(1.0, ELSEWHERE, OWN),)
-        placed = self.costs.once({("placed", h): Change({h: by_place}) for h in self.by_place})
-        roles: dict[Head, Role] = dict.fromkeys(needed, "votes too")
-        for head, cost in zip(self.by_place, placed, strict=True):
-            roles[head] = "votes too" if self.does(cost) else "by place"
-        return [
-            *(Beside(head, roles[head], self.alone[head]) for head in needed),
-            *self.spared(spared),
-        ]
+        alone = self.alone
+        placed = self.costs.each("placed", self.by_place, MOVED_ATTENTION)
+        needed = list[Beside]()
+        spared = list[Head]()
+        for head in self.beside:
+            if not self.does(alone[head]):
+                spared.append(head)
+            elif head in placed and not self.does(placed[head]):
+                needed.append(Beside(head, "by place", alone[head]))
+            else:
+                needed.append(Beside(head, "votes too", alone[head]))
+        return needed + self.spared(spared)
 
-    def spared(self, heads: Sequence[Head]) -> Iterator[Beside]:
+    def spared(self, heads: Sequence[Head]) -> list[Beside]:
         """The heads that may carry what they carry in any other sequence of the same layout.
 
         One that is missed all the same carries what is the same in all sequences, or tells of the
         layout. Then it costs something to put in what it carries in another layout.
         """
+        alone = self.alone
         absent = self.layer_by_layer("absent", heads, ())
         missed = [head for head in heads if self.does(absent[head])]
-        changes = {("moved", head): Change({head: MOVED_HEAD}) for head in missed}
-        moved = dict(zip(missed, self.costs.once(changes), strict=True))
+        moved = self.costs.each("moved", missed, MOVED_HEAD)
+        spared = list[Beside]()
         for head in heads:
-            if head not in missed:
-                yield Beside(head, "not needed", self.alone[head])
+            if head not in moved:
+                spared.append(Beside(head, "not needed", alone[head]))
             elif self.does(moved[head]):
-                yield Beside(head, "votes too", moved[head])
+                spared.append(Beside(head, "votes too", moved[head]))
             else:
-                yield Beside(head, "the same in all sequences", self.alone[head])
+                spared.append(Beside(head, "the same in all sequences", alone[head]))
+        return spared
 
     def layer_by_layer(self, what: str, heads: Sequence[Head], swap: Swap) -> dict[Head, Cost]:
         """The costs of the same swap of some heads.
@@ -171,28 +160,35 @@ class _Judging:
             heads: that are changed.
             swap: what each then reads.
         """
-        by_layer = {layer: tuple(h for h in heads if h[0] == layer) for layer, _ in heads}
-        layers = [*by_layer.values()]
-        at_once = {(what, *each): Change(dict.fromkeys(each, swap)) for each in layers}
+        by_layer = dict[int, list[Head]]()
+        for head in heads:
+            by_layer.setdefault(head[0], []).append(head)
+        layers = map(tuple, by_layer.values())
+        at_once = {each: Change(dict.fromkeys(each, swap)) for each in layers}
         costs = dict[Head, Cost]()
-        for each, cost in zip(layers, self.costs.once(at_once), strict=True):
+        singly = list[Head]()
+        for each, cost in self.costs.once(at_once, lambda each: (what, *each)).items():
             costs |= dict.fromkeys(each, cost)
-        many = [h for each in layers for h in each if len(each) > 1 and self.does(costs[h])]
-        singly = self.costs.once({(what, head): Change({head: swap}) for head in many})
-        return costs | dict(zip(many, singly, strict=True))
+            if len(each) > 1 and self.does(cost):
+                singly += each
+        return costs | self.costs.each(what, singly, swap)
 
     def rows_beside(self) -> dict[Head, Cost]:
         """The costs of rows without a path, of every head that has paths."""
-        rows = {
-            ("rows", *self.key_of(head)): Change({head: self.rows_exchanged(head)})
-            for head in self.names
-        }
-        return dict(zip(self.names, self.costs.once(rows), strict=True))
+        changes = {head: Change({head: self.swaps.rows_exchanged(head)}) for head in self.names}
+        return self.costs.once(changes, lambda head: ("rows", *self.swaps.key_of(head)))
+
+    # The circuit alone
 
     def all_beside(self) -> dict[Head, Swap]:
         """All that is beside the circuit exchanged, but for heads that are said to be by place."""
-        heads = {h: WHOLE_HEAD for h in self.beside if h not in self.by_place}
-        return heads | {head: self.rows_exchanged(head) for head in self.names}
+        swaps = dict[Head, Swap]()
+        for head in self.beside:
+            if head not in self.by_place:
+                swaps[head] = WHOLE_HEAD
+        for head in self.names:
+            swaps[head] = self.swaps.rows_exchanged(head)
+        return swaps
 
     @property
     def means(self) -> dict[Head, Mechanism]:
@@ -203,7 +199,7 @@ class _Judging:
     def hard(self) -> dict[Head, Mechanism]:
         """The heads of the circuit attend along their paths alone, in rows that have one; or as
         their tables say."""
-        paths = {head: self.along(head) for head in self.names}
+        paths = {head: self.swaps.along(head) for head in self.names}
         return {**paths, **self.tables, **self.means}
 
     @property
@@ -213,168 +209,111 @@ class _Judging:
             return "paths"
         return "paths and tables" if self.names else "tables"
 
-    def along(self, head: Head) -> Mechanism:
-        """A head attends along its paths alone, in rows that have one; other rows are its own."""
-        return Paths(frozenset(self.names[head]), "own")
-
     def enough(self, around: Mapping[Head, Swap]) -> dict[str, Cost]:
         """The costs of all that is beside the circuit, with its paths as they are and hard."""
-        means, hard = self.means, self.hard
-        changes = {
-            ALL_ELSE: Change(around, means),
-            f"and {self.hard_parts} hard": Change(around, hard),
-        }
+        hard = self.hard
+        changes = {ALL_ELSE: Change(around, self.means)}
+        changes[f"and {self.hard_parts} hard"] = Change(around, hard)
         for layer in range(self.exchange.model.n_layers - 1):
-            swaps = {head: swap for head, swap in around.items() if head[0] <= layer}
-            below = {head: one for head, one in hard.items() if head[0] <= layer}
-            changes[f"and free above layer {layer}"] = Change(swaps, below)
-        keyed = {(what, *self.key): one for what, one in changes.items()}
-        return dict(zip(changes, self.costs.once(keyed), strict=True))
+            below = Change(_up_to(layer, around), _up_to(layer, hard))
+            changes[f"and free above layer {layer}"] = below
+        return self.costs.once(changes, self.key_of)
 
     def shapes(self) -> list[Shape]:
         """The heads that others stand in for, each with its paths hard while another is exchanged.
 
         As long as another head does its job, a head's paths may be anything.
         """
-        absent = self.costs.once({("absent", h): Change({h: ()}) for h in self.names})
-        covered = [h for h, cost in zip(self.names, absent, strict=True) if not self.does(cost)]
+        absent = self.costs.each("absent", self.names, ())
+        covered = costless(absent, self.limit)
         shapes = list[Shape]()
         for twin in self.names:
             heads = [head for head in covered if head != twin]
-            if not heads:
-                continue
-            swaps = {twin: WHOLE_HEAD}
-            (outputs,) = self.exchange.outputs([Change(swaps)])
-            hard = [Change(swaps, {head: self.along(head)}) for head in heads]
-            costs = self.costs.of(hard, self.costs.measured(outputs))
-            shapes += [Shape(head, twin, cost) for head, cost in zip(heads, costs, strict=True)]
+            if heads:
+                shapes += self.shapes_without(twin, heads)
         return shapes
 
-    # Paths
+    def shapes_without(self, twin: Head, heads: Sequence[Head]) -> list[Shape]:
+        """Heads, each with its paths hard while another is exchanged."""
+        swaps = {twin: WHOLE_HEAD}
+        before = self.costs.after(Change(swaps))
+        hard = [Change(swaps, {head: self.swaps.along(head)}) for head in heads]
+        costs = self.costs.of(hard, before)
+        return [Shape(head, twin, cost) for head, cost in zip(heads, costs, strict=True)]
+
+    # Paths and tables
 
     def paths(self, around: Mapping[Head, Swap]) -> dict[AttentionPath, Cost]:
         """The cost of each path in the way that costs most, until one costs enough."""
-        means = self.means
         most = dict[AttentionPath, Cost]()
-        left = self.circuit.paths
-
-        def alone(what: str, swap: Callable[[AttentionPath], Swap]) -> list[Cost]:
-            changes = {(what, p, *self.names[p.at]): Change({p.at: swap(p)}) for p in left}
-            return self.costs.once(changes)
-
-        def tried(costs: Sequence[Cost]) -> None:
-            for path, cost in zip(left, costs, strict=True):
-                known = most.get(path, cost)
-                most[path] = max(known, cost, key=lambda one: one.most)
-            left[:] = [path for path in left if not self.does(most[path])]
-
-        tried(alone("exchanged", self.path_exchanged))
-        tried(alone("cut", self.path_cut))
+        self.try_alone(most, "exchanged", self.swaps.path_exchanged)
+        self.try_alone(most, "cut", self.swaps.path_cut)
         if self.has_layouts:
-            tried(alone("elsewhere", self.path_elsewhere))
+            self.try_alone(most, "elsewhere", self.swaps.path_elsewhere)
+        left = self.left_of(most)
         if left:
-            before = self.costs.measured(next(self.exchange.outputs([Change(around, means)])))
-            both = [{**around, path.at: self.with_rows_exchanged(path)} for path in left]
-            tried(self.costs.of([Change(swaps, means) for swaps in both], before))
+            swaps = [(path.at, self.swaps.with_rows_exchanged(path)) for path in left]
+            costs = self.together(around, swaps)
+            _keep_most(most, dict(zip(left, costs, strict=True)))
         return most
+
+    def together(
+        self, around: Mapping[Head, Swap], swaps: Sequence[tuple[Head, Swap]]
+    ) -> list[Cost]:
+        """The costs of swaps of a head each, while all that is beside the circuit is exchanged."""
+        means = self.means
+        before = self.costs.after(Change(around, means))
+        changes = [Change({**around, head: swap}, means) for head, swap in swaps]
+        return self.costs.of(changes, before)
+
+    def try_alone(
+        self, most: dict[AttentionPath, Cost], way: str, swap: Callable[[AttentionPath], Swap]
+    ) -> None:
+        """Tries a way that changes one path alone with all paths that have not cost enough.
+
+        Args:
+            most: the highest cost of each path so far.
+            way: what the change is called.
+            swap: the change.
+        """
+        changes = {path: Change({path.at: swap(path)}) for path in self.left_of(most)}
+        costs = self.costs.once(changes, lambda path: (way, path, *self.names[path.at]))
+        _keep_most(most, costs)
+
+    def left_of(self, most: Mapping[AttentionPath, Cost]) -> list[AttentionPath]:
+        """The paths that have not cost enough so far."""
+        return [p for p in self.circuit.paths if p not in most or not self.does(most[p])]
+
+    @property
+    def has_layouts(self) -> bool:
+        """True if there are sequences of another layout."""
+        batch = self.exchange.batch
+        elsewhere = self.exchange.others[ELSEWHERE].batch
+        same_roles = torch.equal(elsewhere.roles, batch.roles)
+        same_lengths = torch.equal(trailing(elsewhere.inputs), trailing(batch.inputs))
+        return not (same_roles and same_lengths)
 
     def tables_exchanged(self, around: Mapping[Head, Swap]) -> dict[Head, Cost]:
         """The cost of exchanging each head that attends by table: alone, or if that costs nothing,
         beside all that is beside the circuit."""
-        costs = self.costs.alone([*self.tables])
-        spared = [head for head, cost in costs.items() if not self.does(cost)]
+        costs = self.costs.each("exchanged", self.tables, WHOLE_HEAD)
+        spared = costless(costs, self.limit)
         if spared:
-            (outputs,) = self.exchange.outputs([Change(around, self.means)])
-            beside = [Change({**around, head: WHOLE_HEAD}, self.means) for head in spared]
-            costs |= zip(spared, self.costs.of(beside, self.costs.measured(outputs)), strict=True)
+            beside = self.together(around, [(head, WHOLE_HEAD) for head in spared])
+            costs |= zip(spared, beside, strict=True)
         return costs
 
-    def does(self, cost: Cost) -> bool:
-        """True if something costs as much as the limit."""
-        return cost.most >= self.limit
 
-    # Swaps
+def _up_to(layer: int, by_head: Mapping[Head, T]) -> dict[Head, T]:
+    """What is of the heads of the layers up to one."""
+    return {head: what for head, what in by_head.items() if head[0] <= layer}
 
-    def path_exchanged(self, path: AttentionPath) -> Swap:
-        """What is read along a path, where no other path of the head leads, is the partner's."""
-        own, theirs = self.own_cells(path), self.own_cells(path, PARTNER)
-        has_theirs = theirs.any(2, keepdim=True)
-        return (
-            Term(1 - own, OWN, OWN),
-            Term(own * ~has_theirs, OWN, PARTNER),
-            Term(theirs, PARTNER, PARTNER),
-        )
 
-    def path_cut(self, path: AttentionPath) -> Swap:
-        """Nothing is read along a path."""
-        return (Term(1 - self.own_cells(path), OWN, OWN),)
-
-    def path_elsewhere(self, path: AttentionPath) -> Swap:
-        """What is read along a path are values of a sequence of another layout."""
-        own = self.own_cells(path)
-        return Term(1 - own, OWN, OWN), Term(own, OWN, ELSEWHERE)
-
-    def rows_exchanged(self, head: Head) -> Swap:
-        """Rows without a path are the partner's.
-
-        If the circuit says that they are by place, they read their own values as rows without a
-        path do in a sequence of another layout.
-        """
-        has_path = self.rows_with_path(head)
-        if head in self.rows_by_place:
-            has_elsewhere = self.rows_with_path(head, ELSEWHERE)
-            return (
-                Term(has_path, OWN, OWN),
-                Term((1 - has_path) * has_elsewhere, OWN, OWN),
-                Term((1 - has_path) * (1 - has_elsewhere), ELSEWHERE, OWN),
-            )
-        theirs = self.rows_with_path(head, PARTNER)
-        return (
-            Term(has_path, OWN, OWN),
-            # A row of which the partner has a path is not exchanged whole, but reads its values.
-            Term((1 - has_path) * theirs, OWN, PARTNER),
-            Term((1 - has_path) * (1 - theirs), PARTNER, PARTNER),
-        )
-
-    def with_rows_exchanged(self, path: AttentionPath) -> Swap:
-        """A path, and the rows of its head without a path, are the partner's."""
-        has_path = self.rows_with_path(path.at)
-        own = self.own_cells(path)
-        theirs = self.own_cells(path, PARTNER)
-        has_theirs = theirs.any(2, keepdim=True)
-        _, *rows = self.rows_exchanged(path.at)
-        return (
-            Term(has_path * (1 - own), OWN, OWN),
-            Term(has_path * own * ~has_theirs, OWN, PARTNER),
-            Term(has_path * theirs, PARTNER, PARTNER),
-            *rows,
-        )
-
-    # Cells
-
-    def cells(self, head: Head, names: Sequence[str], source: Source = OWN) -> Cells:
-        """1 at the cells of some relations, in the sequences of a run; else 0."""
-        exchange = self.exchange
-        pattern = exchange.carried[OWN].patterns[head[0]]
-        key = "cells", pattern.shape, *names, source
-        if key not in exchange.known:
-            patterns: Patterns = {OWN: exchange.patterns, **exchange.others}[source]
-            length = exchange.batch.inputs.shape[1]
-            marked = torch.zeros_like(pattern[:, 0], dtype=torch.bool)
-            for name in names:
-                marked[..., :length] |= patterns.relation(name).mask(length)
-            exchange.known[key] = marked.to(pattern.dtype)
-        return exchange.known[key]
-
-    def own_cells(self, path: AttentionPath, source: Source = OWN) -> Cells:
-        """1 at the cells of a path that no other path of its head has."""
-        others = [name for name in self.names[path.at] if name != path.relation]
-        own = self.cells(path.at, [path.relation], source)
-        return own * (1 - self.cells(path.at, others, source))
-
-    def rows_with_path(self, head: Head, source: Source = OWN) -> Float[Tensor, "s query 1"]:
-        """1 at the rows of a head that have a path, else 0."""
-        return self.cells(head, self.names[head], source).amax(2, keepdim=True)
+def _keep_most(most: dict[AttentionPath, Cost], costs: Mapping[AttentionPath, Cost]) -> None:
+    """Keeps the highest cost of each path."""
+    for path, cost in costs.items():
+        known = most.get(path, cost)
+        most[path] = max(known, cost, key=lambda cost: cost.most)
 
 
 def costs_alone(
@@ -396,5 +335,4 @@ def costs_alone(
         beside = judging.all_beside()
         swaps = {head: swap for head, swap in beside.items() if head in mechanisms}
         changes.append(Change(swaps, judging.hard))
-    judging = _Judging(exchange, Circuit({}), limit)
-    return [cost.most for cost in judging.costs.of(changes)]
+    return [cost.most for cost in Costs(exchange).of(changes)]

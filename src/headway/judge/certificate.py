@@ -19,7 +19,7 @@ from headway.errors import HeadwayError, require
 from headway.fields import Finding, require_allowed
 from headway.intervals import clopper_pearson_low, draws_for
 from headway.judge.discovery import Discovery, given_or_own
-from headway.judge.yardstick import agreeing, r2
+from headway.judge.yardstick import Outputs, agreeing, r2
 from headway.replace.ablation import Bench
 from headway.replace.circuit import Circuit, WrittenCircuit
 from headway.replace.mechanism import ABLATIONS, Uniform
@@ -28,6 +28,8 @@ from headway.settings import computes_as_usual
 from headway.tasks import Task
 from headway.text import wrapped
 from headway.training.run import Run
+
+Share = Annotated[float, Gt(0), Lt(1)]
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,8 @@ class Certificate(Finding):
     ablation: str
     step: int | None
     seed: int
-    agreement: Annotated[float, Gt(0), Lt(1)]
-    confidence: Annotated[float, Gt(0), Lt(1)]
+    agreement: Share
+    confidence: Share
     sequences: Annotated[int, Ge(1), Le(MOST)]
     agreeing: int
     ablated_agreeing: int
@@ -81,22 +83,28 @@ class Certificate(Finding):
         return low >= self.agreement
 
     def __str__(self):
-        trivial = "; a model without attention agrees as often" if self.trivial else ""
-        found = [
-            f"{self.agreeing:,} of {self.sequences:,} fresh sequences agree in all answers; of the"
-            f" model with every head uniform, {self.ablated_agreeing:,} do",
-            f"with confidence {self.confidence:.4g}, circuit and model agree on at least"
-            f" {math.floor(self.bound * 1e5) / 1e5:.5f} of all sequences (exact binomial bound)",
-            f"{'' if self.holds else 'NOT '}certified: agreement {self.agreement:g}{trivial}",
-        ]
-        return "\n".join(line for one in found for line in wrapped(one))
+        number = f"{self.sequences:,} fresh sequences"
+        ablated = f"of the model with every head uniform, {self.ablated_agreeing:,} do"
+        lines = wrapped(f"{self.agreeing:,} of {number} agree in all answers; {ablated}")
+        # Rounded down, so that no more is said than holds.
+        least = f"at least {math.floor(self.bound * 1e5) / 1e5:.5f} of all sequences"
+        agree = f"circuit and model agree on {least} (exact binomial bound)"
+        lines += wrapped(f"with confidence {self.confidence:.4g}, {agree}")
+        certified = f"certified: agreement {self.agreement:g}"
+        if not self.holds:
+            certified = f"NOT {certified}"
+        if self.trivial:
+            certified += "; a model without attention agrees as often"
+        lines += wrapped(certified)
+        return "\n".join(lines)
 
     def __post_init__(self):
-        count, rows = self.sequences, self.ablation
+        rows = self.ablation
         require(rows in ABLATIONS, "ablation", rows, f"one of {', '.join(ABLATIONS)}")
         for name in ("agreeing", "ablated_agreeing"):
-            value = getattr(self, name)
-            require(0 <= value <= count, name, value, "from 0 to the number of sequences")
+            count = getattr(self, name)
+            fits = 0 <= count <= self.sequences
+            require(fits, name, count, "from 0 to the number of sequences")
 
 
 def agreements(
@@ -109,18 +117,26 @@ def agreements(
             then everything would agree with it.
     """
     for i, bench in enumerate(benches):
-        intact, *both = bench.outputs([{}, circuit, dict.fromkeys(bench.heads, Uniform())])
-        if not i and bench.task.targets.choices(bench.batch.targets) < 2:
-            raise HeadwayError(
-                f"task = {bench.task.kind!r}: a sequence has one query, so there is one answer to"
-                " choose from, and everything agrees: agreement says nothing here"
-            )
-        if not i and r2(bench, intact, intact) is None:
-            raise HeadwayError(
-                "model: its outputs are the same for all sequences, so any circuit that is constant"
-                " agrees with it: there is nothing to certify"
-            )
-        yield torch.stack([agreeing(bench, one, intact).cpu() for one in both])
+        uniform = dict.fromkeys(bench.heads, Uniform())
+        intact, *altered = bench.outputs([{}, circuit, uniform])
+        if i == 0:
+            _require_choice(bench, intact)
+        alike = [agreeing(bench, outputs, intact).cpu() for outputs in altered]
+        yield torch.stack(alike)
+
+
+def _require_choice(bench: Bench, intact: Outputs) -> None:
+    """Makes sure that a model could have answered otherwise, and its outputs vary."""
+    if bench.task.targets.choices(bench.batch.targets) < 2:
+        raise HeadwayError(
+            f"task = {bench.task.kind!r}: a sequence has one query, so there is one answer to"
+            " choose from, and everything agrees: agreement says nothing here"
+        )
+    if r2(bench, intact, intact) is None:
+        raise HeadwayError(
+            "model: its outputs are the same for all sequences, so any circuit that is constant"
+            " agrees with it: there is nothing to certify"
+        )
 
 
 def require_sequences(agreement: float, confidence: float, sequences: int | None = None) -> int:
@@ -130,15 +146,16 @@ def require_sequences(agreement: float, confidence: float, sequences: int | None
         HeadwayError: if they are too few for the confidence or more than 1,000,000, or an argument
             is out of range.
     """
-    for name, value in (("agreement", agreement), ("confidence", confidence)):
-        require_allowed(name, value, Annotated[float, Gt(0), Lt(1)])
+    require_allowed("agreement", agreement, Share)
+    require_allowed("confidence", confidence, Share)
     about = f"agreement {agreement:g} with confidence {confidence:g}"
-    failures, count = 0, draws_for(agreement, confidence)
+    count = draws_for(agreement, confidence)
     if sequences is not None:
         allowed = f"a whole number from {count:,} (for {about}) to {MOST:,}"
         fits = isinstance(sequences, int) and count <= sequences <= MOST
         require(fits, "sequences", sequences, allowed)
         return sequences
+    failures = 0
     while count <= MOST and failures < count * (1 - agreement) / 2:
         failures += 1
         count = draws_for(agreement, confidence, failures)
@@ -193,7 +210,7 @@ def certify(
         rows = ablation or known or "zero"
         require_fits(its, subject.model)
         benches = subject.fresh(its, rows, "certificate", count)
-        alike = torch.cat([*agreements(its, benches)], 1).sum(1)
+        circuits, ablated = torch.cat([*agreements(its, benches)], 1).sum(1).tolist()
         certificate = Certificate(
             its,
             rows,
@@ -202,8 +219,8 @@ def certify(
             agreement=agreement,
             confidence=confidence,
             sequences=count,
-            agreeing=int(alike[0]),
-            ablated_agreeing=int(alike[1]),
+            agreeing=circuits,
+            ablated_agreeing=ablated,
         )
         if subject.run and circuit is None and rows == known:
             subject.run.save(certificate)

@@ -4,20 +4,22 @@ A change is what `Exchange` makes: some parts carry what they carry in other seq
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TypeVar
 
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.judge.verdicts import Cost
-from headway.replace.exchange import OWN, WHOLE_HEAD, Change, Exchange
+from headway.judge.judgement import Cost
+from headway.replace.exchange import OWN, WHOLE_HEAD, Change, Exchange, Swap
 from headway.replace.heads import Head
 
 FEW = 0.05
 """Where exchanging every head changes less than this share of a hop's answers, this counts."""
+
+K = TypeVar("K")
 
 
 @dataclass(frozen=True)
@@ -70,32 +72,40 @@ class Costs:
         """The model with every head exchanged."""
         known = self.exchange.known
         if "everything" not in known:
-            every = Change(dict.fromkeys(self.exchange.heads, WHOLE_HEAD))
-            known["everything"] = self.measured(next(self.exchange.outputs([every])))
+            every = dict.fromkeys(self.exchange.heads, WHOLE_HEAD)
+            known["everything"] = self.after(Change(every))
         return known["everything"]
 
     @property
     def rise_of_everything(self) -> list[float]:
         """The rise of every hop's loss when every head is exchanged."""
-        rise: list[float] = (self.everything.losses - self.intact.losses).tolist()
-        return rise
+        rise = self.everything.losses - self.intact.losses
+        return rise.tolist()
 
     def measured(self, outputs: Tensor) -> Measured:
         """Answers and losses of some outputs, of the hops that count."""
-        targets, wanted = self.exchange.task.targets, self.exchange.batch.targets
+        targets = self.exchange.task.targets
+        wanted = self.exchange.batch.targets
         same = targets.same(outputs, self.exchange.outputs_of[OWN], wanted)
-        return Measured(
-            same=same[..., self._judged],
-            asked=targets.asked(wanted)[..., self._judged],
-            losses=targets.partial_losses(outputs, wanted)[self._judged],
-        )
+        asked = targets.asked(wanted)
+        losses = targets.partial_losses(outputs, wanted)
+        judged = self._judged
+        return Measured(same[..., judged], asked[..., judged], losses[judged])
+
+    def after(self, change: Change) -> Measured:
+        """The model after one change."""
+        (outputs,) = self.exchange.outputs([change])
+        return self.measured(outputs)
 
     def of(self, changes: Sequence[Change], before: Measured | None = None) -> list[Cost]:
         """The costs of changes, against the model as it is or as it was before."""
-        base = self.intact if before is None else before
-        return [
-            self.between(base, self.measured(outputs)) for outputs in self.exchange.outputs(changes)
-        ]
+        if before is None:
+            before = self.intact
+        costs = list[Cost]()
+        for outputs in self.exchange.outputs(changes):
+            after = self.measured(outputs)
+            costs.append(self.between(before, after))
+        return costs
 
     def between(self, before: Measured, after: Measured) -> Cost:
         """The cost of a change, by what is measured before and after it.
@@ -103,26 +113,33 @@ class Costs:
         A hop counts as far as exchanging every head changes its answers, or raises its loss.
         """
         changed = after.changed - before.changed
+        sequences = after.sequences - before.sequences
         most_changed = self.everything.changed
+        changed_of_most = changed / most_changed.clamp(min=FEW)
         rise = after.losses - before.losses
         most_rise = self.everything.losses - self.intact.losses
-        changed_of_most = changed / most_changed.clamp(min=FEW)
         rise_of_most = (rise / most_rise).where(most_rise > 0, 0.0)
         return Cost(
-            answers=changed.max().item(),
-            sequences=(after.sequences - before.sequences).max().item(),
-            changed=changed_of_most.max().item(),
-            rise=rise_of_most.nan_to_num(math.inf).max().item(),
+            answers=_worst(changed),
+            sequences=_worst(sequences),
+            changed=_worst(changed_of_most),
+            rise=_worst(rise_of_most.nan_to_num(math.inf)),
         )
 
-    def once(self, changes: Mapping[Any, Change]) -> list[Cost]:
-        """The costs of changes that their keys tell whole; each key is measured once."""
+    def once(self, changes: Mapping[K, Change], key: Callable[[K], Hashable]) -> dict[K, Cost]:
+        """The costs of changes by name; what has a key, which tells it whole, is measured once."""
         known = self.exchange.known
-        new = {key: change for key, change in changes.items() if key not in known}
-        known.update(zip(new, self.of([*new.values()]), strict=True))
-        return [known[key] for key in changes]
+        new = [name for name in changes if key(name) not in known]
+        costs = self.of([changes[name] for name in new])
+        known.update(zip(map(key, new), costs, strict=True))
+        return {name: known[key(name)] for name in changes}
 
-    def alone(self, heads: Sequence[Head]) -> dict[Head, Cost]:
-        """The cost of exchanging all that a head carries, of each head alone."""
-        changes = {("exchanged", head): Change({head: WHOLE_HEAD}) for head in heads}
-        return dict(zip(heads, self.once(changes), strict=True))
+    def each(self, what: str, heads: Collection[Head], swap: Swap) -> dict[Head, Cost]:
+        """The cost of the same swap, which has a name, of each head alone."""
+        changes = {head: Change({head: swap}) for head in heads}
+        return self.once(changes, lambda head: (what, head))
+
+
+def _worst(by_hop: Float[Tensor, " hop"]) -> float:
+    """The number of the hop that suffers most."""
+    return by_hop.max().item()

@@ -8,7 +8,6 @@ from headway.errors import HeadwayError, require, shown
 from headway.fields import Finding
 from headway.judge.evidence import Evidence
 from headway.judge.looks import Look
-from headway.judge.text import of_discovery
 from headway.judge.yardstick import Yardstick
 from headway.late import Shown
 from headway.replace.circuit import Circuit, WrittenCircuit
@@ -47,7 +46,7 @@ class Discovery(Finding, Shown):
         looks: how much of every head's attention its mechanism explains, and what else it
             may follow.
         asked: the threshold, the sequences and the ablation that were asked for, and the file of a
-            circuit that was given, if any were.
+            circuit that was given, if any were; options of `headway circuit` by name.
         seconds: wall time that search and evidence took; not kept, so that files of the same
             circuit are the same. None if it was read from a file.
     """
@@ -70,12 +69,12 @@ class Discovery(Finding, Shown):
     @property
     def intact_loss(self) -> float:
         """The loss of the model as it is."""
-        return sum(self.evidence.intact.values()) / len(self.evidence.intact)
+        return _mean(self.evidence.intact)
 
     @property
     def replaced_loss(self) -> float:
         """The loss with every head replaced."""
-        return sum(self.evidence.replaced.values()) / len(self.evidence.replaced)
+        return _mean(self.evidence.replaced)
 
     @property
     def faithful(self) -> bool:
@@ -85,6 +84,8 @@ class Discovery(Finding, Shown):
         return agrees and self.replaced_loss < self.threshold
 
     def __str__(self):
+        from headway.judge.text import of_discovery  # which speaks of discoveries
+
         return of_discovery(self)
 
     def to_json(self) -> dict[str, Any]:
@@ -95,39 +96,57 @@ class Discovery(Finding, Shown):
         """
         data = super().to_json()
         del data["seconds"]
-        return {
-            **data,
-            "loss": {"intact": self.intact_loss, "replaced": self.replaced_loss},
-            "useful_heads": len(self.circuit.useful_heads),
-            "useful_layers": len(self.circuit.useful_layers),
-        }
+        data["loss"] = {"intact": self.intact_loss, "replaced": self.replaced_loss}
+        data["useful_heads"] = len(self.circuit.useful_heads)
+        data["useful_layers"] = len(self.circuit.useful_layers)
+        return data
 
     def __post_init__(self):
-        evidence, rows, paths = self.evidence, self.ablation, set(self.circuit.paths)
-        intact, replaced = set(evidence.intact), set(evidence.replaced)
-        judgement = evidence.judgement
-        cut, looked = {n.path for n in evidence.necessity}, {look.head for look in self.looks}
-        shapes = {tuple(map(len, heads)) for heads in self.attention.values()}
-        require(bool(self.circuit.mechanisms), "circuit", {}, "at least one")
-        require(looked <= {*self.circuit.mechanisms}, "looks", looked, "at heads of the circuit")
-        require(bool(intact), "evidence.intact", {}, "at least one loss")
-        require(intact == replaced, "evidence.replaced", replaced, "of the hops of evidence.intact")
-        for name in ("circuit", "complement", "ablated"):
-            told = set(getattr(evidence.likeness, name).agreement_by_hop)
-            field = f"evidence.likeness.{name}.agreement_by_hop"
-            require(told == intact, field, told, "of the hops of evidence.intact")
-        require(cut <= paths, "evidence.necessity", cut - paths, "of paths of the circuit")
-        if judgement is not None:
-            judged, beside = set(judgement.paths), {one.head for one in judgement.heads}
-            require(judged <= paths, "evidence.judgement.paths", judged, "the circuit's paths")
-            known = {*self.circuit.mechanisms}
-            require(beside <= known, "evidence.judgement.heads", beside, "heads of the circuit")
-            rows_of = {*judgement.rows}
-            require(rows_of <= known, "evidence.judgement.rows", rows_of, "heads of the circuit")
-            tabled = {*judgement.tables}
-            require(tabled <= known, "evidence.judgement.tables", tabled, "heads of the circuit")
-        require(rows in ABLATIONS, "ablation", rows, f"one of {', '.join(ABLATIONS)}")
+        heads = set(self.circuit.mechanisms)
+        looked = {look.head for look in self.looks}
+        require(bool(heads), "circuit", {}, "at least one")
+        require(looked <= heads, "looks", looked, "at heads of the circuit")
+        self._require_hops()
+        self._require_parts()
+        rows = self.ablation
+        allowed = f"one of {', '.join(ABLATIONS)}"
+        require(rows in ABLATIONS, "ablation", rows, allowed)
+        shapes = {tuple(map(len, table)) for table in self.attention.values()}
         require(len(shapes) < 2, "attention", shapes, "of as many heads along every relation")
+
+    def _require_hops(self) -> None:
+        """Makes sure that all of the evidence is of the same hops."""
+        evidence = self.evidence
+        hops = "of the hops of evidence.intact"
+        intact = set(evidence.intact)
+        replaced = set(evidence.replaced)
+        require(bool(intact), "evidence.intact", {}, "at least one loss")
+        require(intact == replaced, "evidence.replaced", replaced, hops)
+        for name in ("circuit", "complement", "ablated"):
+            agreement = getattr(evidence.likeness, name).agreement_by_hop
+            told = set(agreement)
+            require(told == intact, f"evidence.likeness.{name}.agreement_by_hop", told, hops)
+
+    def _require_parts(self) -> None:
+        """Makes sure that the evidence is of paths and heads of the circuit."""
+        paths = set(self.circuit.paths)
+        heads = set(self.circuit.mechanisms)
+        cut = {needed.path for needed in self.evidence.necessity}
+        require(cut <= paths, "evidence.necessity", cut - paths, "of paths of the circuit")
+        judgement = self.evidence.judgement
+        if judgement is None:
+            return
+        judged = set(judgement.paths)
+        require(judged <= paths, "evidence.judgement.paths", judged, "the circuit's paths")
+        beside = {beside.head for beside in judgement.heads}
+        by_name = {"heads": beside, "rows": {*judgement.rows}, "tables": {*judgement.tables}}
+        for name, judged in by_name.items():
+            require(judged <= heads, f"evidence.judgement.{name}", judged, "heads of the circuit")
+
+
+def _mean(losses: dict[str, float]) -> float:
+    """The mean of the losses of hops."""
+    return sum(losses.values()) / len(losses)
 
 
 def standing_of(task: Task) -> dict[str, tuple[str, ...]]:
@@ -135,8 +154,8 @@ def standing_of(task: Task) -> dict[str, tuple[str, ...]]:
     flow = task.flow()
     if flow is None or set(flow.roles) != set(task.roles):
         return dict.fromkeys(task.standing, ())
-    starts = zip(flow.roles, flow.starts, strict=True)
-    return {role: tuple(sorted(pieces)) for role, pieces in starts}
+    starts = [tuple(sorted(pieces)) for pieces in flow.starts]
+    return dict(zip(flow.roles, starts, strict=True))
 
 
 def saved_discovery(run: Run) -> Discovery:
@@ -165,20 +184,26 @@ def given_or_own(circuit: Any, run: Run | None = None) -> tuple[Circuit, str | N
         case Discovery():
             return circuit.circuit, circuit.ablation
         case str() | Path():
-            data = read_json(Path(circuit))
-            fields = data if isinstance(data, dict) else {}
-            rows, heads = fields.get("ablation"), fields.get("circuit", data)
-            allowed = f"one of {', '.join(ABLATIONS)}"
-            require(rows in (None, *ABLATIONS), f"{circuit}: ablation", rows, allowed)
-            require(heads != {}, f"{circuit}: circuit", {}, "a mechanism for every head")
-            try:
-                return Circuit.from_json(heads), rows
-            except HeadwayError as error:
-                raise HeadwayError(f"{circuit}: no circuit: {error}") from None
+            return _written(circuit)
         case None if run is not None:
             return given_or_own(saved_discovery(run))
     allowed = "a Circuit, what discover returned, or a file that holds one"
     raise HeadwayError(f"circuit = {shown(circuit)} is not allowed: it must be {allowed}")
+
+
+def _written(file: str | Path) -> tuple[Circuit, str | None]:
+    """The circuit that a file holds, and the ablation that it was measured with, if it is there."""
+    data = read_json(Path(file))
+    fields = data if isinstance(data, dict) else {}
+    rows = fields.get("ablation")
+    heads = fields.get("circuit", data)
+    allowed = f"one of {', '.join(ABLATIONS)}"
+    require(rows in (None, *ABLATIONS), f"{file}: ablation", rows, allowed)
+    require(heads != {}, f"{file}: circuit", {}, "a mechanism for every head")
+    try:
+        return Circuit.from_json(heads), rows
+    except HeadwayError as error:
+        raise HeadwayError(f"{file}: no circuit: {error}") from None
 
 
 def missing(run: Run, why: str, verb: str) -> NoReturn:

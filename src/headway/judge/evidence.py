@@ -18,12 +18,12 @@ from torch import Tensor
 
 from headway import theory
 from headway.errors import HeadwayError
-from headway.judge.verdicts import Judgement
+from headway.judge.judgement import Judgement
 from headway.judge.yardstick import Likenesses, Yardstick, likenesses
 from headway.relations.paths import AttentionPath
 from headway.replace.ablation import Bench
 from headway.replace.circuit import Circuit
-from headway.replace.heads import WrittenHead, WrittenLoss, WrittenPath
+from headway.replace.heads import Head, WrittenHead, WrittenLoss, WrittenPath
 from headway.replace.mechanism import Corrupted
 from headway.replace.patterns import Attention
 from headway.replace.subject import Counted, Subject
@@ -120,33 +120,52 @@ def evidence_for(
 
     Returns: the loss that the circuit is to stay below on these sequences, and the evidence.
     """
-    intact, replaced = bench.errors([{}, circuit]).mean(1).tolist()
-    loss = sum(replaced) / len(replaced)
-    threshold = yardstick.met(bench, loss)
-    flow, patterns = bench.task.flow(), bench.patterns
-    few = patterns.rows == "corrupted"
-    heads = circuit.useful_heads if few else sorted(circuit.mechanisms)
-    alone = bench.losses([{head: circuit.mechanisms[head]} for head in heads])
-    drawn = bench.sequences if few else DRAWN
-    more = subject.fresh(circuit, patterns.rows, "interval", drawn, shared=True)
-    losses = torch.cat([one.errors([{}, circuit]).mean(2).cpu() for one in more], 1)
-    own, its = map(interval_of, losses)
+    patterns = bench.patterns
+    flow = bench.task.flow()
+    losses = bench.errors([{}, circuit]).mean(1).tolist()
+    intact, replaced = (dict(zip(bench.hops, by_hop, strict=True)) for by_hop in losses)
+    threshold = yardstick.met(bench, sum(losses[1]) / len(losses[1]))
+    drawn = bench.sequences if patterns.rows == "corrupted" else DRAWN
+    own, its = map(interval_of, _fresh_losses(subject, circuit, patterns.rows, drawn))
+    impossible, minimum = None, None
+    if flow is not None:
+        impossible = infeasible(flow, circuit, patterns.causal)
+        minimum = flow.minimum_layers(patterns.causal)
     return threshold, Evidence(
-        judgement=judgement[0],
-        unjudged=judgement[1],
-        intact=dict(zip(bench.hops, intact, strict=True)),
-        replaced=dict(zip(bench.hops, replaced, strict=True)),
+        *judgement,  # and why there is none
+        intact=intact,
+        replaced=replaced,
         interval=its,
         intact_interval=own,
         drawn=drawn,
         necessity=necessity(bench, circuit, attention),
         trials=[],
-        infeasible=None if flow is None else infeasible(flow, circuit, patterns.causal),
-        minimum=None if flow is None else flow.minimum_layers(patterns.causal),
+        infeasible=impossible,
+        minimum=minimum,
         sequences=bench.sequences,
-        alone=dict(zip(heads, alone, strict=True)),
+        alone=_alone(bench, circuit),
         likeness=likenesses(bench, circuit, yardstick),
     )
+
+
+def _alone(bench: Bench, circuit: Circuit) -> dict[Head, float]:
+    """The loss with each head alone replaced; of a large model, each useful head."""
+    heads = sorted(circuit.mechanisms)
+    if bench.patterns.rows == "corrupted":
+        heads = circuit.useful_heads
+    losses = bench.losses([{head: circuit.mechanisms[head]} for head in heads])
+    return dict(zip(heads, losses, strict=True))
+
+
+def _fresh_losses(
+    subject: Subject, circuit: Circuit, rows: str, count: int
+) -> Float[Tensor, "two sequence"]:
+    """The losses of the model as it is and of the circuit on further sequences."""
+    losses = list[Tensor]()
+    for bench in subject.fresh(circuit, rows, "interval", count, shared=True):
+        errors = bench.errors([{}, circuit])
+        losses.append(errors.mean(2).cpu())
+    return torch.cat(losses, 1)
 
 
 def judged(subject: Subject, circuit: Circuit, bench: Bench) -> tuple[Judgement | None, str]:
@@ -174,18 +193,24 @@ def interval_of(losses: Float[Tensor, " sequence"]) -> tuple[float, float]:
     It reaches farther on the side of a long tail, where a few sequences carry much of the loss.
     Of an infinite loss both ends are infinite.
     """
-    each, count = losses.double(), len(losses)
+    each = losses.double()
+    count = len(losses)
     if not each.isfinite().all():
         return math.inf, math.inf
-    mean, spread = each.mean().item(), each.std(correction=0).item()
-    skew = (((each - mean) / (spread or 1.0)) ** 3).mean().item()
+    mean = each.mean().item()
+    spread = each.std(correction=0).item()
+    standard = (each - mean) / (spread or 1.0)
+    skew = (standard**3).mean().item()
     tail = NormalDist().inv_cdf(0.975) / count**0.5
 
     def off(normal: float) -> float:
+        if not abs(skew) > 1e-6:
+            return normal
         cubed = 1 + skew * (normal - skew / (6 * count))
-        return 3 * (math.cbrt(cubed) - 1) / skew if abs(skew) > 1e-6 else normal
+        return 3 * (math.cbrt(cubed) - 1) / skew
 
-    return max(mean - spread * off(tail), 0.0), mean - spread * off(-tail)
+    low = mean - spread * off(tail)
+    return max(low, 0.0), mean - spread * off(-tail)
 
 
 def necessity(bench: Bench, circuit: Circuit, attention: Attention) -> list[Necessity]:
@@ -195,10 +220,11 @@ def necessity(bench: Bench, circuit: Circuit, attention: Attention) -> list[Nece
         cut = [circuit.replacing(path.at, Corrupted()) for path in paths]
     else:
         cut = [circuit.without(path) for path in paths]
-    return [
-        Necessity(path, attention[path.relation][path.layer][path.head], loss)
-        for path, loss in zip(paths, bench.losses(cut), strict=True)
-    ]
+    needed = list[Necessity]()
+    for path, loss in zip(paths, bench.losses(cut), strict=True):
+        share = attention[path.relation][path.layer][path.head]
+        needed.append(Necessity(path, share, loss))
+    return needed
 
 
 def infeasible(flow: "theory.Flow", circuit: Circuit, causal: bool) -> list[AttentionPath]:
@@ -208,11 +234,12 @@ def infeasible(flow: "theory.Flow", circuit: Circuit, causal: bool) -> list[Atte
     """
     deepest = max((path.layer for path in circuit.paths), default=0)
     held = [*islice(flow.layers(causal), deepest + 1)]
-
-    def is_possible(path: AttentionPath) -> bool:
-        query, key = (flow.roles.index(role) for role in flow.ends(path))
-        found = flow.attends(held[path.layer], path.layer) & flow.visible(causal)
-        return bool(found[query, key])
-
-    joining = [p for p in circuit.paths if {*(p.relation.ends or (None,))} <= {*flow.roles}]
-    return [path for path in joining if not is_possible(path)]
+    visible = flow.visible(causal)
+    impossible = list[AttentionPath]()
+    for path in circuit.paths:
+        if {*(path.relation.ends or (None,))} <= {*flow.roles}:
+            query, key = (flow.roles.index(role) for role in flow.ends(path))
+            attends = flow.attends(held[path.layer], path.layer) & visible
+            if not attends[query, key]:
+                impossible.append(path)
+    return impossible

@@ -8,15 +8,19 @@ these bring nothing, so what they brought is missing above them, too.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby, product
+from itertools import groupby
 
 from headway.judge.roles import Cast, joins_roles, places, symbol_order
 from headway.relations.paths import AttentionPath
+from headway.relations.roles import Place
 from headway.tasks import Task
-from headway.theory import Flow, Holdings, chain_depth, closed_form, is_code
+from headway.theory import Along, Flow, Holdings, chain_depth, closed_form, is_code
+
+Stages = Sequence[Holdings]
+"""What every role holds before each layer, and in the end."""
 
 
 @dataclass(frozen=True)
@@ -42,36 +46,74 @@ def trace(task: Task | Cast, paths: Sequence[AttentionPath]) -> Routes | None:
 
     None if the task names no symbols, or a path leads elsewhere than from role to role.
     """
-    standing, order = places(task), symbol_order(task)
+    standing = places(task)
+    order = symbol_order(task)
     if not all(place.symbol for place in standing) or not joins_roles(task, paths):
         return None
-    group = {place.role: place.group for place in standing}
-    starts = tuple(frozenset({place.symbol, place.group}) for place in standing)
-    stages = Flow(tuple(group), starts, order[0]).along(paths, causal=False).stages
-
+    stages = _stages(standing, order[0], paths)
     brings = dict[AttentionPath, tuple[str, ...]]()
-    behind = defaultdict[tuple[str, str], frozenset[AttentionPath]](frozenset)
-    for _, those in groupby(sorted(paths), key=lambda path: path.layer):
-        below = behind.copy()
-        for path in those:
-            query, key = ends = path.relation.ends or ("", "")
-            here, there = _held(stages, path)
-            shared = set() if group[query] == group[key] else here & there
-            by = shared & {*order} or shared
-            found = frozenset({path}).union(*(below[way] for way in product(ends, by)))
-            for piece in there - here:
-                behind[query, piece] |= found | below[key, piece]
-            brings[path] = tuple(symbol for symbol in order if symbol in there - here)
+    for path in sorted(paths):
+        new = _new(stages, path)
+        brings[path] = tuple(symbol for symbol in order if symbol in new)
+    group = {place.role: place.group for place in standing}
+    behind = _behind(stages, paths, group, frozenset(order))
     asks = standing[-1].role
-    needs = {s: tuple(sorted(behind[asks, s])) for s in order if behind[asks, s]}
+    needs = dict[str, tuple[AttentionPath, ...]]()
+    for symbol in order:
+        if behind[asks, symbol]:
+            needs[symbol] = tuple(sorted(behind[asks, symbol]))
     return Routes(brings, needs)
 
 
-def _held(stages: Sequence[Holdings], path: AttentionPath) -> tuple[frozenset[str], frozenset[str]]:
+def _stages(standing: Sequence[Place], asked: str, paths: Sequence[AttentionPath]) -> Stages:
+    """What every role holds before each layer, if heads attend along these paths."""
+    roles = tuple(place.role for place in standing)
+    starts = tuple(frozenset({place.symbol, place.group}) for place in standing)
+    return Flow(roles, starts, asked).along(paths, causal=False).stages
+
+
+def _behind(
+    stages: Stages,
+    paths: Sequence[AttentionPath],
+    group: Mapping[str, str],
+    symbols: frozenset[str],
+) -> Mapping[tuple[str, str], frozenset[AttentionPath]]:
+    """The paths that the coming of a piece to a role depends on, by role and piece.
+
+    Args:
+        stages: what every role holds before each layer.
+        paths: of the circuit.
+        group: the pair or row of every role.
+        symbols: the pieces that are no codes.
+    """
+    behind = defaultdict[tuple[str, str], frozenset[AttentionPath]](frozenset)
+    for _, in_layer in groupby(sorted(paths), key=lambda path: path.layer):
+        below = behind.copy()
+        for path in in_layer:
+            query, key = path.relation.ends or ("", "")
+            needed = frozenset({path})
+            at_query, at_key = _held(stages, path)
+            if group[query] != group[key]:
+                shared = at_query & at_key
+                # Symbols tell the key, or else codes.
+                for piece in shared & symbols or shared:
+                    needed |= below[query, piece] | below[key, piece]
+            for piece in at_key - at_query:
+                behind[query, piece] |= needed | below[key, piece]
+    return behind
+
+
+def _held(stages: Stages, path: AttentionPath) -> tuple[frozenset[str], frozenset[str]]:
     """The pieces that stand before a path's layer where it attends, and where it looks."""
     query, key = path.relation.ends or ("", "")
     stage = stages[min(path.layer, len(stages) - 1)]
     return stage[query], stage[key]
+
+
+def _new(stages: Stages, path: AttentionPath) -> frozenset[str]:
+    """The pieces that a path brings."""
+    at_query, at_key = _held(stages, path)
+    return at_key - at_query
 
 
 @dataclass(frozen=True)
@@ -108,25 +150,40 @@ def lost_without(
     ends = {end for path in paths for end in path.relation.ends or ("",)}
     if flow is None or not ends <= set(flow.roles):
         return None
-    asked, whole = {*task.hops, flow.goal}, flow.along(paths, causal)
+    asked = {*task.hops, flow.goal}
+    whole = flow.along(paths, causal)
+    lost = dict[AttentionPath, Lost]()
+    for cut in paths:
+        others = [path for path in paths if path != cut]
+        lost[cut] = _lost(flow, whole, others, causal, asked)
+    return lost
 
-    def brought(path: AttentionPath) -> frozenset[str]:
-        here, there = _held(whole.stages, path)
-        return frozenset(piece for piece in there - here if not is_code(piece))
 
-    def without(cut: AttentionPath) -> Lost:
-        others = left = [path for path in paths if path != cut]
+def _lost(
+    flow: Flow, whole: Along, others: Sequence[AttentionPath], causal: bool, asked: set[str]
+) -> Lost:
+    """What is lost if only these paths of a circuit are left.
+
+    Args:
+        flow: of the task.
+        whole: the flow along all paths.
+        others: those that are left.
+        causal: as in `lost_without`.
+        asked: all that is asked for.
+    """
+    left = others
+    along = flow.along(left, causal)
+    while unfound := {*along.broken} - {*whole.broken}:
+        left = [path for path in left if path not in unfound]
         along = flow.along(left, causal)
-        while unfound := {*along.broken} - {*whole.broken}:
-            left = [path for path in left if path not in unfound]
-            along = flow.along(left, causal)
-        return Lost(
-            tuple(path for path in others if path not in left),
-            tuple(path for path in left if brought(path) - _held(along.stages, path)[1]),
-            tuple(sorted(asked & (whole.stages[-1][flow.query] - along.stages[-1][flow.query]))),
-        )
-
-    return {path: without(path) for path in paths}
+    lacking = list[AttentionPath]()
+    for path in left:
+        brought = {piece for piece in _new(whole.stages, path) if not is_code(piece)}
+        if brought - _held(along.stages, path)[1]:
+            lacking.append(path)
+    answers = asked & (whole.stages[-1][flow.query] - along.stages[-1][flow.query])
+    unfound = tuple(path for path in others if path not in left)
+    return Lost(unfound, tuple(lacking), tuple(sorted(answers)))
 
 
 @lru_cache(maxsize=1024)
@@ -134,7 +191,8 @@ def least_layers(flow: Flow | None, causal: bool) -> str:
     """The flow minimum, with the causal mask or without, as a table says it."""
     if flow is None:
         return "not known"
-    if (depth := chain_depth(flow)) is not None:  # simulation would take minutes with many roles
+    depth = chain_depth(flow)
+    if depth is not None:  # simulation would take minutes with many roles
         return str(closed_form(depth, causal))
     least = flow.minimum_layers(causal)
     return "none is enough" if least is None else str(least)

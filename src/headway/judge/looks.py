@@ -6,12 +6,20 @@ which nothing depends do not hide what a head does in the others.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import torch
 
 from headway.models import Tappable, attention_patterns
-from headway.relations.shares import Rival, by_token, largest, rivals_of, split_of
+from headway.relations.shares import (
+    Attention,
+    Masks,
+    Rival,
+    Rows,
+    by_token,
+    largest,
+    rivals_of,
+    split_of,
+)
 from headway.replace.circuit import Circuit
 from headway.replace.heads import Head, WrittenHead, name_of
 from headway.replace.mechanism import Mechanism, Paths, Tabled
@@ -65,32 +73,65 @@ def looks(
     """
     if not heads:
         return []
-    every = attention_patterns(model, batch.inputs)
-    rows = measured_weights(model, task, batch, heads)
-    edges, tokens = edges_of(task, model, batch), batch.inputs
-    patterns, known = Patterns(model, batch, edges), edges.composed
+    attention = attention_patterns(model, batch.inputs)
+    weights = measured_weights(model, task, batch, heads)
+    edges = edges_of(task, model, batch)
+    known = edges.composed
     masks = {name: known.part(name) for name in known.vocabulary(1)}
+    looking = _Looking(Patterns(model, batch, edges), masks, task.vocabulary is not None)
+    seen = list[Look]()
+    for head in heads:
+        mechanism = circuit.mechanisms[head]
+        seen.append(looking.at(head, mechanism, attention[:, *head], weights[:, *head]))
+    return seen
 
-    def look(head: Head, mechanism: Mechanism) -> Look:
-        relations = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
-        own, weights = every[:, *head], rows[:, *head]
+
+@dataclass(frozen=True)
+class _Looking:
+    """The sequences on which heads are looked at.
+
+    Attributes:
+        patterns: of mechanisms on them.
+        masks: of all relations that may have the rest of a head's attention.
+        has_tokens: whether they are of tokens.
+    """
+
+    patterns: Patterns
+    masks: Masks
+    has_tokens: bool
+
+    def at(self, head: Head, mechanism: Mechanism, own: Attention, rows: Rows) -> Look:
+        """A look at a head, given its own attention and how much each row counts."""
         is_table = isinstance(mechanism, Tabled)
-        there = patterns.dense(mechanism if is_table else Paths(relations), head)
-        common = own.minimum(there)
-        named = {n: patterns.relation(n).mask(tokens.shape[1]) for n in sorted(relations)}
-        rivals = [rivals_of(n, mask, masks, own, weights) for n, mask in named.items()]
-        about = (tokens, common, there, weights)
-        parts = (0, 1) if task.vocabulary is not None and not is_table else ()
-        halves = [by_token(*(one[half::2] for one in about)) for half in parts]
+        relations = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
+        told = self.patterns.dense(mechanism if is_table else Paths(relations), head)
+        common = own.minimum(told)
+        left = own if is_table else own - common
+        has_split = self.has_tokens and not is_table
         return Look(
             head,
-            (common.sum(2) * weights).sum().item(),
-            largest(masks, own if is_table else own - common, weights),
-            sorted(chain(*rivals), key=lambda rival: rival.follows - rival.instead),
-            by_token(*about) if halves and all(map(split_of, halves, halves[::-1])) else {},
+            explained=(common.sum(2) * rows).sum().item(),
+            rest=largest(self.masks, left, rows),
+            rivals=self.rivals(relations, own, rows),
+            tokens=self.by_token(common, told, rows) if has_split else {},
         )
 
-    return [look(head, circuit.mechanisms[head]) for head in heads]
+    def rivals(self, relations: frozenset[str], own: Attention, rows: Rows) -> list[Rival]:
+        """The rivals of a head's relations, those that it follows first."""
+        length = self.patterns.batch.inputs.shape[1]
+        rivals = list[Rival]()
+        for name in sorted(relations):
+            mask = self.patterns.relation(name).mask(length)
+            rivals += rivals_of(name, mask, self.masks, own, rows)
+        return sorted(rivals, key=lambda rival: rival.follows - rival.instead)
+
+    def by_token(self, common: Attention, told: Attention, rows: Rows) -> dict[int, float]:
+        """The share of a mechanism that a head follows, by token (see `Look.tokens`)."""
+        tokens = self.patterns.batch.inputs
+        about = tokens, common, told, rows
+        even = by_token(*(part[::2] for part in about))
+        odd = by_token(*(part[1::2] for part in about))
+        return by_token(*about) if split_of(even, odd) and split_of(odd, even) else {}
 
 
 def of_looks(looks: list[Look], circuit: Circuit, faithful: bool) -> list[str]:
@@ -98,28 +139,55 @@ def of_looks(looks: list[Look], circuit: Circuit, faithful: bool) -> list[str]:
 
     Of a faithful circuit only those idle heads have a line of which one relation has half.
     """
-    lines, useful = list[str](), set(circuit.useful_heads)
+    useful = set(circuit.useful_heads)
+    lines = list[str]()
     for look in looks:
-        name, mechanism = name_of(look.head), circuit.mechanisms[look.head]
-        rest = ", ".join(f"{share:.2f} {relation}" for relation, share in look.rest.items())
-        is_named = max(look.rest.values(), default=0.0) >= UNEXPLAINED
-        if faithful and look.head not in useful:
-            lines += wrapped(f"{name} (idle): {rest}") if is_named else []
-            continue
-        by_table = isinstance(mechanism, Tabled)
-        is_told = is_named if by_table else faithful or look.explained >= UNEXPLAINED
-        start = "" if is_told else "no relation explains "
-        more = f"; {'in all' if by_table else 'the rest'}: {rest}" if rest else ""
-        share = f"{look.explained:.2f} of its attention where it matters"
-        lines += wrapped(f"{start}{name}: {mechanism}: {share}{more}")
-        if (split := split_of(look.tokens)) is not None:
-            tokens, one, other = split
-            lines += wrapped(f"to tokens {tokens} {one:.2f} of it, to others {other:.2f}", "  ")
-        for rival in look.rivals[:1]:
-            lines += wrapped(
-                f"{rival.rival} is the same on {min(rival.same, 0.99):.2f} of these rows; where"
-                f" they differ, it follows {f'{rival.rival}, not this' if rival.wins else 'this'}"
-                f" ({rival.follows:.2f} against {rival.instead:.2f})",
-                "  ",
-            )
+        if look.head in useful or not faithful:
+            lines += _of_look(look, circuit.mechanisms[look.head], faithful)
+        elif _is_named(look):
+            lines += wrapped(f"{name_of(look.head)} (idle): {_rest_of(look)}")
     return lines
+
+
+def _of_look(look: Look, mechanism: Mechanism, faithful: bool) -> list[str]:
+    """A head in words, with its tokens and the first of its rivals."""
+    head = f"{name_of(look.head)}: {mechanism}"
+    if isinstance(mechanism, Tabled):
+        is_told = _is_named(look)
+        rest = "in all"
+    else:
+        is_told = faithful or look.explained >= UNEXPLAINED
+        rest = "the rest"
+    if not is_told:
+        head = f"no relation explains {head}"
+    said = f"{head}: {look.explained:.2f} of its attention where it matters"
+    if look.rest:
+        said += f"; {rest}: {_rest_of(look)}"
+    lines = wrapped(said)
+    split = split_of(look.tokens)
+    if split is not None:
+        tokens, share, other = split
+        lines += wrapped(f"to tokens {tokens} {share:.2f} of it, to others {other:.2f}", "  ")
+    for rival in look.rivals[:1]:
+        lines += wrapped(_of_rival(rival), "  ")
+    return lines
+
+
+def _of_rival(rival: Rival) -> str:
+    """A rival of a head's relation in words."""
+    name = rival.rival
+    same = min(rival.same, 0.99)
+    followed = f"{name}, not this" if rival.wins else "this"
+    follows = f"it follows {followed} ({rival.follows:.2f} against {rival.instead:.2f})"
+    return f"{name} is the same on {same:.2f} of these rows; where they differ, {follows}"
+
+
+def _is_named(look: Look) -> bool:
+    """True if one relation has half of the attention."""
+    return max(look.rest.values(), default=0.0) >= UNEXPLAINED
+
+
+def _rest_of(look: Look) -> str:
+    """The relations that have the rest of the attention, with their shares."""
+    shares = [f"{share:.2f} {relation}" for relation, share in look.rest.items()]
+    return ", ".join(shares)

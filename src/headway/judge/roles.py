@@ -28,7 +28,8 @@ def cast_of(shown: Circuit | Discovery) -> Cast:
 def joins_roles(task: Task | Cast, paths: Sequence[AttentionPath]) -> bool:
     """True if every path leads from a role to a role of its chain, so that these can be columns."""
     roles = {place.role for place in places(task)}
-    return bool(roles) and all(set(path.relation.ends or [""]) <= roles for path in paths)
+    ends = {end for path in paths for end in path.relation.ends or [""]}
+    return bool(roles) and ends <= roles
 
 
 def position_labels(task: Task, batch: Batch) -> list[str]:
@@ -50,5 +51,5 @@ def position_labels(task: Task, batch: Batch) -> list[str]:
 
 def symbol_order(task: Task | Cast) -> list[str]:
     """All symbols, those nearest to the query first."""
-    found = (place.symbol for place in reversed(places(task)) if place.symbol)
-    return list(dict.fromkeys(found))
+    symbols = [place.symbol for place in reversed(places(task)) if place.symbol]
+    return list(dict.fromkeys(symbols))

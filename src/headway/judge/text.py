@@ -1,40 +1,52 @@
-"""Circuits, their evidence and their timelines as plain text of at most 80 columns."""
+"""Circuits and the evidence for them as plain text of at most 80 columns."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from headway.judge.discovery import Discovery
+from headway.judge.evidence import Evidence
 from headway.judge.looks import of_looks
-from headway.judge.verdicts import Verdict, roles_of, to_type, verdicts
-from headway.judge.yardstick import percent
+from headway.judge.verdicts import Verdict, roles_of, verdicts
+from headway.judge.yardstick import Likeness, percent
 from headway.relations.paths import AttentionPath
 from headway.replace.circuit import LISTED, Circuit
 from headway.replace.heads import name_of
 from headway.text import aligned, at_step, counted, enumerated, rounded, wrapped
 
-if TYPE_CHECKING:
-    from headway.judge.discovery import Discovery
-
 WORDS = {True: "yes", False: "NO", None: "?"}
 """Verdicts as words."""
 
 
-def of_discovery(found: "Discovery", run: object = None) -> str:
+def of_discovery(found: Discovery, run: object = None) -> str:
     """Heads and what they do, the verdicts with their numbers, and every path's losses.
 
     Args:
         found: what is shown.
         run: the folder for the lines to type next; they are Python without it.
     """
-    circuit, lines = found.circuit, of_looks(found.looks, found.circuit, found.faithful)
-    others = [] if found.looks else found.circuit.useful_heads
-    heads = [f"{name_of(head)}: {circuit.mechanisms[head]}" for head in others]
-    lines += [line for one in (*heads, *circuit.idle_lines) for line in wrapped(one)]
+    lines = head_lines(found)
+    lines += ["", *verdict_lines(verdicts(found), run), ""]
+    lines += evidence_lines(found)
+    return "\n".join(lines)
+
+
+def head_lines(found: Discovery) -> list[str]:
+    """The heads of a discovery, and what they do."""
+    circuit = found.circuit
+    lines = of_looks(found.looks, circuit, found.faithful)
+    if not found.looks:
+        for head in circuit.useful_heads:
+            lines += wrapped(f"{name_of(head)}: {circuit.mechanisms[head]}")
+    for idle in circuit.idle_lines:
+        lines += wrapped(idle)
     if found.faithful and not circuit.paths:
         lines += wrapped(without_paths(circuit))
-    lines += beside_lines(found)
-    lines += ["", *verdict_lines(verdicts(found), run), ""]
-    lines += [*likeness_table(found), ""]
-    if circuit.paths:
+    return lines + beside_lines(found)
+
+
+def evidence_lines(found: Discovery) -> list[str]:
+    """The evidence of a discovery: likeness, paths, flow, and what it cost."""
+    lines = [*likeness_table(found), ""]
+    if found.circuit.paths:
         lines += path_table(found)
         lines += wrapped(
             "exchanged: the cost of exchanging or cutting this path alone, as a share of the"
@@ -45,35 +57,36 @@ def of_discovery(found: "Discovery", run: object = None) -> str:
             lines += wrapped("again: in how many searches with another sample it was found")
     lines += wrapped(flow_line(found))
     cost = f"{found.candidates} candidates at the cost of {found.forwards:.0f} forward passes"
-    took = "" if found.seconds is None else f", {found.seconds:.1f} s"
-    lines += wrapped(f"{cost}{took}")
-    return "\n".join(lines)
+    if found.seconds is not None:
+        cost += f", {found.seconds:.1f} s"
+    return lines + wrapped(cost)
 
 
 def without_paths(circuit: Circuit) -> str:
     """What attention brings in a faithful circuit that has no path."""
-    if tabled := circuit.tabled_heads:
-        names = enumerated(map(name_of, tabled))
+    brought = "what attention brings is not needed, or from the same places in all sequences"
+    if circuit.tabled_heads:
+        names = enumerated(map(name_of, circuit.tabled_heads))
         brought = f"attention brings what tables of tokens and places say ({names})"
-    else:
-        brought = "what attention brings is not needed, or from the same places in all sequences"
     return f"no head has a path: {brought}; the rest is computed position by position, in MLPs"
 
 
 def verdict_lines(given: Sequence[Verdict], run: object = None) -> list[str]:
-    """Verdicts one below the other: name, word, reason, and the line to type next (`to_type`)."""
-    names = max(len(one.name) for one in given) + 2
-    indent = " " * (names + 5)
-    lines = []
-    for one in given:
-        first = one.name.ljust(names) + WORDS[one.holds]
-        lines += wrapped(one.because, first.ljust(len(indent)), indent)
-        if line := one.next and to_type(one.next, run):
+    """Verdicts one below the other: name, word, reason, and the line to type next (see `Next`)."""
+    column = max(len(verdict.name) for verdict in given) + 2
+    indent = " " * (column + 5)
+    lines = list[str]()
+    for verdict in given:
+        start = verdict.name.ljust(column) + WORDS[verdict.holds]
+        lines += wrapped(verdict.because, start.ljust(len(indent)), indent)
+        step = verdict.next
+        line = step and (step.in_python() if run is None else step.in_shell(run))
+        if line:
             lines += wrapped(f"next: {line}", indent, indent)
     return lines
 
 
-def beside_lines(found: "Discovery") -> list[str]:
+def beside_lines(found: Discovery) -> list[str]:
     """The heads without a path, by what exchanging them shows that they do."""
     judgement = found.evidence.judgement
     if judgement is None:
@@ -81,16 +94,18 @@ def beside_lines(found: "Discovery") -> list[str]:
     lines = list[str]()
     for role, heads in roles_of(judgement.heads).items():
         names = ", ".join(map(name_of, heads[:LISTED]))
-        more = f" and {len(heads) - LISTED} more" if len(heads) > LISTED else ""
-        lines += wrapped(f"{role}: {names}{more}")
+        if len(heads) > LISTED:
+            names += f" and {len(heads) - LISTED} more"
+        lines += wrapped(f"{role}: {names}")
     return lines
 
 
-def flow_line(found: "Discovery") -> str:
+def flow_line(found: Discovery) -> str:
     """The size of the circuit beside the flow minimum, and what the theory says of its paths."""
-    evidence, circuit = found.evidence, found.circuit
-    heads, layers = len(circuit.useful_heads), len(circuit.useful_layers)
-    size = f"{counted(heads, 'useful head')} in {counted(layers, 'layer')}"
+    evidence = found.evidence
+    heads = counted(len(found.circuit.useful_heads), "useful head")
+    layers = counted(len(found.circuit.useful_layers), "layer")
+    size = f"{heads} in {layers}"
     if evidence.infeasible is None:
         return f"flow: not known of this task; {size}"
     if evidence.minimum is None:
@@ -102,32 +117,27 @@ def flow_line(found: "Discovery") -> str:
     return f"flow: {size}"
 
 
-def likeness_table(found: "Discovery") -> list[str]:
+def likeness_table(found: Discovery) -> list[str]:
     """Intact, circuit, complement and ablated, each with its loss and its agreement."""
-    evidence, likeness = found.evidence, found.evidence.likeness
-    rows = [["", "loss", "answers", "sequences", "R²", "faithfulness"]]
-    rows.append(["intact", f"{found.intact_loss:.4f}", *["100.0 %"] * 2, "1.000", "1.000"])
-    has_paths = bool(found.circuit.paths)
-    for name in ("circuit", *(["complement"] if has_paths else []), "ablated"):
-        one = getattr(likeness, name)
-        numbers = ["-" if x is None else f"{x:.3f}" for x in (one.r2, one.faithfulness)]
-        shares = map(percent, (one.agreement, one.sequence_agreement))
-        rows.append([name, f"{one.loss:.4f}", *shares, *numbers])
-    by_hop = (
-        f"{hop} {rounded(loss)} ({percent(likeness.circuit.agreement_by_hop[hop])})"
-        for hop, loss in evidence.replaced.items()
-    )
-    its, own = (
-        " to ".join(map(rounded, interval))
-        for interval in (evidence.interval, evidence.intact_interval)
-    )
+    evidence = found.evidence
+    likeness = evidence.likeness
+    rows = [
+        ["", "loss", "answers", "sequences", "R²", "faithfulness"],
+        ["intact", f"{found.intact_loss:.4f}", "100.0 %", "100.0 %", "1.000", "1.000"],
+        _likeness_row("circuit", likeness.circuit),
+    ]
+    if found.circuit.paths:
+        rows.append(_likeness_row("complement", likeness.complement))
+    rows.append(_likeness_row("ablated", likeness.ablated))
     lines = _table(rows, "<>>>>>")
     lines += wrapped(
         "answers: the share that is the intact model's own; sequences: the share of which all"
         " answers are"
     )
-    lines += wrapped(f"the circuit hop by hop: {', '.join(by_hop)}")
+    lines += wrapped(f"the circuit hop by hop: {_hops(evidence)}")
     above = "below" if found.replaced_loss < found.threshold else "not below"
+    its = _interval(evidence.interval)
+    own = _interval(evidence.intact_interval)
     lines += wrapped(
         f"every head replaced, {found.ablation} rows: the loss is {above} {found.threshold:.3g}; on"
         f" {evidence.drawn} more sequences {its} (95 %), and the model's own {own}"
@@ -135,26 +145,57 @@ def likeness_table(found: "Discovery") -> list[str]:
     return lines
 
 
+def _likeness_row(name: str, altered: Likeness) -> list[str]:
+    """What an altered model has in common with the intact one, as cells of a table."""
+    row = [name, f"{altered.loss:.4f}"]
+    row += [percent(altered.agreement), percent(altered.sequence_agreement)]
+    for number in (altered.r2, altered.faithfulness):
+        row.append("-" if number is None else f"{number:.3f}")
+    return row
+
+
+def _hops(evidence: Evidence) -> str:
+    """The circuit's loss of every hop, with the share of answers that agree."""
+    agreement = evidence.likeness.circuit.agreement_by_hop
+    hops = list[str]()
+    for hop, loss in evidence.replaced.items():
+        hops.append(f"{hop} {rounded(loss)} ({percent(agreement[hop])})")
+    return ", ".join(hops)
+
+
+def _interval(ends: tuple[float, float]) -> str:
+    """An interval, as it is printed."""
+    return " to ".join(map(rounded, ends))
+
+
 def path_table(
-    found: "Discovery", emerged: Mapping[AttentionPath, float | None] | None = None
+    found: Discovery, emerged: Mapping[AttentionPath, float | None] | None = None
 ) -> list[str]:
     """Every path of a circuit: its attention, its cost, the loss without it, its emergence."""
-    trials, judgement = found.evidence.trials, found.evidence.judgement
-    costs = {} if judgement is None else judgement.paths
-    rows = [["path", "attention", "exchanged", "cut"]]
-    rows[0] += ["emerged"] if emerged is not None else ["again"] if trials else []
-    for n in found.evidence.necessity:
-        cost = f"{costs[n.path].most:.2f}" if n.path in costs else "-"
-        row = [str(n.path), f"{n.attention:.2f}", cost, f"{n.loss:.3f}"]
+    trials = found.evidence.trials
+    judgement = found.evidence.judgement
+    costs = judgement.paths if judgement else {}
+    head = ["path", "attention", "exchanged", "cut"]
+    if emerged is not None:
+        head.append("emerged")
+    elif trials:
+        head.append("again")
+    rows = [head]
+    for needed in found.evidence.necessity:
+        path = needed.path
+        cost = f"{costs[path].most:.2f}" if path in costs else "-"
+        row = [str(path), f"{needed.attention:.2f}", cost, f"{needed.loss:.3f}"]
         if emerged is not None:
-            row.append(at_step(emerged.get(n.path)))
+            row.append(at_step(emerged.get(path)))
         elif trials:
-            row.append(f"{sum(n.path in trial.paths for trial in trials)} of {len(trials)}")
+            row.append(f"{sum(path in trial.paths for trial in trials)} of {len(trials)}")
         rows.append(row)
-    return _table(rows, "<" + ">" * (len(rows[0]) - 1))
+    return _table(rows, "<".ljust(len(head), ">"))
 
 
 def _table(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
     """Rows as columns (see `aligned`), broken where the terminal is too narrow."""
-    lines = aligned(rows, sides)
-    return [part for line in lines for part in wrapped(line, rest="    ")]
+    lines = list[str]()
+    for line in aligned(rows, sides):
+        lines += wrapped(line, rest="    ")
+    return lines

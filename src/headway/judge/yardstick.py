@@ -44,17 +44,23 @@ MANY = 32
 
 Outputs = Float[Tensor, "sequence query output"]
 
+Losses = tuple[float, float]
+"""The mean and the median loss of a sequence."""
+
 
 def one_answer(kind: Targets, targets: Tensor) -> float:
     """The least loss of a model that gives every query the same answer, the mean of the hops."""
-    losses, asked = list[Tensor](), kind.asked(targets)
-    for hop in asked.any((0, 1)).nonzero().flatten().tolist():
+    asked = kind.asked(targets)
+    hops = asked.any((0, 1)).nonzero()
+    losses = list[Tensor]()
+    for hop in hops.flatten().tolist():
         answers = targets[:, :, hop][asked[:, :, hop]]
         if answers.is_floating_point():
             losses.append(answers.var(0, correction=0).mean())
         else:
-            counts = answers.unique(return_counts=True)[1]
-            losses.append(torch.special.entr(counts / counts.sum()).sum())
+            _, counts = answers.unique(return_counts=True)
+            shares = counts / counts.sum()
+            losses.append(torch.special.entr(shares).sum())
     return torch.stack(losses).mean().item()
 
 
@@ -66,7 +72,7 @@ def own_loss(bench: Bench) -> float:
     """
     loss = bench.loss()
     if loss == math.inf:
-        errors = bench.errors([{}])[0]
+        (errors,) = bench.errors([{}])
         count = int(errors.isinf().any(1).sum())
         raise NoCircuitError(
             f"there is no circuit to find: the model's own answers are no numbers in {count} of"
@@ -118,7 +124,8 @@ def require_better_than_one_answer(bench: Bench) -> None:
     if len(varying) == len(bench.columns):
         own = bench.loss()
     else:
-        own = bench.errors([{}])[0].mean(0)[varying].mean().item()
+        (errors,) = bench.errors([{}])
+        own = errors.mean(0)[varying].mean().item()
     if not own < guess:
         raise NoCircuitError(
             f"the model has not learnt the task: its loss is {own:.3f}, and that of one answer"
@@ -153,16 +160,18 @@ class Yardstick:
                 answers no better than by one answer to all queries.
         """
         measure = "r2" if bench.batch.targets.is_floating_point() else "agreement"
-        loss = bench.task.threshold if loss is None else loss
         corrupted = bench.patterns.rows == "corrupted"
+        if loss is None:
+            loss = bench.task.threshold
         if loss is not None:
             return cls(loss, "corrupted" if corrupted else "uniform", measure)
         own = own_loss(bench)
-        if not corrupted:
-            require_told_apart(bench)
-            require_better_than_one_answer(bench)
-        names = ("corrupted",) if corrupted else ("mean", "zero")
-        return _costliest(bench, own, [cls(None, name, measure) for name in names])
+        if corrupted:
+            return _costliest(bench, own, [cls(None, "corrupted", measure)])
+        require_told_apart(bench)
+        require_better_than_one_answer(bench)
+        ends = [cls(None, "mean", measure), cls(None, "zero", measure)]
+        return _costliest(bench, own, ends)
 
     @property
     def closes(self) -> tuple[float, ...]:
@@ -184,8 +193,11 @@ class Yardstick:
 
     def met(self, bench: Bench, loss: float) -> float:
         """The least limit that a loss on some sequences is below; the last if it is below none."""
-        limits = self.limits(bench)
-        return next((limit for limit in limits if loss < limit), limits[-1])
+        *smaller, last = self.limits(bench)
+        for limit in smaller:
+            if loss < limit:
+                return limit
+        return last
 
     def agrees(self, agreement: float, r2: float | None) -> bool:
         """True if answers, or outputs, are the model's own often enough, where that counts."""
@@ -212,11 +224,12 @@ def _costliest(bench: Bench, own: float, ends: Sequence[Yardstick]) -> Yardstick
     costliest = max(finite, key=losses.__getitem__)
     if losses[costliest] > above(own):
         return costliest
+    numbers = f"{costliest.ablated} ablation of every head it is {losses[costliest]:.3f}"
     others = ", ".join(end.ablated for end in ends if end not in finite)
-    without = f" (with {others} ablation it gives no numbers)" if others else ""
+    if others:
+        numbers += f" (with {others} ablation it gives no numbers)"
     raise NoCircuitError(
-        f"there is no circuit to find: the model's own loss is {own:.3f}, and with"
-        f" {costliest.ablated} ablation of every head it is {losses[costliest]:.3f}{without}"
+        f"there is no circuit to find: the model's own loss is {own:.3f}, and with {numbers}"
     )
 
 
@@ -285,28 +298,45 @@ def likenesses(bench: Bench, circuit: Circuit, yardstick: Yardstick) -> Likeness
     """
     nothing = yardstick.without(bench)
     intact, *altered = bench.outputs([{}, circuit, circuit.complement, nothing])
-    ends = _losses(bench, intact), _losses(bench, altered[-1])
+    own = _losses(bench, intact)
+    most = _losses(bench, altered[-1])
+    alike = [_likeness(bench, outputs, intact, own, most) for outputs in altered]
+    return Likenesses(*alike)
 
-    def likeness(outputs: Outputs) -> Likeness:
-        same, asked = _answers(bench, outputs, intact)
-        by_hop = map(share, same.unbind(2), asked.unbind(2))
-        found = _losses(bench, outputs)
-        closed = [
-            (most - loss) / (most - own) if own < most < math.inf else None
-            for loss, own, most in zip(found, *ends, strict=True)
-        ]
-        return Likeness(
-            loss=found[0],
-            agreement=share(same, asked),
-            agreement_by_hop=dict(zip(bench.hops, by_hop, strict=True)),
-            sequence_agreement=agreeing(bench, outputs, intact).double().mean().item(),
-            r2=r2(bench, outputs, intact),
-            faithfulness=closed[0],
-            median_faithfulness=closed[1],
-        )
 
-    alone, rest, most = map(likeness, altered)
-    return Likenesses(alone, rest, most)
+def _likeness(
+    bench: Bench, outputs: Outputs, intact: Outputs, own: Losses, most: Losses
+) -> Likeness:
+    """How like the intact model an altered one is.
+
+    Args:
+        bench: with the sequences.
+        outputs: of the altered model.
+        intact: the outputs of the intact one.
+        own: the losses of the intact one.
+        most: the losses of the ablated one.
+    """
+    same, asked = _answers(bench, outputs, intact)
+    shares = map(share, same.unbind(2), asked.unbind(2))
+    by_hop = dict(zip(bench.hops, shares, strict=True))
+    sequences = agreeing(bench, outputs, intact).double()
+    mean, median = _losses(bench, outputs)
+    return Likeness(
+        loss=mean,
+        agreement=share(same, asked),
+        agreement_by_hop=by_hop,
+        sequence_agreement=sequences.mean().item(),
+        r2=r2(bench, outputs, intact),
+        faithfulness=_closed(mean, own[0], most[0]),
+        median_faithfulness=_closed(median, own[1], most[1]),
+    )
+
+
+def _closed(loss: float, own: float, most: float) -> float | None:
+    """The share of the gap from the most to the model's own loss that a loss closes."""
+    if own < most < math.inf:
+        return (most - loss) / (most - own)
+    return None
 
 
 def agreeing(bench: Bench, one: Outputs, other: Outputs) -> Bool[Tensor, " sequence"]:
@@ -317,19 +347,25 @@ def agreeing(bench: Bench, one: Outputs, other: Outputs) -> Bool[Tensor, " seque
 
 def r2(bench: Bench, altered: Outputs, intact: Outputs) -> float | None:
     """The R² of outputs against the intact ones (see `Likeness`); None if these are constant."""
-    wanted, targets = bench.batch.targets, bench.task.targets
-    asked = targets.asked(wanted)[..., bench.columns, None]
-    one, other = (
-        targets.numbers(outputs, wanted)[..., bench.columns, :].where(asked, 0.0).double()
-        for outputs in (altered, intact)
-    )
-    squares = other.square().sum(0)
-    means = other.sum(0).square() / asked.double().sum(0).clamp(min=1)
-    total, constant = (squares - means).sum().item(), CONSTANT * squares.sum().item()
+    asked = bench.task.targets.asked(bench.batch.targets)
+    asked = asked[..., bench.columns, None]
+    numbers = _numbers(bench, altered, asked)
+    own = _numbers(bench, intact, asked)
+    squares = own.square().sum(0)
+    number = asked.double().sum(0).clamp(min=1)
+    means = own.sum(0).square() / number
+    total = (squares - means).sum().item()
+    constant = CONSTANT * squares.sum().item()
     if not total > constant:
         return None
-    apart = (one - other).square().sum().item()
+    apart = (numbers - own).square().sum().item()
     return -math.inf if math.isnan(apart) else 1 - apart / total
+
+
+def _numbers(bench: Bench, outputs: Outputs, asked: Tensor) -> Tensor:
+    """What a model answers in numbers, of the hops that count; 0 where nothing is asked."""
+    numbers = bench.task.targets.numbers(outputs, bench.batch.targets)
+    return numbers[..., bench.columns, :].where(asked, 0.0).double()
 
 
 def share(same: Tensor, asked: Tensor) -> float:
@@ -339,12 +375,14 @@ def share(same: Tensor, asked: Tensor) -> float:
 
 def _answers(bench: Bench, one: Outputs, other: Outputs) -> tuple[Tensor, Tensor]:
     """The answers that agree, and those asked for, [sequence, query, hop]."""
-    wanted, targets = bench.batch.targets, bench.task.targets
-    same, asked = targets.same(one, other, wanted), targets.asked(wanted)
+    wanted = bench.batch.targets
+    targets = bench.task.targets
+    same = targets.same(one, other, wanted)
+    asked = targets.asked(wanted)
     return same[..., bench.columns], asked[..., bench.columns]
 
 
-def _losses(bench: Bench, outputs: Outputs) -> tuple[float, float]:
+def _losses(bench: Bench, outputs: Outputs) -> Losses:
     """The mean and the median loss of a sequence."""
     each = bench.judged(outputs, slice(None)).mean(1)
     return each.mean().item(), each.median().item()

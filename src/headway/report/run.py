@@ -1,15 +1,13 @@
 """The page of a run: all that its folder says, gathered into one object."""
 
 import json
-import shlex
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Literal
 
 from headway.dynamics.emergence import EMERGES_AT
 from headway.fields import to_json
-from headway.judge.text import verdict_lines
-from headway.judge.verdicts import Verdict, to_type, verdicts
+from headway.judge.text import evidence_lines, head_lines
+from headway.judge.verdicts import verdicts
 from headway.report import schema
 from headway.report.circuit import circuit_data, evidence, minimum, stream
 from headway.report.curves import accuracies, dated, losses
@@ -158,22 +156,23 @@ def summary(findings: Findings) -> Iterator[str]:
         yield f"Of {counted(len(task.hops), 'hop')}, so many were learnt: {steps}."
 
 
-def verdicts_of(findings: Findings) -> list[Verdict]:
+def verdicts_of(findings: Findings) -> list[schema.Verdict]:
     """The verdicts on the circuit, as they are printed, with the run's folder in commands."""
     if (found := findings.discovery) is None:
         return []
-    folder = shlex.quote(_folder(findings))
-    return [
-        replace(one, because=typeset(one.because), next=one.next and to_type(one.next, folder))
-        for one in verdicts(found)
-    ]
+    folder = _folder(findings)
+    shown = list[schema.Verdict]()
+    for verdict in verdicts(found):
+        line = verdict.next and verdict.next.in_shell(folder)
+        because = typeset(verdict.because)
+        shown.append(schema.Verdict(verdict.name, verdict.holds, because, line))
+    return shown
 
 
 def details(findings: Findings) -> Iterator[schema.Section]:
     """The whole of the evidence, as the terminal prints it; verdicts are not repeated."""
     if (discovery := findings.discovery) is not None:
-        given = "\n".join(verdict_lines(verdicts(discovery)))
-        text = str(discovery).replace(f"{given}\n\n", "")
+        text = "\n".join([*head_lines(discovery), "", *evidence_lines(discovery)])
         yield schema.Section("The circuit and the evidence for it", text=text)
     for title, found in (
         ("When its paths emerged", findings.timeline if findings.paths else None),

@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter
 
 from headway.judge import THRESHOLD
-from headway.judge.verdicts import Verdict
 
 Cell = str | bool | int | float | None
 """Of a table: text, a verdict, a count, a measured number, or nothing."""
@@ -156,6 +155,16 @@ class Attention:
     #: one byte a value, in hundredths, rounded to even ones, [sequence, head, query, key, step]; by
     #: gzip, as base64
     packed: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A verdict on the circuit."""
+
+    name: str  #: what the circuit is, or is not
+    holds: bool | None  #: None if that cannot be said
+    because: str  #: the reason, with its numbers
+    next: str | None  #: a line to type that helps on; None if there is none
 
 
 @dataclass(frozen=True)
