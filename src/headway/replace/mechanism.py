@@ -105,7 +105,7 @@ class Uniform(Mechanism):
         return (visible / count).expand(patterns.shape)
 
 
-class Own(Mechanism):
+class Unchanged(Mechanism):
     """The head attends as it does."""
 
     kind = "own"
