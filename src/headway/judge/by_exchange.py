@@ -23,7 +23,7 @@ from headway.replace.ablation import Candidate
 from headway.replace.circuit import Circuit
 from headway.replace.exchange import ELSEWHERE, OWN, WHOLE_HEAD, Change, Exchange, Swap, Term
 from headway.replace.heads import Head
-from headway.replace.mechanism import Mean, Mechanism, Tabled
+from headway.replace.mechanism import Mean, Mechanism, Paths
 from headway.replace.partners import trailing
 
 ALL_ELSE = "all else exchanged"
@@ -74,7 +74,11 @@ class _Judging:
         self.swaps = Swaps(exchange, circuit)
         self.names = self.swaps.names
         mechanisms = circuit.mechanisms.items()
-        self.tables = {head: table for head, table in mechanisms if isinstance(table, Tabled)}
+        self.tables = {
+            head: mechanism
+            for head, mechanism in mechanisms
+            if mechanism.is_useful and not isinstance(mechanism, Paths)
+        }
         useful = {*self.names, *self.tables}
         self.beside = [head for head in exchange.heads if head not in useful]
 
@@ -106,7 +110,7 @@ class _Judging:
     def key_of(self, what: str) -> tuple[Hashable, ...]:
         """What is done with the circuit, as a key."""
         paths = map(self.swaps.key_of, self.names)
-        tables = [(head, table.tables) for head, table in self.tables.items()]
+        tables = [(head, mechanism.told_by) for head, mechanism in self.tables.items()]
         return (what, *self.by_place, *paths, *tables)
 
     def does(self, cost: Cost) -> bool:

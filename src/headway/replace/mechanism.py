@@ -19,6 +19,7 @@ A mechanism of your own is a frozen dataclass that derives from `Mechanism` and 
 An installed package offers it under its kind, by an entry point of the group `headway.mechanisms`.
 """
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -67,6 +68,11 @@ class Mechanism:
     def is_useful(self) -> bool:
         """True if the head moves something between positions that its circuit tells of."""
         return False
+
+    @property
+    def told_by(self) -> Hashable:
+        """All that decides its pattern."""
+        return self
 
     def needs_own(self, patterns: "Patterns") -> bool:
         """True if its pattern depends on what the head attends to in the same pass."""
@@ -193,6 +199,11 @@ class Tabled(Mechanism):
     def is_useful(self) -> bool:
         """Its tables tell what it moves."""
         return True
+
+    @property
+    def told_by(self) -> Hashable:
+        """Its tables."""
+        return self.tables
 
     def prepare(self, patterns: "Patterns") -> None:
         """Evaluates the tables."""
