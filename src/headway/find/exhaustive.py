@@ -271,11 +271,11 @@ def told_apart(
     """
     first = dict[tuple[tuple[Head, bytes], ...], tuple[AttentionPath, ...]]()
     for paths in sets:
-        by_head = {at: [path.relation for path in paths if path.at == at] for at in heads_of(paths)}
-        cells = (
-            (head, cells_of(exchange, names).cpu().numpy().tobytes())
-            for head, names in by_head.items()
-        )
+        cells = list[tuple[Head, bytes]]()
+        for head in heads_of(paths):
+            names = [path.relation for path in paths if path.at == head]
+            marked = cells_of(exchange, names)
+            cells.append((head, marked.cpu().numpy().tobytes()))
         first.setdefault(tuple(cells), paths)
     return [*first.values()]
 
@@ -288,13 +288,11 @@ def heads_of(paths: Sequence[AttentionPath]) -> list[Head]:
 def cells_of(exchange: Exchange, names: Sequence[str]) -> Tensor:
     """The cells that some relations lead to, in sequences and partners."""
     length = exchange.batch.inputs.shape[1]
-    masks = [
-        patterns.relation(name).mask(length)
-        for patterns in (exchange.patterns, exchange.others[PARTNER])
-        for name in names
-    ]
-    own, theirs = masks[: len(names)], masks[len(names) :]
-    return torch.stack([torch.stack(own).any(0), torch.stack(theirs).any(0)])
+    marked = list[Tensor]()
+    for patterns in (exchange.patterns, exchange.others[PARTNER]):
+        masks = [patterns.relation(name).mask(length) for name in names]
+        marked.append(torch.stack(masks).any(0))
+    return torch.stack(marked)
 
 
 def named(paths: Sequence[AttentionPath]) -> str:

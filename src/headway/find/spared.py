@@ -103,9 +103,10 @@ def _how_many(costs_of: CostsOf, found: Sequence[Head], left: Sequence[Head]) ->
 
 def costs_without(costs: Costs, sets: Sequence[Sequence[Head]]) -> list[float]:
     """The costs of sets of heads: exchanged, or by their mean patterns, whichever is more."""
-    exchanged = costs.of([Change(dict.fromkeys(heads, WHOLE_HEAD)) for heads in sets])
-    by_mean = costs.of([Change({}, dict.fromkeys(heads, Mean())) for heads in sets])
-    return [max(one.most, other.most) for one, other in zip(exchanged, by_mean, strict=True)]
+    exchanged = [Change(dict.fromkeys(heads, WHOLE_HEAD)) for heads in sets]
+    by_mean = [Change({}, dict.fromkeys(heads, Mean())) for heads in sets]
+    both = zip(costs.of(exchanged), costs.of(by_mean), strict=True)
+    return [max(exchange.most, mean.most) for exchange, mean in both]
 
 
 def exchange_for(bench: Bench) -> Exchange:

@@ -167,12 +167,14 @@ class Exchange:
             HeadwayError: if a head is changed of which nothing meets values.
         """
         self._require_values(changes)
-        for mechanism in {one for change in changes for one in change.mechanisms.values()}:
-            self.patterns.prepare(mechanism)
+        for change in changes:
+            for mechanism in change.mechanisms.values():
+                self.patterns.prepare(mechanism)
         sequences, positions = self.batch.inputs.shape[:2]
         vectors = sequences * positions * self.model.n_layers
         numbers = self.outputs_of[OWN].numel()
-        at_once = max(1, min(TOGETHER, MOST_VECTORS // vectors, MOST_NUMBERS // numbers))
+        by_memory = min(MOST_VECTORS // vectors, MOST_NUMBERS // numbers)
+        at_once = max(1, min(TOGETHER, by_memory))
         for start in range(0, len(changes), at_once):
             yield from self._outputs(changes[start : start + at_once])
 
@@ -245,7 +247,10 @@ class Exchange:
 
     def _require_values(self, changes: Sequence[Change]) -> None:
         """Makes sure that heads which are to carry something else carry anything."""
-        for layer in sorted({head[0] for change in changes for head in change.swaps}):
+        layers = set[int]()
+        for change in changes:
+            layers |= {layer for layer, _ in change.swaps}
+        for layer in sorted(layers):
             is_read = layer in self.carried[OWN].values
             require(is_read, "layer", layer, "one whose pattern is multiplied with values")
 
@@ -291,17 +296,22 @@ def _seen_as_its_tap_says(model: Tappable, inputs: Tensor) -> Tapped:
     assert isinstance(model, nn.Module)
     shape = tried(model, inputs)
     seen = Tapped(model, shape=shape)
-    is_same = (seen.n_layers, seen.n_heads) == (model.n_layers, model.n_heads)
-    if is_same:
-        own, other = attention_patterns(model, inputs), attention_patterns(seen, inputs)
-        is_same = own.shape == other.shape and torch.allclose(own, other, atol=1e-3)
-    if not is_same:
+    if not _is_same_attention(model, seen, inputs):
         raise HeadwayError(
             f"what heads of {type(model).__name__} carry cannot be exchanged: the attention that is"
             f" seen in it ({seen.n_layers} layers of {seen.n_heads}) is not that of its own tap"
             f" ({model.n_layers} of {model.n_heads})"
         )
     return seen
+
+
+def _is_same_attention(first: Tappable, second: Tappable, inputs: Tensor) -> bool:
+    """True if two taps show the same heads with the same patterns."""
+    if (first.n_layers, first.n_heads) != (second.n_layers, second.n_heads):
+        return False
+    own = attention_patterns(first, inputs)
+    other = attention_patterns(second, inputs)
+    return own.shape == other.shape and torch.allclose(own, other, atol=1e-3)
 
 
 def require_same(read: Read, pattern: Tensor) -> None:
@@ -311,10 +321,10 @@ def require_same(read: Read, pattern: Tensor) -> None:
         HeadwayError: if not.
     """
     try:
-        there = read.laid(torch.ones_like(pattern)).bool()
-        is_same = torch.allclose(
-            read.pattern.nan_to_num(0.0) * there, read.laid(pattern), atol=1e-3
-        )
+        laid = read.laid(pattern)
+        is_laid = read.laid(torch.ones_like(pattern)).bool()
+        met = read.pattern.nan_to_num(0.0) * is_laid
+        is_same = torch.allclose(met, laid, atol=1e-3)
     except RuntimeError:  # another layout
         is_same = False
     if not is_same:

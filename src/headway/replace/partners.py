@@ -8,7 +8,7 @@ the place of what it carries in the other, and only what differs between the two
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 
 import torch
 from jaxtyping import Bool, Int
@@ -108,10 +108,10 @@ def trailing(inputs: Tensor) -> Int[Tensor, " sequence"]:
 
 def is_alike(task: Task, first: Batch, second: Batch) -> Bool[Tensor, " sequence"]:
     """The sequences of two batches, one by one, that have the same layout."""
-    asked = [task.targets.asked(batch.targets).flatten(1) for batch in (first, second)]
-    roles = [batch.roles.flatten(1) for batch in (first, second)]
-    same_roles = (roles[0] == roles[1]).all(1)
-    same_asked = (asked[0] == asked[1]).all(1)
+    same_roles = (first.roles == second.roles).flatten(1).all(1)
+    first_asked = task.targets.asked(first.targets)
+    second_asked = task.targets.asked(second.targets)
+    same_asked = (first_asked == second_asked).flatten(1).all(1)
     same_length = trailing(first.inputs) == trailing(second.inputs)
     return same_roles & same_asked & same_length
 
@@ -120,8 +120,10 @@ def _recombined(task: Task, draws: tuple[Tensor, ...], batch: Batch) -> Iterator
     """Partners of which some parts of the draw are another sequence's, the most parts first."""
     numbers = range(min(len(draws), MOST_PARTS))
     sizes = reversed(range(1, len(numbers) + 1))
-    for moved in (some for size in sizes for some in combinations(numbers, size)):
-        parts = [part.roll(1, 0) if i in moved else part for i, part in enumerate(draws)]
+    for moved in chain.from_iterable(combinations(numbers, size) for size in sizes):
+        parts = list(draws)
+        for number in moved:
+            parts[number] = draws[number].roll(1, 0)
         try:
             partner = task.assemble(tuple(parts))
         except (HeadwayError, RuntimeError, IndexError, ValueError):
@@ -135,8 +137,10 @@ def _recombined(task: Task, draws: tuple[Tensor, ...], batch: Batch) -> Iterator
 
 def _paired(task: Task, batch: Batch) -> tuple[Batch, Batch]:
     """The sequences of which another one has the same layout, and these others."""
+    padding = trailing(batch.inputs)[:, None]
+    roles = batch.roles.flatten(1)
     asked = task.targets.asked(batch.targets).flatten(1).long()
-    layouts = torch.cat([trailing(batch.inputs)[:, None], batch.roles.flatten(1), asked], 1)
+    layouts = torch.cat([padding, roles, asked], 1)
     groups = defaultdict[tuple[int, ...], list[int]](list)
     for row, layout in enumerate(layouts.tolist()):
         groups[tuple(layout)].append(row)
@@ -161,7 +165,8 @@ def _elsewhere(batch: Batch) -> Int[Tensor, " sequence"]:
     by_padding = defaultdict[int, list[int]](list)
     for row, padding in enumerate(trailing(batch.inputs).tolist()):
         by_padding[padding].append(row)
-    to, longer = [0] * len(batch.inputs), list[int]()
+    to = [0] * len(batch.inputs)
+    longer = list[int]()
     for padding in sorted(by_padding):
         rows = by_padding[padding]
         others = longer or rows[1:] + rows[:1]

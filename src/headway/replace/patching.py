@@ -117,13 +117,14 @@ def patch_all(
         asked = task.targets.at_queries(outputs, clean.targets)
         return task.targets.partial_losses(asked, clean.targets)
 
-    both = {"clean": exchange.outputs_of[OWN], "corrupted": exchange.outputs_of[PARTNER]}
-    whole = {name: losses(outputs) for name, outputs in both.items()}
-    for name, loss in whole.items():
+    own = losses(exchange.outputs_of[OWN])
+    theirs = losses(exchange.outputs_of[PARTNER])
+    for name, loss in (("clean", own), ("corrupted", theirs)):
         by_hop = dict(zip(task.hops, loss.tolist(), strict=True))
         require(bool(loss.isfinite().all()), f"{name}: loss by hop", by_hop, "numbers")
-    patched = exchange.outputs([patching.change(site) for site in sites])
-    return Effects(sites, task.hops, **whole, patched=torch.stack([*map(losses, patched)]))
+    changes = [patching.change(site) for site in sites]
+    patched = torch.stack([losses(outputs) for outputs in exchange.outputs(changes)])
+    return Effects(sites, task.hops, clean=own, corrupted=theirs, patched=patched)
 
 
 def site_of(site: Site | str) -> Site:
@@ -146,8 +147,8 @@ class _Patching:
     """A corrupted run, ready to be put into clean ones."""
 
     def __init__(self, model: nn.Module, task: Task, clean: Batch, corrupted: Batch):
-        shapes = [list(batch.inputs.shape) for batch in (corrupted, clean)]
-        require(shapes[0] == shapes[1], "corrupted: inputs", shapes[0], f"as clean, {shapes[1]}")
+        shape, wanted = list(corrupted.inputs.shape), list(clean.inputs.shape)
+        require(shape == wanted, "corrupted: inputs", shape, f"as clean, {wanted}")
         if not torch.equal(corrupted.roles, clean.roles):
             raise HeadwayError("corrupted: roles must stand where they stand in clean")
         self.exchange = Exchange(model, task, clean, {PARTNER: corrupted})
@@ -160,8 +161,11 @@ class _Patching:
         every = self.exchange.heads
         if kind == "heads":
             return tuple(every)
-        names = [n for n in self.patterns.used_as("path") if self._leads_alike(n)]
-        return tuple(AttentionPath.of(*head, name) for head in every for name in names)
+        paths = list[Site]()
+        names = [name for name in self.patterns.used_as("path") if self._leads_alike(name)]
+        for head in every:
+            paths += [AttentionPath.of(*head, name) for name in names]
+        return tuple(paths)
 
     def change(self, *sites: Site) -> Change:
         """The change by which some sites are the corrupted run's."""

@@ -4,6 +4,7 @@ This is measured, one row at a time. (The blind reader, which compares many rela
 of its own, to first order: `reading.row_weights`.)
 """
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -40,9 +41,10 @@ def measured_weights(
     own = attention_patterns(model, batch.inputs)
     weights = own.new_zeros(own.shape[:-1])
     chosen = heads_of(model) if heads is None else heads
-    vectors_a_pass = batch.inputs.shape[:2].numel() * model.n_layers
+    sequences, length = batch.inputs.shape[:2]
     passes = 2 * len(chosen) * own.shape[-2]
-    outputs = Outputs(model, task, batch, turns=-(-passes * vectors_a_pass // MOST_VECTORS))
+    vectors = passes * sequences * length * model.n_layers
+    outputs = Outputs(model, task, batch, turns=math.ceil(vectors / MOST_VECTORS))
     for head in chosen:
         weights[:, *head] = outputs.moved(head, own[:, *head])
     total = weights.sum((0, 3), keepdim=True)
@@ -84,16 +86,17 @@ class Outputs:
         every_row = torch.arange(len(instead), device=instead.device)
         moved = instead.new_zeros(sequences, len(instead))
         for first in range(0, len(instead), self.turns):
-            rows = first + each % self.turns
-            is_tried = rows[:, None] == every_row
+            row = first + each % self.turns
+            is_tried = row[:, None] == every_row
             distances = self._distances(_replacing(head, is_tried, instead))
             moved = torch.where(is_tried, distances[:, None], moved)
         return moved.where(moved.isfinite(), 0.0)  # without a row, some models divide by zero
 
     def _distances(self, tap: Tap) -> Float[Tensor, " sequence"]:
         asked = self.task.targets.asked(self.batch.targets)
-        squares = (self._numbers(tap) - self.intact).square().sum(-1)
-        return squares.where(asked, 0.0).sum((1, 2)).sqrt()
+        moved = self._numbers(tap) - self.intact
+        squares = moved.square().sum(-1).where(asked, 0.0)
+        return squares.sum((1, 2)).sqrt()
 
     def _numbers(self, tap: Tap) -> Float[Tensor, "sequence query hop number"]:
         outputs = self.model(self.batch.inputs, tap)[:, -self.batch.targets.shape[1] :]
