@@ -17,12 +17,13 @@ WORDS = {True: "yes", False: "NO", None: "?"}
 """Verdicts as words."""
 
 
-def of_discovery(found: "Discovery", run: object = None) -> str:
+def of_discovery(found: "Discovery", run: object = None, with_verdicts: bool = True) -> str:
     """Heads and what they do, the verdicts with their numbers, and every path's losses.
 
     Args:
         found: what is shown.
         run: the folder for the lines to type next; they are Python without it.
+        with_verdicts: false where verdicts are shown apart, as on a page.
     """
     circuit, lines = found.circuit, of_looks(found.looks, found.circuit, found.faithful)
     others = [] if found.looks else found.circuit.useful_heads
@@ -31,7 +32,9 @@ def of_discovery(found: "Discovery", run: object = None) -> str:
     if found.faithful and not circuit.paths:
         lines += wrapped(without_paths(circuit))
     lines += beside_lines(found)
-    lines += ["", *verdict_lines(verdicts(found), run), ""]
+    if with_verdicts:
+        lines += ["", *verdict_lines(verdicts(found), run)]
+    lines += [""]
     lines += [*likeness_table(found), ""]
     if circuit.paths:
         lines += path_table(found)
