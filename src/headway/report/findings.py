@@ -115,14 +115,19 @@ class Findings:
         return self.run.task
 
     @property
+    def last(self) -> dict[str, Any]:
+        """The last evaluation; empty before the first."""
+        return self.metrics[-1] if self.metrics else {}
+
+    @property
     def loss(self) -> float | None:
         """The validation loss at the last evaluation."""
-        return self.metrics[-1]["val_loss"] if self.metrics else None
+        return self.last.get("val_loss")
 
     @property
     def solved(self) -> bool:
         """True if the task counts as solved at the last evaluation."""
-        return bool(self.metrics) and judged_loss(self.task, self.metrics[-1]) < THRESHOLD
+        return bool(self.metrics) and judged_loss(self.task, self.last) < THRESHOLD
 
     @functools.cached_property
     def hops(self) -> dict[str, float | None]:

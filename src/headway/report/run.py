@@ -200,7 +200,7 @@ def summary(findings: Findings) -> Iterator[str]:
 
 def _solved_line(findings: Findings) -> str:
     """The loss and accuracy at the end, and the loss over the hops by which a run is judged."""
-    task, last = findings.task, findings.metrics[-1]
+    task, last = findings.task, findings.last
     loss = rounded(findings.loss or 0.0)
     line = f"The task was solved, with a validation loss of {loss}{accuracy_text(last)}"
     if task.judged == task.hops:

@@ -109,7 +109,7 @@ class Watch:
         version = shown.version
         match shown.kind:
             case "list":
-                rows = [(entry, self._listed(entry)) for entry in shown.entries]
+                rows = [self._listed(entry) for entry in shown.entries]
                 return list_page(self.folder, rows, version)
             case "run":
                 run = shown.entries[0].open()
