@@ -11,7 +11,7 @@ from torch import Tensor
 
 from headway.dynamics.emergence import EMERGES_AT
 from headway.judge.roles import places, position_labels
-from headway.models import attention_patterns
+from headway.models import Tappable, attention_patterns
 from headway.relations.paths import AttentionPath
 from headway.relations.roles import chain_letter
 from headway.replace.ablation import Bench
@@ -84,40 +84,77 @@ def examples(findings: Findings, memory: Memory | None = None) -> Examples:
     Raises:
         HeadwayError: if a checkpoint cannot be read.
     """
-    steps, memory = thinned(findings.checkpoints, MOST_STEPS), {} if memory is None else memory
+    steps = thinned(findings.checkpoints, MOST_STEPS)
     if findings.no_maps is not None:
         return Examples(steps)
-    run, paths, heads = findings.run, findings.paths, findings.followed_heads
+    memory = {} if memory is None else memory
     batch = findings.sequences.part(slice(EXAMPLES))
-    cells = leads(findings, batch, paths)
-    answers_each = (1 + len(paths)) * int(findings.task.targets.asked(batch.targets).sum())
-    most = min(MOST_FORWARDS // (1 + len(paths)), MOST_ANSWERS // max(1, answers_each))
-    answer_steps = thinned(range(len(steps)), most)
-    one = len(heads) * len(findings.shown) ** 2
-    room, count = max(FEW_CELLS, min(MOST_CELLS, MANY * one)) // one, EXAMPLES
-    while count > 1 and room // count < min(ENOUGH, len(steps)):
-        count //= 2
-    seen = list[Snapshot]()
+    cells = leads(findings, batch, findings.paths)
+    answer_steps = thinned(range(len(steps)), _most_answer_steps(findings, batch))
+    most_maps, count = _room(findings, len(steps))
+    snapshots = list[Snapshot]()
     for i, step in enumerate(steps):
-        file, answered = run.checkpoint_path(step), i in answer_steps
-        changed = file.stat().st_mtime_ns if is_there(file) else 0
-        name = step, changed, answered, count, *heads, *paths
-        if name not in memory:
-            memory[name] = _look(findings, batch, cells, step, answered, count)
-        seen.append(memory[name])
-    answers = torch.stack([one.answers for one in seen if one.answers is not None], dim=1)
-    kept = thinned(range(len(steps)), room // count)
-    maps = torch.stack([seen[i].attention for i in kept], dim=-1)
+        key = _memory_key(findings, step, i in answer_steps, count)
+        if key not in memory:
+            memory[key] = _look(findings, batch, cells, step, i in answer_steps, count)
+        snapshots.append(memory[key])
     return Examples(
         steps=steps,
         cells=cells,
         answer_steps=answer_steps,
-        sequences=[
-            _sequence(findings, batch, i, answers[:, :, i], [one.along[i] for one in seen])
-            for i in range(len(batch.inputs))
-        ],
-        attention=schema.Attention(kept, count, heads, packed(maps)),
+        sequences=_sequences(findings, batch, snapshots),
+        attention=_maps(findings, snapshots, most_maps, count),
     )
+
+
+def _most_answer_steps(findings: Findings, batch: Batch) -> int:
+    """The most checkpoints for which answers are kept."""
+    n_variants = 1 + len(findings.paths)
+    n_asked = int(findings.task.targets.asked(batch.targets).sum())
+    n_answers = max(1, n_variants * n_asked)
+    return min(MOST_FORWARDS // n_variants, MOST_ANSWERS // n_answers)
+
+
+def _room(findings: Findings, n_steps: int) -> tuple[int, int]:
+    """The most checkpoints for which attention is kept, and on how many sequences."""
+    one_map = len(findings.followed_heads) * len(findings.shown) ** 2
+    cells = max(FEW_CELLS, min(MOST_CELLS, MANY * one_map))
+    room, count = cells // one_map, EXAMPLES
+    while count > 1 and room // count < min(ENOUGH, n_steps):
+        count //= 2
+    return room // count, count
+
+
+def _memory_key(
+    findings: Findings, step: int, with_answers: bool, count: int
+) -> tuple[object, ...]:
+    """What a snapshot depends on, the time of its checkpoint included."""
+    file = findings.run.checkpoint_path(step)
+    changed = file.stat().st_mtime_ns if is_there(file) else 0
+    return step, changed, with_answers, count, *findings.followed_heads, *findings.paths
+
+
+def _maps(
+    findings: Findings, snapshots: Sequential[Snapshot], most: int, count: int
+) -> schema.Attention:
+    """The attention of the followed heads at so many of the checkpoints."""
+    kept = thinned(range(len(snapshots)), most)
+    maps = torch.stack([snapshots[i].attention for i in kept], dim=-1)
+    return schema.Attention(kept, count, findings.followed_heads, packed(maps))
+
+
+def _sequences(
+    findings: Findings, batch: Batch, snapshots: Sequential[Snapshot]
+) -> list[schema.Sequence]:
+    """The examples, with the answers and the attention along paths at all checkpoints."""
+    known = [shot.answers for shot in snapshots if shot.answers is not None]
+    answers = torch.stack(known, dim=1)
+    sequences = list[schema.Sequence]()
+    for i in range(len(batch.inputs)):
+        along = torch.stack([shot.along[i] for shot in snapshots])
+        example = batch.part(slice(i, i + 1))
+        sequences.append(_sequence(findings, example, answers[:, :, i], along))
+    return sequences
 
 
 @torch.no_grad()
@@ -125,24 +162,32 @@ def _look(
     findings: Findings, batch: Batch, cells: Cells, step: int, with_answers: bool, count: int
 ) -> Snapshot:
     """Looks at the examples with the eyes of one checkpoint; `count` of them have maps."""
-    start, size, paths = findings.shown.start, findings.task.length, findings.paths
+    start, size = findings.shown.start, findings.task.length
     model = findings.run.model(step)
-    layers, heads = [list(each) for each in zip(*findings.followed_heads, strict=True)]
     patterns = attention_patterns(model, batch.inputs)[..., start:, start:size]
-    along = []
+    along = list[UInt8[Tensor, " cell"]]()
     for i, pattern in enumerate(hundredths(patterns)):
-        here = [(*p.at, *cell) for p in paths for cell in cells[p.relation][i]]
-        at = torch.tensor(here, dtype=torch.long).reshape(-1, 4).unbind(1)
-        along.append(pattern[at])
-    answers = None
-    if with_answers:
-        bench = Bench(with_tap(model, findings.task), findings.task, batch)
-        cut = [{path.at: KnockOut(frozenset({path.relation}))} for path in paths]
-        parts = [bench.outputs([{}, *cut], part) for part in bench.parts]
-        outputs = torch.cat(parts, dim=1)
-        answers = torch.stack([_answers(findings.task, batch, each) for each in outputs])
-    kept = 2 * (50 * patterns[:count, layers, heads]).round()
-    return Snapshot(hundredths(kept / 100), along, answers)
+        indices = list[tuple[int, ...]]()
+        for path in findings.paths:
+            indices += [(*path.at, *cell) for cell in cells[path.relation][i]]
+        at = torch.tensor(indices, dtype=torch.long).reshape(-1, 4)
+        along.append(pattern[at.unbind(1)])
+    answers = _answers_without_paths(findings, batch, model) if with_answers else None
+    layers, heads = zip(*findings.followed_heads, strict=True)
+    followed = patterns[:count, list(layers), list(heads)]
+    even = 2 * (50 * followed).round()
+    return Snapshot(hundredths(even / 100), along, answers)
+
+
+def _answers_without_paths(
+    findings: Findings, batch: Batch, model: Tappable
+) -> Int[Tensor, "variant sequence query hop"]:
+    """The answers of a model, and those with the attention along each path at zero."""
+    task = findings.task
+    bench = Bench(with_tap(model, task), task, batch)
+    cut = [{path.at: KnockOut(frozenset({path.relation}))} for path in findings.paths]
+    outputs = torch.cat([bench.outputs([{}, *cut], part) for part in bench.parts], dim=1)
+    return torch.stack([_answers(task, batch, variant) for variant in outputs])
 
 
 def _answers(
@@ -153,9 +198,13 @@ def _answers(
     chosen = targets.answers(outputs, wanted)
     if isinstance(targets, Tokens):
         return chosen[..., 0].long().cpu()
-    nearest = (chosen[:, :, None] == wanted[:, None].nan_to_num(1e9)).all(-1).int().argmax(2)
-    alone = (targets.asked(wanted).sum(1, keepdim=True) < 2).expand(nearest.shape)
-    astray = alone & ~(targets.each(outputs, wanted) < EMERGES_AT)
+    # Of vectors the nearest that is asked for anywhere; of a sequence that asks for a single one,
+    # none if it is far from that.
+    distinct = wanted[:, None].nan_to_num(1e9)
+    nearest = (chosen[:, :, None] == distinct).all(-1).int().argmax(2)
+    n_asked = targets.asked(wanted).sum(1, keepdim=True)
+    is_near = targets.each(outputs, wanted) < EMERGES_AT
+    astray = (n_asked < 2).expand(nearest.shape) & ~is_near
     return nearest.masked_fill(astray, -1).cpu()
 
 
@@ -169,63 +218,99 @@ def packed(values: UInt8[Tensor, "..."]) -> str:
     return base64.b64encode(gzip.compress(values.numpy().tobytes(), 9, mtime=0)).decode()
 
 
-def _sequence(
-    findings: Findings,
-    batch: Batch,
-    number: int,
-    answers: Int[Tensor, "variant step query hop"],
-    along: Sequential[UInt8[Tensor, " cell"]],
-) -> schema.Sequence:
-    """One of the examples."""
-    task, shown, example = findings.task, findings.shown, batch.part(slice(number, number + 1))
-    plays: dict[int, tuple[int, int]] = {}
-    for place_number, place in enumerate(places(task)):
-        row = example.roles[0, task.roles.index(place.role)].tolist()
-        plays |= {position: (place_number, chain) for chain, position in enumerate(row)}
-    where = [plays.get(position, (None, None)) for position in range(task.length)]
-    first, of_tokens = task.length - task.n_read, isinstance(task.targets, Tokens)
+@dataclass(frozen=True)
+class Standing:
+    """Where the positions of a sequence stand, and what its answers are called.
 
-    def name(answer: int, hop: int) -> str:
-        """An answer as it is printed."""
-        if answer < 0:
-            return str(answer)
-        if of_tokens:
+    Attributes:
+        task: of the sequence.
+        places: the number of the place at every position that has a role.
+        chains: the number of its chain.
+    """
+
+    task: Task
+    places: dict[int, int] = field(default_factory=dict)
+    chains: dict[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, task: Task, example: Batch) -> "Standing":
+        """That of the only sequence of a batch."""
+        standing = cls(task)
+        for number, place in enumerate(places(task)):
+            role = task.roles.index(place.role)
+            for chain, position in enumerate(example.roles[0, role].tolist()):
+                standing.places[position] = number
+                standing.chains[position] = chain
+        return standing
+
+    def name(self, answer: int, hop: int) -> str:
+        """An answer (see `Snapshot`) as it is printed, if there is one."""
+        task = self.task
+        if isinstance(task.targets, Tokens):
             return task.token_name(answer)
-        chain, symbol = where[first + answer][1], task.hops[hop]
-        letter = chain_letter(answer if chain is None else chain)
+        position = task.length - task.n_read + answer
+        letter = chain_letter(self.chains.get(position, answer))
+        symbol = task.hops[hop]
         end = symbol.partition("_")[2]
         return typeset(f"{letter}{end}" if end.isdigit() else f"{symbol} {letter}")
 
+
+class Numbers(dict[str, int]):
+    """The numbers of names, in the order in which they are asked for.
+
+    Of very many the last stands for all others.
+    """
+
+    def __missing__(self, name: str) -> int:
+        self[name] = min(len(self), MOST_NAMES)
+        return self[name]
+
+
+def _sequence(
+    findings: Findings,
+    example: Batch,
+    answers: Int[Tensor, "variant step query hop"],
+    along: UInt8[Tensor, "step cell"],
+) -> schema.Sequence:
+    """One of the examples."""
+    task, shown = findings.task, findings.shown
+    standing = Standing.of(task, example)
+    of_tokens = isinstance(task.targets, Tokens)
     asked = task.targets.asked(example.targets)[0].nonzero().tolist()
-    right = [int(example.targets[0, q, h]) if of_tokens else q for q, h in asked]
-    wanted = [name(answer, h) for answer, (_, h) in zip(right, asked, strict=True)]
-    given = [[name(a, h) for a in answers[..., q, h].flatten().tolist()] for q, h in asked]
-    names = list(dict.fromkeys([*wanted, *(n for each in given for n in each if n != "-1")]))
-    index = {n: min(i, MOST_NAMES) for i, n in enumerate(names)} | {"-1": NO_ANSWER}
-    coded = torch.tensor([[index[n] for n in each] for each in given], dtype=torch.uint8)
+    first = task.length - task.n_read - shown.start
+    numbers = Numbers()
+    questions = list[schema.Question]()
+    for query, hop in asked:
+        right = int(example.targets[0, query, hop]) if of_tokens else query
+        answer = numbers[standing.name(right, hop)]
+        questions.append(schema.Question(first + query, hop, answer))
+    coded = list[list[int]]()
+    for query, hop in asked:
+        given = answers[..., query, hop].flatten().tolist()
+        coded.append([NO_ANSWER if a < 0 else numbers[standing.name(a, hop)] for a in given])
+    names = list(numbers)
+    labels = position_labels(task, example)[shown.start :]
     return schema.Sequence(
-        labels=[typeset(label) for label in position_labels(task, example)[shown.start :]],
-        places=[where[position][0] for position in shown],
-        chains=[where[position][1] for position in shown],
-        questions=[
-            schema.Question(first + q - shown.start, h, index[n])
-            for n, (q, h) in zip(wanted, asked, strict=True)
-        ],
-        names=[*names[:MOST_NAMES], *(["…"] if len(names) > MOST_NAMES else [])],
-        answers=packed(coded.T.contiguous()),
-        along=packed(torch.stack(list(along))),
+        labels=[typeset(label) for label in labels],
+        places=[standing.places.get(position) for position in shown],
+        chains=[standing.chains.get(position) for position in shown],
+        questions=questions,
+        names=names if len(names) <= MOST_NAMES else [*names[:MOST_NAMES], "…"],
+        answers=packed(torch.tensor(coded, dtype=torch.uint8).T.contiguous()),
+        along=packed(along),
     )
 
 
 def leads(findings: Findings, batch: Batch, paths: Sequential[AttentionPath]) -> Cells:
     """The cells of paths' relations in every example, as far as it is shown."""
-    found = findings.task.edges(batch, not findings.causal)
+    edges = findings.task.edges(batch, not findings.causal)
     cells: Cells = {path.relation: [] for path in paths}
-    for name in cells:
-        edges = found[name]
-        queries = edges.queries[..., None].expand_as(edges.keys)
-        pairs = torch.stack([queries, edges.keys], -1) - findings.shown.start
-        for cell, there in zip(pairs, edges.there, strict=True):
-            inside = [(q, k) for q, k in cell[there].tolist() if q >= 0 and k >= 0]
-            cells[name].append(inside[-MOST_LEADS:])
+    for relation, in_examples in cells.items():
+        related = edges[relation]
+        queries = related.queries[..., None].expand_as(related.keys)
+        pairs = torch.stack([queries, related.keys], -1) - findings.shown.start
+        is_inside = related.there & (pairs >= 0).all(-1)
+        for i, inside in enumerate(is_inside):
+            last = pairs[i, inside][-MOST_LEADS:]
+            in_examples.append([(query, key) for query, key in last.tolist()])
     return cells
