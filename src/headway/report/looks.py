@@ -39,13 +39,12 @@ class Look:
 def symbol_colours(task: Task | Cast) -> dict[str, int]:
     """The colour of every symbol, and of every hop, which is a symbol that is asked for."""
     order = symbol_order(task)
-    asked = {hop: i for i, hop in enumerate(task.hops, start=0 if order else 1)}
     ends = [re.fullmatch(r"[a-z]_([0-9]{1,4})", symbol) for symbol in order]
-    numbers = {
-        symbol: i if end is None or None in ends else int(end[1])
-        for i, (symbol, end) in enumerate(zip(order, ends, strict=True))
-    }
-    numbers |= {hop: i for hop, i in asked.items() if hop not in numbers}
+    numbers: dict[str, int] = {}
+    for i, (symbol, end) in enumerate(zip(order, ends, strict=True)):
+        numbers[symbol] = i if end is None or None in ends else int(end[1])
+    for i, hop in enumerate(task.hops, start=0 if order else 1):
+        numbers.setdefault(hop, i)
     return {symbol: _colour(number) for symbol, number in numbers.items()}
 
 
