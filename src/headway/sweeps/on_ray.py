@@ -74,16 +74,16 @@ class RayEngine(Engine):
         """The number of such runs that may go on side by side (see `Engine`)."""
         asked = self._resources(config)
         nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
-        each = [
-            min(int(node.get(kind, 0.0) / count) for kind, count in asked.items() if count)
-            for node in nodes
-        ]
-        if not any(each):
+        fitting = list[int]()
+        for node in nodes:
+            shares = [node.get(kind, 0.0) / count for kind, count in asked.items() if count]
+            fitting.append(int(min(shares)))
+        if not any(fitting):
             raise HeadwayError(
                 f"a run asks for {asked['CPU']:g} CPUs and {asked['GPU']:g} GPUs (threads,"
                 " --gpus-per-run): no node of the cluster has both"
             )
-        return self.workers or sum(each)
+        return self.workers or sum(fitting)
 
     def answer(self, folder: Path, config: RunConfig) -> str | None:
         """The answer of a task that carries a run out (see `Engine`)."""
