@@ -57,19 +57,24 @@ def circuit_data(findings: Findings, cells: Cells | None = None) -> schema.Circu
     cells = cells or _in_chain(task, paths)
     shown = list[schema.CircuitPath]()
     for path in paths:
-        leads = cells.get(path.relation, [])
-        shown.append(_path_data(path, looks[path], leads, lost.get(path, NOTHING_LOST)))
+        lost_here = lost.get(path, NOTHING_LOST)
+        shown.append(_path_data(path, looks[path], cells.get(path.relation, []), lost_here))
+    return schema.Circuit(
+        layers=findings.run.config.model.n_layers,
+        places=_place_data(task),
+        paths=shown,
+        tables=findings.discovery.circuit.tabled_heads,
+    )
+
+
+def _place_data(task: Task) -> list[schema.Place]:
+    """The roles of one chain, with the colours of their symbols."""
     colours = symbol_colours(task)
-    standing = [
-        schema.Place(
-            role=place.role,
-            label=typeset(place.symbol or place.role),
-            colour=colours.get(place.symbol, 0),
-        )
-        for place in places(task)
-    ]
-    n_layers = findings.run.config.model.n_layers
-    return schema.Circuit(n_layers, standing, shown, findings.discovery.circuit.tabled_heads)
+    data = list[schema.Place]()
+    for place in places(task):
+        label = typeset(place.symbol or place.role)
+        data.append(schema.Place(place.role, label, colours.get(place.symbol, 0)))
+    return data
 
 
 def _path_data(path: AttentionPath, look: Look, leads: Leads, lost: Lost) -> schema.CircuitPath:

@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from headway.dynamics import Timeline
-from headway.dynamics.emergence import EMERGES_AT
+from headway.dynamics.emergence import EMERGES_AT, PathHistory
 from headway.judge.roles import Cast
 from headway.report.circuit import path_key
 from headway.report.findings import Findings
@@ -92,19 +92,22 @@ def dated(
     along, without = list[Curve](), list[Curve]()
     looks = path_looks(task, [history.path for history in timeline.paths])
     for history in timeline.paths:
-        path, cut = history.path, history.loss_without
-        look = looks[path]
-        name = typeset(str(path)), path_key(path), look.colour, look.dashes
-        emerged = needed = None
-        if history.emerged is not None:
-            emerged = history.emerged, EMERGES_AT
-        if history.needed is not None:
-            loss = float(np.interp(history.needed, timeline.steps, cut))
-            needed = history.needed, short(loss)
+        look = looks[history.path]
+        name = typeset(str(history.path)), path_key(history.path), look.colour, look.dashes
+        emerged = None if history.emerged is None else (history.emerged, EMERGES_AT)
         along.append(Curve(*name, kept(history.attention), emerged))
-        without.append(Curve(*name, kept(cut), needed))
+        cut = kept(history.loss_without)
+        without.append(Curve(*name, cut, _needed(history, timeline.steps)))
     without.append(Curve("nothing cut", "", 0, 0, kept(timeline.loss)))
     return along, without
+
+
+def _needed(history: PathHistory, steps: Sequence[int]) -> tuple[float, float] | None:
+    """The step from which the loss depends on a path, and the loss without it there."""
+    if history.needed is None:
+        return None
+    loss = np.interp(history.needed, steps, history.loss_without)
+    return history.needed, short(float(loss))
 
 
 def points(pairs: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -12,13 +12,14 @@ from torch import Tensor
 from headway.dynamics.emergence import EMERGES_AT
 from headway.judge.roles import places, position_labels
 from headway.models import Tappable, attention_patterns
+from headway.relations import Edges
 from headway.relations.paths import AttentionPath
 from headway.relations.roles import chain_letter
 from headway.replace.ablation import Bench
 from headway.replace.mechanism import KnockOut
 from headway.replace.subject import with_tap
 from headway.report import schema
-from headway.report.circuit import Cells
+from headway.report.circuit import Cells, Leads
 from headway.report.curves import thinned
 from headway.report.findings import EXAMPLES, Findings
 from headway.report.labels import typeset
@@ -91,7 +92,7 @@ def examples(findings: Findings, memory: Memory | None = None) -> Examples:
     batch = findings.sequences.part(slice(EXAMPLES))
     cells = leads(findings, batch, findings.paths)
     answer_steps = thinned(range(len(steps)), _most_answer_steps(findings, batch))
-    most_maps, count = _room(findings, len(steps))
+    count = _n_with_maps(findings, len(steps))
     snapshots = list[Snapshot]()
     for i, step in enumerate(steps):
         key = _memory_key(findings, step, i in answer_steps, count)
@@ -103,7 +104,7 @@ def examples(findings: Findings, memory: Memory | None = None) -> Examples:
         cells=cells,
         answer_steps=answer_steps,
         sequences=_sequences(findings, batch, snapshots),
-        attention=_maps(findings, snapshots, most_maps, count),
+        attention=_maps(findings, snapshots),
     )
 
 
@@ -115,14 +116,19 @@ def _most_answer_steps(findings: Findings, batch: Batch) -> int:
     return min(MOST_FORWARDS // n_variants, MOST_ANSWERS // n_answers)
 
 
-def _room(findings: Findings, n_steps: int) -> tuple[int, int]:
-    """The most checkpoints for which attention is kept, and on how many sequences."""
+def _room(findings: Findings) -> int:
+    """The most maps of one sequence that a page has room for."""
     one_map = len(findings.followed_heads) * len(findings.shown) ** 2
     cells = max(FEW_CELLS, min(MOST_CELLS, MANY * one_map))
-    room, count = cells // one_map, EXAMPLES
+    return cells // one_map
+
+
+def _n_with_maps(findings: Findings, n_steps: int) -> int:
+    """On how many sequences attention is kept: fewer where it would be at few checkpoints."""
+    room, count = _room(findings), EXAMPLES
     while count > 1 and room // count < min(ENOUGH, n_steps):
         count //= 2
-    return room // count, count
+    return count
 
 
 def _memory_key(
@@ -134,11 +140,10 @@ def _memory_key(
     return step, changed, with_answers, count, *findings.followed_heads, *findings.paths
 
 
-def _maps(
-    findings: Findings, snapshots: Sequential[Snapshot], most: int, count: int
-) -> schema.Attention:
-    """The attention of the followed heads at so many of the checkpoints."""
-    kept = thinned(range(len(snapshots)), most)
+def _maps(findings: Findings, snapshots: Sequential[Snapshot]) -> schema.Attention:
+    """The attention of the followed heads, at as many of the checkpoints as there is room for."""
+    count = len(snapshots[0].attention)
+    kept = thinned(range(len(snapshots)), _room(findings) // count)
     maps = torch.stack([snapshots[i].attention for i in kept], dim=-1)
     return schema.Attention(kept, count, findings.followed_heads, packed(maps))
 
@@ -162,21 +167,29 @@ def _look(
     findings: Findings, batch: Batch, cells: Cells, step: int, with_answers: bool, count: int
 ) -> Snapshot:
     """Looks at the examples with the eyes of one checkpoint; `count` of them have maps."""
-    start, size = findings.shown.start, findings.task.length
     model = findings.run.model(step)
-    patterns = attention_patterns(model, batch.inputs)[..., start:, start:size]
-    along = list[UInt8[Tensor, " cell"]]()
-    for i, pattern in enumerate(hundredths(patterns)):
-        indices = list[tuple[int, ...]]()
-        for path in findings.paths:
-            indices += [(*path.at, *cell) for cell in cells[path.relation][i]]
-        at = torch.tensor(indices, dtype=torch.long).reshape(-1, 4)
-        along.append(pattern[at.unbind(1)])
-    answers = _answers_without_paths(findings, batch, model) if with_answers else None
+    shown = slice(findings.shown.start, findings.task.length)
+    patterns = attention_patterns(model, batch.inputs)[..., shown, shown]
     layers, heads = zip(*findings.followed_heads, strict=True)
     followed = patterns[:count, list(layers), list(heads)]
     even = 2 * (50 * followed).round()
+    along = _along_paths(findings.paths, cells, hundredths(patterns))
+    answers = _answers_without_paths(findings, batch, model) if with_answers else None
     return Snapshot(hundredths(even / 100), along, answers)
+
+
+def _along_paths(
+    paths: Sequential[AttentionPath], cells: Cells, patterns: UInt8[Tensor, "..."]
+) -> list[UInt8[Tensor, " cell"]]:
+    """The attention in every cell of the paths, one path after the other, in every example."""
+    along = list[UInt8[Tensor, " cell"]]()
+    for i, pattern in enumerate(patterns):
+        indices = list[tuple[int, ...]]()
+        for path in paths:
+            indices += [(*path.at, *cell) for cell in cells[path.relation][i]]
+        at = torch.tensor(indices, dtype=torch.long).reshape(-1, 4)
+        along.append(pattern[at.unbind(1)])
+    return along
 
 
 def _answers_without_paths(
@@ -198,10 +211,10 @@ def _answers(
     chosen = targets.answers(outputs, wanted)
     if isinstance(targets, Tokens):
         return chosen[..., 0].long().cpu()
-    # Of vectors the nearest that is asked for anywhere; of a sequence that asks for a single one,
-    # none if it is far from that.
-    distinct = wanted[:, None].nan_to_num(1e9)
-    nearest = (chosen[:, :, None] == distinct).all(-1).int().argmax(2)
+    # A vector is told by the query that asks for just that one.
+    is_chosen = chosen[:, :, None] == wanted[:, None].nan_to_num(1e9)
+    nearest = is_chosen.all(-1).int().argmax(2)
+    # Where a sequence asks for a single one, that is nearest however far it is.
     n_asked = targets.asked(wanted).sum(1, keepdim=True)
     is_near = targets.each(outputs, wanted) < EMERGES_AT
     astray = (n_asked < 2).expand(nearest.shape) & ~is_near
@@ -215,7 +228,8 @@ def hundredths(shares: Float[Tensor, "..."]) -> UInt8[Tensor, "..."]:
 
 def packed(values: UInt8[Tensor, "..."]) -> str:
     """Bytes by gzip, as base64."""
-    return base64.b64encode(gzip.compress(values.numpy().tobytes(), 9, mtime=0)).decode()
+    compressed = gzip.compress(values.numpy().tobytes(), 9, mtime=0)
+    return base64.b64encode(compressed).decode()
 
 
 @dataclass(frozen=True)
@@ -226,11 +240,13 @@ class Standing:
         task: of the sequence.
         places: the number of the place at every position that has a role.
         chains: the number of its chain.
+        numbers: of the names of answers, in the order in which they are asked for.
     """
 
     task: Task
     places: dict[int, int] = field(default_factory=dict)
     chains: dict[int, int] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, task: Task, example: Batch) -> "Standing":
@@ -254,16 +270,12 @@ class Standing:
         end = symbol.partition("_")[2]
         return typeset(f"{letter}{end}" if end.isdigit() else f"{symbol} {letter}")
 
-
-class Numbers(dict[str, int]):
-    """The numbers of names, in the order in which they are asked for.
-
-    Of very many the last stands for all others.
-    """
-
-    def __missing__(self, name: str) -> int:
-        self[name] = min(len(self), MOST_NAMES)
-        return self[name]
+    def number(self, answer: int, hop: int) -> int:
+        """The number of an answer's name; of very many the last stands for all others."""
+        if answer < 0:
+            return NO_ANSWER
+        name = self.name(answer, hop)
+        return self.numbers.setdefault(name, min(len(self.numbers), MOST_NAMES))
 
 
 def _sequence(
@@ -276,41 +288,53 @@ def _sequence(
     task, shown = findings.task, findings.shown
     standing = Standing.of(task, example)
     of_tokens = isinstance(task.targets, Tokens)
-    asked = task.targets.asked(example.targets)[0].nonzero().tolist()
     first = task.length - task.n_read - shown.start
-    numbers = Numbers()
+    asked = task.targets.asked(example.targets)[0].nonzero().tolist()
     questions = list[schema.Question]()
     for query, hop in asked:
         right = int(example.targets[0, query, hop]) if of_tokens else query
-        answer = numbers[standing.name(right, hop)]
-        questions.append(schema.Question(first + query, hop, answer))
-    coded = list[list[int]]()
-    for query, hop in asked:
-        given = answers[..., query, hop].flatten().tolist()
-        coded.append([NO_ANSWER if a < 0 else numbers[standing.name(a, hop)] for a in given])
-    names = list(numbers)
+        questions.append(schema.Question(first + query, hop, standing.number(right, hop)))
+    coded = _coded(standing, answers, asked)
+    names = list(standing.numbers)
+    if len(names) > MOST_NAMES:
+        names[MOST_NAMES:] = ["…"]
     labels = position_labels(task, example)[shown.start :]
     return schema.Sequence(
         labels=[typeset(label) for label in labels],
         places=[standing.places.get(position) for position in shown],
         chains=[standing.chains.get(position) for position in shown],
         questions=questions,
-        names=names if len(names) <= MOST_NAMES else [*names[:MOST_NAMES], "…"],
-        answers=packed(torch.tensor(coded, dtype=torch.uint8).T.contiguous()),
+        names=names,
+        answers=packed(coded.T.contiguous()),
         along=packed(along),
     )
+
+
+def _coded(
+    standing: Standing, answers: Int[Tensor, "variant step query hop"], asked: list[list[int]]
+) -> UInt8[Tensor, "question answer"]:
+    """The numbers of the answers to every question."""
+    coded = list[list[int]]()
+    for query, hop in asked:
+        given = answers[..., query, hop].flatten().tolist()
+        coded.append([standing.number(answer, hop) for answer in given])
+    return torch.tensor(coded, dtype=torch.uint8)
 
 
 def leads(findings: Findings, batch: Batch, paths: Sequential[AttentionPath]) -> Cells:
     """The cells of paths' relations in every example, as far as it is shown."""
     edges = findings.task.edges(batch, not findings.causal)
-    cells: Cells = {path.relation: [] for path in paths}
-    for relation, in_examples in cells.items():
-        related = edges[relation]
-        queries = related.queries[..., None].expand_as(related.keys)
-        pairs = torch.stack([queries, related.keys], -1) - findings.shown.start
-        is_inside = related.there & (pairs >= 0).all(-1)
-        for i, inside in enumerate(is_inside):
-            last = pairs[i, inside][-MOST_LEADS:]
-            in_examples.append([(query, key) for query, key in last.tolist()])
+    start = findings.shown.start
+    return {path.relation: _leads(edges[path.relation], start) for path in paths}
+
+
+def _leads(edges: Edges, start: int) -> Leads:
+    """The last of a relation's cells in every example, counted from the first that is shown."""
+    queries = edges.queries[..., None].expand_as(edges.keys)
+    pairs = torch.stack([queries, edges.keys], -1) - start
+    is_shown = edges.there & (pairs >= 0).all(-1)
+    cells = list[list[tuple[int, int]]]()
+    for i, in_example in enumerate(is_shown):
+        last = pairs[i, in_example][-MOST_LEADS:]
+        cells.append([(query, key) for query, key in last.tolist()])
     return cells

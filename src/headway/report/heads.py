@@ -13,6 +13,7 @@ from headway.report.curves import short
 from headway.report.findings import Findings
 from headway.report.labels import typeset
 from headway.report.schema import Cell, Table
+from headway.tasks import Batch
 from headway.text import rounded
 
 SEQUENCES = 128
@@ -38,20 +39,19 @@ def heads(findings: Findings) -> Table | None:
     if discovery is None:
         return None
     columns = ["head", "what it does", "loss so"]
-    loss = rounded(discovery.intact_loss)
-    note = f"{LOSS_NOTE} {loss}."
-    rows, shares = list[list[Cell]](), list[list[float]]()
-    for head, mechanism in sorted(discovery.circuit.mechanisms.items()):
-        alone = discovery.evidence.alone.get(head)
-        rows.append([name_of(head), typeset(str(mechanism)), alone])
+    note = f"{LOSS_NOTE} {rounded(discovery.intact_loss)}."
     parts = parted(findings)
     if parts:
         columns += [*QK, "OV: symbol"]
         note += f" {PARTS_NOTE}"
-        for head, row in zip(sorted(discovery.circuit.mechanisms), rows, strict=True):
+    rows, shares = list[list[Cell]](), list[list[float]]()
+    for head, mechanism in sorted(discovery.circuit.mechanisms.items()):
+        row = [name_of(head), typeset(str(mechanism)), discovery.evidence.alone.get(head)]
+        if parts:
             scores, moved = parts.get(head, ([None] * len(QK), None))
             row += [*scores, moved]
             shares.append([0, 0, 0, *_tints(scores), moved or 0])
+        rows.append(row)
     return Table("", columns, rows, note=note, shares=shares)
 
 
@@ -78,20 +78,27 @@ def parted(findings: Findings) -> dict[Head, tuple[list[float], float]]:
     wanted = ("hook_q", "hook_k", "hook_v")
     _, cache = model.run_with_cache(batch.inputs, lambda name: name.endswith(wanted))
     length = findings.task.length
-    edges = findings.task.edges(batch, not findings.causal)
     visible = torch.ones(length, length, dtype=torch.bool, device=batch.inputs.device)
     if findings.causal:
         visible = visible.tril()
     parts = {}
-    for layer, number in {path.at: None for path in findings.paths}:
-        relations = [path.relation for path in findings.paths if path.at == (layer, number)]
-        masks = [edges[relation].mask(length) for relation in relations]
-        along = torch.stack(masks).any(0) & visible
+    for (layer, number), along in _along_paths(findings, batch).items():
+        along = along & visible
         q, k, v = (_parts(cache[what, layer][:, :, number].float()) for what in "qkv")
         out = model.layers[layer].attn.out.weight.view(-1, model.n_heads, v[0].shape[-1])
         moved = _share_of_symbol(v, out[:, number], along)
         parts[layer, number] = _score_parts(q, k, along, visible), moved
     return parts
+
+
+def _along_paths(findings: Findings, batch: Batch) -> dict[Head, Tensor]:
+    """For every head with paths where these lead, in every sequence."""
+    edges = findings.task.edges(batch, not findings.causal)
+    along: dict[Head, Tensor] = {}
+    for path in findings.paths:
+        mask = edges[path.relation].mask(findings.task.length)
+        along[path.at] = along[path.at] | mask if path.at in along else mask
+    return along
 
 
 def _score_parts(

@@ -95,14 +95,18 @@ def list_page(folder: Path, rows: Sequence[Row], version: str) -> RunsPage:
     if not rows:
         first = shlex.quote(str(folder / "first"))
         return nothing(title, f"{NO_RUNS} headway train fast --folder {first}", version)
-    states = Counter(row.state for row in rows)
-    parts = [f"{count} {state}" for state, count in states.most_common()]
-    headline = " · ".join([counted(len(rows), "run"), *parts])
     sweeps: dict[Name, list[Row]] = {}
     for row in sorted(rows, key=lambda row: len(row.name)):
         sweeps.setdefault(row.name[:-1], []).append(row)
     tables = [_sweep_table(sweep, members) for sweep, members in sweeps.items()]
-    return RunsPage("runs", plain(title), [headline], version, tables)
+    return RunsPage("runs", plain(title), [_counts(rows)], version, tables)
+
+
+def _counts(rows: Sequence[Row]) -> str:
+    """How many runs there are, and in which states."""
+    states = Counter(row.state for row in rows)
+    parts = [f"{count} {state}" for state, count in states.most_common()]
+    return " · ".join([counted(len(rows), "run"), *parts])
 
 
 def _sweep_table(sweep: Name, rows: Sequence[Row]) -> Table:

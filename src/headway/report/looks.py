@@ -51,13 +51,13 @@ def symbol_colours(task: Task | Cast) -> dict[str, int]:
 def path_looks(task: Task | Cast, paths: Sequence[AttentionPath]) -> dict[AttentionPath, Look]:
     """The look of every path; by head where the task names no symbols."""
     routes, colours = trace(task, paths), symbol_colours(task)
-    heads = {head: i for i, head in enumerate(sorted({path.at for path in paths}))}
+    heads = sorted({path.at for path in paths})
     used: dict[int, int] = {}
     looks = {}
     for path in paths:
         carries = () if routes is None else routes.brings[path]
         if routes is None:
-            colour = _colour(1 + heads[path.at])
+            colour = _colour(1 + heads.index(path.at))
         else:
             colour = colours[carries[-1]] if carries else NOTHING
         number = used.get(colour, 0)

@@ -73,8 +73,9 @@ class Runs:
             members.append(Findings.of(run, name))
         names = enumerated(member.name for member in members)
         parents = {run.folder.parent for run in runs}
-        parent = parents.pop() if len(parents) == 1 else base
-        return cls(parent, "comparison", shortened(names, 100), members)
+        if len(parents) == 1:
+            base = parents.pop()
+        return cls(base, "comparison", shortened(names, 100), members)
 
     @classmethod
     def of(cls, folder: Path, runs: Iterable[Callable[[], Run]] | None = None) -> "Runs":

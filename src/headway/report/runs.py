@@ -43,6 +43,7 @@ HOPS_NOTE = (
     f"The step at which a hop's partial loss first falls below {EMERGES_AT:g}, interpolated between"
     " evaluations."
 )
+RELATIONS_TITLE = "the heads that attend along each relation, by run"
 RELATIONS_NOTE = (
     "By run, the heads (layer.head) that attend along a relation, and the step at which that"
     " emerged, if it was dated."
@@ -287,9 +288,7 @@ def _outcomes(members: Members) -> list[Cell]:
 
 def _curves(members: Members, axes: Sequence[Axis]) -> list[Curve]:
     """Losses through training: few runs each in its colour, many coloured by a field."""
-    few = len(members) <= MOST_COLOURS
-    fields = [axis for axis in axes if len(axis.values) <= MOST_COLOURS]
-    by = None if few or not fields else fields[0]
+    by = _colouring(members, axes)
     curves = list[Curve]()
     for i, member in enumerate(members):
         if by is None:
@@ -300,10 +299,20 @@ def _curves(members: Members, axes: Sequence[Axis]) -> list[Curve]:
             name, number = f"{by.name} = {value}", by.values.index(value)
             dashes = 0 if member.done else 1
         colour = 1 + number % MOST_COLOURS
-        lines = thinned(member.metrics, MOST_POINTS)
-        drawn = points((line["step"], line["val_loss"]) for line in lines)
-        curves.append(Curve(name, member.name, colour, dashes, drawn))
+        curves.append(Curve(name, member.name, colour, dashes, _loss_points(member)))
     return curves
+
+
+def _colouring(members: Members, axes: Sequence[Axis]) -> Axis | None:
+    """The field by which the curves of many runs are coloured, if one has few values."""
+    if len(members) <= MOST_COLOURS:
+        return None
+    return next((axis for axis in axes if len(axis.values) <= MOST_COLOURS), None)
+
+
+def _loss_points(member: Findings) -> list[tuple[float, float]]:
+    lines = thinned(member.metrics, MOST_POINTS)
+    return points((line["step"], line["val_loss"]) for line in lines)
 
 
 def _learnt(members: Members) -> Section:
@@ -314,11 +323,12 @@ def _learnt(members: Members) -> Section:
     head = ["hop", "learnt in runs", "median step", "earliest", "latest"]
     head += [member.name for member in few]
     table = Table("", head, rows, note=HOPS_NOTE)
-    orders = [m.in_chain_order for m in members if m.in_chain_order is not None]
+    known = [member.in_chain_order for member in members]
+    orders = [in_order for in_order in known if in_order is not None]
     sentences = list[str]()
     if orders:
-        in_order = f"{sum(orders)} of {len(orders)} runs"
-        sentences.append(f"In order: {in_order} that learnt a hop of several.")
+        counts = f"{sum(orders)} of {len(orders)}"
+        sentences.append(f"In order: {counts} runs that learnt a hop of several.")
     return Section("When hops were learnt", sentences, [table])
 
 
@@ -356,7 +366,8 @@ def _shared(members: Members) -> Iterator[Section]:
 
 def _together(title: str, members: Members) -> Section:
     """What the circuits of alike runs have in common, and every relation of theirs, by run."""
-    comparison = compare([m.discovery.circuit for m in members if m.discovery])
+    circuits = [member.discovery.circuit for member in members if member.discovery]
+    comparison = compare(circuits)
     relations = "no relation in common"
     if comparison.shared:
         names = enumerated(map(typeset, comparison.shared))
@@ -370,8 +381,7 @@ def _together(title: str, members: Members) -> Section:
     rows = [_relation_row(relation, members) for relation in comparison.heads]
     head = ["relation", "runs", "median step"]
     head += [member.name for member in members]
-    by_run = "the heads that attend along each relation, by run"
-    table = Table(by_run, head, rows, note=RELATIONS_NOTE)
+    table = Table(RELATIONS_TITLE, head, rows, note=RELATIONS_NOTE)
     return Section(title, sentences, [table])
 
 
@@ -391,7 +401,7 @@ def _relation_row(relation: str, members: Members) -> list[Cell]:
                 steps += [] if step is None else [step]
             heads.append(head)
         cells.append(", ".join(heads) or None)
-    n_attending = sum(cell is not None for cell in cells)
+    n_attending = len(cells) - cells.count(None)
     middle = round(median(steps)) if steps else None
     return [typeset(relation), f"{n_attending} of {len(members)}", middle, *cells]
 

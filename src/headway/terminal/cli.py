@@ -255,7 +255,14 @@ def print_fields(words: Sequence[str]) -> None:
     for title, hints in named.items():
         print(title)
         for name, hint in hints.items():
-            shown = f"{name}={said(values[name])}" if name in values else name
-            use = about.get(name) or about.get(f"task.{name}", "")
-            print(*wrapped(f"{shown}  ({described(hint)})", "  ", "      "), sep="\n")
-            print(*wrapped(use, "      ", "      "), sep="\n")
+            _print_field(
+                f"{name}={said(values[name])}" if name in values else name,
+                described(hint),
+                about.get(name) or about.get(f"task.{name}", ""),
+            )
+
+
+def _print_field(name: str, kind: str, use: str) -> None:
+    """Prints a field, perhaps with its value, and what it is for below."""
+    print(*wrapped(f"{name}  ({kind})", "  ", "      "), sep="\n")
+    print(*wrapped(use, "      ", "      "), sep="\n")

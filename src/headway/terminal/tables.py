@@ -98,10 +98,9 @@ def print_comparison(comparison: Comparison, names: Sequence[str]) -> None:
     for relation, by_run in comparison.heads.items():
         attending = [" ".join(map(name_of, heads)) or "-" for heads in by_run]
         rows.append([relation, *attending])
-    numbers = [str(1 + i) for i in range(len(names))]
+    numbers = map(str, range(1, len(names) + 1))
     out.print(columns(["relation", *numbers], (), rows, wrap=True))
-    shared = ", ".join(comparison.shared) or "no relation"
-    out.print(f"in all: {shared}")
+    out.print(f"in all: {', '.join(comparison.shared) or 'no relation'}")
     out.print(f"mean Jaccard index of two runs' relations: {comparison.likeness:.2f}")
 
 

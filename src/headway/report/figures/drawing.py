@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import cycle
 
 import numpy as np
@@ -186,13 +186,16 @@ def _layers(circuit: Circuit, joined: bool) -> tuple[list[float], list[str]]:
         if n_paths:
             height = ROW if joined else LINE * n_paths + 0.1
         heights.append(heights[-1] + height)
-        words = list[str]()
-        for kind, heads in sorted(circuit.idle_heads.items()):
-            count = sum(at == layer for at, _ in heads)
-            if count:
-                words.append(f"{count} {kind}" if layers.count(layer) > 1 else kind)
-        idle.append(", ".join(words))
+        idle.append(", ".join(_idle_words(circuit, layer, layers.count(layer))))
     return heights, idle
+
+
+def _idle_words(circuit: Circuit, layer: int, n_heads: int) -> Iterator[str]:
+    """The kinds of a layer's idle heads, counted if it has several heads."""
+    for kind, heads in sorted(circuit.idle_heads.items()):
+        count = sum(at == layer for at, _ in heads)
+        if count:
+            yield f"{count} {kind}" if n_heads > 1 else kind
 
 
 def _write(axes: Axes, x: float, y: float, text: str, **look: object) -> None:
@@ -308,11 +311,8 @@ def draw_attention(
         labels = []
     grid = figure.subplots(rows, columns, squeeze=False).flatten()
     for axes, head in zip(grid, heads, strict=False):
-        title = axes.set_title(name_of(head), fontsize=9 if side > 1.6 else 6.5, pad=3)
-        colour, line = FAINT, 0.6
-        if head in useful:
-            colour, line = PALETTE[0], 1.8
-        title.set_color(colour)
+        colour, line = (PALETTE[0], 1.8) if head in useful else (FAINT, 0.6)
+        axes.set_title(name_of(head), color=colour, fontsize=9 if side > 1.6 else 6.5, pad=3)
         axes.spines[:].set(visible=True, color=colour, linewidth=line)
         shades = LinearSegmentedColormap.from_list("attention", [PAPER, colour])
         pattern = patterns[head].numpy(force=True)
