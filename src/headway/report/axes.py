@@ -64,7 +64,9 @@ def _varying(members: Sequence[Findings]) -> list[str]:
 
 
 def _value(member: Findings, field: str) -> str:
-    return said(member.fields[field]) if field in member.fields else "—"
+    if field not in member.fields:
+        return "—"
+    return said(member.fields[field])
 
 
 def _follows(members: Sequence[Findings], name: str, other: str) -> bool:

@@ -49,7 +49,8 @@ def circuit_data(findings: Findings, cells: Cells | None = None) -> schema.Circu
     """
     if findings.discovery is None:
         return None
-    task, paths = findings.task, findings.paths
+    task = findings.task
+    paths = findings.paths
     looks = path_looks(task, paths)
     lost = {}
     if cells is not None:
@@ -111,12 +112,14 @@ def evidence(findings: Findings) -> Table | None:
         return None
     looks = path_looks(findings.task, findings.paths)
     measured = _measured(discovery)
-    emerged = _emerged(findings.timeline)
+    emerged = findings.emerged
     rows = list[list[Cell]]()
     for path in findings.paths:
         carried = [typeset(symbol) for symbol in looks[path].carries]
         costs = measured.get(path, [None] * 3)
-        rows.append([typeset(str(path)), ", ".join(carried) or None, *costs, emerged.get(path)])
+        step = emerged.get(path)
+        row = [typeset(str(path)), ", ".join(carried) or None, *costs]
+        rows.append([*row, None if step is None else round(step)])
     return Table(
         title="",
         head=["path", "carries", "attention", "cost exchanged", "loss cut", "emerges at step"],
@@ -137,17 +140,14 @@ def _measured(discovery: Discovery) -> dict[AttentionPath, list[Cell]]:
     return measured
 
 
-def _emerged(timeline: Timeline | None) -> dict[AttentionPath, int]:
-    """The steps at which paths emerged, of those that were dated and did."""
-    dated = [] if timeline is None else timeline.paths
-    return {one.path: round(one.emerged) for one in dated if one.emerged is not None}
-
-
 def _evidence_note(discovery: Discovery, timeline: Timeline | None) -> str:
     """What the columns of the evidence mean."""
-    curves = "" if timeline is None else f" (curves: of {timeline.sequences} others)"
+    curves = ""
+    if timeline is not None:
+        curves = f" (curves: of {timeline.sequences} others)"
     rows = ABLATIONS[discovery.ablation]
-    whole, threshold = rounded(discovery.replaced_loss), rounded(discovery.threshold)
+    whole = rounded(discovery.replaced_loss)
+    threshold = rounded(discovery.threshold)
     return (
         f"At the last step, on {discovery.evidence.sequences} sequences{curves}. Cost exchanged:"
         " what exchanging or cutting the path alone costs, as a share of the answers that"
@@ -202,7 +202,8 @@ def minimum(findings: Findings) -> Section:
 
 def _sentence(findings: Findings, flow: Flow) -> str:
     """The flow minimum in closed form where there is one, and what else the theory says."""
-    causal, depth = findings.causal, chain_depth(flow)
+    causal = findings.causal
+    depth = chain_depth(flow)
     least = flow.minimum_layers(causal)
     if least is None:
         return "The answer never reaches the query, so no number of layers is enough."
@@ -214,8 +215,10 @@ def _sentence(findings: Findings, flow: Flow) -> str:
     else:
         formula, times = "⌈log₃(4D + 1)⌉ without a mask", "triples"
         other = "with the causal mask"
-    value, other_value = closed_form(depth, causal), least_layers(flow, not causal)
-    bound, paths = theorem_1_bound(depth), fewest_paths(depth)
+    value = closed_form(depth, causal)
+    other_value = least_layers(flow, not causal)
+    bound = theorem_1_bound(depth)
+    paths = fewest_paths(depth)
     return (
         f"In closed form the minimum is {formula}: what the query can reach {times} with every"
         f" layer. For D = {depth} that is {value}; {other} it is {other_value}. The lower bound of"

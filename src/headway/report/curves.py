@@ -89,7 +89,8 @@ def dated(
         pairs = zip(timeline.steps, values, strict=True)
         return points(pair for pair in pairs if steps is None or pair[0] in steps)
 
-    along, without = list[Curve](), list[Curve]()
+    along = list[Curve]()
+    without = list[Curve]()
     looks = path_looks(task, [history.path for history in timeline.paths])
     for history in timeline.paths:
         look = looks[history.path]

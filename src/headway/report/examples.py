@@ -125,7 +125,8 @@ def _room(findings: Findings) -> int:
 
 def _n_with_maps(findings: Findings, n_steps: int) -> int:
     """On how many sequences attention is kept: fewer where it would be at few checkpoints."""
-    room, count = _room(findings), EXAMPLES
+    room = _room(findings)
+    count = EXAMPLES
     while count > 1 and room // count < min(ENOUGH, n_steps):
         count //= 2
     return count
@@ -207,7 +208,8 @@ def _answers(
     task: Task, batch: Batch, outputs: Float[Tensor, "sequence query output"]
 ) -> Int[Tensor, "sequence query hop"]:
     """The answers in some outputs (see `Snapshot`)."""
-    targets, wanted = task.targets, batch.targets
+    targets = task.targets
+    wanted = batch.targets
     chosen = targets.answers(outputs, wanted)
     if isinstance(targets, Tokens):
         return chosen[..., 0].long().cpu()
@@ -285,7 +287,8 @@ def _sequence(
     along: UInt8[Tensor, "step cell"],
 ) -> schema.Sequence:
     """One of the examples."""
-    task, shown = findings.task, findings.shown
+    task = findings.task
+    shown = findings.shown
     standing = Standing.of(task, example)
     of_tokens = isinstance(task.targets, Tokens)
     first = task.length - task.n_read - shown.start

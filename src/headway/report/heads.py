@@ -44,7 +44,8 @@ def heads(findings: Findings) -> Table | None:
     if parts:
         columns += [*QK, "OV: symbol"]
         note += f" {PARTS_NOTE}"
-    rows, shares = list[list[Cell]](), list[list[float]]()
+    rows = list[list[Cell]]()
+    shares = list[list[float]]()
     for head, mechanism in sorted(discovery.circuit.mechanisms.items()):
         row = [name_of(head), typeset(str(mechanism)), discovery.evidence.alone.get(head)]
         if parts:
@@ -97,7 +98,9 @@ def _along_paths(findings: Findings, batch: Batch) -> dict[Head, Tensor]:
     along: dict[Head, Tensor] = {}
     for path in findings.paths:
         mask = edges[path.relation].mask(findings.task.length)
-        along[path.at] = along[path.at] | mask if path.at in along else mask
+        if path.at in along:
+            mask = mask | along[path.at]
+        along[path.at] = mask
     return along
 
 

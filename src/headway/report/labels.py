@@ -26,7 +26,9 @@ def typeset(name: str) -> str:
 
 def shortened(name: str, most: int = 18) -> str:
     """A name of at most so many characters, its end left out if it is longer."""
-    return name if len(name) <= most else f"{name[: most - 1]}…"
+    if len(name) <= most:
+        return name
+    return f"{name[: most - 1]}…"
 
 
 def task_words(task: Task) -> str:
@@ -38,7 +40,8 @@ def task_words(task: Task) -> str:
 def setting_of(config: RunConfig) -> list[str]:
     """The settings of a run: its task, its model's size and mask, and the seed if one is known."""
     model = config.model
-    layers, heads = counted(model.n_layers, "layer"), counted(model.n_heads, "head")
+    layers = counted(model.n_layers, "layer")
+    heads = counted(model.n_heads, "head")
     mask = "causal mask" if model.causal else "no mask"
     origin = f"seed {config.seed}"
     if isinstance(config.training, Elsewhere):

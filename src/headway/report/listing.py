@@ -141,7 +141,9 @@ def listed(entry: Entry) -> Row:
     row = Row(entry.name, state, [])
     for column in COLUMNS:
         cell = cells.get(column)
-        row.cells.append(plain(cell) if isinstance(cell, str) else cell)
+        if isinstance(cell, str):
+            cell = plain(cell)
+        row.cells.append(cell)
     return row
 
 
@@ -151,7 +153,9 @@ def _read(entry: Entry) -> tuple[str, dict[str, Cell]]:
     member = Findings.of(run, entry.name[-1])
     cells = row_of(member)
     task, size, _, mask, seed = setting_of(run.config)
-    cells["task"] = task if run.config.model.causal else f"{task}, {mask}"
+    if not run.config.model.causal:
+        task += f", {mask}"
+    cells["task"] = task
     cells["model"] = f"{size} · {seed}"
     return member.status, cells
 
@@ -171,14 +175,17 @@ def _refused(run: Run) -> str | None:
 
 def row_of(member: Findings) -> dict[str, Cell]:
     """The cells of a run, by the names of their columns."""
-    why = member.message if member.status == "failed" else _refused(member.run)
+    status = member.status
+    why = member.message if status == "failed" else _refused(member.run)
+    if why:
+        status += f": {why}"
     losses = [line["val_loss"] for line in member.metrics]
     finite = [loss for loss in losses if math.isfinite(loss)]
     solved = solved_at(member.task, member.metrics)
     seconds = member.last.get("seconds")
     cells: dict[str, Cell] = {
         "run": member.name,
-        "status": f"{member.status}: {why}" if why else member.status,
+        "status": status,
         "validation loss": member.loss,
         "course": sparkline(finite, 20),
         f"step below {THRESHOLD:g}": None if solved is None else solved["step"],

@@ -50,7 +50,8 @@ def symbol_colours(task: Task | Cast) -> dict[str, int]:
 
 def path_looks(task: Task | Cast, paths: Sequence[AttentionPath]) -> dict[AttentionPath, Look]:
     """The look of every path; by head where the task names no symbols."""
-    routes, colours = trace(task, paths), symbol_colours(task)
+    routes = trace(task, paths)
+    colours = symbol_colours(task)
     heads = sorted({path.at for path in paths})
     used: dict[int, int] = {}
     looks = {}

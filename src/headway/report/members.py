@@ -69,13 +69,12 @@ class Runs:
         base = Path(os.path.commonpath([place.parent for place in places]))
         members = list[Findings]()
         for run, place in zip(runs, places, strict=True):
-            name = place.relative_to(base).as_posix()
-            members.append(Findings.of(run, name))
-        names = enumerated(member.name for member in members)
+            members.append(Findings.of(run, place.relative_to(base).as_posix()))
+        title = enumerated(member.name for member in members)
         parents = {run.folder.parent for run in runs}
         if len(parents) == 1:
             base = parents.pop()
-        return cls(base, "comparison", shortened(names, 100), members)
+        return cls(base, "comparison", shortened(title, 100), members)
 
     @classmethod
     def of(cls, folder: Path, runs: Iterable[Callable[[], Run]] | None = None) -> "Runs":
@@ -88,7 +87,9 @@ class Runs:
         Raises:
             HeadwayError: if there is no run, none can be read, or its plan cannot.
         """
-        members, unreadable, planned = list[Findings](), list[str](), list[str]()
+        members = list[Findings]()
+        unreadable = list[str]()
+        planned = list[str]()
         if runs is None:
             runs = [partial(Run.open, path) for path in run_folders(folder, levels=1)]
         for opened in runs:

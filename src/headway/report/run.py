@@ -57,16 +57,17 @@ def run_page(
     shown = examples(findings, memory)
     along, without = _along_paths(findings, shown.steps)
     versions = _versions(findings)
+    setting = " · ".join(setting_of(run.config))
     return schema.RunPage(
         kind=kind,
         name=run.folder.name,
         title=typeset(findings.task.title),
-        summary=_summary_lines(findings),
+        summary=[headline(findings), *summary(findings), setting],
         warning=run.changed and f"{run.changed}, {CHANGED}",
         emerges_at=EMERGES_AT,
         task=_task_data(findings.task),
         steps=shown.steps,
-        end=_last_step(findings, shown.steps),
+        end=max([1, *shown.steps, findings.last.get("step", 1)]),
         losses=losses(findings),
         accuracies=accuracies(findings),
         along=along,
@@ -108,11 +109,6 @@ def _along_paths(
     return dated(findings.timeline, findings.task, {*steps})
 
 
-def _last_step(findings: Findings, steps: list[int]) -> float:
-    evaluated = [line["step"] for line in findings.metrics]
-    return max([1, *steps, *evaluated])
-
-
 def _versions(findings: Findings) -> dict[str, str]:
     """The versions of the programs that last trained the run, as far as they are known."""
     if not findings.sessions:
@@ -122,18 +118,14 @@ def _versions(findings: Findings) -> dict[str, str]:
     return {name: str(session[name]) for name in known}
 
 
-def _summary_lines(findings: Findings) -> list[str]:
-    setting = " · ".join(setting_of(findings.run.config))
-    return [headline(findings), *summary(findings), setting]
-
-
 def _as_json(data: Any) -> str:
     return json.dumps(data, indent=1, ensure_ascii=False)
 
 
 def headline(findings: Findings) -> str:
     """The outcome, in one sentence."""
-    outcome, discovery = findings.outcome, findings.discovery
+    outcome = findings.outcome
+    discovery = findings.discovery
     if outcome and outcome["status"] != "done":
         return f"Training failed: {outcome['message']}"
     if not findings.metrics:
@@ -200,7 +192,8 @@ def summary(findings: Findings) -> Iterator[str]:
 
 def _solved_line(findings: Findings) -> str:
     """The loss and accuracy at the end, and the loss over the hops by which a run is judged."""
-    task, last = findings.task, findings.last
+    task = findings.task
+    last = findings.last
     loss = rounded(findings.loss or 0.0)
     line = f"The task was solved, with a validation loss of {loss}{accuracy_text(last)}"
     if task.judged == task.hops:
@@ -250,7 +243,8 @@ def _folder(findings: Findings) -> str:
 
 def _again(findings: Findings, versions: dict[str, str]) -> Iterator[str]:
     """The commands that find and show what is on the page, and those that train the run again."""
-    folder, config = _folder(findings), findings.run.config
+    folder = _folder(findings)
+    config = findings.run.config
     if no_circuit(findings.run) is None:
         yield command("circuit", folder)
         yield command("emergence", folder)

@@ -10,7 +10,6 @@ from headway.dynamics.emergence import EMERGES_AT
 from headway.fields import natural
 from headway.judge import THRESHOLD, Discovery
 from headway.judge.verdicts import verdicts
-from headway.relations.paths import AttentionPath
 from headway.replace import compare
 from headway.report.axes import SEED, Axis, axes_of
 from headway.report.circuit import circuit_data
@@ -70,9 +69,11 @@ def write_runs(shown: Path | Sequence[Run], out: Path | None = None) -> Path:
             the page.
     """
     if isinstance(shown, Path):
-        runs, name = Runs.of(shown), "report.html"
+        runs = Runs.of(shown)
+        name = "report.html"
     else:
-        runs, name = Runs.named(shown), "comparison.html"
+        runs = Runs.named(shown)
+        name = "comparison.html"
     page = out or runs.folder / name
     link = links_from(page.parent)
     write_whole(page, html(runs_page(runs, link)))
@@ -153,7 +154,8 @@ def _headline(found: Runs) -> Iterator[str]:
     yield _progress(found, len(losses))
     if losses:
         middle = rounded(median(losses))
-        least, largest = rounded(losses[0]), rounded(losses[-1])
+        least = rounded(losses[0])
+        largest = rounded(losses[-1])
         yield (
             f"{_n_solved(members)} of {len(losses)} solved the task (validation loss below"
             f" {THRESHOLD:g}); the median loss is {middle}, from {least} to {largest}."
@@ -171,7 +173,9 @@ def _progress(found: Runs, n_done: int) -> str:
     counts["cannot be read"] = len(found.unreadable)
     done = f"{n_done} of {counted(found.expected, 'run')} done"
     rest = [f"{count} {state}" for state, count in counts.items() if count]
-    return f"{done}; {enumerated(rest)}." if rest else f"{done}."
+    if rest:
+        done += f"; {enumerated(rest)}"
+    return f"{done}."
 
 
 def _sizes_of_circuits(discoveries: Sequence[Discovery], minimum: str | None) -> str:
@@ -182,11 +186,11 @@ def _sizes_of_circuits(discoveries: Sequence[Discovery], minimum: str | None) ->
     circuits = [discovery.circuit for discovery in discoveries]
     heads = _between(len(circuit.useful_heads) for circuit in circuits)
     layers = _between(len(circuit.useful_layers) for circuit in circuits)
-    against = "" if minimum is None else f" (flow minimum: {minimum})"
-    return (
-        f"Of {counted(len(circuits), 'circuit')} {n_enough} {are} enough; they take {heads} heads"
-        f" in {layers} layers{against}."
-    )
+    line = f"Of {counted(len(circuits), 'circuit')} {n_enough} {are} enough; they take"
+    line += f" {heads} heads in {layers} layers"
+    if minimum is not None:
+        line += f" (flow minimum: {minimum})"
+    return f"{line}."
 
 
 def _final_losses(members: Members) -> list[float]:
@@ -206,9 +210,8 @@ def _common_minimum(members: Members) -> str | None:
 
 def _between(values: Iterable[int]) -> str:
     """The least and the largest of some values, or the only one."""
-    different = set(values)
-    least, largest = min(different), max(different)
-    return f"{least}" if least == largest else f"{least} to {largest}"
+    least, *others = sorted(set(values))
+    return f"{least} to {others[-1]}" if others else f"{least}"
 
 
 def _table(members: Members, axes: Sequence[Axis], link: Link) -> Table:
@@ -222,7 +225,10 @@ def _table(members: Members, axes: Sequence[Axis], link: Link) -> Table:
     if any("training_set" in member.last for member in members):
         for row, member in zip(rows, members, strict=True):
             row.update(_accuracies(member))
-    notes = [f"With {a.name} goes {enumerated(a.along[:6])}." for a in axes if a.along]
+    notes = list[str]()
+    for axis in axes:
+        if axis.along:
+            notes.append(f"With {axis.name} goes {enumerated(axis.along[:6])}.")
     notes.append(COLUMNS_NOTE)
     return Table(
         title="",
@@ -292,11 +298,13 @@ def _curves(members: Members, axes: Sequence[Axis]) -> list[Curve]:
     curves = list[Curve]()
     for i, member in enumerate(members):
         if by is None:
-            name, number = member.name, i
+            name = member.name
+            number = i
             dashes = i // MOST_COLOURS % DASHES
         else:
             value = by.of(member)
-            name, number = f"{by.name} = {value}", by.values.index(value)
+            name = f"{by.name} = {value}"
+            number = by.values.index(value)
             dashes = 0 if member.done else 1
         colour = 1 + number % MOST_COLOURS
         curves.append(Curve(name, member.name, colour, dashes, _loss_points(member)))
@@ -323,8 +331,10 @@ def _learnt(members: Members) -> Section:
     head = ["hop", "learnt in runs", "median step", "earliest", "latest"]
     head += [member.name for member in few]
     table = Table("", head, rows, note=HOPS_NOTE)
-    known = [member.in_chain_order for member in members]
-    orders = [in_order for in_order in known if in_order is not None]
+    orders = list[bool]()
+    for member in members:
+        if member.in_chain_order is not None:
+            orders.append(member.in_chain_order)
     sentences = list[str]()
     if orders:
         counts = f"{sum(orders)} of {len(orders)}"
@@ -342,7 +352,8 @@ def _hop_row(hop: str, members: Members, few: Members) -> list[Cell]:
     else:
         row += [None, None, None]
     for member in few:
-        row.append(_at_step(member.hops[hop]) if hop in member.hops else None)
+        cell = _at_step(member.hops[hop]) if hop in member.hops else None
+        row.append(cell)
     return row
 
 
@@ -370,8 +381,8 @@ def _together(title: str, members: Members) -> Section:
     comparison = compare(circuits)
     relations = "no relation in common"
     if comparison.shared:
-        names = enumerated(map(typeset, comparison.shared))
-        relations = f"{names}, of {len(comparison.heads)} relations in any of them"
+        relations = enumerated(map(typeset, comparison.shared))
+        relations += f", of {len(comparison.heads)} relations in any of them"
     all_of_them = "Both" if len(members) == 2 else f"All {len(members)}"
     sentences = [
         f"{all_of_them} circuits attend along {relations}.",
@@ -387,10 +398,11 @@ def _together(title: str, members: Members) -> Section:
 
 def _relation_row(relation: str, members: Members) -> list[Cell]:
     """The heads that attend along a relation, run by run, with the steps at which they did so."""
-    cells, steps = list[Cell](), list[float]()
+    cells = list[Cell]()
+    steps = list[float]()
     for member in members:
         heads = list[str]()
-        emerged = _emerged(member)
+        emerged = member.emerged
         for path in member.paths:
             if path.relation != relation:
                 continue
@@ -404,10 +416,3 @@ def _relation_row(relation: str, members: Members) -> list[Cell]:
     n_attending = len(cells) - cells.count(None)
     middle = round(median(steps)) if steps else None
     return [typeset(relation), f"{n_attending} of {len(members)}", middle, *cells]
-
-
-def _emerged(member: Findings) -> dict[AttentionPath, float | None]:
-    """The step at which every dated path of a run emerged, None if it did not."""
-    if member.timeline is None:
-        return {}
-    return {history.path: history.emerged for history in member.timeline.paths}

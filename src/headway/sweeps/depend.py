@@ -107,7 +107,8 @@ def clamped_plan(
 def require_comparable(run: Run) -> None:
     """Raises `HeadwayError` unless the run is done and its seed, trained again with a clamp, would
     differ by the clamp alone."""
-    training, outcome = run.config.training, run.outcome() or {}
+    training = run.config.training
+    outcome = run.outcome() or {}
     curriculum = training.curriculum
     given_up = len(outcome.get("given_up", []))
     problem = None

@@ -124,7 +124,8 @@ def load_plan(source: str | Path, texts: Sequence[str] = ()) -> Plan:
     Raises:
         HeadwayError: if there is no such plan, it is not one, or the grid does not fit.
     """
-    axes, path = [*map(fields.split, texts)], Path(source)
+    axes = [*map(fields.split, texts)]
+    path = Path(source)
     if path.suffix == ".py" and callable(plan := getattr(userfile.load(path), "plan", None)):
         returned: Any = userfile.called(path, plan)
         try:

@@ -81,7 +81,8 @@ class Board:
         self._costs: dict[str, float] = {}
         for name, config in configs.items():
             self._costs[name] = (1e7 + step_cost(config)) * config.training.steps
-        self._begun, self._share = time.monotonic(), self.share
+        self._begun = time.monotonic()
+        self._share = self.share
 
     def named(self, state: State) -> list[str]:
         """The runs in a state, in the order of the plan."""
@@ -116,11 +117,13 @@ def standing(run: Run) -> Standing:
     Raises:
         HeadwayError: if that cannot be read.
     """
-    outcome, path = run.outcome(), run.folder / "metrics.jsonl"
+    outcome = run.outcome()
+    path = run.folder / "metrics.jsonl"
     step, loss = 0, None
     if lines := whole_lines(path):
         last = found_in(Evaluation, parsed(lines[-1], path), str(path))
-        step, loss = last.step, last.val_loss
+        step = last.step
+        loss = last.val_loss
     if outcome is not None:
         return Standing(outcome["status"], outcome["step"], loss, outcome["message"])
     state = "running" if run.status == "running" else "waiting"
@@ -182,7 +185,9 @@ class Carrier:
 
     def carry_out(self) -> Board:
         """Carries out all that is to be done; how every run has ended."""
-        board, running, losses = self.board, dict[Future[str | None], str](), Counter[str]()
+        board = self.board
+        running = dict[Future[str | None], str]()
+        losses = Counter[str]()
         self.watch(board, None)
         while running or board.ended < len(board.runs):
             open_runs = [name for name, run in board.runs.items() if not run.has_ended]
@@ -253,7 +258,8 @@ class Carrier:
 
     def tell(self, name: str, now: Standing) -> None:
         """Takes note of how a run stands, and tells of it if it stood otherwise."""
-        before, self.board.runs[name] = self.board.runs[name], now
+        before = self.board.runs[name]
+        self.board.runs[name] = now
         if now != before:
             self.watch(self.board, name)
 
@@ -294,10 +300,12 @@ def require_same(folder: Path, there: RunConfig, planned: RunConfig) -> None:
     """Raises `HeadwayError` with the first field in which a run differs from the planned one."""
     if there == planned:
         return
-    before, after = flat(there), flat(planned)
+    before = flat(there)
+    after = flat(planned)
     names = [name for name in before | after if before.get(name) != after.get(name)]
     first = names[0]
-    then, now = said(before.get(first)), said(after.get(first))
+    then = said(before.get(first))
+    now = said(after.get(first))
     raise HeadwayError(
         f"{folder} is there already with {first} = {then}, not {now}: choose another folder, or"
         " other names"

@@ -75,7 +75,8 @@ def _figures(run: Run) -> Row:
     Raises:
         HeadwayError: if a file of it cannot be read.
     """
-    outcome, metrics = run.outcome() or {}, run.metrics()
+    outcome = run.outcome() or {}
+    metrics = run.metrics()
     circuit = run.read("circuit.json")
     last = {"step": 0, **(metrics[-1] if metrics else {}), **outcome}
     given_up = last.get("given_up", [])

@@ -62,7 +62,8 @@ def _example(task: Task, batch: Batch) -> list[str]:
     room = width() - len(INDENT)
     lines = ["", ""]
     for position, token in enumerate(batch.inputs[0].tolist()):
-        name, role = task.token_name(token), roles.get(position, "")
+        name = task.token_name(token)
+        role = roles.get(position, "")
         wide = max(len(name), len(role))
         if len(lines[-1]) + wide >= room:
             lines += ["", ""]

@@ -45,7 +45,8 @@ def main(args: list[str] | None = None) -> None:
         except (Exception, KeyboardInterrupt) as error:
             code, line = ending(error)
         if screen.losses and not code:
-            code, line = 2, f"cannot print: {screen.losses[0].strerror}"
+            code = 2
+            line = f"cannot print: {screen.losses[0].strerror}"
         if screen.losses or code == GONE:  # the interpreter is not to try again
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if line:
@@ -105,7 +106,8 @@ def dispatch(args: list[str]) -> None:
     if not args or args[0] in ("-h", "--help", "help"):
         print(usage())
         return
-    verb, rest = args[0], args[1:]
+    verb = args[0]
+    rest = args[1:]
     if verb == "--version":
         from importlib import metadata
 
@@ -161,7 +163,8 @@ class Parser(argparse.ArgumentParser):
         """Adds what a parameter is given by: words that stand alone, or an option."""
         from headway.fields import described, read
 
-        name, default = parameter.name, parameter.default
+        name = parameter.name
+        default = parameter.default
         option = f"--{name.replace('_', '-')}"
         if default is False:
             self.add_argument(option, action="store_true", help=use)
@@ -243,7 +246,8 @@ def print_fields(words: Sequence[str]) -> None:
         return
     base = base_of(source)
     config = base.make()
-    values, about = flat(config), uses(base.make)
+    values = flat(config)
+    about = uses(base.make)
     for where, part in parts(config).items():
         about |= uses(type(part), where)
     for kind in CURRICULA.values():

@@ -94,17 +94,20 @@ class Progress:
         self.display = shown
         self.curves: dict[str, list[float]] = {}
         self.evaluations = self.step = self.end = 0
-        self.line, self.rate = "", 0.0
+        self.line = ""
+        self.rate = 0.0
 
     def __call__(self, run: Run, step: int, end: int, metrics: dict[str, Any] | None) -> None:
         """Takes note of a step (a `Watch`)."""
         training = run.config.training
         if step < self.step:
             print(f"no hop learnt in {training.patience} steps: a new attempt with other weights")
-            self.curves, self.end = {}, 0
+            self.curves = {}
+            self.end = 0
         if 0 < step < end < self.end:
             print(f"the loss is low enough: rates fall from here, to end at step {end}")
-        self.step, self.end = step, end
+        self.step = step
+        self.end = end
         if metrics is not None:
             self._evaluated(metrics, training.stop_below)
         tenth = metrics is not None and (self.evaluations % 10 == 1 or step == end)

@@ -40,7 +40,8 @@ def print_summary(
 
 def said_of_training(run: Run) -> list[str]:
     """The model and how long it was trained, its losses at the end, and the curriculum."""
-    model, outcome = run.config.transformer, run.outcome() or {}
+    model = run.config.transformer
+    outcome = run.outcome() or {}
     heads = counted(model.n_heads, "head")
     size = f"{model.n_layers} layers × {heads}, {model.size}, seed {run.config.seed}"
     took = f"{outcome['step']} steps, {duration(outcome['seconds'])}"
@@ -52,7 +53,8 @@ def said_of_training(run: Run) -> list[str]:
 def said_of_losses(run: Run) -> str:
     """The loss at the end, hop by hop, and the step from which the task was solved."""
     metrics = run.metrics()
-    last, solved = metrics[-1], solved_at(run.task, metrics)
+    last = metrics[-1]
+    solved = solved_at(run.task, metrics)
     hops = [f"{hop} {loss:.3f}" for hop, loss in last["partial"].items()]
     line = f"validation {run.task.targets.loss_name} {last['val_loss']:.4f}"
     line += f"  ({'  '.join(hops)}){accuracy_text(last)}"
@@ -91,7 +93,8 @@ def said_of_minimum(found: Discovery, flow: Flow | None) -> str:
     """
     layers = counted(len(found.circuit.useful_layers), "layer")
     paths = counted(len(found.circuit.paths), "path")
-    own, least = f"{layers}, {paths}", found.evidence.minimum
+    own = f"{layers}, {paths}"
+    least = found.evidence.minimum
     if flow is None:
         return f"{own}; the flow minimum of this task is not known"
     if least is None:

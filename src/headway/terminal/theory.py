@@ -147,13 +147,15 @@ def print_run(run: Run) -> None:
         HeadwayError: if no circuit was found yet.
     """
     circuit = saved_discovery(run).circuit
-    flow, model = run.config.task.flow(), run.config.model
+    flow = run.config.task.flow()
+    model = run.config.model
     if flow is None:
         raise HeadwayError(f"{run.folder}: how information flows in its task is not known")
     along = flow.along(circuit.paths, model.causal, model.n_layers)
     print_account(flow, along.stages, f"{run.folder.name}: who holds what, along the circuit")
     out = console()
-    least, used = flow.minimum_layers(model.causal), len(circuit.useful_layers)
+    least = flow.minimum_layers(model.causal)
+    used = len(circuit.useful_layers)
     minimum = "no number is enough" if least is None else f"{least} are the least"
     out.print(f"{used} layers have a useful head; {minimum}, {MASKS[model.causal]}.")
     if flow.goal not in along.stages[-1][flow.query]:

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +11,6 @@ from headway.verbs import opened, require_goes_with
 
 if TYPE_CHECKING:
     from headway.judge import Discovery
-    from headway.terminal.live import Display
     from headway.training import Run
 
 HOW = {
@@ -124,8 +122,9 @@ def _search(runs: Sequence["Run"], how: Mapping[str, Any], all: bool) -> None:
     for run in runs:
         print(f"{run.folder}: {doing} …")
         with terminal.display(10.0) as display:
-            watch = partial(_show_passes, display)
-            found = discover(run, **of_search, watch=watch)
+            found = discover(
+                run, **of_search, watch=lambda n: display.show(f"{n:,.0f} forward passes")
+            )
         print(of_discovery(found, run.folder))
         file = circuit_file(run, how.get("step"), how.get("circuit"))
         print(f"written to {run.folder / file}")
@@ -147,18 +146,10 @@ def _print_every(run: "Run", found: "Discovery", how: Mapping[str, Any]) -> None
     if "circuit" in how:
         of_all["found"] = found
     with terminal.display(10.0) as display:
-        every = every_circuit(run, **of_all, watch=partial(_show_judged, display))
+        every = every_circuit(run, **of_all, watch=lambda *now: display.show(JUDGED.format(*now)))
     print("", every, sep="\n")
     if "circuit" not in how:
         print(f"written to {run.folder / 'circuits.json'}")
-
-
-def _show_passes(display: "Display", passes: float) -> None:
-    display.show(f"{passes:,.0f} forward passes")
-
-
-def _show_judged(display: "Display", *now: object) -> None:
-    display.show(JUDGED.format(*now))
 
 
 def _note_older_report(run: "Run", how: Mapping[str, Any]) -> None:

@@ -63,7 +63,8 @@ def draw_circuit(found: Discovery | Circuit, task: Task | Cast, title: str) -> F
         title: printed above.
     """
     if isinstance(found, Circuit):
-        drawing, note = Drawing(found, task), ""
+        drawing = Drawing(found, task)
+        note = ""
     else:
         drawing = Drawing(found.circuit, task)
         note = f"losses with every head replaced: {ABLATIONS[found.ablation]}"
@@ -115,8 +116,10 @@ class Drawing:
     def draw_layers(self, axes: Axes) -> None:
         """Every layer's name, and what its idle heads do; a band behind those with useful heads."""
         for layer, idle in enumerate(self.idle):
-            bottom, top = self.heights[layer], self.heights[layer + 1]
-            middle, colour = (bottom + top) / 2, FAINT
+            bottom = self.heights[layer]
+            top = self.heights[layer + 1]
+            middle = (bottom + top) / 2
+            colour = FAINT
             if layer in self.circuit.useful_layers:
                 axes.axhspan(bottom + 0.02, top - 0.02, color="#f3f5f7", lw=0)
                 colour = INK
@@ -127,15 +130,18 @@ class Drawing:
         """A line upwards for every place, with its role and its symbol below."""
         for i, place in enumerate(self.places):
             x = i * COLUMN
-            role, symbol = typeset(shortened(place.role)), typeset(shortened(place.symbol))
+            role = typeset(shortened(place.role))
+            symbol = typeset(shortened(place.symbol))
             axes.plot([x, x], [0, self.heights[-1]], color="#c3c8ce", lw=0.8, zorder=1)
             _write(axes, x, -0.2, role, fontsize=9, weight="bold")
             _write(axes, x, -0.42, symbol, color="#5b626a")
 
     def draw_path(self, axes: Axes, path: AttentionPath, colour: str) -> None:
         """The arrow of a path, a dot where it begins, and its head's name."""
-        start, end = self._between_places(path) if self.joined else self._on_line(path)
-        middle, height = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2
+        ends_of = self._between_places if self.joined else self._on_line
+        start, end = ends_of(path)
+        middle = (start[0] + end[0]) / 2
+        height = (start[1] + end[1]) / 2
         line = {"color": colour, "lw": 2.1, "shrinkA": 1.5, "shrinkB": 2.5, "zorder": 4}
         arrow = FancyArrowPatch(start, end, arrowstyle=ARROW, joinstyle="miter", **line)
         arrow.set_gid(arrow_name(path))
@@ -156,10 +162,10 @@ class Drawing:
             if (other.layer, other.relation) == (path.layer, path.relation)
         ]
         aside = 0.1 * (alike.index(path.head) - (len(alike) - 1) / 2)
-        roles = [place.role for place in self.places]
+        columns = {place.role: i * COLUMN for i, place in enumerate(self.places)}
         query, key = path.relation.ends or ("", "")
-        start = roles.index(key) * COLUMN + aside, self.heights[path.layer]
-        end = roles.index(query) * COLUMN + aside, self.heights[path.layer + 1]
+        start = columns[key] + aside, self.heights[path.layer]
+        end = columns[query] + aside, self.heights[path.layer + 1]
         return start, end
 
     def _on_line(self, path: AttentionPath) -> tuple[Point, Point]:
@@ -178,7 +184,8 @@ def arrow_name(path: AttentionPath) -> str:
 
 def _layers(circuit: Circuit, joined: bool) -> tuple[list[float], list[str]]:
     """Heights of the stream before the first layer and after each, and what idle heads do there."""
-    heights, idle = [0.0], list[str]()
+    heights = [0.0]
+    idle = list[str]()
     layers = [layer for layer, _ in circuit.mechanisms]
     for layer in range(max(layers, default=-1) + 1):
         n_paths = sum(path.layer == layer for path in circuit.paths)

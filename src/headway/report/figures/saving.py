@@ -64,7 +64,8 @@ def save_figures(run: Run) -> dict[str, Path]:
 def drawings(findings: Findings) -> dict[str, Callable[[], Figure]]:
     """The functions that draw figures, of those that there is data for, by name."""
     findings.require_drawable()
-    task, timeline = findings.task, findings.timeline
+    task = findings.task
+    timeline = findings.timeline
     discovery = findings.discovery
     drawn: dict[str, Callable[[], Figure]] = {}
     curves = losses(findings) if findings.metrics else []
@@ -73,7 +74,8 @@ def drawings(findings: Findings) -> dict[str, Callable[[], Figure]]:
     if discovery is not None:
         circuit = discovery.circuit
         heads = f"{len(circuit.useful_heads)} of {len(circuit.mechanisms)} heads"
-        loss, intact = rounded(discovery.replaced_loss), rounded(discovery.intact_loss)
+        loss = rounded(discovery.replaced_loss)
+        intact = rounded(discovery.intact_loss)
         title = f"Circuit: {heads}, loss {loss} (model {intact})"
         drawn["circuit"] = lambda: draw_circuit(discovery, task, title)
     if timeline is not None:
@@ -85,6 +87,7 @@ def drawings(findings: Findings) -> dict[str, Callable[[], Figure]]:
 
 def _attention(findings: Findings) -> Figure:
     """Every head's attention on one sequence, at the last checkpoint."""
-    task, batch = findings.task, findings.sequences.part(slice(1))
+    task = findings.task
+    batch = findings.sequences.part(slice(1))
     patterns = attention_patterns(findings.run.model(), batch.inputs)[0].cpu()
     return draw_attention(patterns, position_labels(task, batch), findings.useful_heads)
