@@ -34,8 +34,7 @@ def of_discovery(found: "Discovery", run: object = None, with_verdicts: bool = T
     lines += beside_lines(found)
     if with_verdicts:
         lines += ["", *verdict_lines(verdicts(found), run)]
-    lines += [""]
-    lines += [*likeness_table(found), ""]
+    lines += ["", *likeness_table(found), ""]
     if circuit.paths:
         lines += path_table(found)
         lines += wrapped(
@@ -109,8 +108,8 @@ def likeness_table(found: "Discovery") -> list[str]:
     evidence, likeness = found.evidence, found.evidence.likeness
     rows = [["", "loss", "answers", "sequences", "R²", "faithfulness"]]
     rows.append(["intact", f"{found.intact_loss:.4f}", *["100.0 %"] * 2, "1.000", "1.000"])
-    has_paths = bool(found.circuit.paths)
-    for name in ("circuit", *(["complement"] if has_paths else []), "ablated"):
+    beside = ["complement"] if found.circuit.paths else []
+    for name in ("circuit", *beside, "ablated"):
         one = getattr(likeness, name)
         numbers = ["-" if x is None else f"{x:.3f}" for x in (one.r2, one.faithfulness)]
         shares = map(percent, (one.agreement, one.sequence_agreement))
@@ -153,7 +152,7 @@ def path_table(
         elif trials:
             row.append(f"{sum(n.path in trial.paths for trial in trials)} of {len(trials)}")
         rows.append(row)
-    return _table(rows, "<" + ">" * (len(rows[0]) - 1))
+    return _table(rows, "<".ljust(len(rows[0]), ">"))
 
 
 def _table(rows: Sequence[Sequence[str]], sides: str) -> list[str]:

@@ -234,7 +234,6 @@ def packed(values: UInt8[Tensor, "..."]) -> str:
     return base64.b64encode(compressed).decode()
 
 
-@dataclass(frozen=True)
 class Standing:
     """Where the positions of a sequence stand, and what its answers are called.
 
@@ -245,21 +244,16 @@ class Standing:
         numbers: of the names of answers, in the order in which they are asked for.
     """
 
-    task: Task
-    places: dict[int, int] = field(default_factory=dict)
-    chains: dict[int, int] = field(default_factory=dict)
-    numbers: dict[str, int] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, task: Task, example: Batch) -> "Standing":
-        """That of the only sequence of a batch."""
-        standing = cls(task)
+    def __init__(self, task: Task, example: Batch):
+        self.task = task
+        self.places: dict[int, int] = {}
+        self.chains: dict[int, int] = {}
+        self.numbers: dict[str, int] = {}
         for number, place in enumerate(places(task)):
             role = task.roles.index(place.role)
             for chain, position in enumerate(example.roles[0, role].tolist()):
-                standing.places[position] = number
-                standing.chains[position] = chain
-        return standing
+                self.places[position] = number
+                self.chains[position] = chain
 
     def name(self, answer: int, hop: int) -> str:
         """An answer (see `Snapshot`) as it is printed, if there is one."""
@@ -289,7 +283,7 @@ def _sequence(
     """One of the examples."""
     task = findings.task
     shown = findings.shown
-    standing = Standing.of(task, example)
+    standing = Standing(task, example)
     of_tokens = isinstance(task.targets, Tokens)
     first = task.length - task.n_read - shown.start
     asked = task.targets.asked(example.targets)[0].nonzero().tolist()

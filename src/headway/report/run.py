@@ -19,6 +19,7 @@ from headway.report.findings import Findings, judged_loss, no_circuit
 from headway.report.heads import heads
 from headway.report.labels import setting_of, typeset
 from headway.report.looks import symbol_colours
+from headway.report.schema import Curve, Hop, RunPage, Section
 from headway.tasks import Task
 from headway.text import command, counted, enumerated, rounded
 from headway.training.config import Elsewhere
@@ -40,7 +41,7 @@ def run_page(
     kind: Literal["run", "widget"] = "run",
     live: str = "",
     memory: Memory | None = None,
-) -> schema.RunPage:
+) -> RunPage:
     """The data of a run's page.
 
     Args:
@@ -58,7 +59,7 @@ def run_page(
     along, without = _along_paths(findings, shown.steps)
     versions = _versions(findings)
     setting = " · ".join(setting_of(run.config))
-    return schema.RunPage(
+    return RunPage(
         kind=kind,
         name=run.folder.name,
         title=typeset(findings.task.title),
@@ -95,14 +96,12 @@ def _task_data(task: Task) -> schema.Task:
     return schema.Task(
         reading=typeset(task.reading),
         loss=task.targets.loss_name,
-        hops=[schema.Hop(typeset(hop), colours[hop]) for hop in task.hops],
+        hops=[Hop(typeset(hop), colours[hop]) for hop in task.hops],
         references=task.references(),
     )
 
 
-def _along_paths(
-    findings: Findings, steps: list[int]
-) -> tuple[list[schema.Curve], list[schema.Curve]]:
+def _along_paths(findings: Findings, steps: list[int]) -> tuple[list[Curve], list[Curve]]:
     """Attention along every path and the losses without it (see `dated`), at some steps."""
     if findings.timeline is None or not findings.paths:
         return [], []
@@ -216,11 +215,11 @@ def verdicts_of(findings: Findings) -> list[Verdict]:
     return shown
 
 
-def details(findings: Findings) -> Iterator[schema.Section]:
+def details(findings: Findings) -> Iterator[Section]:
     """The whole of the evidence, as the terminal prints it; verdicts are not repeated."""
     if findings.discovery is not None:
         text = of_discovery(findings.discovery, with_verdicts=False)
-        yield schema.Section("The circuit and the evidence for it", text=text)
+        yield Section("The circuit and the evidence for it", text=text)
     parts: dict[str, Finding | None] = {
         "When its paths emerged": findings.timeline if findings.paths else None,
         "Is it certified?": findings.certificate,
@@ -229,11 +228,11 @@ def details(findings: Findings) -> Iterator[schema.Section]:
     }
     for title, part in parts.items():
         if part is not None:
-            yield schema.Section(title, text=str(part))
+            yield Section(title, text=str(part))
     if findings.outcome is not None:
-        yield schema.Section("How it ended", text=_as_json(findings.outcome))
+        yield Section("How it ended", text=_as_json(findings.outcome))
     for session in findings.sessions:
-        yield schema.Section("Where it was computed", text=_as_json(session))
+        yield Section("Where it was computed", text=_as_json(session))
 
 
 def _folder(findings: Findings) -> str:

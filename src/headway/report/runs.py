@@ -105,13 +105,9 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
         circuits=_circuits(members),
         sections=sections,
         curves=_curves(members, axes_but_seed),
-        end=_last_step(members),
+        end=max(1.0, *(member.last.get("step", 1.0) for member in members)),
         live=live,
     )
-
-
-def _last_step(members: Members) -> float:
-    return max(1.0, *(member.last.get("step", 1.0) for member in members))
 
 
 def _setting(members: Members, axes: Sequence[Axis]) -> str:
@@ -307,7 +303,9 @@ def _curves(members: Members, axes: Sequence[Axis]) -> list[Curve]:
             number = by.values.index(value)
             dashes = 0 if member.done else 1
         colour = 1 + number % MOST_COLOURS
-        curves.append(Curve(name, member.name, colour, dashes, _loss_points(member)))
+        lines = thinned(member.metrics, MOST_POINTS)
+        drawn = points((line["step"], line["val_loss"]) for line in lines)
+        curves.append(Curve(name, member.name, colour, dashes, drawn))
     return curves
 
 
@@ -316,11 +314,6 @@ def _colouring(members: Members, axes: Sequence[Axis]) -> Axis | None:
     if len(members) <= MOST_COLOURS:
         return None
     return next((axis for axis in axes if len(axis.values) <= MOST_COLOURS), None)
-
-
-def _loss_points(member: Findings) -> list[tuple[float, float]]:
-    lines = thinned(member.metrics, MOST_POINTS)
-    return points((line["step"], line["val_loss"]) for line in lines)
 
 
 def _learnt(members: Members) -> Section:

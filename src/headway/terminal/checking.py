@@ -57,8 +57,10 @@ def _example(task: Task, batch: Batch) -> list[str]:
     """The tokens of the first sequence, and below them the roles of its first chain."""
     if task.vocabulary is None:
         return []
-    places = batch.roles[0, :, 0].tolist() if batch.roles.numel() else []
-    roles = dict(zip(places, task.roles, strict=False))
+    roles: dict[int, str] = {}
+    if batch.roles.numel():
+        first_chain = batch.roles[0, :, 0].tolist()
+        roles = dict(zip(first_chain, task.roles, strict=False))
     room = width() - len(INDENT)
     lines = ["", ""]
     for position, token in enumerate(batch.inputs[0].tolist()):

@@ -259,11 +259,10 @@ def print_fields(words: Sequence[str]) -> None:
     for title, hints in named.items():
         print(title)
         for name, hint in hints.items():
-            _print_field(
-                f"{name}={said(values[name])}" if name in values else name,
-                described(hint),
-                about.get(name) or about.get(f"task.{name}", ""),
-            )
+            use = about.get(name) or about.get(f"task.{name}", "")
+            if name in values:
+                name = f"{name}={said(values[name])}"
+            _print_field(name, described(hint), use)
 
 
 def _print_field(name: str, kind: str, use: str) -> None:

@@ -139,7 +139,8 @@ class Progress:
         """A line for every curve: its name, the curve, its last loss."""
         for name, curve in self.curves.items():
             heights = [1 - math.log(max(loss, FLOOR)) / math.log(FLOOR) for loss in curve]
-            yield f"{name:>4} {sparkline(heights, 52)} {curve[-1]:.3f}"
+            drawn = sparkline(heights, 52)
+            yield f"{name:>4} {drawn} {curve[-1]:.3f}"
 
 
 @contextmanager
@@ -173,17 +174,22 @@ def ended_line(board: Board, name: str) -> str:
         end = f"failed  {run.message}"
     else:
         end = f"lost, will be resumed: {run.message}"
-    of = str(len(board.runs))
-    return f"{board.ended:{len(of)}d}/{of}  {name}  {end}"
+    total = str(len(board.runs))
+    number = str(board.ended).rjust(len(total))
+    return f"{number}/{total}  {name}  {end}"
 
 
 def running_line(board: Board) -> str:
     """How far some runs of a sweep are, and how long all take."""
     running = board.named("running")
-    at = [f"{name} step {board.runs[name].step}/{board.steps[name]}" for name in running[:4]]
-    line = f"… {', '.join(at)}"
-    if len(running) > len(at):
-        line += f" and {len(running) - len(at)} more"
+    steps = list[str]()
+    for name in running[:4]:
+        step = board.runs[name].step
+        steps.append(f"{name} step {step}/{board.steps[name]}")
+    line = f"… {', '.join(steps)}"
+    more = len(running) - len(steps)
+    if more:
+        line += f" and {more} more"
     left = board.seconds_left()
     if left is not None:
         line += f"; about {duration(left)} left"

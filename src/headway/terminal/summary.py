@@ -43,11 +43,12 @@ def said_of_training(run: Run) -> list[str]:
     model = run.config.transformer
     outcome = run.outcome() or {}
     heads = counted(model.n_heads, "head")
-    size = f"{model.n_layers} layers × {heads}, {model.size}, seed {run.config.seed}"
+    size = f"{model.n_layers} layers × {heads}, {model.size}"
+    seed = f"seed {run.config.seed}"
     took = f"{outcome['step']} steps, {duration(outcome['seconds'])}"
     curriculum = run.config.training.curriculum.kind
     attempts = said_of_attempts(outcome)
-    return [f"{size}: {took}", said_of_losses(run), f"curriculum {curriculum}{attempts}"]
+    return [f"{size}, {seed}: {took}", said_of_losses(run), f"curriculum {curriculum}{attempts}"]
 
 
 def said_of_losses(run: Run) -> str:

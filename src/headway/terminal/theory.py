@@ -55,7 +55,8 @@ def print_bounds(depths: Sequence[int], causal: bool, order: Order) -> None:
             least = minimum_layers(depth, causal=causal, order=order) if depth <= DEEP else "–"
             simulated.append(str(least))
         stretch = " … ".join(map(str, ends))
-        rows.append((stretch, " and ".join(dict.fromkeys(simulated)), *known(ends[0])))
+        least_layers = " and ".join(dict.fromkeys(simulated))
+        rows.append((stretch, least_layers, *known(ends[0])))
     print_table(
         f"Least layers for D retrieval steps, {MASKS[causal]}, {order}",
         ("D", "simulated", FORMULAS[causal], MASKS[not causal], "theorem 1"),
@@ -79,9 +80,13 @@ def print_counts(depths: Sequence[int], order: PairOrder) -> None:
     for depth in depths:
         count = count_circuits(depth, order)
         circuits = count.circuits
-        number = f"{circuits:,}" if circuits < 10**15 else f"{circuits:.3e}"
+        number = f"{circuits:,}"
+        if circuits >= 10**15:
+            number = f"{circuits:.3e}"
         rows.append((depth, count.layers, count.paths, number))
-    said = order if isinstance(order, str) else f"pairs {', '.join(map(str, order))}"
+    said = order
+    if not isinstance(order, str):
+        said = f"pairs {', '.join(map(str, order))}"
     print_table(
         f"Minimal circuits for D retrieval steps, causal mask, {said}",
         ("D", "layers", "paths of each", "circuits"),
@@ -179,7 +184,8 @@ def print_account(flow: Flow, stages: Sequence[Holdings], title: str) -> None:
     heads = ["layers", *flow.roles]
     rows = list[list[str]]()
     for layers, held in enumerate(stages):
-        rows.append([str(layers), *(held_said(held[role]) for role in flow.roles)])
+        symbols = [held_said(held[role]) for role in flow.roles]
+        rows.append([str(layers), *symbols])
     out = console()
     out.print(title, style="bold")
     first_line = text.aligned([heads, *rows], ">" * len(heads))[0]

@@ -1,7 +1,7 @@
 """Verbs that find a run's circuit, judge it, date its paths, and clamp them one by one."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from headway.judge import Discovery
     from headway.training import Run
 
+How = Mapping[str, Any]
 HOW = {
     "a search": ("threshold", "sequences", "ablation", "trials", "step", "circuit"),
     "--all": ("threshold", "ablation", "trials", "sequences", "most", "circuit"),
@@ -92,7 +93,7 @@ def circuit(
         _search(those, how, all)
 
 
-def _certify(runs: Sequence["Run"], how: Mapping[str, Any]) -> None:
+def _certify(runs: list["Run"], how: How) -> None:
     """Certifies the circuits of runs; the exit code is 1 if one is not certified."""
     from headway.judge import certify
 
@@ -109,7 +110,7 @@ def _certify(runs: Sequence["Run"], how: Mapping[str, Any]) -> None:
         sys.exit(1)
 
 
-def _search(runs: Sequence["Run"], how: Mapping[str, Any], all: bool) -> None:
+def _search(runs: list["Run"], how: How, all: bool) -> None:
     """Finds or measures the circuits of runs, with `all` every minimal one, and compares them."""
     from headway import terminal
     from headway.find import circuit_file, discover
@@ -137,7 +138,7 @@ def _search(runs: Sequence["Run"], how: Mapping[str, Any], all: bool) -> None:
         terminal.print_comparison(compare(circuits), names)
 
 
-def _print_every(run: "Run", found: "Discovery", how: Mapping[str, Any]) -> None:
+def _print_every(run: "Run", found: "Discovery", how: How) -> None:
     """Finds every minimal circuit, or those about the circuit in a file that was measured."""
     from headway import terminal
     from headway.find import every_circuit
@@ -152,7 +153,7 @@ def _print_every(run: "Run", found: "Discovery", how: Mapping[str, Any]) -> None
         print(f"written to {run.folder / 'circuits.json'}")
 
 
-def _note_older_report(run: "Run", how: Mapping[str, Any]) -> None:
+def _note_older_report(run: "Run", how: How) -> None:
     """Says how to draw a run's report again, if what it shows is no longer what was found."""
     of_run = "circuit" not in how and "step" not in how
     if of_run and (run.folder / "report.html").exists():

@@ -56,7 +56,8 @@ def ask(
         given = {"model": model, "form": form, "folder": folder, "threads": threads}
         require_goes_with(given, "--questions", "formulation", "depth", "chains", "n", "seed")
         terminal.require_file(questions, (".jsonl",))
-        _write_questions(questions, [(*place, chains, n, seed) for place in wanted])
+        drawn = [(*place, chains, n, seed) for place in wanted]
+        _write_questions(questions, drawn)
         return
     language.compute_on(device, threads)
     model = model or "smollm2"
