@@ -59,6 +59,7 @@ def run_page(
     along, without = _along_paths(findings, shown.steps)
     versions = _versions(findings)
     setting = " · ".join(setting_of(run.config))
+    evaluated = [line["step"] for line in findings.metrics]
     return RunPage(
         kind=kind,
         name=run.folder.name,
@@ -68,7 +69,7 @@ def run_page(
         emerges_at=EMERGES_AT,
         task=_task_data(findings.task),
         steps=shown.steps,
-        end=max([1, *shown.steps, findings.last.get("step", 1)]),
+        end=max([1, *shown.steps, *evaluated]),
         losses=losses(findings),
         accuracies=accuracies(findings),
         along=along,
