@@ -8,11 +8,10 @@ from headway.judge.flows import Lost, least_layers, lost_without
 from headway.judge.roles import joins_roles, places, symbol_order
 from headway.relations.paths import AttentionPath
 from headway.replace import ABLATIONS
-from headway.report import schema
 from headway.report.findings import Findings
 from headway.report.labels import typeset
 from headway.report.looks import Look, path_looks, symbol_colours
-from headway.report.schema import Cell, Section, Table
+from headway.report.schema import Cell, Circuit, CircuitPath, Place, Section, Table
 from headway.tasks import Task
 from headway.text import rounded
 from headway.theory import (
@@ -39,7 +38,7 @@ def path_key(path: AttentionPath) -> str:
     return f"{path.layer}.{path.head}.{path.relation}"
 
 
-def circuit_data(findings: Findings, cells: Cells | None = None) -> schema.Circuit | None:
+def circuit_data(findings: Findings, cells: Cells | None = None) -> Circuit | None:
     """The mechanisms of heads; None if that is not known.
 
     Args:
@@ -56,11 +55,11 @@ def circuit_data(findings: Findings, cells: Cells | None = None) -> schema.Circu
     if cells is not None:
         lost = lost_without(task, paths, findings.causal) or {}
     cells = cells or _in_chain(task, paths)
-    shown = list[schema.CircuitPath]()
+    shown = list[CircuitPath]()
     for path in paths:
         lost_here = lost.get(path, NOTHING_LOST)
         shown.append(_path_data(path, looks[path], cells.get(path.relation, []), lost_here))
-    return schema.Circuit(
+    return Circuit(
         layers=findings.run.config.model.n_layers,
         places=_place_data(task),
         paths=shown,
@@ -68,19 +67,19 @@ def circuit_data(findings: Findings, cells: Cells | None = None) -> schema.Circu
     )
 
 
-def _place_data(task: Task) -> list[schema.Place]:
+def _place_data(task: Task) -> list[Place]:
     """The roles of one chain, with the colours of their symbols."""
     colours = symbol_colours(task)
-    data = list[schema.Place]()
+    data = list[Place]()
     for place in places(task):
         label = typeset(place.symbol or place.role)
-        data.append(schema.Place(place.role, label, colours.get(place.symbol, 0)))
+        data.append(Place(place.role, label, colours.get(place.symbol, 0)))
     return data
 
 
-def _path_data(path: AttentionPath, look: Look, leads: Leads, lost: Lost) -> schema.CircuitPath:
+def _path_data(path: AttentionPath, look: Look, leads: Leads, lost: Lost) -> CircuitPath:
     """A path, its look, where it leads, and what is lost without it."""
-    return schema.CircuitPath(
+    return CircuitPath(
         key=path_key(path),
         layer=path.layer,
         head=path.head,

@@ -23,6 +23,7 @@ from headway.report.circuit import Cells, Leads
 from headway.report.curves import thinned
 from headway.report.findings import EXAMPLES, Findings
 from headway.report.labels import typeset
+from headway.report.schema import Attention, Question
 from headway.tasks import Batch, Task
 from headway.tasks.targets import Tokens
 from headway.training.files import is_there
@@ -72,7 +73,7 @@ class Examples:
     cells: Cells = field(default_factory=dict)
     answer_steps: list[int] = field(default_factory=list)
     sequences: list[schema.Sequence] = field(default_factory=list)
-    attention: schema.Attention | None = None
+    attention: Attention | None = None
 
 
 def examples(findings: Findings, memory: Memory | None = None) -> Examples:
@@ -141,12 +142,12 @@ def _memory_key(
     return step, changed, with_answers, count, *findings.followed_heads, *findings.paths
 
 
-def _maps(findings: Findings, snapshots: Sequential[Snapshot]) -> schema.Attention:
+def _maps(findings: Findings, snapshots: Sequential[Snapshot]) -> Attention:
     """The attention of the followed heads, at as many of the checkpoints as there is room for."""
     count = len(snapshots[0].attention)
     kept = thinned(range(len(snapshots)), _room(findings) // count)
     maps = torch.stack([snapshots[i].attention for i in kept], dim=-1)
-    return schema.Attention(kept, count, findings.followed_heads, packed(maps))
+    return Attention(kept, count, findings.followed_heads, packed(maps))
 
 
 def _sequences(
@@ -287,10 +288,10 @@ def _sequence(
     of_tokens = isinstance(task.targets, Tokens)
     first = task.length - task.n_read - shown.start
     asked = task.targets.asked(example.targets)[0].nonzero().tolist()
-    questions = list[schema.Question]()
+    questions = list[Question]()
     for query, hop in asked:
         right = int(example.targets[0, query, hop]) if of_tokens else query
-        questions.append(schema.Question(first + query, hop, standing.number(right, hop)))
+        questions.append(Question(first + query, hop, standing.number(right, hop)))
     coded = _coded(standing, answers, asked)
     names = list(standing.numbers)
     if len(names) > MOST_NAMES:
