@@ -94,7 +94,7 @@ CAPS = {
     "src/headway/relations": Cap(5232, 8.79, 0.056),
     "src/headway/replace": Cap(9531, 7.47, 0.032),
     "src/headway/report": Cap(15552, 5.92, 0.027),
-    "src/headway/sweeps": Cap(4077, 5.48, 0.018),
+    "src/headway/sweeps": Cap(4080, 5.56, 0.018),
     "src/headway/tasks": Cap(10733, 7.94, 0.052),
     "src/headway/terminal": Cap(5249, 5.97, 0.029),
     "src/headway/theory": Cap(3281, 7.59, 0.093),

@@ -61,14 +61,11 @@ class Engine(AbstractContextManager["Engine"]):
     def __init__(self, workers: int | None = None):
         require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
         self.workers = workers
-        self._processes = list[subprocess.Popen[bytes]]()
-        self._idle = list[Connection]()
+        self._processes, self._idle = list[subprocess.Popen[bytes]](), list[Connection]()
 
     def __exit__(self, *error: object) -> None:
         """Ends what is being computed, at whatever step it is."""
-        ended = self._processes
-        self._processes = []
-        self._idle = []
+        ended, self._processes, self._idle = self._processes, [], []
         for process in ended:
             process.kill()
             process.wait()
@@ -100,8 +97,7 @@ class Engine(AbstractContextManager["Engine"]):
 
     def answer(self, folder: Path, config: RunConfig) -> str | None:
         """The answer of a process, a new one if none is idle, that carries a run out."""
-        every = self._processes
-        idle = self._idle
+        every, idle = self._processes, self._idle
         if idle:
             end = idle.pop()
         else:
@@ -141,8 +137,7 @@ def _worker() -> tuple[subprocess.Popen[bytes], Connection]:
 def work(pipe: int) -> None:
     """Carries out the runs that this process is told of, as if it were the one that tells of them;
     ends with that one, at whatever step it is."""
-    end = Connection(pipe)
-    runs = SimpleQueue[Any]()
+    end, runs = Connection(pipe), SimpleQueue[Any]()
     del sys.argv[0]
 
     def listen() -> None:
