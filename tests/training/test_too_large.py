@@ -124,8 +124,8 @@ def test_a_foreign_run_is_opened_and_listed_and_no_page_is_made_of_too_much(
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     run = foreign(tiny, tmp_path / "run", fields)
     assert row_of(run.folder)["status"] == "stopped"
-    cells = listed(Entry(("run",), run.folder, ""))
-    status = str(cells[STATUS])
+    row = listed(Entry(("run",), run.folder, ""))
+    status = str(row.cells[STATUS])
     assert status == "stopped" or (named in status and "\n" not in status)
     with pytest.raises(HeadwayError, match=rf"^[^\n]*config.json: [^\n]*{named} = [^\n]*$"):
         write_report(run.folder)

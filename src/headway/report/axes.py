@@ -37,21 +37,36 @@ def axes_of(members: Sequence[Findings]) -> list[Axis]:
 
     The task's fields come first, then the model's and those of training, and the seed.
     """
-    every = dict.fromkeys(name for one in members for name in one.fields if name not in MACHINE)
-    names = [one for one in every if len({said(m.fields.get(one)) for m in members}) > 1]
-    chosen: dict[str, list[str]] = {}
-    for name in sorted(names, key=SEED.__eq__):
-        by = next((other for other in chosen if _follows(members, name, other)), name)
-        chosen.setdefault(by, []).append(name)
-    short = short_names(list(chosen))
-    return [
-        Axis(name, short[name], sorted({_value(m, name) for m in members}, key=_rank), along)
-        for name, (_, *along) in chosen.items()
-    ]
+    leading: dict[str, list[str]] = {}
+    for name in sorted(_varying(members), key=SEED.__eq__):
+        followed = [other for other in leading if _follows(members, name, other)]
+        if followed:
+            leading[followed[0]].append(name)
+        else:
+            leading[name] = []
+    short = short_names(list(leading))
+    axes = list[Axis]()
+    for name, along in leading.items():
+        values = {_value(member, name) for member in members}
+        axes.append(Axis(name, short[name], sorted(values, key=_rank), along))
+    return axes
+
+
+def _varying(members: Sequence[Findings]) -> list[str]:
+    """The fields that do not have the same value in all runs; none that is of the machine."""
+    names = dict.fromkeys(name for member in members for name in member.fields)
+    varying = list[str]()
+    for name in names:
+        values = {said(member.fields.get(name)) for member in members}
+        if len(values) > 1 and name not in MACHINE:
+            varying.append(name)
+    return varying
 
 
 def _value(member: Findings, field: str) -> str:
-    return said(member.fields[field]) if field in member.fields else "—"
+    if field not in member.fields:
+        return "—"
+    return said(member.fields[field])
 
 
 def _follows(members: Sequence[Findings], name: str, other: str) -> bool:

@@ -62,8 +62,9 @@ def _lines(shown: Shown) -> list[str]:
     if isinstance(shown, Timeline):
         return [f"{counted(len(shown.paths), 'path')} through training"]
     circuit = shown if isinstance(shown, Circuit) else shown.circuit
-    heads = f"{len(circuit.useful_heads)} of {counted(len(circuit.mechanisms), 'head')} useful"
-    return [f"{heads}, {counted(len(circuit.paths), 'path')}"]
+    heads = counted(len(circuit.mechanisms), "head")
+    paths = counted(len(circuit.paths), "path")
+    return [f"{len(circuit.useful_heads)} of {heads} useful, {paths}"]
 
 
 def _figure(shown: Shown) -> "Figure | None":

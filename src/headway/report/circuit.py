@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 
-from headway.judge.flows import least_layers, lost_without
+from headway.dynamics import Timeline
+from headway.judge import Discovery
+from headway.judge.flows import Lost, least_layers, lost_without
 from headway.judge.roles import joins_roles, places, symbol_order
 from headway.relations.paths import AttentionPath
 from headway.replace import ABLATIONS
-from headway.report import schema
 from headway.report.findings import Findings
 from headway.report.labels import typeset
-from headway.report.looks import path_looks, symbol_colours
+from headway.report.looks import Look, path_looks, symbol_colours
+from headway.report.schema import Cell, Circuit, CircuitPath, Place, Section, Table
 from headway.tasks import Task
 from headway.text import rounded
 from headway.theory import (
@@ -22,8 +24,13 @@ from headway.theory import (
     theorem_1_bound,
 )
 
-Cells = dict[str, list[list[tuple[int, int]]]]
-"""Cells of relations in every example: pairs of positions, query and key."""
+Leads = list[list[tuple[int, int]]]
+"""Where a relation leads in every example: pairs of positions, query and key."""
+
+Cells = dict[str, Leads]
+"""Where relations lead, by their names."""
+
+NOTHING_LOST = Lost((), (), ())
 
 
 def path_key(path: AttentionPath) -> str:
@@ -31,7 +38,7 @@ def path_key(path: AttentionPath) -> str:
     return f"{path.layer}.{path.head}.{path.relation}"
 
 
-def circuit_data(findings: Findings, cells: Cells | None = None) -> schema.Circuit | None:
+def circuit_data(findings: Findings, cells: Cells | None = None) -> Circuit | None:
     """The mechanisms of heads; None if that is not known.
 
     Args:
@@ -41,37 +48,47 @@ def circuit_data(findings: Findings, cells: Cells | None = None) -> schema.Circu
     """
     if findings.discovery is None:
         return None
-    task, paths = findings.task, findings.paths
-    colours, looks, standing = symbol_colours(task), path_looks(task, paths), places(task)
-    lost = lost_without(task, paths, findings.causal) or {} if cells is not None else {}
+    task = findings.task
+    paths = findings.paths
+    looks = path_looks(task, paths)
+    lost = {}
+    if cells is not None:
+        lost = lost_without(task, paths, findings.causal) or {}
     cells = cells or _in_chain(task, paths)
-
-    def data_of(path: AttentionPath) -> schema.CircuitPath:
-        rest, look = lost.get(path), looks[path]
-        return schema.CircuitPath(
-            key=path_key(path),
-            layer=path.layer,
-            head=path.head,
-            label=typeset(str(path)),
-            colour=look.colour,
-            carries=[typeset(symbol) for symbol in look.carries],
-            cells=cells.get(path.relation, []),
-            lost=[] if rest is None else list(map(path_key, rest.unfound + rest.lacking)),
-            answers=[] if rest is None else list(map(typeset, rest.answers)),
-        )
-
-    return schema.Circuit(
+    shown = list[CircuitPath]()
+    for path in paths:
+        lost_here = lost.get(path, NOTHING_LOST)
+        shown.append(_path_data(path, looks[path], cells.get(path.relation, []), lost_here))
+    return Circuit(
         layers=findings.run.config.model.n_layers,
-        places=[
-            schema.Place(
-                role=place.role,
-                label=typeset(place.symbol or place.role),
-                colour=colours.get(place.symbol, 0),
-            )
-            for place in standing
-        ],
-        paths=list(map(data_of, paths)),
+        places=_place_data(task),
+        paths=shown,
         tables=findings.discovery.circuit.tabled_heads,
+    )
+
+
+def _place_data(task: Task) -> list[Place]:
+    """The roles of one chain, with the colours of their symbols."""
+    colours = symbol_colours(task)
+    data = list[Place]()
+    for place in places(task):
+        label = typeset(place.symbol or place.role)
+        data.append(Place(place.role, label, colours.get(place.symbol, 0)))
+    return data
+
+
+def _path_data(path: AttentionPath, look: Look, leads: Leads, lost: Lost) -> CircuitPath:
+    """A path, its look, where it leads, and what is lost without it."""
+    return CircuitPath(
+        key=path_key(path),
+        layer=path.layer,
+        head=path.head,
+        label=typeset(str(path)),
+        colour=look.colour,
+        carries=[typeset(symbol) for symbol in look.carries],
+        cells=leads,
+        lost=[path_key(other) for other in lost.unfound + lost.lacking],
+        answers=[typeset(answer) for answer in lost.answers],
     )
 
 
@@ -80,98 +97,129 @@ def _in_chain(task: Task, paths: Sequence[AttentionPath]) -> Cells:
     if not joins_roles(task, paths):
         return {}
     roles = [place.role for place in places(task)]
-    ends = {path.relation: path.relation.ends or ("", "") for path in paths}
-    return {name: [[(roles.index(q), roles.index(k))]] for name, (q, k) in ends.items()}
+    cells: Cells = {}
+    for path in paths:
+        query, key = path.relation.ends or ("", "")
+        cells[path.relation] = [[(roles.index(query), roles.index(key))]]
+    return cells
 
 
-def evidence(findings: Findings) -> schema.Table | None:
+def evidence(findings: Findings) -> Table | None:
     """The answers that need each path; None without a path."""
-    found, timeline = findings.discovery, findings.timeline
-    if found is None or not findings.paths:
+    discovery = findings.discovery
+    if discovery is None or not findings.paths:
         return None
-    judgement = found.evidence.judgement
-    costs = {} if judgement is None else {p: c.most for p, c in judgement.paths.items()}
-    measured = {n.path: (n.attention, costs.get(n.path), n.loss) for n in found.evidence.necessity}
-    emerged = {} if timeline is None else {h.path: h.emerged for h in timeline.paths}
-    curves = "" if timeline is None else f" (curves: of {timeline.sequences} others)"
-    looks, rows = path_looks(findings.task, findings.paths), list[list[schema.Cell]]()
+    looks = path_looks(findings.task, findings.paths)
+    measured = _measured(discovery)
+    emerged = findings.emerged
+    rows = list[list[Cell]]()
     for path in findings.paths:
-        carries, step = ", ".join(map(typeset, looks[path].carries)), emerged.get(path)
-        numbers = *measured.get(path, (None, None, None)), None if step is None else round(step)
-        rows.append([typeset(str(path)), carries or None, *numbers])
-    return schema.Table(
+        carried = [typeset(symbol) for symbol in looks[path].carries]
+        costs = measured.get(path, [None] * 3)
+        step = emerged.get(path)
+        row = [typeset(str(path)), ", ".join(carried) or None, *costs]
+        rows.append([*row, None if step is None else round(step)])
+    return Table(
         title="",
         head=["path", "carries", "attention", "cost exchanged", "loss cut", "emerges at step"],
         rows=rows,
-        keys=list(map(path_key, findings.paths)),
-        note=(
-            f"At the last step, on {found.evidence.sequences} sequences{curves}. Cost exchanged:"
-            " what exchanging or cutting the path alone costs, as a share of the answers that"
-            " exchanging every head changes, or of the loss that it adds. Loss cut: of the circuit"
-            f" ({ABLATIONS[found.ablation]}) without the path. Whole:"
-            f" {rounded(found.replaced_loss)}; threshold: {rounded(found.threshold)}."
-        ),
+        keys=[path_key(path) for path in findings.paths],
+        note=_evidence_note(discovery, findings.timeline),
     )
 
 
-def stream(findings: Findings) -> schema.Table | None:
+def _measured(discovery: Discovery) -> dict[AttentionPath, list[Cell]]:
+    """The attention along every path, the cost of its exchange, and the loss without it."""
+    judgement = discovery.evidence.judgement
+    costs = {} if judgement is None else judgement.paths
+    measured: dict[AttentionPath, list[Cell]] = {}
+    for need in discovery.evidence.necessity:
+        cost = costs[need.path].most if need.path in costs else None
+        measured[need.path] = [need.attention, cost, need.loss]
+    return measured
+
+
+def _evidence_note(discovery: Discovery, timeline: Timeline | None) -> str:
+    """What the columns of the evidence mean."""
+    curves = ""
+    if timeline is not None:
+        curves = f" (curves: of {timeline.sequences} others)"
+    rows = ABLATIONS[discovery.ablation]
+    whole = rounded(discovery.replaced_loss)
+    threshold = rounded(discovery.threshold)
+    return (
+        f"At the last step, on {discovery.evidence.sequences} sequences{curves}. Cost exchanged:"
+        " what exchanging or cutting the path alone costs, as a share of the answers that"
+        " exchanging every head changes, or of the loss that it adds. Loss cut: of the circuit"
+        f" ({rows}) without the path. Whole: {whole}; threshold: {threshold}."
+    )
+
+
+def stream(findings: Findings) -> Table | None:
     """The symbols at every place before the first layer and after each, along the circuit.
 
     None if the flow of information in the task is not known, or a path joins no two of its roles.
     """
-    if (along := findings.along) is None:
+    if findings.along is None:
         return None
-    standing = [place.role for place in places(findings.task)]
-    rows: list[list[schema.Cell]] = [
-        [
-            f"layer {after - 1}" if after else "embedding",
-            *(" ".join(symbols(findings.task, held, role)) for role in standing),
-        ]
-        for after, held in reversed(list(enumerate(along.stages)))
-    ]
+    roles = [place.role for place in places(findings.task)]
+    rows = list[list[Cell]]()
+    for layers, held in enumerate(findings.along.stages):
+        after = f"layer {layers - 1}" if layers else "embedding"
+        rows.append([after, *(" ".join(symbols(findings.task, held, role)) for role in roles)])
+    rows.reverse()
     note = "Symbols at each place of one chain, if heads copy all that stands where they look."
-    return schema.Table("", ["after", *standing], rows, note=note)
+    return Table("", ["after", *roles], rows, note=note)
 
 
 def symbols(task: Task, held: Holdings, role: str) -> list[str]:
     """The symbols that a role holds, as they are printed, those nearest to the query first."""
     order = symbol_order(task)
     rank = {symbol: i for i, symbol in enumerate(order)}
-    found = [piece for piece in held[role] if not is_code(piece)]
-    found.sort(key=lambda one: (rank.get(one, len(order)), one))
-    return [typeset(piece) for piece in found]
+    standing = [symbol for symbol in held[role] if not is_code(symbol)]
+    standing.sort(key=lambda symbol: (rank.get(symbol, len(order)), symbol))
+    return [typeset(symbol) for symbol in standing]
 
 
-def minimum(findings: Findings) -> schema.Section:
+def minimum(findings: Findings) -> Section:
     """The flow minimum, and what the query can hold layer by layer, at best and by the circuit."""
     flow = findings.task.flow()
     if flow is None:
         why = "the task does not say how information must flow to its answers."
-        return schema.Section("Minimum", [f"The flow minimum of this task is not known: {why}"])
-    ways = {"at best": flow.holdings(findings.run.config.model.n_layers, findings.causal)}
-    ways |= {} if findings.along is None else {"along the circuit": findings.along.stages}
-    rows = [
-        [layers, *(", ".join(symbols(findings.task, held, flow.query)) for held in stages)]
-        for layers, stages in enumerate(zip(*ways.values(), strict=False))
-    ]
-    table = schema.Table("symbols at the query", ["layers", *ways], rows)
-    return schema.Section("Minimum", [_sentence(findings, flow)], [table])
+        return Section("Minimum", [f"The flow minimum of this task is not known: {why}"])
+    n_layers = findings.run.config.model.n_layers
+    ways = {"at best": flow.holdings(n_layers, findings.causal)}
+    if findings.along is not None:
+        ways["along the circuit"] = findings.along.stages
+    rows = list[list[Cell]]()
+    for layers, stages in enumerate(zip(*ways.values(), strict=False)):
+        at_query = [symbols(findings.task, held, flow.query) for held in stages]
+        rows.append([layers, *map(", ".join, at_query)])
+    table = Table("symbols at the query", ["layers", *ways], rows)
+    return Section("Minimum", [_sentence(findings, flow)], [table])
 
 
 def _sentence(findings: Findings, flow: Flow) -> str:
-    causal, depth, least = findings.causal, chain_depth(flow), flow.minimum_layers(findings.causal)
+    """The flow minimum in closed form where there is one, and what else the theory says."""
+    causal = findings.causal
+    depth = chain_depth(flow)
+    least = flow.minimum_layers(causal)
     if least is None:
         return "The answer never reaches the query, so no number of layers is enough."
     if depth is None:
         return f"Information needs at least {least} layers to reach the query, by simulation."
-    formula, times, other = (
-        ("⌊log₂ D⌋ + 2 under the causal mask", "doubles", "without a mask")
-        if causal
-        else ("⌈log₃(4D + 1)⌉ without a mask", "triples", "with the causal mask")
-    )
+    if causal:
+        formula, times = "⌊log₂ D⌋ + 2 under the causal mask", "doubles"
+        other = "without a mask"
+    else:
+        formula, times = "⌈log₃(4D + 1)⌉ without a mask", "triples"
+        other = "with the causal mask"
+    value = closed_form(depth, causal)
+    other_value = least_layers(flow, not causal)
+    bound = theorem_1_bound(depth)
+    paths = fewest_paths(depth)
     return (
         f"In closed form the minimum is {formula}: what the query can reach {times} with every"
-        f" layer. For D = {depth} that is {closed_form(depth, causal)}; {other} it is"
-        f" {least_layers(flow, not causal)}. The lower bound of Musat (2024), theorem 1,"
-        f" is {theorem_1_bound(depth)}; no circuit has fewer than {fewest_paths(depth)} paths."
+        f" layer. For D = {depth} that is {value}; {other} it is {other_value}. The lower bound of"
+        f" Musat (2024), theorem 1, is {bound}; no circuit has fewer than {paths} paths."
     )

@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from headway.dynamics import Timeline
-from headway.dynamics.emergence import EMERGES_AT
+from headway.dynamics.emergence import EMERGES_AT, PathHistory
 from headway.judge.roles import Cast
 from headway.report.circuit import path_key
 from headway.report.findings import Findings
@@ -26,20 +26,16 @@ Shares = list[tuple[float, dict[str, float]]]
 
 def losses(findings: Findings) -> list[Curve]:
     """The losses of a run: on training's own batch, then held out, hop by hop."""
-    lines, colours = thinned(findings.metrics, MOST_POINTS), symbol_colours(findings.task)
+    lines = thinned(findings.metrics, MOST_POINTS)
+    colours = symbol_colours(findings.task)
     training = points((line["step"], line["train_loss"]) for line in lines)
-    hops = [
-        Curve(
-            name=typeset(hop),
-            key="",
-            colour=colours[hop],
-            dashes=i % DASHES,
-            points=points((line["step"], line["partial"][hop]) for line in lines),
-            mark=None if (at := findings.hops.get(hop)) is None else (at, EMERGES_AT),
-        )
-        for i, hop in enumerate(findings.task.hops)
-    ]
-    return [Curve("training", "", -1, 0, training), *hops]
+    curves = [Curve("training", "", -1, 0, training)]
+    for i, hop in enumerate(findings.task.hops):
+        held_out = points((line["step"], line["partial"][hop]) for line in lines)
+        learnt = findings.hops.get(hop)
+        mark = None if learnt is None else (learnt, EMERGES_AT)
+        curves.append(Curve(typeset(hop), "", colours[hop], i % DASHES, held_out, mark))
+    return curves
 
 
 def accuracies(findings: Findings) -> list[Curve]:
@@ -93,17 +89,26 @@ def dated(
         pairs = zip(timeline.steps, values, strict=True)
         return points(pair for pair in pairs if steps is None or pair[0] in steps)
 
-    along, without = list[Curve](), list[Curve]()
-    looks = path_looks(task, [one.path for one in timeline.paths])
-    for one in timeline.paths:
-        look = looks[one.path]
-        name = typeset(str(one.path)), path_key(one.path), look.colour, look.dashes
-        emerged = None if one.emerged is None else (one.emerged, EMERGES_AT)
-        along.append(Curve(*name, kept(one.attention), emerged))
-        at, cut = one.needed, one.loss_without
-        needed = None if at is None else (at, short(float(np.interp(at, timeline.steps, cut))))
-        without.append(Curve(*name, kept(cut), needed))
-    return along, [*without, Curve("nothing cut", "", 0, 0, kept(timeline.loss))]
+    along = list[Curve]()
+    without = list[Curve]()
+    looks = path_looks(task, [history.path for history in timeline.paths])
+    for history in timeline.paths:
+        look = looks[history.path]
+        name = typeset(str(history.path)), path_key(history.path), look.colour, look.dashes
+        emerged = None if history.emerged is None else (history.emerged, EMERGES_AT)
+        along.append(Curve(*name, kept(history.attention), emerged))
+        cut = kept(history.loss_without)
+        without.append(Curve(*name, cut, _needed(history, timeline.steps)))
+    without.append(Curve("nothing cut", "", 0, 0, kept(timeline.loss)))
+    return along, without
+
+
+def _needed(history: PathHistory, steps: Sequence[int]) -> tuple[float, float] | None:
+    """The step from which the loss depends on a path, and the loss without it there."""
+    if history.needed is None:
+        return None
+    loss = np.interp(history.needed, steps, history.loss_without)
+    return history.needed, short(float(loss))
 
 
 def points(pairs: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -121,4 +126,5 @@ def thinned(steps: Sequence[Kept], most: int) -> list[Kept]:
     most = max(2, most)
     if len(steps) <= most:
         return list(steps)
-    return [steps[round(i * (len(steps) - 1) / (most - 1))] for i in range(most)]
+    last = len(steps) - 1
+    return [steps[round(i * last / (most - 1))] for i in range(most)]

@@ -92,7 +92,9 @@ class Findings:
         Raises:
             HeadwayError: if a file in it is corrupted.
         """
-        found: dict[type[Finding], Any] = {kind: run.load(kind) for kind in AGAIN}
+        found: dict[type[Finding], Any] = {}
+        for kind in AGAIN:
+            found[kind] = run.load(kind)
         for line in disagreements(run, found):
             raise HeadwayError(line)
         return cls(
@@ -115,21 +117,35 @@ class Findings:
         return self.run.task
 
     @property
+    def last(self) -> dict[str, Any]:
+        """The last evaluation; empty before the first."""
+        return self.metrics[-1] if self.metrics else {}
+
+    @property
     def loss(self) -> float | None:
         """The validation loss at the last evaluation."""
-        return self.metrics[-1]["val_loss"] if self.metrics else None
+        return self.last.get("val_loss")
 
     @property
     def solved(self) -> bool:
         """True if the task counts as solved at the last evaluation."""
-        return bool(self.metrics) and judged_loss(self.task, self.metrics[-1]) < THRESHOLD
+        return bool(self.metrics) and judged_loss(self.task, self.last) < THRESHOLD
 
     @functools.cached_property
     def hops(self) -> dict[str, float | None]:
         """The step at which each hop was learnt, None if it was not yet; empty if unknown."""
         if self.timeline is not None:
             return self.timeline.hops
-        return hop_steps(self.metrics, self.task.hops) if self.metrics else {}
+        if not self.metrics:
+            return {}
+        return hop_steps(self.metrics, self.task.hops)
+
+    @property
+    def emerged(self) -> dict[AttentionPath, float | None]:
+        """The step at which each dated path emerged, None if it did not; empty if unknown."""
+        if self.timeline is None:
+            return {}
+        return {history.path: history.emerged for history in self.timeline.paths}
 
     @functools.cached_property
     def fields(self) -> dict[str, Any]:
@@ -139,7 +155,9 @@ class Findings:
     @property
     def in_chain_order(self) -> bool | None:
         """True if the hops were learnt in their order; None if there is nothing to compare."""
-        return None if len(self.hops) < 2 else learnt_in_order(self.hops, self.task.hop_order)
+        if len(self.hops) < 2:
+            return None
+        return learnt_in_order(self.hops, self.task.hop_order)
 
     @functools.cached_property
     def status(self) -> str:
@@ -217,7 +235,8 @@ class Findings:
         if (why := no_circuit(self.run)) is not None:
             lacks["circuit"] = why
         elif self.discovery is None:
-            how, why = command("circuit", self.run.folder), refusal(self.run)
+            how = command("circuit", self.run.folder)
+            why = refusal(self.run)
             lacks["circuit"] = f"The circuit has not been looked for yet: {how}"
             if why is not None:
                 lacks["circuit"] = f"{why} To look all the same: {how} --threshold LOSS"
@@ -229,8 +248,10 @@ class Findings:
     @property
     def lacks(self) -> str:
         """Sentences on how it ended if it is not done, and on what is not there; perhaps empty."""
-        why = {"failed": f"Training failed: {self.message}.", "running": "Still training."}
-        lines = [] if self.status == "done" else [why.get(self.status, "Training was stopped.")]
+        lines = list[str]()
+        if self.status != "done":
+            why = {"failed": f"Training failed: {self.message}.", "running": "Still training."}
+            lines.append(why.get(self.status, "Training was stopped."))
         missing = {**self.missing, "attention": ""}
         return " ".join([*lines, *filter(None, missing.values())])
 
@@ -252,7 +273,8 @@ class Findings:
     @property
     def followed_heads(self) -> list[Head]:
         """The heads whose attention the page follows through training, the useful ones first."""
-        every, useful = heads_of(self.run), self.useful_heads
+        every = heads_of(self.run)
+        useful = self.useful_heads
         rest = [] if useful and len(every) > MOST_HEADS else every
         return list(dict.fromkeys([*useful, *rest]))
 
@@ -263,7 +285,8 @@ class Findings:
 
     def held_out(self, count: int) -> Batch:
         """So many sequences apart from the training set, unless that is too large to compare."""
-        config, device = self.run.config, self.run.device
+        config = self.run.config
+        device = self.run.device
         is_small = (config.training.train_examples or 0) <= MOST_COMPARED
         trained_by = config if is_small else None
         return held_out(self.task, count, config.seed, device, "emergence", trained_by)
@@ -281,7 +304,8 @@ def numbers_at_once(run: Run) -> dict[tuple[str, ...], int]:
     Raises:
         HeadwayError: if no sequence can be laid out.
     """
-    task, model = run.task, run.config.model
+    task = run.task
+    model = run.config.model
     of_task = cost_of(task) * SEQUENCES // 2 + relating(task)
     of_model = 0 if isinstance(model, Module) else building(model, task)
     maps = EXAMPLES * model.n_layers * model.n_heads * task.length**2
@@ -296,7 +320,8 @@ def numbers_at_once(run: Run) -> dict[tuple[str, ...], int]:
 
 def relating(task: Task) -> int:
     """About how many numbers it takes to relate all roles of a task with each other."""
-    pairs, chains = len(task.roles) ** 2, chains_in(task)
+    pairs = len(task.roles) ** 2
+    chains = chains_in(task)
     return pairs * (RELATION + COPIES * EXAMPLES * chains**2)
 
 
@@ -333,4 +358,5 @@ def judged_loss(task: Task, line: Mapping[str, Any]) -> float:
     """The loss of an evaluation over the hops that can be predicted without error."""
     if task.judged == task.hops:
         return line["val_loss"]
-    return sum(line["partial"][hop] for hop in task.judged) / len(task.judged)
+    losses = [line["partial"][hop] for hop in task.judged]
+    return sum(losses) / len(losses)

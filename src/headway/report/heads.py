@@ -1,49 +1,66 @@
 """Heads: the mechanism of each, what finds its key (QK), and what it moves (OV)."""
 
+from collections.abc import Sequence
+from itertools import product
+
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headway.models import Transformer
 from headway.replace.heads import Head, name_of
-from headway.report import schema
 from headway.report.curves import short
 from headway.report.findings import Findings
 from headway.report.labels import typeset
+from headway.report.schema import Cell, Table
+from headway.tasks import Batch
 from headway.text import rounded
 
 SEQUENCES = 128
 """Held-out sequences over which queries, keys and values are parted into place and symbol."""
 
 PARTS = ("place", "symbol")
+Parts = list[Float[Tensor, "batch position d_head"]]
+"""What queries, keys or values have from their place and from their symbol, as in `PARTS`."""
+
 QK = [f"QK: {query}, {key}" for query in PARTS for key in PARTS]
 
+LOSS_NOTE = "Loss so: of the model with this head alone replaced by what it does; as it is:"
+PARTS_NOTE = (
+    "QK: by how much a path's key scores above the other keys, parted by what query and key have"
+    " from their place (their mean over sequences) and from their symbol (the rest). OV: which"
+    " share of what the head moves, squared, is the symbol."
+)
 
-def heads(findings: Findings) -> schema.Table | None:
+
+def heads(findings: Findings) -> Table | None:
     """The mechanism of every head; None if that is not known."""
-    if (found := findings.discovery) is None:
+    discovery = findings.discovery
+    if discovery is None:
         return None
+    columns = ["head", "what it does", "loss so"]
+    note = f"{LOSS_NOTE} {rounded(discovery.intact_loss)}."
     parts = parted(findings)
-    rows, shares = list[list[schema.Cell]](), list[list[float]]()
-    for head, mechanism in sorted(found.circuit.mechanisms.items(), key=lambda one: one[0]):
-        row = [name_of(head), typeset(str(mechanism)), found.evidence.alone.get(head)]
-        scores, moved = parts.get(head, ([None] * len(QK), None))
-        sizes = [max(0.0, score or 0.0) for score in scores]
-        tints = [size / max(1e-9, sum(sizes)) for size in sizes]
-        rows.append([*row, *scores, moved] if parts else row)
-        shares.append([0, 0, 0, *tints, moved or 0] if parts else [])
-    note = (
-        "Loss so: of the model with this head alone replaced by what it does; as it is:"
-        f" {rounded(found.intact_loss)}."
-    )
     if parts:
-        note += (
-            " QK: by how much a path's key scores above the other keys, parted by what query and"
-            " key have from their place (their mean over sequences) and from their symbol (the"
-            " rest). OV: which share of what the head moves, squared, is the symbol."
-        )
-    head = ["head", "what it does", "loss so", *([*QK, "OV: symbol"] if parts else [])]
-    return schema.Table("", head, rows, note=note, shares=shares if parts else [])
+        columns += [*QK, "OV: symbol"]
+        note += f" {PARTS_NOTE}"
+    rows = list[list[Cell]]()
+    shares = list[list[float]]()
+    for head, mechanism in sorted(discovery.circuit.mechanisms.items()):
+        row = [name_of(head), typeset(str(mechanism)), discovery.evidence.alone.get(head)]
+        if parts:
+            scores, moved = parts.get(head, ([None] * len(QK), None))
+            row += [*scores, moved]
+            shares.append([0, 0, 0, *_tints(scores), moved or 0])
+        rows.append(row)
+    return Table("", columns, rows, note=note, shares=shares)
+
+
+def _tints(scores: Sequence[float | None]) -> list[float]:
+    """The shares of positive scores in their sum."""
+    sizes = [max(0.0, score or 0.0) for score in scores]
+    total = max(1e-9, sum(sizes))
+    return [size / total for size in sizes]
 
 
 @torch.no_grad()
@@ -61,25 +78,56 @@ def parted(findings: Findings) -> dict[Head, tuple[list[float], float]]:
     batch = findings.held_out(SEQUENCES)
     wanted = ("hook_q", "hook_k", "hook_v")
     _, cache = model.run_with_cache(batch.inputs, lambda name: name.endswith(wanted))
-    length, edges = findings.task.length, findings.task.edges(batch, not findings.causal)
+    length = findings.task.length
     visible = torch.ones(length, length, dtype=torch.bool, device=batch.inputs.device)
-    visible = visible.tril() if findings.causal else visible
-    found = {}
-    for layer, number in {path.at: None for path in findings.paths}:
+    if findings.causal:
+        visible = visible.tril()
+    parts = {}
+    for (layer, number), along in _along_paths(findings, batch).items():
+        along = along & visible
         q, k, v = (_parts(cache[what, layer][:, :, number].float()) for what in "qkv")
-        relations = [path.relation for path in findings.paths if path.at == (layer, number)]
-        there = torch.stack([edges[one].mask(length) for one in relations]).any(0) & visible
-        rows = there.any(-1, keepdim=True) & visible
-        terms = [(one @ other.mT) * q[0].shape[-1] ** -0.5 for one in q for other in k]
-        scores = [round(float(_mean(t, there) - _mean(t, rows & ~there)), 3) + 0.0 for t in terms]
-        out = model.layers[layer].attn.out.weight.view(-1, model.n_heads, q[0].shape[-1])
-        read = there.any(1)[..., None]
-        place, symbol = (((one @ out[:, number].T) * read).square().sum() for one in v)
-        found[layer, number] = scores, short(float(symbol / (place + symbol)))
-    return found
+        out = model.layers[layer].attn.out.weight.view(-1, model.n_heads, v[0].shape[-1])
+        moved = _share_of_symbol(v, out[:, number], along)
+        parts[layer, number] = _score_parts(q, k, along, visible), moved
+    return parts
 
 
-def _parts(values: Float[Tensor, "batch position d_head"]) -> list[Tensor]:
+def _along_paths(findings: Findings, batch: Batch) -> dict[Head, Tensor]:
+    """For every head with paths where these lead, in every sequence."""
+    edges = findings.task.edges(batch, not findings.causal)
+    along: dict[Head, Tensor] = {}
+    for path in findings.paths:
+        mask = edges[path.relation].mask(findings.task.length)
+        if path.at in along:
+            mask = mask | along[path.at]
+        along[path.at] = mask
+    return along
+
+
+def _score_parts(
+    queries: Parts, keys: Parts, along: Bool[Tensor, "..."], visible: Bool[Tensor, "..."]
+) -> list[float]:
+    """By how much the keys that paths lead to score above the others, by `QK`."""
+    rows = along.any(-1, keepdim=True) & visible
+    scale = queries[0].shape[-1] ** -0.5
+    scores = list[float]()
+    for query, key in product(queries, keys):
+        term = (query @ key.mT) * scale
+        above = _mean(term, along) - _mean(term, rows & ~along)
+        scores.append(round(float(above), 3) + 0.0)  # no -0.0
+    return scores
+
+
+def _share_of_symbol(
+    values: Parts, out: Float[Tensor, "d_model d_head"], along: Bool[Tensor, "..."]
+) -> float:
+    """The symbol's share of what is moved from the keys that paths lead to."""
+    is_read = along.any(1)[..., None]
+    place, symbol = (((part @ out.T) * is_read).square().sum() for part in values)
+    return short(float(symbol / (place + symbol)))
+
+
+def _parts(values: Float[Tensor, "batch position d_head"]) -> Parts:
     """The part that is due to the place, and the rest."""
     place = values.mean(0, keepdim=True).expand_as(values)
     return [place, values - place]

@@ -26,24 +26,27 @@ def typeset(name: str) -> str:
 
 def shortened(name: str, most: int = 18) -> str:
     """A name of at most so many characters, its end left out if it is longer."""
-    return name if len(name) <= most else f"{name[: most - 1]}…"
+    if len(name) <= most:
+        return name
+    return f"{name[: most - 1]}…"
 
 
 def task_words(task: Task) -> str:
     """A task's kind and size."""
-    return f"{task.kind.replace('_', ' ')} {task.label}".strip()
+    kind = task.kind.replace("_", " ")
+    return f"{kind} {task.label}".strip()
 
 
 def setting_of(config: RunConfig) -> list[str]:
     """The settings of a run: its task, its model's size and mask, and the seed if one is known."""
     model = config.model
-    return [
-        task_words(config.task),
-        f"{counted(model.n_layers, 'layer')} × {counted(model.n_heads, 'head')}",
-        model.size,
-        "causal mask" if model.causal else "no mask",
-        "trained elsewhere" if isinstance(config.training, Elsewhere) else f"seed {config.seed}",
-    ]
+    layers = counted(model.n_layers, "layer")
+    heads = counted(model.n_heads, "head")
+    mask = "causal mask" if model.causal else "no mask"
+    origin = f"seed {config.seed}"
+    if isinstance(config.training, Elsewhere):
+        origin = "trained elsewhere"
+    return [task_words(config.task), f"{layers} × {heads}", model.size, mask, origin]
 
 
 def common_parts(configs: Sequence[RunConfig]) -> list[str]:

@@ -30,6 +30,11 @@ STATUS = COLUMNS.index("status")
 LATEST = 250e9
 """The last time that a calendar has, in seconds since 1970; a file's can be beyond."""
 
+NO_RUNS = (
+    "There are no runs here yet. This trains a first one in a minute or two, and it shows here"
+    " while it does:"
+)
+
 Name = tuple[str, ...]
 """The place of a run in the folder: its own name, in a sweep after the sweep's."""
 
@@ -63,7 +68,22 @@ class Entry:
         return Run.open(self.folder)
 
 
-def list_page(folder: Path, rows: Sequence[tuple[Entry, list[Cell]]], version: str) -> RunsPage:
+@dataclass(frozen=True)
+class Row:
+    """A run in the list.
+
+    Attributes:
+        name: that it is known by.
+        state: in a word; the cell of the status may have a reason behind it.
+        cells: in the order of `COLUMNS`.
+    """
+
+    name: Name
+    state: str
+    cells: list[Cell]
+
+
+def list_page(folder: Path, rows: Sequence[Row], version: str) -> RunsPage:
     """The data of the list.
 
     Args:
@@ -73,28 +93,31 @@ def list_page(folder: Path, rows: Sequence[tuple[Entry, list[Cell]]], version: s
     """
     title = folder.name or Path(os.path.realpath(folder)).name
     if not rows:
-        why = (
-            "There are no runs here yet. This trains a first one in a minute or two, and it shows"
-            f" here while it does: headway train fast --folder {shlex.quote(str(folder / 'first'))}"
-        )
-        return nothing(title, why, version)
-    sweeps = dict[Name, list[tuple[Entry, list[Cell]]]]()
-    for entry, row in sorted(rows, key=lambda one: len(one[0].name)):
-        sweeps.setdefault(entry.name[:-1], []).append((entry, row))
-    tables = [
-        Table(
-            title=plain("/".join(sweep)),
-            head=[*COLUMNS],
-            rows=[row for _, row in some],
-            links=[link("run", entry.name) for entry, _ in some],
-            link=link("sweep", sweep) if sweep else "",
-        )
-        for sweep, some in sweeps.items()
-    ]
-    states = Counter(str(row[STATUS]).partition(":")[0] for _, row in rows)
+        first = shlex.quote(str(folder / "first"))
+        return nothing(title, f"{NO_RUNS} headway train fast --folder {first}", version)
+    sweeps: dict[Name, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: len(row.name)):
+        sweeps.setdefault(row.name[:-1], []).append(row)
+    tables = [_sweep_table(sweep, members) for sweep, members in sweeps.items()]
+    return RunsPage("runs", plain(title), [_counts(rows)], version, tables)
+
+
+def _counts(rows: Sequence[Row]) -> str:
+    """How many runs there are, and in which states."""
+    states = Counter(row.state for row in rows)
     parts = [f"{count} {state}" for state, count in states.most_common()]
-    headline = " · ".join([counted(len(rows), "run"), *parts])
-    return RunsPage("runs", plain(title), [headline], version, tables)
+    return " · ".join([counted(len(rows), "run"), *parts])
+
+
+def _sweep_table(sweep: Name, rows: Sequence[Row]) -> Table:
+    """The runs of a sweep, or those that are in none."""
+    return Table(
+        title=plain("/".join(sweep)),
+        head=[*COLUMNS],
+        rows=[row.cells for row in rows],
+        links=[link("run", row.name) for row in rows],
+        link=link("sweep", sweep) if sweep else "",
+    )
 
 
 def nothing(title: str, why: str, version: str) -> RunsPage:
@@ -103,23 +126,43 @@ def nothing(title: str, why: str, version: str) -> RunsPage:
     return RunsPage("runs", plain(title), [text, plain(why)], version)
 
 
-def listed(entry: Entry) -> list[Cell]:
+def listed(entry: Entry) -> Row:
     """The list's row for a run, or why it cannot be read."""
     try:
-        run = entry.open()
-        row = row_of(Findings.of(run, entry.name[-1]))
-        task, size, _, mask, seed = setting_of(run.config)
-        row["task"] = task if run.config.model.causal else f"{task}, {mask}"
-        row["model"] = f"{size} · {seed}"
+        state, cells = _read(entry)
     except HeadwayError as error:
-        row = {"run": entry.name[-1], "status": f"unreadable: {error}"}
+        state, cells = _unreadable(entry, str(error))
     except Exception as error:
-        row = {"run": entry.name[-1], "status": f"unreadable: {entry.folder}: {described(error)}"}
+        state, cells = _unreadable(entry, f"{entry.folder}: {described(error)}")
     if entry.changed:
-        at = datetime.fromtimestamp(min(max(entry.changed, 0.0), LATEST))
-        row["changed"] = f"{at:%Y-%m-%d %H:%M:%S}"
-    cells = [row.get(name) for name in COLUMNS]
-    return [plain(cell) if isinstance(cell, str) else cell for cell in cells]
+        seconds = min(max(entry.changed, 0.0), LATEST)
+        changed = datetime.fromtimestamp(seconds)
+        cells["changed"] = f"{changed:%Y-%m-%d %H:%M:%S}"
+    row = Row(entry.name, state, [])
+    for column in COLUMNS:
+        cell = cells.get(column)
+        if isinstance(cell, str):
+            cell = plain(cell)
+        row.cells.append(cell)
+    return row
+
+
+def _read(entry: Entry) -> tuple[str, dict[str, Cell]]:
+    """The state and the cells of a run."""
+    run = entry.open()
+    member = Findings.of(run, entry.name[-1])
+    cells = row_of(member)
+    task, size, _, mask, seed = setting_of(run.config)
+    if not run.config.model.causal:
+        task += f", {mask}"
+    cells["task"] = task
+    cells["model"] = f"{size} · {seed}"
+    return member.status, cells
+
+
+def _unreadable(entry: Entry, why: str) -> tuple[str, dict[str, Cell]]:
+    """The state and the cells of a run that cannot be read."""
+    return "unreadable", {"run": entry.name[-1], "status": f"unreadable: {why}"}
 
 
 def _refused(run: Run) -> str | None:
@@ -132,33 +175,54 @@ def _refused(run: Run) -> str | None:
 
 def row_of(member: Findings) -> dict[str, Cell]:
     """The cells of a run, by the names of their columns."""
-    config, last = member.run.config, (member.metrics or [{}])[-1]
+    status = member.status
+    why = member.message if status == "failed" else _refused(member.run)
+    if why:
+        status += f": {why}"
     losses = [line["val_loss"] for line in member.metrics]
-    solved, found = solved_at(member.task, member.metrics), member.discovery
-    circuit = None if found is None else found.circuit
-    heads = circuit and f"{len(circuit.useful_heads)} of {len(circuit.mechanisms)}"
-    steps: Cell = last.get("step", 0)
-    if not member.done and not isinstance(config.training, Elsewhere):
-        steps = f"{steps:,} of {config.training.steps:,}"
-    held = {} if found is None else {one.name: one.holds for one in verdicts(found)}
-    why = member.message if member.status == "failed" else _refused(member.run)
-    return {
+    finite = [loss for loss in losses if math.isfinite(loss)]
+    solved = solved_at(member.task, member.metrics)
+    seconds = member.last.get("seconds")
+    cells: dict[str, Cell] = {
         "run": member.name,
-        "status": f"{member.status}: {why}" if why else member.status,
+        "status": status,
         "validation loss": member.loss,
-        "course": sparkline([loss for loss in losses if math.isfinite(loss)], 20),
+        "course": sparkline(finite, 20),
         f"step below {THRESHOLD:g}": None if solved is None else solved["step"],
-        "steps": steps,
-        "seconds": round(last["seconds"]) if "seconds" in last else None,
+        "steps": _steps(member),
+        "seconds": None if seconds is None else round(seconds),
         "in order": member.in_chain_order,
-        "useful heads": heads,
-        "layers used": circuit and len(circuit.useful_layers),
-        "flow minimum": member.least,
-        "circuit loss": found and found.replaced_loss,
-        **{name: held.get(name) for name in NAMES},
     }
+    return cells | _circuit_cells(member)
+
+
+def _steps(member: Findings) -> Cell:
+    """The step of the last evaluation, and of how many while training goes on."""
+    steps: int = member.last.get("step", 0)
+    training = member.run.config.training
+    if member.done or isinstance(training, Elsewhere):
+        return steps
+    return f"{steps:,} of {training.steps:,}"
+
+
+def _circuit_cells(member: Findings) -> dict[str, Cell]:
+    """What is known of a run's circuit, beside the flow minimum."""
+    columns = ("useful heads", "layers used", "flow minimum", "circuit loss", *NAMES)
+    cells: dict[str, Cell] = dict.fromkeys(columns)
+    cells["flow minimum"] = member.least
+    discovery = member.discovery
+    if discovery is None:
+        return cells
+    circuit = discovery.circuit
+    cells["useful heads"] = f"{len(circuit.useful_heads)} of {len(circuit.mechanisms)}"
+    cells["layers used"] = len(circuit.useful_layers)
+    cells["circuit loss"] = discovery.replaced_loss
+    for verdict in verdicts(discovery):
+        cells[verdict.name] = verdict.holds
+    return cells
 
 
 def link(kind: str, name: Name) -> str:
     """The address of a page on the server: of a run, of a sweep, or of runs side by side."""
-    return f"/{kind}/" + "".join(f"{quote(os.fsencode(part), safe='')}/" for part in name)
+    parts = [quote(os.fsencode(part), safe="") for part in name]
+    return "/".join(["", kind, *parts, ""])

@@ -39,26 +39,26 @@ class Look:
 def symbol_colours(task: Task | Cast) -> dict[str, int]:
     """The colour of every symbol, and of every hop, which is a symbol that is asked for."""
     order = symbol_order(task)
-    asked = {hop: i for i, hop in enumerate(task.hops, start=0 if order else 1)}
     ends = [re.fullmatch(r"[a-z]_([0-9]{1,4})", symbol) for symbol in order]
-    numbers = {
-        symbol: i if end is None or None in ends else int(end[1])
-        for i, (symbol, end) in enumerate(zip(order, ends, strict=True))
-    }
-    numbers |= {hop: i for hop, i in asked.items() if hop not in numbers}
+    numbers: dict[str, int] = {}
+    for i, (symbol, end) in enumerate(zip(order, ends, strict=True)):
+        numbers[symbol] = i if end is None or None in ends else int(end[1])
+    for i, hop in enumerate(task.hops, start=0 if order else 1):
+        numbers.setdefault(hop, i)
     return {symbol: _colour(number) for symbol, number in numbers.items()}
 
 
 def path_looks(task: Task | Cast, paths: Sequence[AttentionPath]) -> dict[AttentionPath, Look]:
     """The look of every path; by head where the task names no symbols."""
-    routes, colours = trace(task, paths), symbol_colours(task)
-    heads = {head: i for i, head in enumerate(sorted({path.at for path in paths}))}
+    routes = trace(task, paths)
+    colours = symbol_colours(task)
+    heads = sorted({path.at for path in paths})
     used: dict[int, int] = {}
     looks = {}
     for path in paths:
         carries = () if routes is None else routes.brings[path]
         if routes is None:
-            colour = _colour(1 + heads[path.at])
+            colour = _colour(1 + heads.index(path.at))
         else:
             colour = colours[carries[-1]] if carries else NOTHING
         number = used.get(colour, 0)

@@ -67,13 +67,14 @@ class Runs:
             raise HeadwayError(f"{len(runs)} run cannot be compared: name at least two")
         places = [Path(os.path.abspath(run.folder)) for run in runs]  # as named, links and all
         base = Path(os.path.commonpath([place.parent for place in places]))
-        members = [
-            Findings.of(run, place.relative_to(base).as_posix())
-            for run, place in zip(runs, places, strict=True)
-        ]
-        title = shortened(enumerated(member.name for member in members), 100)
+        members = list[Findings]()
+        for run, place in zip(runs, places, strict=True):
+            members.append(Findings.of(run, place.relative_to(base).as_posix()))
+        title = enumerated(member.name for member in members)
         parents = {run.folder.parent for run in runs}
-        return cls(parents.pop() if len(parents) == 1 else base, "comparison", title, members)
+        if len(parents) == 1:
+            base = parents.pop()
+        return cls(base, "comparison", shortened(title, 100), members)
 
     @classmethod
     def of(cls, folder: Path, runs: Iterable[Callable[[], Run]] | None = None) -> "Runs":
@@ -86,7 +87,9 @@ class Runs:
         Raises:
             HeadwayError: if there is no run, none can be read, or its plan cannot.
         """
-        members, unreadable, planned = list[Findings](), list[str](), list[str]()
+        members = list[Findings]()
+        unreadable = list[str]()
+        planned = list[str]()
         if runs is None:
             runs = [partial(Run.open, path) for path in run_folders(folder, levels=1)]
         for opened in runs:
@@ -95,10 +98,10 @@ class Runs:
             except HeadwayError as error:
                 unreadable.append(str(error))
         if not members:
-            why = f"no run in it can be read: {unreadable[0]}" if unreadable else ""
-            raise HeadwayError(
-                f"{folder}: {why or 'there is no run here, and no folder of a run in it'}"
-            )
+            why = "there is no run here, and no folder of a run in it"
+            if unreadable:
+                why = f"no run in it can be read: {unreadable[0]}"
+            raise HeadwayError(f"{folder}: {why}")
         if is_there(folder / PLAN):
             plan = read_json(folder / PLAN)
             with clear_content_errors(folder / PLAN):
@@ -113,6 +116,9 @@ def links_from(out: Path) -> Link:
 
     def link(folder: Path) -> str | None:
         page = folder.resolve() / "report.html"
-        return quote(os.fsencode(os.path.relpath(page, out.resolve()))) if is_file(page) else None
+        if not is_file(page):
+            return None
+        address = os.path.relpath(page, out.resolve())
+        return quote(os.fsencode(address))
 
     return link

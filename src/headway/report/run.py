@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
 
 from headway.dynamics.emergence import EMERGES_AT
-from headway.fields import to_json
+from headway.fields import Finding, to_json
 from headway.judge.text import evidence_lines, head_lines
 from headway.judge.verdicts import verdicts
+from headway.replace import Circuit
 from headway.report import schema
 from headway.report.circuit import circuit_data, evidence, minimum, stream
 from headway.report.curves import accuracies, dated, losses
@@ -16,12 +17,15 @@ from headway.report.findings import Findings, judged_loss, no_circuit
 from headway.report.heads import heads
 from headway.report.labels import setting_of, typeset
 from headway.report.looks import symbol_colours
+from headway.report.schema import Curve, Hop, RunPage, Section, Verdict
+from headway.tasks import Task
 from headway.text import command, counted, enumerated, rounded
 from headway.training.config import Elsewhere
 from headway.training.losses import accuracy_text
 
 CHANGED = "so what is computed here may be of another task or model than the run's."
 VERSIONS = ("headway", "python", "torch")
+VERDICT_WORDS = {True: "yes", False: "no", None: "cannot be said"}
 BIBTEX = """@software{{headway,
   title = {{headway: how stacked attention heads learn to follow a chain of facts, and when}},
   author = {{{{The headway authors}}}},
@@ -35,7 +39,7 @@ def run_page(
     kind: Literal["run", "widget"] = "run",
     live: str = "",
     memory: Memory | None = None,
-) -> schema.RunPage:
+) -> RunPage:
     """The data of a run's page.
 
     Args:
@@ -48,31 +52,22 @@ def run_page(
         HeadwayError: if a checkpoint cannot be read, or the run is too large for a page.
     """
     findings.require_drawable()
-    run, task, timeline = findings.run, findings.task, findings.timeline
-    colours = symbol_colours(task)
+    run = findings.run
     shown = examples(findings, memory)
-    steps = shown.steps
-    along, without = list[schema.Curve](), list[schema.Curve]()
-    if timeline is not None and findings.paths:
-        along, without = dated(timeline, task, {*steps})
-    end = max([1, *steps, *(line["step"] for line in findings.metrics)])
-    session = findings.sessions[-1] if findings.sessions else {}
-    versions = {name: str(session[name]) for name in VERSIONS if session.get(name) is not None}
-    return schema.RunPage(
+    along, without = _along_paths(findings, shown.steps)
+    versions = _versions(findings)
+    setting = " · ".join(setting_of(run.config))
+    evaluated = [line["step"] for line in findings.metrics]
+    return RunPage(
         kind=kind,
         name=run.folder.name,
-        title=typeset(task.title),
-        summary=[headline(findings), *summary(findings), " · ".join(setting_of(run.config))],
+        title=typeset(findings.task.title),
+        summary=[headline(findings), *summary(findings), setting],
         warning=run.changed and f"{run.changed}, {CHANGED}",
         emerges_at=EMERGES_AT,
-        task=schema.Task(
-            reading=typeset(task.reading),
-            loss=task.targets.loss_name,
-            hops=[schema.Hop(typeset(hop), colours[hop]) for hop in task.hops],
-            references=task.references(),
-        ),
-        steps=steps,
-        end=end,
+        task=_task_data(findings.task),
+        steps=shown.steps,
+        end=max([1, *shown.steps, *evaluated]),
         losses=losses(findings),
         accuracies=accuracies(findings),
         along=along,
@@ -90,14 +85,45 @@ def run_page(
         missing=findings.missing,
         again="\n".join(_again(findings, versions)),
         bibtex=BIBTEX.format(version=versions.get("headway", "")),
-        config=json.dumps(to_json(run.config), indent=1, ensure_ascii=False),
+        config=_as_json(to_json(run.config)),
         live=live,
     )
 
 
+def _task_data(task: Task) -> schema.Task:
+    colours = symbol_colours(task)
+    return schema.Task(
+        reading=typeset(task.reading),
+        loss=task.targets.loss_name,
+        hops=[Hop(typeset(hop), colours[hop]) for hop in task.hops],
+        references=task.references(),
+    )
+
+
+def _along_paths(findings: Findings, steps: list[int]) -> tuple[list[Curve], list[Curve]]:
+    """Attention along every path and the losses without it (see `dated`), at some steps."""
+    if findings.timeline is None or not findings.paths:
+        return [], []
+    return dated(findings.timeline, findings.task, {*steps})
+
+
+def _versions(findings: Findings) -> dict[str, str]:
+    """The versions of the programs that last trained the run, as far as they are known."""
+    if not findings.sessions:
+        return {}
+    session = findings.sessions[-1]
+    known = [name for name in VERSIONS if session.get(name) is not None]
+    return {name: str(session[name]) for name in known}
+
+
+def _as_json(data: Any) -> str:
+    return json.dumps(data, indent=1, ensure_ascii=False)
+
+
 def headline(findings: Findings) -> str:
     """The outcome, in one sentence."""
-    outcome, discovery = findings.outcome, findings.discovery
+    outcome = findings.outcome
+    discovery = findings.discovery
     if outcome and outcome["status"] != "done":
         return f"Training failed: {outcome['message']}"
     if not findings.metrics:
@@ -105,86 +131,107 @@ def headline(findings: Findings) -> str:
     loss = rounded(findings.loss or 0.0)
     if outcome is None:
         return f"Training has not ended; the validation loss so far is {loss}."
-    model = f"{findings.run.config.model.n_layers}-layer model"
+    n_layers = findings.run.config.model.n_layers
+    model = f"{n_layers}-layer model"
     if not findings.solved:
         return f"This {model} did not solve the task: the validation loss ended at {loss}."
     if discovery is None:
         return f"This {model} solves the task, with a validation loss of {loss}."
-    circuit = discovery.circuit
-    if not circuit.useful_heads:
+    if not discovery.circuit.useful_heads:
         return f"This {model} solves the task without attention paths: nothing is explained."
-    paths = counted(len(circuit.paths), "attention path")
-    if tabled := counted(len(circuit.tabled_heads), "head") if circuit.tabled_heads else "":
-        tabled += " that no relation in words explains"
-        paths = f"{paths} and {tabled}" if circuit.paths else tabled
-    holds = {one.name: one.holds for one in verdicts(discovery)}
+    parts = _parts_of(discovery.circuit)
+    holds = {verdict.name: verdict.holds for verdict in verdicts(discovery)}
     if not holds["enough"]:
-        rest = "does not account for it"
-        return f"This {model} solves the task; the circuit found, of {paths}, {rest}."
-    all_needed = holds["nothing spare"] and len(circuit.paths) > 1
-    rest = "; change any one and answers change" if all_needed else ""
+        return (
+            f"This {model} solves the task; the circuit found, of {parts}, does not account for it."
+        )
+    title = typeset(findings.task.title)
+    rest = ""
+    if holds["nothing spare"] and len(discovery.circuit.paths) > 1:
+        rest = "; change any one and answers change"
     if holds["complete"] is False:
         rest += "; something beside them votes, too"
-    return f"{typeset(findings.task.title)}: this {model} does it with {paths}{rest}."
+    return f"{title}: this {model} does it with {parts}{rest}."
+
+
+def _parts_of(circuit: Circuit) -> str:
+    """The parts of a circuit, counted: its paths, and its heads that attend by table."""
+    paths = counted(len(circuit.paths), "attention path")
+    if not circuit.tabled_heads:
+        return paths
+    tabled = counted(len(circuit.tabled_heads), "head")
+    tabled += " that no relation in words explains"
+    return f"{paths} and {tabled}" if circuit.paths else tabled
 
 
 def summary(findings: Findings) -> Iterator[str]:
     """The outcome in more sentences, for a page without scripts and for the first screen."""
-    task, outcome = findings.task, findings.outcome
-    if not findings.metrics or (outcome or {}).get("status", "done") != "done":
+    outcome = findings.outcome
+    if not findings.metrics:
         return
-    last = findings.metrics[-1]
+    if outcome is not None and outcome.get("status", "done") != "done":
+        return
     if findings.solved:
-        text = f"The task was solved, with a validation loss of {rounded(findings.loss or 0.0)}"
-        text += accuracy_text(last)
-        if task.judged != task.hops:
-            names = enumerated(map(typeset, task.judged))
-            text += f" ({rounded(judged_loss(task, last))} for {names}; the rest cannot be told"
-            text += " without error)"
-        yield f"{text}."
+        yield _solved_line(findings)
     if "circuit" in findings.missing:
         yield findings.missing["circuit"]
-    elif (found := findings.discovery) is not None:
-        for one in verdicts(found):
-            word = {True: "yes", False: "no", None: "cannot be said"}[one.holds]
-            yield f"{one.name}: {word}; {typeset(one.because)}."
-    learnt = sorted((step, hop) for hop, step in findings.hops.items() if step is not None)
-    if outcome is not None and not learnt:
+    elif findings.discovery is not None:
+        for verdict in verdicts(findings.discovery):
+            word = VERDICT_WORDS[verdict.holds]
+            yield f"{verdict.name}: {word}; {typeset(verdict.because)}."
+    dates = [(step, hop) for hop, step in findings.hops.items() if step is not None]
+    if dates:
+        learnt = [f"{typeset(hop)} by step {step:,.0f}" for step, hop in sorted(dates)]
+        hops = counted(len(findings.task.hops), "hop")
+        yield f"Of {hops}, so many were learnt: {', '.join(learnt)}."
+    elif outcome is not None:
         yield "No hop was learnt."
-    elif learnt:
-        steps = ", ".join(f"{typeset(hop)} by step {step:,.0f}" for step, hop in learnt)
-        yield f"Of {counted(len(task.hops), 'hop')}, so many were learnt: {steps}."
 
 
-def verdicts_of(findings: Findings) -> list[schema.Verdict]:
+def _solved_line(findings: Findings) -> str:
+    """The loss and accuracy at the end, and the loss over the hops by which a run is judged."""
+    task = findings.task
+    last = findings.last
+    loss = rounded(findings.loss or 0.0)
+    line = f"The task was solved, with a validation loss of {loss}{accuracy_text(last)}"
+    if task.judged == task.hops:
+        return f"{line}."
+    judged = rounded(judged_loss(task, last))
+    names = enumerated(map(typeset, task.judged))
+    return f"{line} ({judged} for {names}; the rest cannot be told without error)."
+
+
+def verdicts_of(findings: Findings) -> list[Verdict]:
     """The verdicts on the circuit, as they are printed, with the run's folder in commands."""
-    if (found := findings.discovery) is None:
+    if findings.discovery is None:
         return []
     folder = _folder(findings)
-    shown = list[schema.Verdict]()
-    for verdict in verdicts(found):
-        line = verdict.next and verdict.next.in_shell(folder)
+    shown = list[Verdict]()
+    for verdict in verdicts(findings.discovery):
         because = typeset(verdict.because)
-        shown.append(schema.Verdict(verdict.name, verdict.holds, because, line))
+        line = verdict.next and verdict.next.in_shell(folder)
+        shown.append(Verdict(verdict.name, verdict.holds, because, line))
     return shown
 
 
-def details(findings: Findings) -> Iterator[schema.Section]:
+def details(findings: Findings) -> Iterator[Section]:
     """The whole of the evidence, as the terminal prints it; verdicts are not repeated."""
-    if (discovery := findings.discovery) is not None:
-        text = "\n".join([*head_lines(discovery), "", *evidence_lines(discovery)])
-        yield schema.Section("The circuit and the evidence for it", text=text)
-    for title, found in (
-        ("When its paths emerged", findings.timeline if findings.paths else None),
-        ("Is it certified?", findings.certificate),
-        ("Are there other circuits?", findings.circuits),
-        ("What depends on what?", findings.dependence),
-    ):
-        if found is not None:
-            yield schema.Section(title, text=str(found))
-    ended = [] if findings.outcome is None else [("How it ended", findings.outcome)]
-    for title, data in [*ended, *(("Where it was computed", one) for one in findings.sessions)]:
-        yield schema.Section(title, text=json.dumps(data, indent=1, ensure_ascii=False))
+    if findings.discovery is not None:
+        lines = [*head_lines(findings.discovery), "", *evidence_lines(findings.discovery)]
+        yield Section("The circuit and the evidence for it", text="\n".join(lines))
+    parts: dict[str, Finding | None] = {
+        "When its paths emerged": findings.timeline if findings.paths else None,
+        "Is it certified?": findings.certificate,
+        "Are there other circuits?": findings.circuits,
+        "What depends on what?": findings.dependence,
+    }
+    for title, part in parts.items():
+        if part is not None:
+            yield Section(title, text=str(part))
+    if findings.outcome is not None:
+        yield Section("How it ended", text=_as_json(findings.outcome))
+    for session in findings.sessions:
+        yield Section("Where it was computed", text=_as_json(session))
 
 
 def _folder(findings: Findings) -> str:
@@ -194,11 +241,15 @@ def _folder(findings: Findings) -> str:
 
 def _again(findings: Findings, versions: dict[str, str]) -> Iterator[str]:
     """The commands that find and show what is on the page, and those that train the run again."""
-    finding = ["circuit", "emergence"] if no_circuit(findings.run) is None else []
-    for verb in [*finding, "report"]:
-        yield command(verb, _folder(findings))
+    folder = _folder(findings)
     config = findings.run.config
+    if no_circuit(findings.run) is None:
+        yield command("circuit", folder)
+        yield command("emergence", folder)
+    yield command("report", folder)
     if not isinstance(config.training, Elsewhere):
         yield "\n# in Python, in the run's folder, to train it again:"
         yield 'from headway.training import Run, train\n\ntrain(Run.open(".").config, "again")'
-    yield f"\n# {setting_of(config)[-1]}; {', '.join(map(' '.join, versions.items()))}"
+    origin = setting_of(config)[-1]
+    programs = [f"{name} {version}" for name, version in versions.items()]
+    yield f"\n# {origin}; {', '.join(programs)}"

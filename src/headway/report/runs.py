@@ -8,7 +8,7 @@ from statistics import mean, median, stdev
 
 from headway.dynamics.emergence import EMERGES_AT
 from headway.fields import natural
-from headway.judge import THRESHOLD
+from headway.judge import THRESHOLD, Discovery
 from headway.judge.verdicts import verdicts
 from headway.replace import compare
 from headway.report.axes import SEED, Axis, axes_of
@@ -20,16 +20,33 @@ from headway.report.listing import row_of
 from headway.report.looks import DASHES
 from headway.report.members import Link, Runs, links_from
 from headway.report.page import html
-from headway.report.schema import Cell, Curve, RunsPage, Section, Table
+from headway.report.schema import Cell, Circuit, Curve, RunsPage, Section, Table
 from headway.text import counted, enumerated, rounded
 from headway.training import Run
 from headway.training.files import write_whole
 from headway.training.losses import mean_accuracy
 
+Members = Sequence[Findings]
+
 FEW = 12
 """Of more runs, circuits are not drawn, and tables have no column a run."""
 
 OUTCOMES = ("done", "solved", "flow minimum", "median loss", "mean ± st. dev.", "least", "largest")
+
+COLUMNS_NOTE = (
+    "in order: whether no hop was learnt before one that is nearer to the query. layers used:"
+    " with a useful head. flow minimum: the fewest layers that are enough by the theory."
+    " circuit loss: with every head replaced by what it was found to do."
+)
+HOPS_NOTE = (
+    f"The step at which a hop's partial loss first falls below {EMERGES_AT:g}, interpolated between"
+    " evaluations."
+)
+RELATIONS_TITLE = "the heads that attend along each relation, by run"
+RELATIONS_NOTE = (
+    "By run, the heads (layer.head) that attend along a relation, and the step at which that"
+    " emerged, if it was dated."
+)
 
 MOST_COLOURS, MOST_POINTS, MOST_NOTES = 6, 120, 24
 """With more values than this, curves are not coloured by them; of more points, evenly many are
@@ -52,11 +69,14 @@ def write_runs(shown: Path | Sequence[Run], out: Path | None = None) -> Path:
             the page.
     """
     if isinstance(shown, Path):
-        found, name = Runs.of(shown), "report.html"
+        runs = Runs.of(shown)
+        name = "report.html"
     else:
-        found, name = Runs.named(shown), "comparison.html"
-    page = out or found.folder / name
-    write_whole(page, html(runs_page(found, links_from(page.parent))))
+        runs = Runs.named(shown)
+        name = "comparison.html"
+    page = out or runs.folder / name
+    link = links_from(page.parent)
+    write_whole(page, html(runs_page(runs, link)))
     return page
 
 
@@ -68,225 +88,324 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
         link: gives the address of a run's own page.
         live: the version of what is shown, if it is served and is to follow changes.
     """
-    members, every = found.members, axes_of(found.members)
-    axes = [axis for axis in every if axis.field != SEED]
-    end = max([1.0, *(m.metrics[-1]["step"] for m in members if m.metrics)])
-    parts = [f"{axis.name} ({len(axis.values)} values)" for axis in every] or ["nothing"]
-    varies = f"varies: {' × '.join(parts)}"
-    notes = [f"{member.name}: {member.lacks}" for member in members if member.lacks]
-    if len(notes) > MOST_NOTES:
-        notes[MOST_NOTES:] = [f"And so of {len(notes) - MOST_NOTES} more."]
-    notes += [f"Not started yet: {', '.join(found.missing)}."] if found.missing else []
-    notes += found.unreadable
+    members = found.members
+    axes = axes_of(members)
+    axes_but_seed = [axis for axis in axes if axis.field != SEED]
+    sections = [
+        *_lacking(found),
+        *_by_field(members, axes_but_seed),
+        _learnt(members),
+        *_shared(members),
+    ]
     return RunsPage(
         name=found.name,
         title=found.title,
-        summary=[
-            " ".join(_headline(found)),
-            " · ".join([*common_parts([m.run.config for m in members]), varies]),
-        ],
-        tables=[_table(members, every, link)],
-        circuits={
-            member.name: circuit
-            for member in (members if len(members) <= FEW else ())
-            if member.too_large is None
-            if (circuit := circuit_data(member)) is not None
-        },
-        sections=[
-            *([Section("What is not there", notes)] if notes else []),
-            *_by_field(members, axes),
-            _learnt(members),
-            *_shared(members),
-        ],
-        curves=_curves(members, axes),
-        end=end,
+        summary=[" ".join(_headline(found)), _setting(members, axes)],
+        tables=[_table(members, axes, link)],
+        circuits=_circuits(members),
+        sections=sections,
+        curves=_curves(members, axes_but_seed),
+        end=max(1.0, *(member.last.get("step", 1.0) for member in members)),
         live=live,
     )
 
 
+def _setting(members: Members, axes: Sequence[Axis]) -> str:
+    """The setting that all runs have in common, and what varies."""
+    common = common_parts([member.run.config for member in members])
+    varying = [f"{axis.name} ({len(axis.values)} values)" for axis in axes]
+    varies = " × ".join(varying) or "nothing"
+    return " · ".join([*common, f"varies: {varies}"])
+
+
+def _circuits(members: Members) -> dict[str, Circuit]:
+    """The circuits of runs by name, if the runs are few."""
+    circuits: dict[str, Circuit] = {}
+    for member in members if len(members) <= FEW else ():
+        if member.too_large is not None:
+            continue
+        circuit = circuit_data(member)
+        if circuit is not None:
+            circuits[member.name] = circuit
+    return circuits
+
+
+def _lacking(found: Runs) -> Iterator[Section]:
+    """What the folders lack, and which runs are missing or cannot be read, if there are such."""
+    notes = [f"{member.name}: {member.lacks}" for member in found.members if member.lacks]
+    if len(notes) > MOST_NOTES:
+        more = len(notes) - MOST_NOTES
+        notes = [*notes[:MOST_NOTES], f"And so of {more} more."]
+    if found.missing:
+        notes.append(f"Not started yet: {', '.join(found.missing)}.")
+    notes += found.unreadable
+    if notes:
+        yield Section("What is not there", notes)
+
+
 def _headline(found: Runs) -> Iterator[str]:
     """Counts of runs done and solved, what the others did, and the cost of circuits."""
-    members, states = found.members, Counter(member.status for member in found.members)
-    counts = {word: states[word] for word in ("failed", "running", "stopped")}
-    counts |= {"not started": len(found.missing), "cannot be read": len(found.unreadable)}
-    done, losses, solved = _outcome(members)
-    text = f"{done} of {counted(found.expected, 'run')} done"
-    rest = [f"{count} {word}" for word, count in counts.items() if count]
-    yield f"{text}; {enumerated(rest)}." if rest else f"{text}."
+    members = found.members
+    losses = _final_losses(members)
+    yield _progress(found, len(losses))
     if losses:
+        middle = rounded(median(losses))
+        least = rounded(losses[0])
+        largest = rounded(losses[-1])
         yield (
-            f"{solved} of {done} solved the task (validation loss below {THRESHOLD:g}); the median"
-            f" loss is {rounded(median(losses))}, from {rounded(losses[0])} to"
-            f" {rounded(losses[-1])}."
+            f"{_n_solved(members)} of {len(losses)} solved the task (validation loss below"
+            f" {THRESHOLD:g}); the median loss is {middle}, from {least} to {largest}."
         )
-    if circuits := [d for m in members if (d := m.discovery) is not None]:
-        enough = sum(verdicts(d)[0].holds is True for d in circuits)
-        least = {m.least for m in members}
-        heads = _between(len(d.circuit.useful_heads) for d in circuits)
-        layers = _between(len(d.circuit.useful_layers) for d in circuits)
-        against = f" (flow minimum: {least.pop()})" if len(least) == 1 else ""
-        yield (
-            f"Of {counted(len(circuits), 'circuit')} {enough} {'is' if enough == 1 else 'are'}"
-            f" enough; they take {heads} heads in {layers} layers{against}."
-        )
+    discoveries = [m.discovery for m in members if m.discovery is not None]
+    if discoveries:
+        yield _sizes_of_circuits(discoveries, _common_minimum(members))
 
 
-def _outcome(members: Sequence[Findings]) -> tuple[int, list[float], int]:
-    """The number of runs done, their losses, the least first, and how many solved the task."""
-    losses = sorted(m.loss for m in members if m.done and m.loss is not None)
-    return len(losses), losses, sum(one.done and one.solved for one in members)
+def _progress(found: Runs, n_done: int) -> str:
+    """How many runs are done, and what became of the others."""
+    states = Counter(member.status for member in found.members)
+    counts = {state: states[state] for state in ("failed", "running", "stopped")}
+    counts["not started"] = len(found.missing)
+    counts["cannot be read"] = len(found.unreadable)
+    done = f"{n_done} of {counted(found.expected, 'run')} done"
+    rest = [f"{count} {state}" for state, count in counts.items() if count]
+    if rest:
+        done += f"; {enumerated(rest)}"
+    return f"{done}."
+
+
+def _sizes_of_circuits(discoveries: Sequence[Discovery], minimum: str | None) -> str:
+    """How many circuits are enough, and what they take beside the flow minimum, if it is one."""
+    enough = [verdicts(discovery)[0].holds is True for discovery in discoveries]
+    n_enough = sum(enough)
+    are = "is" if n_enough == 1 else "are"
+    circuits = [discovery.circuit for discovery in discoveries]
+    heads = _between(len(circuit.useful_heads) for circuit in circuits)
+    layers = _between(len(circuit.useful_layers) for circuit in circuits)
+    line = f"Of {counted(len(circuits), 'circuit')} {n_enough} {are} enough; they take"
+    line += f" {heads} heads in {layers} layers"
+    if minimum is not None:
+        line += f" (flow minimum: {minimum})"
+    return f"{line}."
+
+
+def _final_losses(members: Members) -> list[float]:
+    """The losses of the runs that are done, the least first."""
+    return sorted(m.loss for m in members if m.done and m.loss is not None)
+
+
+def _n_solved(members: Members) -> int:
+    return sum(member.done and member.solved for member in members)
+
+
+def _common_minimum(members: Members) -> str | None:
+    """The flow minimum of all runs; None if they have different ones."""
+    minima = {member.least for member in members}
+    return minima.pop() if len(minima) == 1 else None
 
 
 def _between(values: Iterable[int]) -> str:
     """The least and the largest of some values, or the only one."""
-    ends = sorted(set(values))
-    return " to ".join(map(str, ends[:1] + ends[1:][-1:]))
+    least, *others = sorted(set(values))
+    return f"{least} to {others[-1]}" if others else f"{least}"
 
 
-def _table(members: Sequence[Findings], axes: Sequence[Axis], link: Link) -> Table:
+def _table(members: Members, axes: Sequence[Axis], link: Link) -> Table:
     """A row for every run, with its values of what varies."""
     rows = list[dict[str, Cell]]()
     for member in members:
-        row, values = row_of(member), {axis.name: axis.of(member) for axis in axes}
-        rows.append({"run": row["run"], "status": row["status"], **values, **row})
-    if any("training_set" in line for member in members for line in member.metrics[-1:]):
+        cells = row_of(member)
+        first = {"run": cells["run"], "status": cells["status"]}
+        values = {axis.name: axis.of(member) for axis in axes}
+        rows.append({**first, **values, **cells})
+    if any("training_set" in member.last for member in members):
         for row, member in zip(rows, members, strict=True):
             row.update(_accuracies(member))
-    along = [f"With {a.name} goes {enumerated(a.along[:6])}." for a in axes if a.along]
-    note = (
-        "in order: whether no hop was learnt before one that is nearer to the query. layers used:"
-        " with a useful head. flow minimum: the fewest layers that are enough by the theory."
-        " circuit loss: with every head replaced by what it was found to do."
-    )
+    notes = list[str]()
+    for axis in axes:
+        if axis.along:
+            notes.append(f"With {axis.name} goes {enumerated(axis.along[:6])}.")
+    notes.append(COLUMNS_NOTE)
     return Table(
         title="",
         head=list(rows[0]),
         rows=[list(row.values()) for row in rows],
         keys=[member.name for member in members],
         links=[link(member.run.folder) for member in members],
-        note=" ".join([*along, note]),
+        note=" ".join(notes),
     )
 
 
 def _accuracies(member: Findings) -> dict[str, Cell]:
     """The accuracies of a run at its last evaluation, held out and on its fixed training set."""
-    last = (member.metrics or [{}])[-1]
-    trained = mean_accuracy(last.get("training_set") or {})
-    return {"accuracy": mean_accuracy(last), "training accuracy": trained}
+    trained = member.last.get("training_set") or {}
+    return {"accuracy": mean_accuracy(member.last), "training accuracy": mean_accuracy(trained)}
 
 
-def _by_field(members: Sequence[Findings], axes: Sequence[Axis]) -> Iterator[Section]:
+def _by_field(members: Members, axes: Sequence[Axis]) -> Iterator[Section]:
     """Outcomes by every value of each field that varies, and by those of the first two together.
 
     Left out where most have one run only.
     """
-    tables = list[Table]()
-    for chosen in [*([axis] for axis in axes), *([axes[:2]] if len(axes) > 1 else [])]:
-        by, names = dict[tuple[str, ...], list[Findings]](), [axis.name for axis in chosen]
-        for member in members:
-            by.setdefault(tuple(axis.of(member) for axis in chosen), []).append(member)
-        if 2 * len(by) <= len(members):
-            order = product(*(axis.values for axis in chosen))
-            rows = [[*values, *_outcomes(by[values])] for values in order if values in by]
-            title = f"validation loss at the end, by {enumerated(names)}"
-            tables.append(Table(title, [*names, *OUTCOMES], rows))
-    if tables:
-        yield Section("What the loss depends on", tables=tables)
+    choices = [[axis] for axis in axes]
+    if len(axes) > 1:
+        choices.append([*axes[:2]])
+    tables = [_outcome_table(members, chosen) for chosen in choices]
+    kept = [table for table in tables if table is not None]
+    if kept:
+        yield Section("What the loss depends on", tables=kept)
 
 
-def _outcomes(members: Sequence[Findings]) -> list[Cell]:
+def _outcome_table(members: Members, axes: Sequence[Axis]) -> Table | None:
+    """Outcomes by the values of fields; None where most values have one run only."""
+    groups: dict[tuple[str, ...], list[Findings]] = {}
+    for member in members:
+        values = tuple(axis.of(member) for axis in axes)
+        groups.setdefault(values, []).append(member)
+    if 2 * len(groups) > len(members):
+        return None
+    rows = list[list[Cell]]()
+    for values in product(*(axis.values for axis in axes)):
+        if values in groups:
+            rows.append([*values, *_outcomes(groups[values])])
+    names = [axis.name for axis in axes]
+    title = f"validation loss at the end, by {enumerated(names)}"
+    return Table(title, [*names, *OUTCOMES], rows)
+
+
+def _outcomes(members: Members) -> list[Cell]:
     """The cells of several runs together, in the columns of `OUTCOMES`."""
-    done, losses, solved = _outcome(members)
-    least = {member.least for member in members}
-    counts = f"{done} of {len(members)}", f"{solved} of {done}"
-    cells: list[Cell] = [*counts, least.pop() if len(least) == 1 else None]
+    losses = _final_losses(members)
+    n_done = len(losses)
+    done = f"{n_done} of {len(members)}"
+    solved = f"{_n_solved(members)} of {n_done}"
+    cells: list[Cell] = [done, solved, _common_minimum(members)]
     if not losses:
-        return [*cells, *[None] * 4]
-    spread = f" ± {rounded(stdev(losses))}" if done > 1 else ""
-    return [*cells, median(losses), f"{rounded(mean(losses))}{spread}", losses[0], losses[-1]]
+        return [*cells, None, None, None, None]
+    average = rounded(mean(losses))
+    if n_done > 1:
+        average += f" ± {rounded(stdev(losses))}"
+    return [*cells, median(losses), average, losses[0], losses[-1]]
 
 
-def _curves(members: Sequence[Findings], axes: Sequence[Axis]) -> list[Curve]:
+def _curves(members: Members, axes: Sequence[Axis]) -> list[Curve]:
     """Losses through training: few runs each in its colour, many coloured by a field."""
-    few = len(members) <= MOST_COLOURS
-    by = next((one for one in axes if not few and len(one.values) <= MOST_COLOURS), None)
-    return [
-        Curve(
-            name=member.name if by is None else f"{by.name} = {by.of(member)}",
-            key=member.name,
-            colour=1 + (i if by is None else by.values.index(by.of(member))) % MOST_COLOURS,
-            dashes=i // MOST_COLOURS % DASHES if by is None else 0 if member.done else 1,
-            points=points((m["step"], m["val_loss"]) for m in thinned(member.metrics, MOST_POINTS)),
-        )
-        for i, member in enumerate(members)
-    ]
+    by = _colouring(members, axes)
+    curves = list[Curve]()
+    for i, member in enumerate(members):
+        if by is None:
+            name = member.name
+            number = i
+            dashes = i // MOST_COLOURS % DASHES
+        else:
+            value = by.of(member)
+            name = f"{by.name} = {value}"
+            number = by.values.index(value)
+            dashes = 0 if member.done else 1
+        colour = 1 + number % MOST_COLOURS
+        lines = thinned(member.metrics, MOST_POINTS)
+        drawn = points((line["step"], line["val_loss"]) for line in lines)
+        curves.append(Curve(name, member.name, colour, dashes, drawn))
+    return curves
 
 
-def _learnt(members: Sequence[Findings]) -> Section:
+def _colouring(members: Members, axes: Sequence[Axis]) -> Axis | None:
+    """The field by which the curves of many runs are coloured, if one has few values."""
+    if len(members) <= MOST_COLOURS:
+        return None
+    return next((axis for axis in axes if len(axis.values) <= MOST_COLOURS), None)
+
+
+def _learnt(members: Members) -> Section:
     """The steps at which hops were learnt, over all runs, and in each if they are few."""
-    rows, few = list[list[Cell]](), members if len(members) <= FEW else []
-    for hop in sorted({hop for member in members for hop in member.hops}, key=natural):
-        some = [member.hops[hop] for member in members if hop in member.hops]
-        steps = sorted(step for step in some if step is not None)
-        ends = [round(s) for s in (median(steps), steps[0], steps[-1])] if steps else [None] * 3
-        own = (_at_step(m.hops[hop]) if hop in m.hops else None for m in few)
-        rows.append([typeset(hop), f"{len(steps)} of {len(some)}", *ends, *own])
+    few = members if len(members) <= FEW else []
+    hops = {hop for member in members for hop in member.hops}
+    rows = [_hop_row(hop, members, few) for hop in sorted(hops, key=natural)]
     head = ["hop", "learnt in runs", "median step", "earliest", "latest"]
-    note = (
-        f"The step at which a hop's partial loss first falls below {EMERGES_AT:g}, interpolated"
-        " between evaluations."
-    )
-    table = Table("", [*head, *(m.name for m in few)], rows, note=note)
-    orders = [m.in_chain_order for m in members if m.in_chain_order is not None]
-    order = f"In order: {sum(orders)} of {len(orders)} runs that learnt a hop of several."
-    return Section("When hops were learnt", [order] if orders else [], [table])
+    head += [member.name for member in few]
+    table = Table("", head, rows, note=HOPS_NOTE)
+    orders = list[bool]()
+    for member in members:
+        if member.in_chain_order is not None:
+            orders.append(member.in_chain_order)
+    sentences = list[str]()
+    if orders:
+        counts = f"{sum(orders)} of {len(orders)}"
+        sentences.append(f"In order: {counts} runs that learnt a hop of several.")
+    return Section("When hops were learnt", sentences, [table])
+
+
+def _hop_row(hop: str, members: Members, few: Members) -> list[Cell]:
+    """The steps at which the runs learnt a hop, and each of some alone."""
+    known = [member.hops[hop] for member in members if hop in member.hops]
+    steps = sorted(step for step in known if step is not None)
+    row: list[Cell] = [typeset(hop), f"{len(steps)} of {len(known)}"]
+    if steps:
+        row += [round(median(steps)), round(steps[0]), round(steps[-1])]
+    else:
+        row += [None, None, None]
+    for member in few:
+        cell = _at_step(member.hops[hop]) if hop in member.hops else None
+        row.append(cell)
+    return row
 
 
 def _at_step(step: float | None) -> Cell:
     return "never" if step is None else round(step)
 
 
-def _shared(members: Sequence[Findings]) -> Iterator[Section]:
+def _shared(members: Members) -> Iterator[Section]:
     """The common part of the circuits of one kind of task with the same roles, if they are few."""
     families: dict[tuple[str, ...], list[Findings]] = {}
     for member in members if len(members) <= FEW else ():
         if member.discovery is not None:
             family = member.task.kind, *member.discovery.standing
             families.setdefault(family, []).append(member)
-    for found in families.values():
-        if len(found) > 1:
-            words = task_words(found[0].run.config.task) if len(families) > 1 else ""
-            yield _together(words or "What the circuits share", found)
+    for alike in families.values():
+        if len(alike) > 1:
+            task = alike[0].run.config.task
+            words = task_words(task) if len(families) > 1 else ""
+            yield _together(words or "What the circuits share", alike)
 
 
-def _together(title: str, members: Sequence[Findings]) -> Section:
-    circuits = [m.discovery.circuit for m in members if m.discovery]
-    found, relations = compare(circuits), "no relation in common"
-    if found.shared:
-        names = enumerated(map(typeset, found.shared))
-        relations = f"{names}, of {len(found.heads)} relations in any of them"
+def _together(title: str, members: Members) -> Section:
+    """What the circuits of alike runs have in common, and every relation of theirs, by run."""
+    circuits = [member.discovery.circuit for member in members if member.discovery]
+    comparison = compare(circuits)
+    relations = "no relation in common"
+    if comparison.shared:
+        relations = enumerated(map(typeset, comparison.shared))
+        relations += f", of {len(comparison.heads)} relations in any of them"
+    all_of_them = "Both" if len(members) == 2 else f"All {len(members)}"
     sentences = [
-        f"{'Both' if len(members) == 2 else f'All {len(members)}'} circuits attend along"
-        f" {relations}.",
-        f"Of two runs' relations, {rounded(found.likeness)} are common to both on average (Jaccard"
-        " index).",
+        f"{all_of_them} circuits attend along {relations}.",
+        f"Of two runs' relations, {rounded(comparison.likeness)} are common to both on average"
+        " (Jaccard index).",
     ]
-    timelines = [member.timeline for member in members]
-    dates = [{} if one is None else {h.path: h.emerged for h in one.paths} for one in timelines]
-    rows = list[list[Cell]]()
-    for relation, by in found.heads.items():
-        cells, steps = list[Cell](), list[float]()
-        for circuit, dated in zip(circuits, dates, strict=True):
-            paths = [path for path in circuit.paths if path.relation == relation]
-            steps += [step for path in paths if (step := dated.get(path)) is not None]
-            when = {p: f" {_at_step(dated[p])}" if p in dated else "" for p in paths}
-            cells.append(", ".join(f"{p.layer}.{p.head}{when[p]}" for p in paths) or None)
-        middle = round(median(steps)) if steps else None
-        rows.append([typeset(relation), f"{sum(map(bool, by))} of {len(members)}", middle, *cells])
-    head = ["relation", "runs", "median step", *(member.name for member in members)]
-    note = (
-        "By run, the heads (layer.head) that attend along a relation, and the step at which that"
-        " emerged, if it was dated."
-    )
-    by_run = "the heads that attend along each relation, by run"
-    return Section(title, sentences, [Table(by_run, head, rows, note=note)])
+    rows = [_relation_row(relation, members) for relation in comparison.heads]
+    head = ["relation", "runs", "median step"]
+    head += [member.name for member in members]
+    table = Table(RELATIONS_TITLE, head, rows, note=RELATIONS_NOTE)
+    return Section(title, sentences, [table])
+
+
+def _relation_row(relation: str, members: Members) -> list[Cell]:
+    """The heads that attend along a relation, run by run, with the steps at which they did so."""
+    cells = list[Cell]()
+    steps = list[float]()
+    for member in members:
+        heads = list[str]()
+        emerged = member.emerged
+        for path in member.paths:
+            if path.relation != relation:
+                continue
+            head = f"{path.layer}.{path.head}"
+            if path in emerged:
+                step = emerged[path]
+                head += f" {_at_step(step)}"
+                steps += [] if step is None else [step]
+            heads.append(head)
+        cells.append(", ".join(heads) or None)
+    n_attending = len(cells) - cells.count(None)
+    middle = round(median(steps)) if steps else None
+    return [typeset(relation), f"{n_attending} of {len(members)}", middle, *cells]

@@ -116,14 +116,16 @@ class Handler(BaseHTTPRequestHandler):
     def _page(self, kind: Kind, parts: list[str], last: str) -> Answer:
         """The page below /run/, say; the last part is empty in the address of a page."""
         assert isinstance(self.server, Server)
-        watch, known = self.server.watch, last in ("", "version", "data.json")
+        watch = self.server.watch
+        known = last in ("", "version", "data.json")
         shown = watch.find(kind, decoded(parts)) if known else None
         if shown is not None and last == "version":
             return HTTPStatus.OK, f"{shown.version}\n", TEXT
         if shown is not None:
             page = watch.page(shown)
-            text, form = (to_json(page), JSON) if last else (html(page), HTML)
-            return HTTPStatus.OK, text, form
+            if last:
+                return HTTPStatus.OK, to_json(page), JSON
+            return HTTPStatus.OK, html(page), HTML
         if last and watch.find(kind, name := decoded([*parts, last])) is not None:
             return HTTPStatus.MOVED_PERMANENTLY, link(kind, name), TEXT
         return HTTPStatus.NOT_FOUND, f"there is no such {NOUNS[kind]}\n", TEXT

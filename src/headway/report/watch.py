@@ -62,7 +62,8 @@ class Watch:
         self._kept = lru_cache(KEPT)(self._made)
         self._memory = lru_cache(KEPT)(lambda _: Memory())
         self._listed = lru_cache(LISTED)(listed)
-        self._lock, self._list_lock = threading.Lock(), threading.Lock()
+        self._lock = threading.Lock()
+        self._list_lock = threading.Lock()
         self._folders()
 
     def find(self, kind: Kind, name: Name = ()) -> Shown | None:
@@ -74,18 +75,24 @@ class Watch:
         found = self._folders()
         match kind:
             case "list":
-                least, names = 0, list(found)
+                least = 0
+                names = list(found)
             case "run":
-                least, names = 1, [name]
+                least = 1
+                names = [name]
             case "sweep":
-                least, names = 1, [one for one in found if name and one[:-1] == name]
+                least = 1
+                names = [one for one in found if name and one[:-1] == name]
             case "compare":
-                least, names = 2, [tuple(one.split("/")) for one in name]
+                least = 2
+                names = [tuple(one.split("/")) for one in name]
         if not least <= len(names) == len({*names} & found.keys()):
             return None
         entries = tuple(self._entry(one, found[one]) for one in names)
         marks = [text for entry in entries for text in (*entry.name, entry.version)]
-        plan = _mark(self.folder.joinpath(*name, PLAN)) if kind == "sweep" else ""
+        plan = ""
+        if kind == "sweep":
+            plan = _mark(self.folder.joinpath(*name, PLAN))
         return Shown(kind, name, entries, _digest([*marks, plan]))
 
     def page(self, shown: Shown) -> Page:
@@ -109,12 +116,13 @@ class Watch:
         version = shown.version
         match shown.kind:
             case "list":
-                rows = [(entry, self._listed(entry)) for entry in shown.entries]
+                rows = [self._listed(entry) for entry in shown.entries]
                 return list_page(self.folder, rows, version)
             case "run":
                 run = shown.entries[0].open()
                 with run.computing():
-                    found, memory = Findings.of(run), self._memory(shown.name)
+                    found = Findings.of(run)
+                    memory = self._memory(shown.name)
                     return run_page(found, live=version, memory=memory)
             case "sweep":
                 folder = self.folder.joinpath(*shown.name)

@@ -46,7 +46,8 @@ class View(anywidget.AnyWidget):
         findings = Findings.of(run)
         with run.computing():
             page = run_page(findings, "widget")
-        self._name, self._steps = run.folder.name, page.steps
+        self._name = run.folder.name
+        self._steps = page.steps
         self.paths = {path_key(path): path for path in findings.paths}
         self.still = picture(run, "png")
         super().__init__(_data=to_json(page), step=max(self._steps, default=0))

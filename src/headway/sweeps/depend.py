@@ -12,7 +12,7 @@ from headway.sweeps.engines import Engine
 from headway.sweeps.plan import Plan
 from headway.sweeps.sweep import SweepWatch, sweep
 from headway.text import command, counted
-from headway.training import Run
+from headway.training import Run, RunConfig
 from headway.training.clamp import clampable
 from headway.training.config import Elsewhere
 
@@ -78,27 +78,40 @@ def clamped_plan(
         HeadwayError: as `depend` does, but for what goes wrong in training.
     """
     require_comparable(run)
-    names, free = clampable(run.task), run.config.training
-    circuit = [p for p in saved_discovery(run).circuit.paths if p.relation in names]
+    names = clampable(run.task)
+    circuit = [path for path in saved_discovery(run).circuit.paths if path.relation in names]
     require(bool(circuit), "circuit", "without paths", "one with a path that is no stay")
     chosen = [AttentionPath.parse(str(path)) for path in paths] or circuit
+    allowed = f"one of the circuit that is no stay: {', '.join(map(str, circuit))}"
     for path in chosen:
-        allowed = f"one of the circuit that is no stay: {', '.join(map(str, circuit))}"
         require(path in circuit, "path", str(path), allowed)
-    base = replace(free, steps=schedule(run), patience=0, clamped_after=after, clamped_until=until)
-    runs = {
-        str(path): replace(run.config, training=replace(base, clamped=(str(path),)))
-        for path in chosen
-    }
-    begin, end = f",after={after}" if after else "", "" if until is None else f",until={until}"
-    return Plan(f"clamped{begin}{end}", runs)
+    base = replace(
+        run.config.training,
+        steps=schedule(run),
+        patience=0,
+        clamped_after=after,
+        clamped_until=until,
+    )
+    runs: dict[str, RunConfig] = {}
+    for path in map(str, chosen):
+        training = replace(base, clamped=(path,))
+        runs[path] = replace(run.config, training=training)
+    name = "clamped"
+    if after:
+        name += f",after={after}"
+    if until is not None:
+        name += f",until={until}"
+    return Plan(name, runs)
 
 
 def require_comparable(run: Run) -> None:
     """Raises `HeadwayError` unless the run is done and its seed, trained again with a clamp, would
     differ by the clamp alone."""
-    training, outcome = run.config.training, run.outcome() or {}
-    curriculum, given_up, problem = training.curriculum, len(outcome.get("given_up", [])), None
+    training = run.config.training
+    outcome = run.outcome() or {}
+    curriculum = training.curriculum
+    given_up = len(outcome.get("given_up", []))
+    problem = None
     if isinstance(training, Elsewhere):
         problem = "it was trained by a loop of your own: see Recorder"
     elif outcome.get("status") != "done":

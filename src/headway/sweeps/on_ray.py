@@ -38,7 +38,9 @@ class RayEngine(Engine):
         share = 0 if gpus_per_run is None else gpus_per_run
         fits = 0 <= share <= 1 or (share > 1 and share % 1 == 0)
         require(fits, "gpus_per_run", gpus_per_run, "from 0 to 1, or a whole number")
-        self.address, self.gpus_per_run, self._tasks = address, gpus_per_run, list[Any]()
+        self.address = address
+        self.gpus_per_run = gpus_per_run
+        self._tasks = list[Any]()
 
     def __enter__(self) -> Self:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -74,20 +76,21 @@ class RayEngine(Engine):
         """The number of such runs that may go on side by side (see `Engine`)."""
         asked = self._resources(config)
         nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
-        each = [
-            min(int(node.get(kind, 0.0) / count) for kind, count in asked.items() if count)
-            for node in nodes
-        ]
-        if not any(each):
+        fitting = list[int]()
+        for node in nodes:
+            shares = [node.get(kind, 0.0) / count for kind, count in asked.items() if count]
+            fitting.append(int(min(shares)))
+        if not any(fitting):
             raise HeadwayError(
                 f"a run asks for {asked['CPU']:g} CPUs and {asked['GPU']:g} GPUs (threads,"
                 " --gpus-per-run): no node of the cluster has both"
             )
-        return self.workers or sum(each)
+        return self.workers or sum(fitting)
 
     def answer(self, folder: Path, config: RunConfig) -> str | None:
         """The answer of a task that carries a run out (see `Engine`)."""
-        asked, trusted = self._resources(config), own_source(type(config.task))
+        asked = self._resources(config)
+        trusted = own_source(type(config.task))
         # Ray would try a task that is killed for its memory without end.
         options = {"num_cpus": asked["CPU"], "num_gpus": asked["GPU"], "max_retries": 0}
         task = self._ray.remote(**options)(on_node).remote(folder, trusted, sys.argv)

@@ -76,17 +76,13 @@ def crossed(name: str, bases: Mapping[str, Base], axes: Sequence[tuple[str, Any]
         values = fields.values_in(axes, hints_in(base), _axis)
         count = math.prod(map(len, values.values()))
         require(count <= fields.MOST, "the grid's number of runs", count, f"at most {fields.MOST}")
-        several = [name for name, one in values.items() if len(one) > 1] or list(values)
-        short = fields.short_names(several)
-        for chosen in itertools.product(*values.values()):
-            given = dict(zip(values, chosen, strict=True))
-            said = [f"{short[name]}={fields.said(given[name])}" for name in several]
+        varied = [field for field in values if len(values[field]) > 1] or list(values)
+        short = fields.short_names(varied)
+        for combination in itertools.product(*values.values()):
+            given = dict(zip(values, combination, strict=True))
+            said = [f"{short[field]}={fields.said(given[field])}" for field in varied]
             cell = file_name(",".join(said))
-            try:
-                config = configured(base, given)
-            except HeadwayError as error:
-                where = f"in the grid's cell {cell}: " if cell else ""
-                raise HeadwayError(f"{where}{error}") from None
+            config = _configured(base, given, cell)
             run = ",".join(filter(None, (of_base, cell))) or f"seed={config.seed}"
             if run in runs:
                 raise HeadwayError(
@@ -94,6 +90,15 @@ def crossed(name: str, bases: Mapping[str, Base], axes: Sequence[tuple[str, Any]
                 )
             runs[run] = config
     return Plan(name, runs)
+
+
+def _configured(base: Base, given: Mapping[str, Any], cell: str) -> RunConfig:
+    """The config of a cell of a grid, which an error names."""
+    try:
+        return configured(base, given)
+    except HeadwayError as error:
+        where = f"in the grid's cell {cell}: " if cell else ""
+        raise HeadwayError(f"{where}{error}") from None
 
 
 def _axis(name: str, given: Any, hint: Any) -> list[Any]:
@@ -119,7 +124,8 @@ def load_plan(source: str | Path, texts: Sequence[str] = ()) -> Plan:
     Raises:
         HeadwayError: if there is no such plan, it is not one, or the grid does not fit.
     """
-    axes, path = [*map(fields.split, texts)], Path(source)
+    axes = [*map(fields.split, texts)]
+    path = Path(source)
     if path.suffix == ".py" and callable(plan := getattr(userfile.load(path), "plan", None)):
         returned: Any = userfile.called(path, plan)
         try:
@@ -156,5 +162,9 @@ def default_folder(source: str | Path, plan: Plan, texts: Sequence[str] = ()) ->
     """
     if is_there(Path(source) / PLAN):
         return Path(source)
-    grid = ",".join(f"{f.rpartition('.')[2]}={v}" for f, v in map(fields.split, texts))
-    return Path("runs") / file_name("-".join(filter(None, (plan.name, grid))))
+    varied = list[str]()
+    for field, values in map(fields.split, texts):
+        short = field.rpartition(".")[2]
+        varied.append(f"{short}={values}")
+    name = "-".join(filter(None, (plan.name, ",".join(varied))))
+    return Path("runs") / file_name(name)

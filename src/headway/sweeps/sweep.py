@@ -78,8 +78,11 @@ class Board:
         self.runs = {name: runs.get(name, Standing()) for name in configs}
         self.before = Counter(run.state for run in self.runs.values() if run.has_ended)
         self.steps = {name: config.training.steps for name, config in configs.items()}
-        self._costs = {n: (1e7 + step_cost(c)) * self.steps[n] for n, c in configs.items()}
-        self._begun, self._share = time.monotonic(), self.share
+        self._costs: dict[str, float] = {}
+        for name, config in configs.items():
+            self._costs[name] = (1e7 + step_cost(config)) * config.training.steps
+        self._begun = time.monotonic()
+        self._share = self.share
 
     def named(self, state: State) -> list[str]:
         """The runs in a state, in the order of the plan."""
@@ -93,16 +96,19 @@ class Board:
     @property
     def share(self) -> float:
         """The share of all computing that is done; a run that has ended counts as whole."""
-        done = sum(
-            self._costs[name] * (1.0 if run.has_ended else run.step / self.steps[name])
-            for name, run in self.runs.items()
-        )
-        return done / sum(self._costs.values())
+        done = list[float]()
+        for name, run in self.runs.items():
+            share = 1.0 if run.has_ended else run.step / self.steps[name]
+            done.append(self._costs[name] * share)
+        return sum(done) / sum(self._costs.values())
 
     def seconds_left(self) -> float | None:
         """About how long the rest will take; None if that is not known yet."""
         made = self.share - self._share
-        return (1 - self.share) * (time.monotonic() - self._begun) / made if made > 0 else None
+        if made <= 0:
+            return None
+        taken = time.monotonic() - self._begun
+        return (1 - self.share) * taken / made
 
 
 def standing(run: Run) -> Standing:
@@ -111,13 +117,17 @@ def standing(run: Run) -> Standing:
     Raises:
         HeadwayError: if that cannot be read.
     """
-    outcome, path, step, loss = run.outcome(), run.folder / "metrics.jsonl", 0, None
+    outcome = run.outcome()
+    path = run.folder / "metrics.jsonl"
+    step, loss = 0, None
     if lines := whole_lines(path):
-        line = found_in(Evaluation, parsed(lines[-1], path), str(path))
-        step, loss = line.step, line.val_loss
+        last = found_in(Evaluation, parsed(lines[-1], path), str(path))
+        step = last.step
+        loss = last.val_loss
     if outcome is not None:
         return Standing(outcome["status"], outcome["step"], loss, outcome["message"])
-    return Standing("running" if run.status == "running" else "waiting", step, loss)
+    state = "running" if run.status == "running" else "waiting"
+    return Standing(state, step, loss)
 
 
 def step_cost(config: RunConfig) -> float:
@@ -175,7 +185,9 @@ class Carrier:
 
     def carry_out(self) -> Board:
         """Carries out all that is to be done; how every run has ended."""
-        board, running, losses = self.board, dict[Future[str | None], str](), Counter[str]()
+        board = self.board
+        running = dict[Future[str | None], str]()
+        losses = Counter[str]()
         self.watch(board, None)
         while running or board.ended < len(board.runs):
             open_runs = [name for name, run in board.runs.items() if not run.has_ended]
@@ -199,19 +211,23 @@ class Carrier:
                         self.tell(name, Standing(step=board.runs[name].step, message=LOST))
             for name in running.values():
                 with contextlib.suppress(HeadwayError):  # which its process meets too, and tells
-                    if (there := standing(self.runs[name])).state == "running":
-                        self.tell(name, there)
+                    now = standing(self.runs[name])
+                    if now.state == "running":
+                        self.tell(name, now)
             self.watch(board, None)
         return board
 
     @cached_property
     def board(self) -> Board:
         """The state of all runs; at first, as their folders say."""
-        there = {name: standing(run) for name, run in self.runs.items()}
-        if self.retry_failed:
-            failed = {name: one for name, one in there.items() if one.state == "failed"}
-            there |= {name: Standing(step=one.step) for name, one in failed.items()}
-        return Board({name: run.config for name, run in self.runs.items()}, there)
+        states: dict[str, Standing] = {}
+        for name, run in self.runs.items():
+            now = standing(run)
+            if now.state == "failed" and self.retry_failed:
+                now = Standing(step=now.step)
+            states[name] = now
+        configs = {name: run.config for name, run in self.runs.items()}
+        return Board(configs, states)
 
     def is_free(self, name: str) -> bool:
         """Tell whether a run, whose folder is made if it is not there, can be gone on with now."""
@@ -223,9 +239,9 @@ class Carrier:
             if not is_there(run.folder):  # else another process has just made it
                 self.tell(name, Standing("failed", message=str(error)))
                 return False
-        there = standing(run)
-        is_free = there.state == "waiting" or (there.state == "failed" and self.retry_failed)
-        self.tell(name, Standing("running", there.step, there.loss) if is_free else there)
+        now = standing(run)
+        is_free = now.state == "waiting" or (now.state == "failed" and self.retry_failed)
+        self.tell(name, Standing("running", now.step, now.loss) if is_free else now)
         return is_free
 
     def settle(self, name: str, failure: str | None) -> None:
@@ -235,14 +251,15 @@ class Carrier:
             if failure is not None:
                 with run.writing("outcome.json"):
                     run.end(failure)
-            there = standing(run)
+            now = standing(run)
         except HeadwayError as error:  # which the board tells alone
-            there = Standing("failed", message=failure or str(error))
-        self.tell(name, there if there.has_ended else Standing("running", there.step, there.loss))
+            now = Standing("failed", message=failure or str(error))
+        self.tell(name, now if now.has_ended else Standing("running", now.step, now.loss))
 
     def tell(self, name: str, now: Standing) -> None:
         """Takes note of how a run stands, and tells of it if it stood otherwise."""
-        before, self.board.runs[name] = self.board.runs[name], now
+        before = self.board.runs[name]
+        self.board.runs[name] = now
         if now != before:
             self.watch(self.board, name)
 
@@ -261,7 +278,7 @@ def begin(folder: Path, plan: Plan) -> None:
         for name in (PLAN, *plan.runs):
             owned(folder, name)
         with FileLock(owned(folder, ".lock"), timeout=60.0):
-            there = read_plan(folder) if is_there(folder / PLAN) else plan
+            known = read_plan(folder) if is_there(folder / PLAN) else plan
             for name, config in plan.runs.items():
                 begun = Run.open(folder / name) if is_there(folder / name) else None
                 if begun is not None and begun.changed:
@@ -269,11 +286,13 @@ def begin(folder: Path, plan: Plan) -> None:
                         f"{begun.folder}: {begun.changed}: put the file back as it was, or choose"
                         " another folder"
                     )
-                before = there.runs.get(name, config) if begun is None else begun.config
+                before = known.runs.get(name, config) if begun is None else begun.config
                 require_same(folder / name, before, config)
-            if there is plan or plan.runs.keys() - there.runs.keys():
-                write_json(folder / PLAN, to_json(replace(there, runs=there.runs | plan.runs)))
-    for task in {type(config.task): config.task for config in plan.runs.values()}.values():
+            if known is plan or plan.runs.keys() - known.runs.keys():
+                whole = replace(known, runs=known.runs | plan.runs)
+                write_json(folder / PLAN, to_json(whole))
+    tasks = {type(config.task): config.task for config in plan.runs.values()}
+    for task in tasks.values():
         keep(task)
 
 
@@ -281,9 +300,13 @@ def require_same(folder: Path, there: RunConfig, planned: RunConfig) -> None:
     """Raises `HeadwayError` with the first field in which a run differs from the planned one."""
     if there == planned:
         return
-    before, after = flat(there), flat(planned)
+    before = flat(there)
+    after = flat(planned)
     names = [name for name in before | after if before.get(name) != after.get(name)]
+    first = names[0]
+    then = said(before.get(first))
+    now = said(after.get(first))
     raise HeadwayError(
-        f"{folder} is there already with {names[0]} = {said(before.get(names[0]))}, not"
-        f" {said(after.get(names[0]))}: choose another folder, or other names"
+        f"{folder} is there already with {first} = {then}, not {now}: choose another folder, or"
+        " other names"
     )

@@ -49,9 +49,10 @@ def table(
         HeadwayError: if there is no such folder, field or column, or a value is not one.
     """
     rows = [row_of(path) for path in run_folders(Path(folder))]
-    wanted = values_in(map(split, where), _annotations(), values_of) if where else {}
-    for field, allowed in wanted.items():
-        rows = [row for row in rows if field in row and row[field] in allowed]
+    if where:
+        wanted = values_in(map(split, where), _annotations(), values_of)
+        for field, allowed in wanted.items():
+            rows = [row for row in rows if field in row and row[field] in allowed]
     if sort is not None:
         names = columns(rows)
         require(sort in names or not rows, "sort", sort, f"one of {', '.join(names)}")
@@ -63,26 +64,34 @@ def row_of(folder: Path) -> Row:
     """The row of the run in a folder."""
     row: Row = {"name": folder.name, "folder": str(folder)}
     try:
-        run = Run.open(folder)
-        outcome, metrics, found = run.outcome() or {}, run.metrics(), run.read("circuit.json")
-        last = {"step": 0, **(metrics[-1] if metrics else {}), **outcome}
-        with clear_content_errors(folder / "circuit.json"):
-            heads = None if found is None else int(found["useful_heads"])
-        given_up = last.get("given_up", [])
-        return {
-            **row,
-            "status": run.status,
-            "message": last.get("message"),
-            **flat(run.config),
-            **{name: last.get(name) for name in ("step", "val_loss", "test_loss", "seconds")},
-            "given_up_steps": sum(attempt["step"] for attempt in given_up),
-            "attempts": len(given_up) + 1,
-            "useful_heads": heads,
-            **accuracies(last),
-            **{f"partial.{hop}": loss for hop, loss in last.get("partial", {}).items()},
-        }
+        return row | _figures(Run.open(folder))
     except HeadwayError as error:
         return {**row, "status": "unreadable", "message": str(error)}
+
+
+def _figures(run: Run) -> Row:
+    """The status of a run, its fields, and its figures as far as they are known.
+
+    Raises:
+        HeadwayError: if a file of it cannot be read.
+    """
+    outcome = run.outcome() or {}
+    metrics = run.metrics()
+    circuit = run.read("circuit.json")
+    last = {"step": 0, **(metrics[-1] if metrics else {}), **outcome}
+    given_up = last.get("given_up", [])
+    row: Row = {"status": run.status, "message": last.get("message")}
+    row |= flat(run.config)
+    for name in ("step", "val_loss", "test_loss", "seconds"):
+        row[name] = last.get(name)
+    row["given_up_steps"] = sum(attempt["step"] for attempt in given_up)
+    row["attempts"] = len(given_up) + 1
+    with clear_content_errors(run.folder / "circuit.json"):
+        row["useful_heads"] = None if circuit is None else int(circuit["useful_heads"])
+    row |= accuracies(last)
+    for hop, loss in last.get("partial", {}).items():
+        row[f"partial.{hop}"] = loss
+    return row
 
 
 def accuracies(evaluation: Row) -> Row:

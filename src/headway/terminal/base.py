@@ -42,15 +42,16 @@ class PlainConsole(Console):
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterator[Segment]:
         """The pieces that are shown."""
-        for one in super().render(renderable, options):
-            yield one if one.control else Segment(plain(one.text), one.style)
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(plain(segment.text), segment.style)
 
 
 def print_part(title: str, *lines: str) -> None:
     """Print lines beside their title, broken where they are full."""
     broken = [part for line in lines for part in wrapped(line or "-", INDENT, INDENT)]
-    head = (title.ljust(len(INDENT)), "bold")
-    console().print(Text.assemble(head, "\n".join(broken).removeprefix(INDENT)))
+    head = title.ljust(len(INDENT))
+    body = "\n".join(broken).removeprefix(INDENT)
+    console().print(Text.assemble((head, "bold"), body))
 
 
 def columns(
@@ -83,7 +84,8 @@ def require_file(path: Path, endings: Sequence[str]) -> None:
         HeadwayError: if its name ends otherwise or is that of a folder, or its own folder is not
             there or takes no file of this name.
     """
-    require(path.suffix in endings, "file", str(path), f"one that ends in {' or '.join(endings)}")
+    allowed = f"one that ends in {' or '.join(endings)}"
+    require(path.suffix in endings, "file", str(path), allowed)
     require(is_folder(path.parent), "file", str(path), "in a folder that exists")
     require(not is_folder(path), "file", str(path), "a file, not a folder")
     name = f".{path.name}.draft-"

@@ -14,36 +14,61 @@ USES = {"path": "paths", "stay": "stays", "measured": "only measured"}
 def print_task(task: Task) -> None:
     """Prints an example of a task, and what a search for circuits knows of it."""
     batch = task.sample(1, torch.Generator().manual_seed(0))
-    uses = Counter(edges.use for edges in task.relations(batch).values())
     print_part("task", task.title)
     print_part("reading", task.reading)
-    token = f"one of {task.vocabulary} tokens"
-    made_of = f"{task.d_input} numbers" if task.vocabulary is None else token
-    size = f"{task.length} positions of {made_of}; the last {task.n_read} ask"
-    print_part("sequence", size, *_example(task, batch))
-    depths = f"; {task.n_depths} depths" if task.n_depths > 1 else ""
-    print_part("hops", ", ".join(task.hops) + depths)
+    print_part("sequence", _size(task), *_example(task, batch))
+    hops = ", ".join(task.hops)
+    if task.n_depths > 1:
+        hops += f"; {task.n_depths} depths"
+    print_part("hops", hops)
     if task.roles:
-        print_part("roles", f"{', '.join(task.roles)}; chains: {batch.roles.shape[2]}")
-    named = [f"{told}: {uses[use]}" for use, told in USES.items() if uses[use]]
-    print_part("relations", "; ".join(named) or "none")
+        n_chains = batch.roles.shape[2]
+        print_part("roles", f"{', '.join(task.roles)}; chains: {n_chains}")
+    print_part("relations", _relations(task, batch))
     losses = [f"{name} {loss:.3f}" for name, loss in task.references().items()]
-    print_part("baselines", f"{task.targets.loss_name}: {', '.join(losses) or 'none is known'}")
+    known = ", ".join(losses) or "none is known"
+    print_part("baselines", f"{task.targets.loss_name}: {known}")
+    print_part("flow", _least_layers(task))
+
+
+def _size(task: Task) -> str:
+    """What a sequence consists of."""
+    made_of = f"one of {task.vocabulary} tokens"
+    if task.vocabulary is None:
+        made_of = f"{task.d_input} numbers"
+    return f"{task.length} positions of {made_of}; the last {task.n_read} ask"
+
+
+def _relations(task: Task, batch: Batch) -> str:
+    """How many relations a circuit can use, by their use."""
+    uses = Counter(edges.use for edges in task.relations(batch).values())
+    named = [f"{name}: {uses[use]}" for use, name in USES.items() if uses[use]]
+    return "; ".join(named) or "none"
+
+
+def _least_layers(task: Task) -> str:
+    """How many layers an answer takes by the flow of information."""
     flow = task.flow()
     least = None if flow is None else flow.minimum_layers(causal=not task.looks_ahead)
-    print_part("flow", "not known" if least is None else f"an answer takes at least {least} layers")
+    return "not known" if least is None else f"an answer takes at least {least} layers"
 
 
 def _example(task: Task, batch: Batch) -> list[str]:
     """The tokens of the first sequence, and below them the roles of its first chain."""
     if task.vocabulary is None:
         return []
-    places = batch.roles[0, :, 0].tolist() if batch.roles.numel() else []
-    below, lines = dict(zip(places, task.roles, strict=False)), ["", ""]
+    roles: dict[int, str] = {}
+    if batch.roles.numel():
+        first_chain = batch.roles[0, :, 0].tolist()
+        roles = dict(zip(first_chain, task.roles, strict=False))
+    room = width() - len(INDENT)
+    lines = ["", ""]
     for position, token in enumerate(batch.inputs[0].tolist()):
-        name, role = task.token_name(token), below.get(position, "")
+        name = task.token_name(token)
+        role = roles.get(position, "")
         wide = max(len(name), len(role))
-        if len(lines[-1]) + wide >= width() - len(INDENT):
+        if len(lines[-1]) + wide >= room:
             lines += ["", ""]
-        lines[-2:] = f"{lines[-2]}{name:>{wide}} ", f"{lines[-1]}{role:>{wide}} "
+        lines[-2] += f"{name:>{wide}} "
+        lines[-1] += f"{role:>{wide}} "
     return [line for line in lines if line.strip()]

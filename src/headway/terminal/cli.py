@@ -34,9 +34,9 @@ def main(args: list[str] | None = None) -> None:
     if args is None:
         args = sys.argv[1:]
         os.environ["MPLBACKEND"] = "agg"  # figures are written, never shown
-        for one in (signal.SIGINT, signal.SIGTERM):  # the second as a scheduler ends a job
-            if signal.getsignal(one) is not signal.SIG_IGN:
-                signal.signal(one, interrupt)
+        for number in (signal.SIGINT, signal.SIGTERM):  # the second as a scheduler ends a job
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, interrupt)
     with redirect_stdout(screen_on(sys.stdout)) as screen, redirect_stderr(screen_on(sys.stderr)):
         code, line = 0, ""
         try:
@@ -45,7 +45,8 @@ def main(args: list[str] | None = None) -> None:
         except (Exception, KeyboardInterrupt) as error:
             code, line = ending(error)
         if screen.losses and not code:
-            code, line = 2, f"cannot print: {screen.losses[0].strerror}"
+            code = 2
+            line = f"cannot print: {screen.losses[0].strerror}"
         if screen.losses or code == GONE:  # the interpreter is not to try again
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if line:
@@ -63,7 +64,8 @@ def ending(error: BaseException) -> tuple[int, str]:
     if isinstance(error, HeadwayError):
         return 2, str(error)
     if isinstance(error, KeyboardInterrupt):
-        return 130, "; ".join(["interrupted", *getattr(error, "__notes__", [])[-1:]])
+        notes = getattr(error, "__notes__", [])
+        return 130, "; ".join(["interrupted", *notes[-1:]])
     if isinstance(error, BrokenPipeError):
         return GONE, ""
     line = str(error).strip().partition("\n")[0]
@@ -104,7 +106,8 @@ def dispatch(args: list[str]) -> None:
     if not args or args[0] in ("-h", "--help", "help"):
         print(usage())
         return
-    verb, rest = args[0], args[1:]
+    verb = args[0]
+    rest = args[1:]
     if verb == "--version":
         from importlib import metadata
 
@@ -136,10 +139,11 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, function: Callable[..., Any], verb: str):
         self.signature = inspect.signature(function)
-        paragraphs = (inspect.getdoc(function) or "").partition("\n\nArgs:")[0].split("\n\n")
+        about = (inspect.getdoc(function) or "").partition("\n\nArgs:")[0]
+        paragraphs = ["\n".join(wrapped(one, rest="")) for one in about.split("\n\n")]
         super().__init__(
             prog=f"headway {verb}",
-            description="\n\n".join("\n".join(wrapped(one, rest="")) for one in paragraphs),
+            description="\n\n".join(paragraphs),
             argument_default=argparse.SUPPRESS,  # the function has its own
             formatter_class=partial(
                 argparse.RawDescriptionHelpFormatter, width=width(), max_help_position=6
@@ -147,35 +151,37 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
             add_help=False,
         )
-        hints, about = get_type_hints(function, include_extras=True), uses(function)
-        for name, one in self.signature.parameters.items():
-            self._add(one, hints[name], about[name].removesuffix(".").replace("%", "%%"))
-        alone = [str(one.metavar) for one in self._get_positional_actions()]
+        hints = get_type_hints(function, include_extras=True)
+        of_arguments = uses(function)
+        for name, parameter in self.signature.parameters.items():
+            use = of_arguments[name].removesuffix(".")
+            self._add(parameter, hints[name], use.replace("%", "%%"))
+        alone = [str(action.metavar) for action in self._get_positional_actions()]
         self.usage = " ".join(["%(prog)s", *alone, "[--OPTION VALUE …]"])
 
-    def _add(self, one: inspect.Parameter, hint: Any, use: str) -> None:
+    def _add(self, parameter: inspect.Parameter, hint: Any, use: str) -> None:
         """Adds what a parameter is given by: words that stand alone, or an option."""
         from headway.fields import described, read
 
-        option = f"--{one.name.replace('_', '-')}"
-        if one.default is False:
+        name = parameter.name
+        default = parameter.default
+        option = f"--{name.replace('_', '-')}"
+        if default is False:
             self.add_argument(option, action="store_true", help=use)
             return
         if get_origin(hint) in (Union, UnionType):  # None is no value that can be given
             hint = Union[tuple(part for part in get_args(hint) if part is not NoneType)]  # noqa: UP007
-        several, needed = get_origin(hint) is tuple, one.default is one.empty
+        several = get_origin(hint) is tuple
         item = get_args(hint)[0] if several else hint
-        default = "" if one.default in (None, (), one.empty) else f"; by default {one.default}"
-        given: dict[str, Any] = {"type": partial(read, one.name, hint=item)}
-        given["help"] = f"{use} ({described(item)}{default})"
-        if one.kind is one.POSITIONAL_ONLY:
-            words = "RECIPE FIELD=VALUE" if one.name == "words" else one.name.upper()
-            given["metavar"] = words.removesuffix("S") + " …" if several else words
-            given["nargs"] = ("+" if needed else "*") if several else None if needed else "?"
-            given["default"] = None if needed else one.default
-            self.add_argument(one.name, **given)
+        about = described(item)
+        if default not in (None, (), parameter.empty):
+            about += f"; by default {default}"
+        given: dict[str, Any] = {"type": partial(read, name, hint=item), "help": f"{use} ({about})"}
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            self.add_argument(name, **given, **_standing_alone(parameter, several))
+        elif several:
+            self.add_argument(option, metavar="VALUE", action="extend", nargs="+", **given)
         else:
-            given |= {"action": "extend", "nargs": "+"} if several else {}
             self.add_argument(option, metavar="VALUE", **given)
 
     def asked(self, words: Sequence[str]) -> inspect.BoundArguments:
@@ -204,12 +210,27 @@ class Parser(argparse.ArgumentParser):
         raise HeadwayError(f"{message} (see {self.prog} --help)")
 
 
+def _standing_alone(parameter: inspect.Parameter, several: bool) -> dict[str, Any]:
+    """How many words a parameter takes that stand alone, and what help calls them."""
+    metavar = "RECIPE FIELD=VALUE" if parameter.name == "words" else parameter.name.upper()
+    needed = parameter.default is parameter.empty
+    nargs = None if needed else "?"
+    if several:
+        metavar = f"{metavar.removesuffix('S')} …"
+        nargs = "+" if needed else "*"
+    default = None if needed else parameter.default
+    return {"metavar": metavar, "nargs": nargs, "default": default}
+
+
 def uses(documented: Callable[..., object], prefix: str = "") -> dict[str, str]:
     """The use of every argument of a function, or field of a class, as its docstring says."""
     from docstring_parser import parse
 
-    params = parse(inspect.getdoc(documented) or "").params
-    return {prefix + one.arg_name: " ".join((one.description or "").split()) for one in params}
+    about: dict[str, str] = {}
+    for param in parse(inspect.getdoc(documented) or "").params:
+        words = (param.description or "").split()
+        about[prefix + param.arg_name] = " ".join(words)
+    return about
 
 
 def print_fields(words: Sequence[str]) -> None:
@@ -225,18 +246,26 @@ def print_fields(words: Sequence[str]) -> None:
         return
     base = base_of(source)
     config = base.make()
-    values, about = flat(config), uses(base.make)
+    values = flat(config)
+    about = uses(base.make)
     for where, part in parts(config).items():
         about |= uses(type(part), where)
     for kind in CURRICULA.values():
         about |= uses(kind, "training.curriculum.")
-    for title, hints in (
-        (f"arguments of {base.name}, to which other fields adapt", base.arguments),
-        ("\nfields", annotations(config)),
-    ):
+    named = {
+        f"arguments of {base.name}, to which other fields adapt": base.arguments,
+        "\nfields": annotations(config),
+    }
+    for title, hints in named.items():
         print(title)
         for name, hint in hints.items():
-            shown = f"{name}={said(values[name])}" if name in values else name
             use = about.get(name) or about.get(f"task.{name}", "")
-            print(*wrapped(f"{shown}  ({described(hint)})", "  ", "      "), sep="\n")
-            print(*wrapped(use, "      ", "      "), sep="\n")
+            if name in values:
+                name = f"{name}={said(values[name])}"
+            _print_field(name, described(hint), use)
+
+
+def _print_field(name: str, kind: str, use: str) -> None:
+    """Prints a field, perhaps with its value, and what it is for below."""
+    print(*wrapped(f"{name}  ({kind})", "  ", "      "), sep="\n")
+    print(*wrapped(use, "      ", "      "), sep="\n")

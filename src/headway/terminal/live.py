@@ -33,7 +33,9 @@ class Display:
     """
 
     def __init__(self, live: Live | None, pause: float):
-        self.live, self._pause, self._last = live, pause if live is None else 0.2, -math.inf
+        self.live = live
+        self._pause = pause if live is None else 0.2
+        self._last = -math.inf
 
     def show(self, line: str, *below: str, at_once: bool = False) -> None:
         """Shows a line; on a terminal, others below it."""
@@ -66,11 +68,13 @@ def counting(doing: str) -> Iterator[Callable[[int, int], None]]:
             nonlocal begun
             now = time.perf_counter()
             # loading came before the first, so that its own time is not known
-            first, start = begun = begun or (done, now)
+            begun = begun or (done, now)
+            first, start = begun
             line = f"{doing} {done} of {total}"
             if first < done < total:
                 pace = (now - start) / (done - first)
-                line += f"; about {duration(pace * (total - done))} left"
+                left = pace * (total - done)
+                line += f"; about {duration(left)} left"
             shown.show(line, at_once=done == total)
 
         yield watch
@@ -87,37 +91,56 @@ class Progress:
     """Shows a training run: step, loss of every hop, rate, time left."""
 
     def __init__(self, shown: Display):
-        self.display, self.curves, self.evaluations = shown, dict[str, list[float]](), 0
-        self.step, self.end, self.line, self.rate = 0, 0, "", 0.0
+        self.display = shown
+        self.curves: dict[str, list[float]] = {}
+        self.evaluations = self.step = self.end = 0
+        self.line = ""
+        self.rate = 0.0
 
     def __call__(self, run: Run, step: int, end: int, metrics: dict[str, Any] | None) -> None:
         """Takes note of a step (a `Watch`)."""
         training = run.config.training
         if step < self.step:
             print(f"no hop learnt in {training.patience} steps: a new attempt with other weights")
-            self.curves, self.end = {}, 0
+            self.curves = {}
+            self.end = 0
         if 0 < step < end < self.end:
             print(f"the loss is low enough: rates fall from here, to end at step {end}")
-        self.step, self.end = step, end
+        self.step = step
+        self.end = end
         if metrics is not None:
-            self.evaluations, self.rate = self.evaluations + 1, metrics["examples_per_second"]
-            losses = f"loss {metrics['val_loss']:.3f}{accuracy_text(metrics)}  "
-            for hop, loss in metrics["partial"].items():
-                self.curves.setdefault(hop, []).append(loss)
-                losses += f"{hop} {loss:.3f}  "
-            if "training_set" in metrics:
-                self.curves.setdefault(ON_SET, []).append(metrics["training_set"]["loss"])
-            early = "  stopped early" if metrics["val_loss"] < training.stop_below else ""
-            self.line = f"{losses}{self.rate:.0f} ex/s{early}"
+            self._evaluated(metrics, training.stop_below)
         tenth = metrics is not None and (self.evaluations % 10 == 1 or step == end)
         if tenth or self.display.live is not None:
-            seconds = (end - step) * training.batch_size / (self.rate or math.inf)
-            left = f"at most {duration(seconds)} left" if self.rate else ""
-            drawn = list[str]()
-            for hop, curve in self.curves.items():
-                heights = [1 - math.log(max(loss, FLOOR)) / math.log(FLOOR) for loss in curve]
-                drawn.append(f"{hop:>4} {sparkline(heights, 52)} {curve[-1]:.3f}")
-            self.display.show(f"step {step:6d}/{end}  {self.line}", left, *drawn, at_once=tenth)
+            left = ""
+            if self.rate:
+                seconds = (end - step) * training.batch_size / self.rate
+                left = f"at most {duration(seconds)} left"
+            line = f"step {step:6d}/{end}  {self.line}"
+            self.display.show(line, left, *self._drawn_curves(), at_once=tenth)
+
+    def _evaluated(self, metrics: dict[str, Any], stop_below: float) -> None:
+        """Takes note of an evaluation."""
+        self.evaluations += 1
+        self.rate = metrics["examples_per_second"]
+        loss = metrics["val_loss"]
+        words = [f"loss {loss:.3f}{accuracy_text(metrics)}"]
+        for hop, hop_loss in metrics["partial"].items():
+            self.curves.setdefault(hop, []).append(hop_loss)
+            words.append(f"{hop} {hop_loss:.3f}")
+        if "training_set" in metrics:
+            self.curves.setdefault(ON_SET, []).append(metrics["training_set"]["loss"])
+        words.append(f"{self.rate:.0f} ex/s")
+        if loss < stop_below:
+            words.append("stopped early")
+        self.line = "  ".join(words)
+
+    def _drawn_curves(self) -> Iterator[str]:
+        """A line for every curve: its name, the curve, its last loss."""
+        for name, curve in self.curves.items():
+            heights = [1 - math.log(max(loss, FLOOR)) / math.log(FLOOR) for loss in curve]
+            drawn = sparkline(heights, 52)
+            yield f"{name:>4} {drawn} {curve[-1]:.3f}"
 
 
 @contextmanager
@@ -132,20 +155,42 @@ def following() -> Iterator[SweepWatch]:
                 begun = True
                 before = [f"{count} {state} before" for state, count in board.before.items()]
                 print(", ".join([counted(len(board.runs), "run"), *before]))
-            if name is not None and (run := board.runs[name]).state != "running":
-                loss = "" if run.loss is None else f"  loss {run.loss:.4f}"
-                ends = {
-                    "done": f"done  step {run.step}{loss}",
-                    "failed": f"failed  {run.message}",
-                    "waiting": f"lost, will be resumed: {run.message}",
-                }
-                at = f"{board.ended:{len(str(len(board.runs)))}d}/{len(board.runs)}"
-                print(f"{at}  {name}  {ends[run.state]}")
-            elif running := board.named("running"):
-                left = board.seconds_left()
-                at = [f"{one} step {board.runs[one].step}/{board.steps[one]}" for one in running]
-                more = f" and {len(at) - 4} more" if len(at) > 4 else ""
-                rest = "" if left is None else f"; about {duration(left)} left"
-                shown.show(f"… {', '.join(at[:4])}{more}{rest}")
+            if name is not None and board.runs[name].state != "running":
+                print(ended_line(board, name))
+            elif board.named("running"):
+                shown.show(running_line(board))
 
         yield watch
+
+
+def ended_line(board: Board, name: str) -> str:
+    """How a run of a sweep has ended, and how many have."""
+    run = board.runs[name]
+    if run.state == "done":
+        end = f"done  step {run.step}"
+        if run.loss is not None:
+            end += f"  loss {run.loss:.4f}"
+    elif run.state == "failed":
+        end = f"failed  {run.message}"
+    else:
+        end = f"lost, will be resumed: {run.message}"
+    total = str(len(board.runs))
+    number = str(board.ended).rjust(len(total))
+    return f"{number}/{total}  {name}  {end}"
+
+
+def running_line(board: Board) -> str:
+    """How far some runs of a sweep are, and how long all take."""
+    running = board.named("running")
+    steps = list[str]()
+    for name in running[:4]:
+        step = board.runs[name].step
+        steps.append(f"{name} step {step}/{board.steps[name]}")
+    line = f"… {', '.join(steps)}"
+    more = len(running) - len(steps)
+    if more:
+        line += f" and {more} more"
+    left = board.seconds_left()
+    if left is not None:
+        line += f"; about {duration(left)} left"
+    return line

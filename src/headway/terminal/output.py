@@ -25,7 +25,9 @@ class Screen:
     """
 
     def __init__(self, stream: TextIO, losses: list[OSError], drawing: bool = False):
-        self.stream, self.losses, self._drawing = stream, losses, drawing
+        self.stream = stream
+        self.losses = losses
+        self._drawing = drawing
 
     def write(self, text: str) -> int:
         """Writes a text, unless the stream takes nothing any more."""

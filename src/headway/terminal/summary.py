@@ -27,46 +27,62 @@ def print_summary(
     memory: float,
 ) -> None:
     """The findings of the demo on one screen of 80 columns."""
-    task, model, curriculum = run.task, run.config.transformer, run.config.training.curriculum
-    outcome, metrics, measure = run.outcome() or {}, run.metrics(), task.targets.loss_name
-    hops = "  ".join(f"{hop} {loss:.3f}" for hop, loss in metrics[-1]["partial"].items())
-    emerged = {history.path: history.emerged for history in timeline.paths}
-    learnt = "  ".join(f"{hop} {at_step(step)}" for hop, step in timeline.hops.items())
-    solved = solved_at(task, metrics)
-    accuracy = accuracy_text(metrics[-1])
-    path_lines = list[str]()
-    if found.circuit.paths:
-        path_lines = path_table(found, emerged)
-    elif found.faithful:
-        path_lines = [without_paths(found.circuit)]
-    since = f"; solved (below {THRESHOLD:g}) from step {solved['step']}" if solved else ""
-
-    console().rule(Text.assemble(("headway", "bold"), f"  {task.title}"), align="left")
-    print_part(
-        "1 Trained",
-        f"{model.n_layers} layers × {counted(model.n_heads, 'head')}, {model.size}, seed"
-        f" {run.config.seed}: {outcome['step']} steps, {duration(outcome['seconds'])}",
-        f"validation {measure} {metrics[-1]['val_loss']:.4f}  ({hops}){accuracy}{since}",
-        f"curriculum {curriculum.kind}{said_of_attempts(outcome)}",
-    )
-    print_part(
-        "2 Circuit",
-        f"all {model.n_layers * model.n_heads} heads replaced: {measure}"
-        f" {found.replaced_loss:.4f} (threshold {found.threshold:g})",
-        *path_lines,
-        *found.circuit.idle_lines,
-        said_of_verdicts(found),
-    )
-    print_part("3 Emerged", f"partial losses below 0.5 at step: {learnt}")
-    print_part("4 Minimum", said_of_minimum(found, task.flow()), said_of_every(every))
+    title = Text.assemble(("headway", "bold"), f"  {run.task.title}")
+    console().rule(title, align="left")
+    print_part("1 Trained", *said_of_training(run))
+    print_part("2 Circuit", *said_of_circuit(run, found, timeline))
+    learnt = [f"{hop} {at_step(step)}" for hop, step in timeline.hops.items()]
+    print_part("3 Emerged", f"partial losses below 0.5 at step: {'  '.join(learnt)}")
+    print_part("4 Minimum", said_of_minimum(found, run.task.flow()), said_of_every(every))
     used = f"{duration(seconds)} in all, at most {memory:.2f} GB of memory"
     print_part("5 Report", str(page), used)
+
+
+def said_of_training(run: Run) -> list[str]:
+    """The model and how long it was trained, its losses at the end, and the curriculum."""
+    model = run.config.transformer
+    outcome = run.outcome() or {}
+    heads = counted(model.n_heads, "head")
+    size = f"{model.n_layers} layers × {heads}, {model.size}"
+    seed = f"seed {run.config.seed}"
+    took = f"{outcome['step']} steps, {duration(outcome['seconds'])}"
+    curriculum = run.config.training.curriculum.kind
+    attempts = said_of_attempts(outcome)
+    return [f"{size}, {seed}: {took}", said_of_losses(run), f"curriculum {curriculum}{attempts}"]
+
+
+def said_of_losses(run: Run) -> str:
+    """The loss at the end, hop by hop, and the step from which the task was solved."""
+    metrics = run.metrics()
+    last = metrics[-1]
+    solved = solved_at(run.task, metrics)
+    hops = [f"{hop} {loss:.3f}" for hop, loss in last["partial"].items()]
+    line = f"validation {run.task.targets.loss_name} {last['val_loss']:.4f}"
+    line += f"  ({'  '.join(hops)}){accuracy_text(last)}"
+    if solved:
+        line += f"; solved (below {THRESHOLD:g}) from step {solved['step']}"
+    return line
+
+
+def said_of_circuit(run: Run, found: Discovery, timeline: Timeline) -> list[str]:
+    """The loss with all heads replaced, paths and idle heads, and the verdicts."""
+    model = run.config.transformer
+    loss = f"{run.task.targets.loss_name} {found.replaced_loss:.4f}"
+    n_heads = model.n_layers * model.n_heads
+    lines = [f"all {n_heads} heads replaced: {loss} (threshold {found.threshold:g})"]
+    if found.circuit.paths:
+        emerged = {history.path: history.emerged for history in timeline.paths}
+        lines += path_table(found, emerged)
+    elif found.faithful:
+        lines.append(without_paths(found.circuit))
+    return [*lines, *found.circuit.idle_lines, said_of_verdicts(found)]
 
 
 def said_of_verdicts(found: Discovery) -> str:
     """The verdicts that hold, do not, or cannot be said."""
     words = {True: "{}", False: "NOT {}", None: "{} unknown"}
-    return ", ".join(words[one.holds].format(one.name) for one in verdicts(found))
+    lines = [words[verdict.holds].format(verdict.name) for verdict in verdicts(found)]
+    return ", ".join(lines)
 
 
 def said_of_minimum(found: Discovery, flow: Flow | None) -> str:
@@ -76,19 +92,24 @@ def said_of_minimum(found: Discovery, flow: Flow | None) -> str:
         found: the circuit.
         flow: of the task; None if nobody knows it.
     """
-    layers, paths = len(found.circuit.useful_layers), len(found.circuit.paths)
-    own, least = f"{counted(layers, 'layer')}, {counted(paths, 'path')}", found.evidence.minimum
+    layers = counted(len(found.circuit.useful_layers), "layer")
+    paths = counted(len(found.circuit.paths), "path")
+    own = f"{layers}, {paths}"
+    least = found.evidence.minimum
     if flow is None:
         return f"{own}; the flow minimum of this task is not known"
     if least is None:
         return f"{own}; no number of layers is enough by information flow"
     depth = chain_depth(flow)
-    few = f", {counted(fewest_paths(depth), 'path')}" if depth else ""
-    return f"{own}; the fewest by information flow: {counted(least, 'layer')}{few}"
+    fewest = counted(least, "layer")
+    if depth:
+        fewest += f", {counted(fewest_paths(depth), 'path')}"
+    return f"{own}; the fewest by information flow: {fewest}"
 
 
 def said_of_every(every: MinimalCircuits) -> str:
     """The number of minimal circuits, and a word if not all sets of paths were judged."""
     count = counted(len(every.circuits), "minimal circuit")
+    among = counted(len(every.candidates), "candidate path")
     searched = "exhaustive search" if every.complete else "not all sets were judged: circuit --all"
-    return f"{count} among {counted(len(every.candidates), 'candidate path')} ({searched})"
+    return f"{count} among {among} ({searched})"

@@ -31,33 +31,38 @@ def print_runs(rows: Sequence[dict[str, Any]], folder: Path, where: Sequence[str
     readable = [row for row in rows if row["status"] != "unreadable"]
     cells = [_cells(row, folder, has_sets) for row in readable]
     out = console()
-    nothing = "no runs here yet: headway train makes one"
-    nothing = f"no run here is {' and '.join(where)}" if where else nothing
-    out.print(columns(*heads, cells) if rows else nothing)
+    if rows:
+        out.print(columns(*heads, cells))
+    elif where:
+        out.print(f"no run here is {' and '.join(where)}")
+    else:
+        out.print("no runs here yet: headway train makes one")
     for row in rows:
-        if row["status"] == "failed" and row["message"]:
+        message = row["message"]
+        if row["status"] == "failed" and message:
             place = Path(row["folder"])  # the message need not name it again
-            message = row["message"].replace(f" in {place.absolute()}", "")
-            out.print(f"{_name(row, folder)}: {message.replace(f' in {place}', '')}")
+            for named in (place.absolute(), place):
+                message = message.replace(f" in {named}", "")
+            out.print(f"{_name(row, folder)}: {message}")
         if row["status"] == "unreadable":
-            out.print(f"unreadable: {row['message']}")
+            out.print(f"unreadable: {message}")
 
 
-def _cells(row: dict[str, Any], folder: Path, has_sets: bool) -> tuple[Any, ...]:
+def _cells(row: dict[str, Any], folder: Path, has_sets: bool) -> list[Any]:
     """A run's row in the table; with its accuracies if some run has a fixed training set."""
-    state = _name(row, folder), row["status"], row["step"]
-    loss = "-" if row["val_loss"] is None else f"{row['val_loss']:.4f}"
-    circuit = "-" if row["useful_heads"] is None else f"{row['useful_heads']} heads"
-    seconds = "-" if row["seconds"] is None else duration(row["seconds"])
-    shares = _shares(row) if has_sets else ()
-    return (*state, loss, *shares, circuit, seconds)
+    cells = [_name(row, folder), row["status"], row["step"], _said(row["val_loss"], "{:.4f}")]
+    if has_sets:
+        trained = row.get("training_set.accuracy")
+        cells += [_said(row["accuracy"], "{:.1%}"), _said(trained, "{:.1%}")]
+    cells.append(_said(row["useful_heads"], "{} heads"))
+    seconds = row["seconds"]
+    cells.append("-" if seconds is None else duration(seconds))
+    return cells
 
 
-def _shares(row: dict[str, Any]) -> tuple[str, str]:
-    """The accuracies of a run, held out and on its fixed training set."""
-    apart, trained = row["accuracy"], row.get("training_set.accuracy")
-    said = "-" if apart is None else f"{apart:.1%}"
-    return said, "-" if trained is None else f"{trained:.1%}"
+def _said(value: Any, form: str) -> str:
+    """A value in some form; a dash if it is not known."""
+    return "-" if value is None else form.format(value)
 
 
 def _name(row: dict[str, Any], folder: Path) -> str:
@@ -77,8 +82,10 @@ def print_sweep(board: Board, folder: Path) -> None:
     for name in board.named("failed"):
         if name not in recorded:
             console().print(f"{name}: {board.runs[name].message} (not recorded)")
-    done, failed = (len(board.named(state)) for state in ("done", "failed"))
-    print(f"{done} done" + (f", {failed} failed" if failed else "") + f"; sweep {folder}")
+    ends = f"{len(board.named('done'))} done"
+    if failed := board.named("failed"):
+        ends += f", {len(failed)} failed"
+    print(f"{ends}; sweep {folder}")
 
 
 def print_comparison(comparison: Comparison, names: Sequence[str]) -> None:
@@ -88,32 +95,39 @@ def print_comparison(comparison: Comparison, names: Sequence[str]) -> None:
     out.rule(Text(title, style="bold"), align="left")
     for number, name in enumerate(names, start=1):
         out.print(f"{number}: {name}")
-    rows = [
-        (relation, *(" ".join(map(name_of, heads)) or "-" for heads in by))
-        for relation, by in comparison.heads.items()
-    ]
-    out.print(columns(("relation", *map(str, range(1, len(names) + 1))), (), rows, wrap=True))
-    out.print("in all: " + (", ".join(comparison.shared) or "no relation"))
+    rows = list[list[str]]()
+    for relation, by_run in comparison.heads.items():
+        attending = [" ".join(map(name_of, heads)) or "-" for heads in by_run]
+        rows.append([relation, *attending])
+    numbers = map(str, range(1, len(names) + 1))
+    out.print(columns(["relation", *numbers], (), rows, wrap=True))
+    out.print(f"in all: {', '.join(comparison.shared) or 'no relation'}")
     out.print(f"mean Jaccard index of two runs' relations: {comparison.likeness:.2f}")
 
 
 def print_cells(cells: Sequence[Cell]) -> None:
     """Accuracies of a language model, a row per cell, beside those of guessing."""
 
-    def share(cell: Cell, name: str) -> str:
-        low, high = cell.interval(name)
-        return f"{getattr(cell, name):.2f} " + f"{low:.2f}–{high:.2f}".replace("0.", ".")
-
-    rows = [
-        (
-            *(cell.formulation, cell.depth, cell.count),
-            *(share(cell, name) for name in ("argmax", "expectation")),
-            f"{cell.chance:.2f}" + f" ({cell.nearer:.2f})" * (cell.nearer != cell.chance),
-            f"{cell.majority:.2f}",
-        )
-        for cell in cells
-    ]
+    rows = list[list[object]]()
+    for cell in cells:
+        shares = _share(cell, "argmax"), _share(cell, "expectation"), _chance(cell)
+        first = cell.formulation, cell.depth, cell.count
+        rows.append([*first, *shares, f"{cell.majority:.2f}"])
     out = console()
     numbers = ("D", "n", "argmax", "expected", "chance", "majority")
     out.print(columns(("formulation",), numbers, rows))
     out.print("after each share its 95 % interval (Wilson)", style="dim")
+
+
+def _share(cell: Cell, name: str) -> str:
+    """A share of right answers with its interval, without the zeros before points."""
+    low, high = cell.interval(name)
+    interval = f"{low:.2f}–{high:.2f}".replace("0.", ".")
+    return f"{getattr(cell, name):.2f} {interval}"
+
+
+def _chance(cell: Cell) -> str:
+    """The share that guessing gets right, and what guessing among the nearer ones does."""
+    if cell.nearer == cell.chance:
+        return f"{cell.chance:.2f}"
+    return f"{cell.chance:.2f} ({cell.nearer:.2f})"

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
-from itertools import groupby
 
 from headway import text
 from headway.errors import HeadwayError
@@ -50,11 +48,15 @@ def print_bounds(depths: Sequence[int], causal: bool, order: Order) -> None:
     def known(depth: int) -> tuple[int, int, int]:
         return closed_form(depth, causal), closed_form(depth, not causal), theorem_1_bound(depth)
 
-    simulated = partial(minimum_layers, causal=causal, order=order)
-    rows = []
+    rows = list[tuple[object, ...]]()
     for ends in spans(depths, known):
-        found = dict.fromkeys(str(simulated(depth)) if depth <= DEEP else "–" for depth in ends)
-        rows.append((" … ".join(map(str, ends)), " and ".join(found), *known(ends[0])))
+        simulated = list[str]()
+        for depth in ends:
+            least = minimum_layers(depth, causal=causal, order=order) if depth <= DEEP else "–"
+            simulated.append(str(least))
+        stretch = " … ".join(map(str, ends))
+        least_layers = " and ".join(dict.fromkeys(simulated))
+        rows.append((stretch, least_layers, *known(ends[0])))
     print_table(
         f"Least layers for D retrieval steps, {MASKS[causal]}, {order}",
         ("D", "simulated", FORMULAS[causal], MASKS[not causal], "theorem 1"),
@@ -75,10 +77,16 @@ def print_counts(depths: Sequence[int], order: PairOrder) -> None:
         HeadwayError: if a depth cannot be counted, or the order does not fit it.
     """
     rows = []
-    for c in [count_circuits(depth, order) for depth in depths]:
-        number = f"{c.circuits:,}" if c.circuits < 10**15 else f"{c.circuits:.3e}"
-        rows.append((c.depth, c.layers, c.paths, number))
-    said = order if isinstance(order, str) else "pairs " + ", ".join(map(str, order))
+    for depth in depths:
+        count = count_circuits(depth, order)
+        circuits = count.circuits
+        number = f"{circuits:,}"
+        if circuits >= 10**15:
+            number = f"{circuits:.3e}"
+        rows.append((depth, count.layers, count.paths, number))
+    said = order
+    if not isinstance(order, str):
+        said = f"pairs {', '.join(map(str, order))}"
     print_table(
         f"Minimal circuits for D retrieval steps, causal mask, {said}",
         ("D", "layers", "paths of each", "circuits"),
@@ -109,12 +117,13 @@ def print_flow(flow: Flow, causal: bool, title: str) -> None:
     Raises:
         HeadwayError: if no number of layers can answer.
     """
-    found, out = witness(flow, causal), console()
+    found = witness(flow, causal)
     careful = replace(flow, codes_first=True)  # a transformer can be built from such a circuit
     if careful.minimum_layers(causal) == found.layers:
         found = replace(witness(careful, causal), least=found.least)
     stages = flow.holdings(found.layers, causal)
     print_account(flow, stages, f"{title}, {MASKS[causal]}: at least {found.layers} layers")
+    out = console()
     if flow.singled:
         alone = replace(flow, singled=()).minimum_layers(causal)
         out.print(
@@ -123,7 +132,8 @@ def print_flow(flow: Flow, causal: bool, title: str) -> None:
         )
     size = f"{found.layers} layers, {found.heads} heads, {len(found.paths)} paths"
     out.print(f"\nA circuit with {size}", style="bold")
-    out.print("\n".join(f"  {path}" for path in found.paths))
+    for path in found.paths:
+        out.print(f"  {path}")
     if found.flow.codes_first:
         out.print("Layer 0 finds by position codes, the later layers by symbols.")
     if found.fewest:
@@ -141,38 +151,48 @@ def print_run(run: Run) -> None:
     Raises:
         HeadwayError: if no circuit was found yet.
     """
-    found = saved_discovery(run)
-    flow, causal, paths = run.config.task.flow(), run.config.model.causal, found.circuit.paths
+    circuit = saved_discovery(run).circuit
+    flow = run.config.task.flow()
+    model = run.config.model
     if flow is None:
         raise HeadwayError(f"{run.folder}: how information flows in its task is not known")
-    along, out = flow.along(paths, causal, run.config.model.n_layers), console()
+    along = flow.along(circuit.paths, model.causal, model.n_layers)
     print_account(flow, along.stages, f"{run.folder.name}: who holds what, along the circuit")
-    least, used = flow.minimum_layers(causal), len(found.circuit.useful_layers)
-    said = "no number is enough" if least is None else f"{least} are the least"
-    out.print(f"{used} layers have a useful head; {said}, {MASKS[causal]}.")
+    out = console()
+    least = flow.minimum_layers(model.causal)
+    used = len(circuit.useful_layers)
+    minimum = "no number is enough" if least is None else f"{least} are the least"
+    out.print(f"{used} layers have a useful head; {minimum}, {MASKS[model.causal]}.")
     if flow.goal not in along.stages[-1][flow.query]:
         out.print(f"By these paths alone, {flow.goal} does not come to the query.")
     if along.broken:
         out.print("The circuit breaks the flow: these paths look where nothing is shared with them")
-        out.print("\n".join(f"  {path}" for path in along.broken))
+        for path in along.broken:
+            out.print(f"  {path}")
         out.print(
             "Either the circuit lacks a path (one that costs little when cut), or the head finds"
             " its key by something else, such as its position: then assumption 1 is violated."
         )
     else:
         out.print("Every path finds its key by a piece that the circuit brought to both ends.")
-    if is_minimal_circuit(flow, paths, causal):
+    if is_minimal_circuit(flow, circuit.paths, model.causal):
         out.print("The circuit is minimal: without any one of its paths the flow would break.")
 
 
 def print_account(flow: Flow, stages: Sequence[Holdings], title: str) -> None:
     """Print the symbols that roles hold before the first layer and after each."""
-    out, heads = console(), ("layers", *flow.roles)
+    heads = ["layers", *flow.roles]
+    rows = list[list[str]]()
+    for layers, held in enumerate(stages):
+        symbols = [held_said(held[role]) for role in flow.roles]
+        rows.append([str(layers), *symbols])
+    out = console()
     out.print(title, style="bold")
-    rows = [(str(n), *(held_said(one[r]) for r in flow.roles)) for n, one in enumerate(stages)]
-    is_cut = len(text.aligned([heads, *rows], ">" * len(heads))[0]) > text.width()
+    first_line = text.aligned([heads, *rows], ">" * len(heads))[0]
+    is_cut = len(first_line) > text.width()
     if is_cut:
-        heads, rows = (heads[0], heads[-1]), [(row[0], row[-1]) for row in rows]
+        heads = [heads[0], heads[-1]]
+        rows = [[row[0], row[-1]] for row in rows]
     out.print(columns((), heads, rows))
     if is_cut:
         out.print("the query alone, as the others would not fit here", style="dim")
@@ -186,12 +206,18 @@ def held_said(pieces: frozenset[str]) -> str:
     if all(symbol.startswith("x_") for symbol in symbols):
         numbers = [int(symbol[2:]) for symbol in symbols]
         return ",".join(ranges(numbers))
-    return ("" if all(len(symbol) == 1 for symbol in symbols) else " ").join(symbols)
+    are_letters = all(len(symbol) == 1 for symbol in symbols)
+    return ("" if are_letters else " ").join(symbols)
 
 
 def spans(numbers: Iterable[int], kind: Callable[[int], object]) -> Iterator[tuple[int, ...]]:
     """First and last of each stretch of neighbours that are of one kind; of a single one, it."""
-    ranked = enumerate(sorted(set(numbers)))
-    for _, group in groupby(ranked, lambda one: (one[1] - one[0], kind(one[1]))):
-        first, *more = (number for _, number in group)
+    stretches = list[list[int]]()
+    for number in sorted(set(numbers)):
+        last = stretches[-1][-1] if stretches else None
+        if last is not None and last + 1 == number and kind(last) == kind(number):
+            stretches[-1].append(number)
+        else:
+            stretches.append([number])
+    for first, *more in stretches:
         yield (first, *more[-1:])

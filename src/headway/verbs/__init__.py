@@ -24,12 +24,17 @@ def require_goes_with(options: Mapping[str, Any], asked: str, *allowed: str) -> 
     Raises:
         HeadwayError: if one is.
     """
-    written = {name: f"--{name.replace('_', '-')}" for name in (*options, *allowed)}
-    there = ", ".join(written[name] for name in allowed)
     for name, value in options.items():
         if name not in allowed and value not in (None, False):
-            rest = f": the options are {there}" if there else ""
-            raise HeadwayError(f"{written[name]} does not go with {asked}{rest}")
+            why = f"{_option(name)} does not go with {asked}"
+            if allowed:
+                why += f": the options are {', '.join(map(_option, allowed))}"
+            raise HeadwayError(why)
+
+
+def _option(name: str) -> str:
+    """An option as it is typed."""
+    return f"--{name.replace('_', '-')}"
 
 
 def opened(folder: Path, changed_task: bool | None = None) -> "Run":

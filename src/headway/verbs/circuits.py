@@ -1,13 +1,19 @@
 """Verbs that find a run's circuit, judge it, date its paths, and clamp them one by one."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from headway.fields import AtLeastOne, Positive, require_allowed
 from headway.text import command
 from headway.verbs import opened, require_goes_with
 
+if TYPE_CHECKING:
+    from headway.judge import Discovery
+    from headway.training import Run
+
+How = Mapping[str, Any]
 HOW = {
     "a search": ("threshold", "sequences", "ablation", "way", "trials", "step", "circuit"),
     "--all": ("threshold", "ablation", "way", "trials", "sequences", "most", "circuit"),
@@ -73,53 +79,89 @@ def circuit(
         changed_task: go on although the file of a run's task has changed.
     """
     given: dict[str, Any] = {k: v for k, v in locals().items() if v is not None}
-    from headway import terminal
-    from headway.find import circuit_file, discover, every_circuit
-    from headway.judge import certify as certify_circuit
     from headway.judge.certificate import require_sequences
-    from headway.judge.text import of_discovery
-    from headway.replace import compare
     from headway.replace.subject import Sequences
 
     del given["runs"], given["changed_task"], given["certify" if certify else "all"]
     asked = "--certify" if certify else "--all" if all else "a search"
     require_goes_with(given, asked, *HOW[asked])
-    how = {k: given[k] for k in HOW[asked] if k in given}
+    how = {name: given[name] for name in HOW[asked] if name in given}
     if certify:
         require_sequences(how.get("agreement", 0.99), how.get("confidence", 0.95), sequences)
     elif sequences is not None:
         require_allowed("sequences", sequences, Sequences)
     those = [opened(folder, changed_task) for folder in runs]
-    exhaust = {k: how[k] for k in ("sequences", "most") if k in how}
-    how.pop("most", None)
-    doing = "measuring the circuit" if circuit else "finding the circuit"
-    found: list[Any] = []
-    for run in those:
-        print(f"{run.folder}: {'drawing fresh sequences' if certify else doing} …")
-        with terminal.display(10.0) as display:
-            how |= {} if certify else {"watch": lambda x: display.show(f"{x:,.0f} forward passes")}
-            found.append((certify_circuit if certify else discover)(run, **how))
-        print(found[-1] if certify else of_discovery(found[-1], run.folder))
-        file = found[-1].FILE if certify else circuit_file(run, step, given.get("circuit"))
-        if not (certify and circuit):
-            print(f"written to {run.folder / file}")
-        if all:
-            if circuit:
-                exhaust["found"] = found[-1]
-            with terminal.display(10.0) as display:
-                every = every_circuit(
-                    run, **exhaust, watch=lambda *now: display.show(JUDGED.format(*now))
-                )
-            print("", every, sep="\n")
-            if circuit is None:
-                print(f"written to {run.folder / 'circuits.json'}")
-        if circuit is None and step is None and (run.folder / "report.html").exists():
-            print(f"its report is older; draw it again: {command('report', run.folder)}")
-    if certify and not min(one.holds for one in found):
+    if certify:
+        _certify(those, how)
+    else:
+        _search(those, how, all)
+
+
+def _certify(runs: list["Run"], how: How) -> None:
+    """Certifies the circuits of runs; the exit code is 1 if one is not certified."""
+    from headway.judge import certify
+
+    holds = list[bool]()
+    for run in runs:
+        print(f"{run.folder}: drawing fresh sequences …")
+        certificate = certify(run, **how)
+        print(certificate)
+        if "circuit" not in how:
+            print(f"written to {run.folder / certificate.FILE}")
+        _note_older_report(run, how)
+        holds.append(certificate.holds)
+    if False in holds:
         sys.exit(1)
-    if not certify and len(found) > 1:
-        comparison = compare([one.circuit for one in found])
-        terminal.print_comparison(comparison, [run.folder.name for run in those])
+
+
+def _search(runs: list["Run"], how: How, all: bool) -> None:
+    """Finds or measures the circuits of runs, with `all` every minimal one, and compares them."""
+    from headway import terminal
+    from headway.find import circuit_file, discover
+    from headway.judge.text import of_discovery
+    from headway.replace import compare
+
+    doing = "measuring the circuit" if "circuit" in how else "finding the circuit"
+    of_search = {name: value for name, value in how.items() if name != "most"}
+    circuits = []
+    for run in runs:
+        print(f"{run.folder}: {doing} …")
+        with terminal.display(10.0) as display:
+            found = discover(
+                run, **of_search, watch=lambda n: display.show(f"{n:,.0f} forward passes")
+            )
+        print(of_discovery(found, run.folder))
+        file = circuit_file(run, how.get("step"), how.get("circuit"))
+        print(f"written to {run.folder / file}")
+        if all:
+            _print_every(run, found, how)
+        _note_older_report(run, how)
+        circuits.append(found.circuit)
+    if len(circuits) > 1:
+        names = [run.folder.name for run in runs]
+        terminal.print_comparison(compare(circuits), names)
+
+
+def _print_every(run: "Run", found: "Discovery", how: How) -> None:
+    """Finds every minimal circuit, or those about the circuit in a file that was measured."""
+    from headway import terminal
+    from headway.find import every_circuit
+
+    of_all = {name: how[name] for name in ("sequences", "most") if name in how}
+    if "circuit" in how:
+        of_all["found"] = found
+    with terminal.display(10.0) as display:
+        every = every_circuit(run, **of_all, watch=lambda *now: display.show(JUDGED.format(*now)))
+    print("", every, sep="\n")
+    if "circuit" not in how:
+        print(f"written to {run.folder / 'circuits.json'}")
+
+
+def _note_older_report(run: "Run", how: How) -> None:
+    """Says how to draw a run's report again, if what it shows is no longer what was found."""
+    of_run = "circuit" not in how and "step" not in how
+    if of_run and (run.folder / "report.html").exists():
+        print(f"its report is older; draw it again: {command('report', run.folder)}")
 
 
 def emergence(run: Path, /, sequences: int = 32, circuit: Path | None = None) -> None:

@@ -1,9 +1,10 @@
 """The verb that puts the same questions to language models."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from headway.verbs import require_goes_with
 
@@ -46,7 +47,7 @@ def ask(
     """
     from headway import language, terminal
     from headway.fields import values_of
-    from headway.training.files import write_json, write_whole
+    from headway.training.files import write_json
 
     depths = None if depth is None else values_of("depth", depth, int)
     formulations = tuple(name for word in formulation for name in word.split(","))
@@ -55,10 +56,8 @@ def ask(
         given = {"model": model, "form": form, "folder": folder, "threads": threads}
         require_goes_with(given, "--questions", "formulation", "depth", "chains", "n", "seed")
         terminal.require_file(questions, (".jsonl",))
-        each = [one for place in wanted for one in language.questions(*place, chains, n, seed)]
-        lines = [json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in each]
-        write_whole(questions, "".join(lines).encode())
-        print(f"{len(lines)} questions written to {questions}")
+        drawn = [(*place, chains, n, seed) for place in wanted]
+        _write_questions(questions, drawn)
         return
     language.compute_on(device, threads)
     model = model or "smollm2"
@@ -69,3 +68,21 @@ def ask(
     terminal.print_cells(found)
     write_json(place / "cells.json", language.summary(asked, place))
     print(f"answers and cells.json are in {place}")
+
+
+def _write_questions(file: Path, drawn: Sequence[tuple[Any, ...]]) -> None:
+    """Writes questions down, a line for each.
+
+    Args:
+        file: to write.
+        drawn: the arguments of `language.questions`.
+    """
+    from headway import language
+    from headway.training.files import write_whole
+
+    lines = list[str]()
+    for arguments in drawn:
+        for question in language.questions(*arguments):
+            lines.append(json.dumps(asdict(question), ensure_ascii=False))
+    write_whole(file, "".join(f"{line}\n" for line in lines).encode())
+    print(f"{len(lines)} questions written to {file}")

@@ -57,11 +57,14 @@ def usage() -> str:
     for title, verbs in GROUPS.items():
         lines += ["", title]
         for verb in verbs:
-            about = re.split(r"[:;.](?=\s|$)", function_of(verb).__doc__ or "")[0]
+            documented = function_of(verb).__doc__ or ""
+            about = re.split(r"[:;.](?=\s|$)", documented)[0]
             lines += textwrap.wrap(f"  {verb:<11}{about}", 79, subsequent_indent=" " * 13)
     for verb, module in added_verbs().items():
-        packages.setdefault(module.partition(".")[0], []).append(verb)
-    lines += ["", "Verbs that packages add"] if packages else []
+        package = module.partition(".")[0]
+        packages.setdefault(package, []).append(verb)
+    if packages:
+        lines += ["", "Verbs that packages add"]
     for package, names in packages.items():
         lines += textwrap.wrap(f"  {package}: {', '.join(names)}", 79, subsequent_indent="    ")
     return USAGE.format(verbs="\n".join([*lines, ""]))

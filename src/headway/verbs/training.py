@@ -3,6 +3,7 @@
 import resource
 import sys
 import time
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,10 +43,15 @@ def demo(words: tuple[str, ...] = (), /, folder: Path | None = None) -> None:
     print("drawing the report …")
     page = write_report(run)
     figures_if_possible(run)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    memory = peak * (1 if sys.platform == "darwin" else 1024) / 1e9
     seconds = time.perf_counter() - started
-    terminal.print_summary(run, found, timeline, every, page, seconds, memory)
+    terminal.print_summary(run, found, timeline, every, page, seconds, peak_memory())
+
+
+def peak_memory() -> float:
+    """The most memory that this process has had, in gigabytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    unit = 1 if sys.platform == "darwin" else 1024
+    return peak * unit / 1e9
 
 
 def train(
@@ -99,28 +105,45 @@ def check(words: tuple[str, ...] = (), /) -> None:
     """
     from headway import terminal
     from headway.dynamics.whole import faults_of
-    from headway.fields import hints_of, read, split, values_in
-    from headway.tasks import check_task, task_in
-    from headway.tasks.checking import undeclared
-    from headway.training.recipes import RECIPES, config_asked_for, recipe_in, source_and_fields
+    from headway.tasks import check_task
+    from headway.training.recipes import source_and_fields
 
     source, fields = source_and_fields(words)
     if source is None:
         raise HeadwayError("Missing from headway check: FILE, that defines a task")
     task: Any = None
-    if is_folder(source):
-        if fields:
-            raise HeadwayError(f"a run has no fields to change: {' '.join(fields)}")
-    elif source in RECIPES or recipe_in(source):
-        task = config_asked_for(words).task
-    elif not undeclared(task := task_in(source)):
-        hints = {f"task.{name}": hint for name, hint in hints_of(task).items()}
-        given = values_in(map(split, fields), hints, read)
-        task = task(**{name.removeprefix("task."): value for name, value in given.items()})
-    found = faults_of(Path(source)) if task is None else check_task(task)
-    lines = [f"{'doubt' if getattr(one, 'doubt', False) else 'error'}  {one}" for one in found]
-    print(*(lines or [f"{source}: nothing is wrong"]), sep="\n")
-    if any(line.startswith("error") for line in lines):
+    if not is_folder(source):
+        task = _task_named(source, fields, words)
+        faults = check_task(task)
+    elif fields:
+        raise HeadwayError(f"a run has no fields to change: {' '.join(fields)}")
+    else:
+        faults = faults_of(Path(source))
+    has_errors = False
+    for fault in faults:
+        is_doubt = getattr(fault, "doubt", False)
+        has_errors = has_errors or not is_doubt
+        print(f"{'doubt' if is_doubt else 'error'}  {fault}")
+    if not faults:
+        print(f"{source}: nothing is wrong")
+    if has_errors:
         sys.exit(1)
     if task is not None:
         terminal.print_task(task)
+
+
+def _task_named(source: str, fields: Sequence[str], words: Sequence[str]) -> Any:
+    """The task of a recipe or of a file; a class with undeclared fields stays as it is."""
+    from headway.fields import hints_of, read, split, values_in
+    from headway.tasks import task_in
+    from headway.tasks.checking import undeclared
+    from headway.training.recipes import RECIPES, config_asked_for, recipe_in
+
+    if source in RECIPES or recipe_in(source):
+        return config_asked_for(words).task
+    task = task_in(source)
+    if undeclared(task):
+        return task
+    hints = {f"task.{name}": hint for name, hint in hints_of(task).items()}
+    given = values_in(map(split, fields), hints, read)
+    return task(**{name.removeprefix("task."): value for name, value in given.items()})

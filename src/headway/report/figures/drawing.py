@@ -1,8 +1,8 @@
 """The four figures of a run: its circuit, losses, when paths emerged, and attention."""
 
+import math
 import textwrap
-from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import cycle
 
 import numpy as np
@@ -43,6 +43,7 @@ COLUMN, ROW, LINE, EMPTY = 0.72, 0.85, 0.34, 0.3
 layer without a useful head."""
 
 LEFT, BELOW = 0.75, 0.62
+Point = tuple[float, float]
 ARROW = "-|>,head_length=5,head_width=2.6"
 BACKGROUND = {"facecolor": PAPER, "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
 
@@ -61,16 +62,15 @@ def draw_circuit(found: Discovery | Circuit, task: Task | Cast, title: str) -> F
         task: the task it was found on, or its cast.
         title: printed above.
     """
-    circuit, note = (found, "") if isinstance(found, Circuit) else (found.circuit, found.ablation)
-    joined, standing = joins_roles(task, circuit.paths), places(task)
-    longest = max([len(shortened(path.relation, 40)) for path in circuit.paths], default=0)
-    across = (len(standing) - 1) * COLUMN if joined else max(2.4, 0.085 * longest)
-    rows, idle = _layers(circuit, joined)
-    right = 0.55 + 0.08 * max(map(len, idle), default=0)
-    wide = max(LEFT + across + right, 0.09 * len(title) + 0.2)
-    words = f"losses with every head replaced: {ABLATIONS[note]}" if note else ""
-    lines = textwrap.wrap(words, round(13 * wide))
-    high = rows[-1] + 0.6 + 0.14 * len(lines)
+    if isinstance(found, Circuit):
+        drawing = Drawing(found, task)
+        note = ""
+    else:
+        drawing = Drawing(found.circuit, task)
+        note = f"losses with every head replaced: {ABLATIONS[found.ablation]}"
+    wide = max(drawing.wide, 0.09 * len(title) + 0.2)
+    lines = textwrap.wrap(note, round(13 * wide))
+    high = drawing.heights[-1] + 0.6 + 0.14 * len(lines)
     figure = Figure(figsize=(wide, high + BELOW))
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
@@ -78,42 +78,102 @@ def draw_circuit(found: Discovery | Circuit, task: Task | Cast, title: str) -> F
     corner = {"ha": "left", "va": "top"}
     _write(axes, 0.1 - LEFT, high - 0.1, title, fontsize=9.5, weight="bold", **corner)
     _write(axes, 0.1 - LEFT, high - 0.32, "\n".join(lines), fontsize=7, **corner)
-    for layer, rest in enumerate(idle):
-        useful, middle = layer in circuit.useful_layers, (rows[layer] + rows[layer + 1]) / 2
-        if useful:
-            axes.axhspan(rows[layer] + 0.02, rows[layer + 1] - 0.02, color="#f3f5f7", lw=0)
-        _write(
-            axes, 0.12 - LEFT, middle, f"layer {layer}", color=INK if useful else FAINT, ha="left"
-        )
-        _write(axes, across + 0.3, middle, rest, ha="left", color=FAINT)
-    for i, place in enumerate(standing if joined else ()):
-        axes.plot([i * COLUMN] * 2, [0, rows[-1]], color="#c3c8ce", lw=0.8, zorder=1)
-        _write(axes, i * COLUMN, -0.2, typeset(shortened(place.role)), fontsize=9, weight="bold")
-        _write(axes, i * COLUMN, -0.42, typeset(shortened(place.symbol)), color="#5b626a")
-    looks, roles = path_looks(task, circuit.paths), [place.role for place in standing]
-    for path in circuit.paths:
-        here = [p for p in circuit.paths if p.layer == path.layer]
-        if joined:
-            query, key = path.relation.ends or ("", "")
-            same = [p.head for p in here if p.relation == path.relation]
-            aside = 0.1 * (same.index(path.head) - (len(same) - 1) / 2)
-            start = roles.index(key) * COLUMN + aside, rows[path.layer]
-            end = roles.index(query) * COLUMN + aside, rows[path.layer + 1]
-            words, above = f"h{path.head}", 0.0
+    drawing.draw_layers(axes)
+    if drawing.joined:
+        drawing.draw_places(axes)
+    looks = path_looks(task, drawing.circuit.paths)
+    for path in drawing.circuit.paths:
+        drawing.draw_path(axes, path, INKS[looks[path].colour])
+    return figure
+
+
+class Drawing:
+    """A circuit on axes in inches: layers upwards, places or relations across.
+
+    Attributes:
+        circuit: that is drawn.
+        places: the roles of one chain.
+        joined: whether paths join them.
+        across: from the first place to the last.
+        wide: the width of all, margins included.
+        heights: of the stream before the first layer and after each.
+        idle: what the idle heads of every layer do.
+    """
+
+    def __init__(self, circuit: Circuit, task: Task | Cast):
+        self.circuit = circuit
+        self.places = places(task)
+        self.joined = joins_roles(task, circuit.paths)
+        if self.joined:
+            self.across = (len(self.places) - 1) * COLUMN
         else:
-            y = rows[path.layer + 1] - LINE * (1 + here.index(path)) + 0.08
-            start, end = (0.0, y), (across, y)
-            words, above = f"h{path.head}  {shortened(path.relation, 40)}", 0.1
-        colour = INKS[looks[path].colour]
+            names = [shortened(path.relation, 40) for path in circuit.paths]
+            self.across = max(2.4, 0.085 * max(map(len, names), default=0))
+        self.heights, self.idle = _layers(circuit, self.joined)
+        right = 0.55 + 0.08 * max(map(len, self.idle), default=0)
+        self.wide = LEFT + self.across + right
+
+    def draw_layers(self, axes: Axes) -> None:
+        """Every layer's name, and what its idle heads do; a band behind those with useful heads."""
+        for layer, idle in enumerate(self.idle):
+            bottom = self.heights[layer]
+            top = self.heights[layer + 1]
+            middle = (bottom + top) / 2
+            colour = FAINT
+            if layer in self.circuit.useful_layers:
+                axes.axhspan(bottom + 0.02, top - 0.02, color="#f3f5f7", lw=0)
+                colour = INK
+            _write(axes, 0.12 - LEFT, middle, f"layer {layer}", color=colour, ha="left")
+            _write(axes, self.across + 0.3, middle, idle, ha="left", color=FAINT)
+
+    def draw_places(self, axes: Axes) -> None:
+        """A line upwards for every place, with its role and its symbol below."""
+        for i, place in enumerate(self.places):
+            x = i * COLUMN
+            role = typeset(shortened(place.role))
+            symbol = typeset(shortened(place.symbol))
+            axes.plot([x, x], [0, self.heights[-1]], color="#c3c8ce", lw=0.8, zorder=1)
+            _write(axes, x, -0.2, role, fontsize=9, weight="bold")
+            _write(axes, x, -0.42, symbol, color="#5b626a")
+
+    def draw_path(self, axes: Axes, path: AttentionPath, colour: str) -> None:
+        """The arrow of a path, a dot where it begins, and its head's name."""
+        ends_of = self._between_places if self.joined else self._on_line
+        start, end = ends_of(path)
+        middle = (start[0] + end[0]) / 2
+        height = (start[1] + end[1]) / 2
         line = {"color": colour, "lw": 2.1, "shrinkA": 1.5, "shrinkB": 2.5, "zorder": 4}
         arrow = FancyArrowPatch(start, end, arrowstyle=ARROW, joinstyle="miter", **line)
         arrow.set_gid(arrow_name(path))
         axes.add_patch(arrow)
         axes.plot(*start, "o", ms=4.2, color=colour, mew=0, zorder=5)
-        x, y = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2 + above
-        look = {"color": colour, "bbox": BACKGROUND} if joined else {}
-        _write(axes, x, y, typeset(words), fontsize=6.5, **look)
-    return figure
+        if self.joined:
+            name = typeset(f"h{path.head}")
+            _write(axes, middle, height, name, fontsize=6.5, color=colour, bbox=BACKGROUND)
+        else:
+            name = typeset(f"h{path.head}  {shortened(path.relation, 40)}")
+            _write(axes, middle, height + 0.1, name, fontsize=6.5)
+
+    def _between_places(self, path: AttentionPath) -> tuple[Point, Point]:
+        """The ends of an arrow between places, beside those of other heads on the same way."""
+        alike = [
+            other.head
+            for other in self.circuit.paths
+            if (other.layer, other.relation) == (path.layer, path.relation)
+        ]
+        aside = 0.1 * (alike.index(path.head) - (len(alike) - 1) / 2)
+        columns = {place.role: i * COLUMN for i, place in enumerate(self.places)}
+        query, key = path.relation.ends or ("", "")
+        start = columns[key] + aside, self.heights[path.layer]
+        end = columns[query] + aside, self.heights[path.layer + 1]
+        return start, end
+
+    def _on_line(self, path: AttentionPath) -> tuple[Point, Point]:
+        """The ends of an arrow that has a line of its own, below those of its layer before it."""
+        of_layer = [other for other in self.circuit.paths if other.layer == path.layer]
+        number = 1 + of_layer.index(path)
+        y = self.heights[path.layer + 1] - LINE * number + 0.08
+        return (0.0, y), (self.across, y)
 
 
 def arrow_name(path: AttentionPath) -> str:
@@ -124,19 +184,25 @@ def arrow_name(path: AttentionPath) -> str:
 
 def _layers(circuit: Circuit, joined: bool) -> tuple[list[float], list[str]]:
     """Heights of the stream before the first layer and after each, and what idle heads do there."""
-    heights, idle = [0.0], list[str]()
+    heights = [0.0]
+    idle = list[str]()
     layers = [layer for layer, _ in circuit.mechanisms]
     for layer in range(max(layers, default=-1) + 1):
-        paths = sum(path.layer == layer for path in circuit.paths)
-        tall = ROW if joined else LINE * paths + 0.1
-        heights.append(heights[-1] + (tall if paths else EMPTY))
-        kinds = Counter(
-            kind for kind, heads in circuit.idle_heads.items() for at, _ in heads if at == layer
-        )
-        several = layers.count(layer) > 1
-        parts = (f"{count} {kind}" if several else kind for kind, count in sorted(kinds.items()))
-        idle.append(", ".join(parts))
+        n_paths = sum(path.layer == layer for path in circuit.paths)
+        height = EMPTY
+        if n_paths:
+            height = ROW if joined else LINE * n_paths + 0.1
+        heights.append(heights[-1] + height)
+        idle.append(", ".join(_idle_words(circuit, layer, layers.count(layer))))
     return heights, idle
+
+
+def _idle_words(circuit: Circuit, layer: int, n_heads: int) -> Iterator[str]:
+    """The kinds of a layer's idle heads, counted if it has several heads."""
+    for kind, heads in sorted(circuit.idle_heads.items()):
+        count = sum(at == layer for at, _ in heads)
+        if count:
+            yield f"{count} {kind}" if n_heads > 1 else kind
 
 
 def _write(axes: Axes, x: float, y: float, text: str, **look: object) -> None:
@@ -155,11 +221,12 @@ def draw_losses(curves: Sequence[Curve], task: Task) -> Figure:
     axes = figure.add_subplot()
     log_scale(axes, "y")
     levels = {f"predicting {name}": loss for name, loss in task.references().items()}
-    for name, level in {**levels, "a hop counts as learnt": EMERGES_AT}.items():
+    levels["a hop counts as learnt"] = EMERGES_AT
+    at_right = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "ha": "right"}
+    for name, level in levels.items():
         if level > 0:  # the axis is logarithmic
             axes.axhline(level, **LEVEL)
-            at = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
-            axes.annotate(name, (1, level), (-2, 1.5), ha="right", fontsize=6.5, **at)
+            axes.annotate(name, (1, level), (-2, 1.5), fontsize=6.5, **at_right)
     _draw(axes, curves, "learnt at step")
     axes.set(xlabel="step", ylabel=f"loss ({task.targets.loss_name})")
     return figure
@@ -201,7 +268,8 @@ def _draw(axes: Axes, curves: Sequence[Curve], marked: str) -> None:
     Steps are on a scale of square roots, as most happens early.
     """
     for curve, marker in zip(curves, cycle(MARKERS), strict=False):
-        steps, values = zip(*curve.points, strict=True) if curve.points else ((), ())
+        steps = [step for step, _ in curve.points]
+        values = [value for _, value in curve.points]
         look = {"color": INKS[curve.colour], "ls": DASHES[curve.dashes], "lw": 1.5}
         axes.plot(steps, values, **look)
         name = shortened(curve.name, 40)
@@ -239,26 +307,35 @@ def draw_attention(
         labels: what to call every position.
         useful: the heads of the circuit, if it is known.
     """
-    heads = [(layer, h) for layer in range(len(patterns)) for h in range(patterns.shape[1])]
-    columns = patterns.shape[1] if patterns.shape[1] > 1 else min(len(heads), 4)
-    rows, side = -(-len(heads) // columns), min(max(8.6 / columns, 0.8), 3.2)
-    labelled = len(heads) <= MOST_LABELLED and len(labels) <= 64
-    figure = Figure(figsize=(side * columns + 0.4, (side + 0.2) * rows + 0.4), layout="compressed")
+    n_layers, n_heads = patterns.shape[:2]
+    heads = [(layer, head) for layer in range(n_layers) for head in range(n_heads)]
+    columns = n_heads if n_heads > 1 else min(len(heads), 4)
+    rows = math.ceil(len(heads) / columns)
+    side = min(max(8.6 / columns, 0.8), 3.2)
+    figsize = side * columns + 0.4, (side + 0.2) * rows + 0.4
+    figure = Figure(figsize=figsize, layout="compressed")
+    if len(heads) > MOST_LABELLED or len(labels) > 64:
+        labels = []
     grid = figure.subplots(rows, columns, squeeze=False).flatten()
     for axes, head in zip(grid, heads, strict=False):
         colour, line = (PALETTE[0], 1.8) if head in useful else (FAINT, 0.6)
+        axes.set_title(name_of(head), color=colour, fontsize=9 if side > 1.6 else 6.5, pad=3)
+        axes.spines[:].set(visible=True, color=colour, linewidth=line)
         shades = LinearSegmentedColormap.from_list("attention", [PAPER, colour])
         pattern = patterns[head].numpy(force=True)
         axes.imshow(pattern, cmap=shades, vmin=0, vmax=1, interpolation="none")
-        axes.spines[:].set(visible=True, color=colour, linewidth=line)
-        axes.set_title(name_of(head), color=colour, fontsize=9 if side > 1.6 else 6.5, pad=3)
-        at, names = (range(len(labels)), labels) if labelled else ([], [])
-        size = min(6.5, 48 * side / max(1, len(labels)))
-        axes.set_xticks(at, names, fontsize=size, rotation=90)
-        axes.set_yticks(at, names, fontsize=size)
-        axes.tick_params(length=0, pad=1.5)
+        _label(axes, labels, side)
     for axes in grid[len(heads) :]:
         axes.set_axis_off()
     figure.supxlabel("attended position (key)", fontsize=8.5)
     figure.supylabel("attending position (query)", fontsize=8.5)
     return figure
+
+
+def _label(axes: Axes, labels: Sequence[str], side: float) -> None:
+    """Labels at every position of a map, as large as they fit it."""
+    size = min(6.5, 48 * side / max(1, len(labels)))
+    at = range(len(labels))
+    axes.set_xticks(at, labels, fontsize=size, rotation=90)
+    axes.set_yticks(at, labels, fontsize=size)
+    axes.tick_params(length=0, pad=1.5)

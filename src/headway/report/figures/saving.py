@@ -52,26 +52,32 @@ def save_figures(run: Run) -> dict[str, Path]:
             not take the figures.
     """
     folder = run.owned("figures")
-    found = drawings(Findings.of(run))
+    drawn = drawings(Findings.of(run))
     with clear_io_errors(folder, "make"):
         folder.mkdir(exist_ok=True)
-    return {name: save_both(draw(), folder / name, TITLES[name]) for name, draw in found.items()}
+    saved: dict[str, Path] = {}
+    for name, draw in drawn.items():
+        saved[name] = save_both(draw(), folder / name, TITLES[name])
+    return saved
 
 
 def drawings(findings: Findings) -> dict[str, Callable[[], Figure]]:
     """The functions that draw figures, of those that there is data for, by name."""
     findings.require_drawable()
-    task, found, timeline = findings.task, findings.discovery, findings.timeline
+    task = findings.task
+    timeline = findings.timeline
+    discovery = findings.discovery
     drawn: dict[str, Callable[[], Figure]] = {}
     curves = losses(findings) if findings.metrics else []
     if curves:
         drawn["losses"] = lambda: draw_losses(curves, task)
-    if found is not None:
-        title = (
-            f"Circuit: {len(found.circuit.useful_heads)} of {len(found.circuit.mechanisms)} heads,"
-            f" loss {rounded(found.replaced_loss)} (model {rounded(found.intact_loss)})"
-        )
-        drawn["circuit"] = lambda: draw_circuit(found, task, title)
+    if discovery is not None:
+        circuit = discovery.circuit
+        heads = f"{len(circuit.useful_heads)} of {len(circuit.mechanisms)} heads"
+        loss = rounded(discovery.replaced_loss)
+        intact = rounded(discovery.intact_loss)
+        title = f"Circuit: {heads}, loss {loss} (model {intact})"
+        drawn["circuit"] = lambda: draw_circuit(discovery, task, title)
     if timeline is not None:
         drawn["emergence"] = lambda: draw_emergence(timeline, task, curves)
     if findings.no_maps is None:
@@ -81,6 +87,7 @@ def drawings(findings: Findings) -> dict[str, Callable[[], Figure]]:
 
 def _attention(findings: Findings) -> Figure:
     """Every head's attention on one sequence, at the last checkpoint."""
-    task, batch = findings.task, findings.sequences.part(slice(1))
+    task = findings.task
+    batch = findings.sequences.part(slice(1))
     patterns = attention_patterns(findings.run.model(), batch.inputs)[0].cpu()
     return draw_attention(patterns, position_labels(task, batch), findings.useful_heads)

@@ -56,8 +56,10 @@ styled = rc_context(STYLE)  # pyright: ignore[reportArgumentType]
 
 def look(number: int) -> dict[str, Any]:
     """Colour, dashes and marker of one of several curves, as keywords of `Axes.plot`."""
-    colour, marker = (some[number % len(some)] for some in (PALETTE, MARKERS))
-    dashes = DASHES[(number + number // len(PALETTE)) % len(DASHES)]
+    n_colours = len(PALETTE)
+    colour = PALETTE[number % n_colours]
+    marker = MARKERS[number % len(MARKERS)]
+    dashes = DASHES[(number + number // n_colours) % len(DASHES)]
     return {"color": colour, "ls": dashes, "marker": marker}
 
 
