@@ -22,7 +22,7 @@ from headway.replace.circuit import Circuit
 from headway.replace.heads import Head
 from headway.replace.mechanism import Mechanism
 from headway.replace.patterns import Patterns, attention_slopes, edges_of, tap_of
-from headway.replace.streams import MOST_VECTORS, Candidate, Named, Streams
+from headway.replace.streams import MOST_VECTORS, Candidate, CandidateKey, Streams
 from headway.tasks import Batch, Task
 from headway.training.losses import require_answers
 
@@ -185,7 +185,7 @@ class Bench(Judging):
         if shared and isinstance(model, Transformer):
             self._streams = Streams(model, self.patterns)
         self._computed = 0
-        self._sums: dict[Named, list[Sums]] = {}
+        self._sums: dict[CandidateKey, list[Sums]] = {}
         self.candidates = 0
         self.given_up = False
         self.parts = parts_of(self.sequences)
@@ -287,8 +287,8 @@ class Bench(Judging):
         count = sequences or self.sequences
         is_exact = sequences is None
         parts = [part for part in self.parts if part.stop <= count]
-        candidates = dict[Named, Candidate]()
-        named = list[list[Named]]()
+        candidates = dict[CandidateKey, Candidate]()
+        named = list[list[CandidateKey]]()
         for group in groups:
             checked = [self._checked(candidate) for candidate in group]
             named.append([frozenset(candidate.items()) for candidate in checked])
@@ -311,7 +311,9 @@ class Bench(Judging):
             losses[at] = max(totals) / count
         return losses
 
-    def _add_up(self, number: int, part: slice, candidates: Mapping[Named, Candidate]) -> None:
+    def _add_up(
+        self, number: int, part: slice, candidates: Mapping[CandidateKey, Candidate]
+    ) -> None:
         """Adds the errors in a part to what is known of candidates, where they are not yet.
 
         Args:

@@ -19,7 +19,7 @@ from headway.replace.mechanism import Mechanism
 from headway.replace.patterns import Patterns, tap_of
 
 Candidate = Mapping[Head, Mechanism]
-Named = frozenset[tuple[Head, Mechanism]]
+CandidateKey = frozenset[tuple[Head, Mechanism]]
 
 MOST_VECTORS = 500_000
 """Stream vectors (one position of one sequence after one layer) that are computed at once at most,
@@ -42,7 +42,7 @@ class Stream(NamedTuple):
     start: int
     stop: int
     layers: int
-    mechanisms: Named
+    mechanisms: CandidateKey
 
     @property
     def below(self) -> "Stream":
