@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headway.models import Tap, Tappable, attention_patterns
+from headway.models import Tap, Tappable, Transformer, attention_patterns
 from headway.replace.ablation import heads_of
 from headway.replace.heads import Head
 from headway.replace.patterns import as_it_is
@@ -85,12 +85,24 @@ class Outputs:
         each = torch.arange(sequences, device=instead.device)
         every_row = torch.arange(len(instead), device=instead.device)
         moved = instead.new_zeros(sequences, len(instead))
-        for first in range(0, len(instead), self.turns):
+        for first in range(self._first_read(head), len(instead), self.turns):
             row = first + each % self.turns
             is_tried = row[:, None] == every_row
             distances = self._distances(_replacing(head, is_tried, instead))
             moved = torch.where(is_tried, distances[:, None], moved)
         return moved.where(moved.isfinite(), 0.0)  # without a row, some models divide by zero
+
+    def _first_read(self, head: Head) -> int:
+        """The first row of a head that any answer can depend on.
+
+        In the last layer of a `Transformer` only positions that are read attend to any effect.
+        """
+        layer, _ = head
+        is_last = layer == self.model.n_layers - 1
+        if not is_last or not isinstance(self.model, Transformer):
+            return 0
+        _, length = self.batch.inputs.shape[:2]
+        return length - self.batch.targets.shape[1]
 
     def _distances(self, tap: Tap) -> Float[Tensor, " sequence"]:
         asked = self.task.targets.asked(self.batch.targets)
