@@ -1,4 +1,4 @@
-"""Several things side by side, a row for each: runs, a sweep's runs, circuits, accuracies."""
+"""Several things side by side, a row for each: runs, a sweep's runs, circuits."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,7 +6,6 @@ from typing import Any
 
 from rich.text import Text
 
-from headway.language.accuracy import Cell
 from headway.replace.mechanism import Comparison, name_of
 from headway.sweeps import Board, table
 from headway.terminal.base import columns, console
@@ -94,25 +93,3 @@ def print_comparison(comparison: Comparison, names: Sequence[str]) -> None:
     out.print(columns(("relation", *map(str, range(1, len(names) + 1))), (), rows, wrap=True))
     out.print("in all: " + (", ".join(comparison.shared) or "no relation"))
     out.print(f"mean Jaccard index of two runs' relations: {comparison.likeness:.2f}")
-
-
-def print_cells(cells: Sequence[Cell]) -> None:
-    """Accuracies of a language model, a row per cell, beside those of guessing."""
-
-    def share(cell: Cell, name: str) -> str:
-        low, high = cell.interval(name)
-        return f"{getattr(cell, name):.2f} " + f"{low:.2f}–{high:.2f}".replace("0.", ".")
-
-    rows = [
-        (
-            *(cell.formulation, cell.depth, cell.count),
-            *(share(cell, name) for name in ("argmax", "expectation")),
-            f"{cell.chance:.2f}" + f" ({cell.nearer:.2f})" * (cell.nearer != cell.chance),
-            f"{cell.majority:.2f}",
-        )
-        for cell in cells
-    ]
-    out = console()
-    numbers = ("D", "n", "argmax", "expected", "chance", "majority")
-    out.print(columns(("formulation",), numbers, rows))
-    out.print("after each share its 95 % interval (Wilson)", style="dim")

@@ -14,13 +14,13 @@ import torch
 
 from headway.errors import require
 from headway.fields import to_json
-from headway.language import Ledger
 from headway.training.files import clear_content_errors
 from headway_experiments.arena.case import LeftOutError
 from headway_experiments.arena.families import Family, known_of
 from headway_experiments.arena.methods import METHODS
 from headway_experiments.arena.scoring import score
 from headway_experiments.arena.subject import Subject
+from headway_experiments.language import Ledger
 
 FILE = "scores.jsonl"
 """The file of a contest's folder that keeps its scores."""

@@ -5,10 +5,18 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from headway import terminal
-from headway.language import FORMULATIONS, Asked, Cell, answered, ask_local, cells, places
 from headway.sweeps import Engine
 from headway_experiments.experiment import Cost, Drawn, Experiment, Group, Measures
 from headway_experiments.figures import Panel, Series, draw_panels, numbered
+from headway_experiments.language import (
+    FORMULATIONS,
+    Asked,
+    Cell,
+    answered,
+    ask_local,
+    cells,
+    places,
+)
 
 Answers = Mapping[str, Sequence[Cell]]
 """The answers to the questions, by model."""

@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 
 from headway.errors import HeadwayError
-from headway.language import Ledger, LocalModel, common_start
 from headway.training.files import clear_content_errors
+from headway_experiments.language import Ledger, LocalModel, common_start
 from headway_experiments.truncation.cuts import Cut, Cuts, Truncation
 from headway_experiments.truncation.texts import Completion
 from headway_experiments.truncation.weights import layers_of, named_matrices

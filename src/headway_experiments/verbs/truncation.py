@@ -37,9 +37,9 @@ def truncate(
     """
     from headway import terminal
     from headway.fields import values_of
-    from headway.language import LocalModel, compute_on, place_of
     from headway.training.files import write_json
     from headway_experiments.figures import can_draw
+    from headway_experiments.language import LocalModel, compute_on, place_of
     from headway_experiments.truncation.cuts import Axes, Cuts
     from headway_experiments.truncation.effects import effects, to_json
     from headway_experiments.truncation.models import Truncating, truncate_model

@@ -7,7 +7,7 @@ up.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from inspect_ai import Task, task
 from inspect_ai._util.error import PrerequisiteError
@@ -33,16 +33,24 @@ from tenacity import RetryError
 from headway.errors import HeadwayError
 from headway.fields import AtLeastOne, require_allowed, values_of
 from headway.intervals import wilson
-from headway.language.accuracy import mean
-from headway.language.asking import Asked
-from headway.language.formulations import formulation
-from headway.language.question import Question, matched
+from headway_experiments.language.accuracy import mean
+from headway_experiments.language.asking import Asked
+from headway_experiments.language.formulations import formulation
+from headway_experiments.language.question import Question, matched
 
 RETRIES = 6
 """Retries of a call, after 3, 6, 12, … seconds: a dead endpoint is given up in minutes."""
 
 ATTEMPT = 300
 """Seconds that one attempt of a call may take."""
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def of_headway(function: Function) -> Function:
+    """Have Inspect call a function `headway/…`: it names it after the package of its module."""
+    function.__module__ = "headway"
+    return function
 
 
 def task_of(name: str) -> Callable[..., Task]:
@@ -53,6 +61,7 @@ def task_of(name: str) -> Callable[..., Task]:
     Inspect prints why as one line.
     """
 
+    @of_headway
     def made(
         d: Any = None,
         n: int = 500,
@@ -112,6 +121,7 @@ def depths_of(d: Any, default: int) -> list[int]:
 
 
 @solver
+@of_headway
 def until_acceptable(draws: int) -> Solver:
     """The paper's protocol (section 4), with a cap.
 
@@ -151,6 +161,7 @@ def until_acceptable(draws: int) -> Solver:
 
 
 @metric(scores="unreduced")
+@of_headway
 def shares() -> Metric:
     """Accuracies, intervals, the share unanswered, draws and chance, overall and by depth, whose
     names begin with `D=…`. Epochs count as questions of their own."""
@@ -185,6 +196,7 @@ def _shares(scores: list[SampleScore]) -> dict[str, float]:
 
 
 @scorer(metrics=[shares()])
+@of_headway
 def acceptable_answer() -> Scorer:
     """`C` if the last answer is the right one, `I` if it is another acceptable one, `N` if there
     was none; see `matched`."""

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from headway.errors import HeadwayError, require, shown
-from headway.language.loading import loaded, located
-from headway.language.question import Question
 from headway.training.files import clear_errors
+from headway_experiments.language.loading import loaded, located
+from headway_experiments.language.question import Question
 
 Form = Literal["chat", "completion"]
 

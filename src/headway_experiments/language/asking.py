@@ -11,12 +11,12 @@ import torch
 
 from headway.errors import HeadwayError, require
 from headway.fields import check, found_in
-from headway.language.accuracy import Reply, cells
-from headway.language.formulations import Count, formulation, questions
-from headway.language.ledger import Ledger
-from headway.language.local import Form, LocalModel
-from headway.language.question import Question
 from headway.training.files import clear_content_errors, json_lines
+from headway_experiments.language.accuracy import Reply, cells
+from headway_experiments.language.formulations import Count, formulation, questions
+from headway_experiments.language.ledger import Ledger
+from headway_experiments.language.local import Form, LocalModel
+from headway_experiments.language.question import Question
 
 Watch = Callable[[int, int], None]
 """Called with how many questions are answered, and of how many."""

@@ -20,8 +20,8 @@ import torch
 
 from headway.errors import HeadwayError, require
 from headway.reading import is_file, is_folder
+from headway.training import require_device
 from headway.training.files import clear_errors, clear_io_errors
-from headway.training.run import require_device
 
 
 @dataclass(frozen=True)

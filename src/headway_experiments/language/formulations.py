@@ -10,8 +10,8 @@ from annotated_types import Ge, Le
 
 from headway.errors import require
 from headway.fields import require_allowed
-from headway.language import names
-from headway.language.question import Question
+from headway_experiments.language import names
+from headway_experiments.language.question import Question
 
 Count = Annotated[int, Ge(1), Le(1_000_000)]
 """A number of questions that are asked."""
