@@ -128,11 +128,9 @@ class Assembly:
     def _slice(self, name: str) -> slice:
         if name == ONE:
             return slice(0, 1)
-        first = BALANCE + 1
-        for other, width in self.widths.items():
-            if other == name:
-                break
-            first += width
+        names = list(self.widths)
+        before = names[: names.index(name)]
+        first = BALANCE + 1 + sum(self.widths[other] for other in before)
         return slice(first, first + self.widths[name])
 
     def _scale(self, name: str) -> float:

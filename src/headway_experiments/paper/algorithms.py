@@ -1,6 +1,6 @@
 """The algorithm that is learnt, by setting: jumping over facts, or passing symbols on."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from headway.theory import closed_form
 from headway_experiments.experiment import Drawn, Experiment, Group, Measures, Runs
@@ -22,31 +22,41 @@ def measured(runs: Runs) -> Measures:
 
 def ways_measured(found: Mapping[str, Way]) -> Measures:
     """The label of every run, the layers that it depends on, and what cuts cost."""
-    measured: Measures = {
-        "algorithm_label": {name: float(LABELS.index(way.label)) for name, way in found.items()},
-        "algorithm_layers": {name: float(len(way.layers)) for name, way in found.items()},
+    labels, layers = dict[str, float](), dict[str, float]()
+    jumps, passes = dict[str, float](), dict[str, float]()
+    for name, way in found.items():
+        labels[name] = float(LABELS.index(way.label))
+        layers[name] = float(len(way.layers))
+        jumps |= _beyond_first(name, way.jumps)
+        passes |= _beyond_first(name, way.passes)
+    return {
+        "algorithm_label": labels,
+        "algorithm_layers": layers,
+        "algorithm_jumps_cost": jumps,
+        "algorithm_passes_cost": passes,
     }
-    for cut in ("jumps", "passes"):
-        measured[f"algorithm_{cut}_cost"] = {
-            f"{name} {hop}": cost
-            for name, way in found.items()
-            for hop, cost in getattr(way, cut).items()
-            if hop != "x_1"
-        }
-    return measured
+
+
+def _beyond_first(name: str, costs: Mapping[str, float]) -> dict[str, float]:
+    """The costs of a run's hops from x_2 on."""
+    return {f"{name} {hop}": cost for hop, cost in costs.items() if hop != "x_1"}
 
 
 def untaught_measured(runs: Runs) -> Measures:
     """The way of every run; and of those in the fewest layers, whether they learn all hops, and if
     so whether they jump."""
     found = ways(runs)
-    tight = {name: found[name].label for name in runs if Cell.of(name).spare == 0}
-    learnt = {name: float(label != "neither") for name, label in tight.items()}
-    return ways_measured(found) | {
-        "doubling_leaps": {n: got for n, got in learnt.items() if not Cell.of(n).mixture},
-        "doubling_mixture": {n: got for n, got in learnt.items() if Cell.of(n).mixture},
-        "doubling_jumps": {n: float(tight[n] == "jumps") for n, got in learnt.items() if got},
-    }
+    leaps, mixture, jumps = dict[str, float](), dict[str, float](), dict[str, float]()
+    for name in runs:
+        cell, label = Cell.of(name), found[name].label
+        if cell.spare == 0:
+            learnt = label != "neither"
+            taught = mixture if cell.mixture else leaps
+            taught[name] = float(learnt)
+            if learnt:
+                jumps[name] = float(label == "jumps")
+    doubling = {"doubling_leaps": leaps, "doubling_mixture": mixture, "doubling_jumps": jumps}
+    return ways_measured(found) | doubling
 
 
 def counts(found: Measures) -> dict[Cell, dict[Label, int]]:
@@ -64,65 +74,70 @@ def learnt(count: Mapping[Label, int]) -> int:
 
 
 def _by_block(labels: Mapping[str, Label], layers: Mapping[str, int]) -> Measures:
-    """Of the cells in which nothing is changed: labels of the runs that have learnt all hops, and
-    the layers that they depend on against what their algorithm takes."""
+    """Of the block: shares of ways, and how many layers more than needed are used."""
+    names = {name: Cell.of(name) for name in labels}
+    block = {name: cell for name, cell in names.items() if not cell.change}
+    learnt = {name: cell for name, cell in block.items() if labels[name] != "neither"}
+    deep = {name: cell for name, cell in learnt.items() if cell.depth == 3}
+    roomy = {name: cell for name, cell in deep.items() if cell.spare >= 1}
+    tight = [name for name, cell in deep.items() if cell.spare == 0]
+    full = [name for name, cell in roomy.items() if not cell.mixture]
+    mixture = [name for name, cell in roomy.items() if cell.mixture]
 
-    def share(label: Label, chosen: Callable[[Cell], bool]) -> dict[str, float]:
-        return {
-            name: float(each == label)
-            for name, each in labels.items()
-            if each != "neither" and not Cell.of(name).change and chosen(Cell.of(name))
-        }
+    def share(label: Label, runs: Sequence[str]) -> dict[str, float]:
+        return {name: float(labels[name] == label) for name in runs}
 
     def beyond(label: Label, least: Callable[[int], int]) -> dict[str, float]:
-        cells = {name: Cell.of(name) for name, each in labels.items() if each == label}
-        return {
-            name: float(layers[name] - least(cell.depth))
-            for name, cell in cells.items()
-            if not cell.change and cell.depth >= 3 and cell.spare >= 1
-        }
+        above = dict[str, float]()
+        for name, cell in block.items():
+            if labels[name] == label and cell.depth >= 3 and cell.spare >= 1:
+                above[name] = float(layers[name] - least(cell.depth))
+        return above
 
-    roomy = {
-        mixture: lambda c, m=mixture: c.depth == 3 and c.spare >= 1 and c.mixture == m
-        for mixture in (False, True)
-    }
     return {
-        "algorithm_tight_jumps": share("jumps", lambda c: c.depth == 3 and c.spare == 0),
-        "algorithm_full_jumps": share("jumps", roomy[False]),
-        "algorithm_mixture_jumps": share("jumps", roomy[True]),
-        "algorithm_mixture_passes": share("passes on", roomy[True]),
+        "algorithm_tight_jumps": share("jumps", tight),
+        "algorithm_full_jumps": share("jumps", full),
+        "algorithm_mixture_jumps": share("jumps", mixture),
+        "algorithm_mixture_passes": share("passes on", mixture),
         "algorithm_jump_layers": beyond("jumps", closed_form),
         "algorithm_pass_layers": beyond("passes on", lambda depth: depth + 1),
     }
 
 
 def _by_change(labels: Mapping[str, Label]) -> Measures:
-    """The change of the share of runs that jump, by what is changed, and the runs that go on and
-    keep their label; of runs that have learnt all hops."""
-    there = _counted(labels)
-    jump = {c: count["jumps"] / learnt(count) for c, count in there.items() if learnt(count)}
-
-    def more(cell: Cell, base: Cell) -> dict[str, float]:
-        both = cell in jump and base in jump
-        return {str(cell): jump[cell] - jump[base]} if both else {}
-
-    found: Measures = {f"algorithm_by_{what}": {} for what in ("mixture", "model", "curriculum")}
-    for cell in there:
+    """The difference that each change makes to the share of runs that jump, and whether a run
+    keeps its way when it is trained for longer."""
+    jump = dict[Cell, float]()
+    for cell, count in _counted(labels).items():
+        if learnt(count):
+            jump[cell] = count["jumps"] / learnt(count)
+    mixture, model, curriculum = dict[str, float](), dict[str, float](), dict[str, float]()
+    for cell, share in jump.items():
         base = cell._replace(change="")
-        if cell.mixture and not cell.change and cell.depth == 3 and cell.spare >= 1:
-            found["algorithm_by_mixture"] |= more(cell, cell._replace(mixture=False))
-        if cell.change in MODELS:
-            found["algorithm_by_model"] |= more(cell, base)
-        if cell.change in CURRICULA:
-            found["algorithm_by_curriculum"] |= more(cell, base)
-    found["algorithm_kept"] = {
-        name: float(labels[name] == labels[before])
-        for name in labels
-        if Cell.of(name).change == LONGER
-        and (before := name.replace(f",{LONGER}", "")) in labels
-        and "neither" not in (labels[name], labels[before])
+        full = cell._replace(mixture=False)
+        is_roomy = cell.depth == 3 and cell.spare >= 1
+        if cell.mixture and not cell.change and is_roomy and full in jump:
+            mixture[str(cell)] = share - jump[full]
+        if cell.change in MODELS and base in jump:
+            model[str(cell)] = share - jump[base]
+        if cell.change in CURRICULA and base in jump:
+            curriculum[str(cell)] = share - jump[base]
+    return {
+        "algorithm_by_mixture": mixture,
+        "algorithm_by_model": model,
+        "algorithm_by_curriculum": curriculum,
+        "algorithm_kept": _kept(labels),
     }
-    return found
+
+
+def _kept(labels: Mapping[str, Label]) -> dict[str, float]:
+    """Whether runs that were trained for longer keep the way of the shorter run."""
+    kept = dict[str, float]()
+    for name, label in labels.items():
+        before = labels.get(name.replace(f",{LONGER}", ""), "neither")
+        if Cell.of(name).change == LONGER and "neither" not in (label, before):
+            kept[name] = float(label == before)
+    return kept
 
 
 def _counted(labels: Mapping[str, Label]) -> dict[Cell, dict[Label, int]]:
@@ -134,28 +149,33 @@ def _counted(labels: Mapping[str, Label]) -> dict[Cell, dict[Label, int]]:
 
 def shares(counts: Mapping[str, Mapping[Label, int]]) -> dict[str, dict[str, tuple[int, int]]]:
     """By setting, the runs that have learnt all hops; and of these, that jump, and that pass on."""
-    found: dict[str, dict[str, tuple[int, int]]] = {"learnt": {}, **{s: {} for s in LABELS[:2]}}
+    ways = LABELS[:2]
+    shares: dict[str, dict[str, tuple[int, int]]] = {"learnt": {}}
+    for label in ways:
+        shares[label] = {}
     for setting, count in counts.items():
         done = learnt(count)
-        found["learnt"][setting] = done, sum(count.values())
-        for label in LABELS[:2] if done else ():
-            found[label][setting] = count[label], done
-    return found
+        shares["learnt"][setting] = done, sum(count.values())
+        if done:
+            for label in ways:
+                shares[label][setting] = count[label], done
+    return shares
 
 
 def draw(runs: Runs) -> Drawn:
     """The block of depth, layers and mixture, and what is changed one at a time."""
-    there = counts(measured(runs))
-    changed = {cell._replace(change="") for cell in there if cell.change}
+    by_cell = counts(measured(runs))
+    changed = {cell._replace(change="") for cell in by_cell if cell.change}
     block: dict[str, dict[str, dict[Label, int]]] = {}
     changes: dict[str, dict[str, dict[Label, int]]] = {}
-    for cell, count in there.items():
-        title = f"D = {cell.depth}, " + ("a mixture of depths" if cell.mixture else "full depth")
+    for cell, count in by_cell.items():
+        asked = "a mixture of depths" if cell.mixture else "full depth"
+        title, layers = f"D = {cell.depth}, {asked}", f"{cell.layers} layers"
         if not cell.change:
-            block.setdefault(title, {})[f"{cell.layers} layers"] = count
+            block.setdefault(title, {})[layers] = count
         if cell.change or cell in changed:
             name = cell.change or "as it is"
-            changes.setdefault(f"{title}, {cell.layers} layers", {})[name] = count
+            changes.setdefault(f"{title}, {layers}", {})[name] = count
     drawn = {"algorithms": ("Which algorithm is learnt", draw_panels(_panels(block), columns=2))}
     if changes:
         title = "Which algorithm is learnt, one thing changed at a time"

@@ -91,10 +91,17 @@ def way_of(model: Transformer, task: Task, batch: Batch) -> Way:
         rise = evaluate(model, task, batch, tap=tap) - whole
         return torch.where(whole < EMERGES_AT, rise / (mean - whole), 0.0)
 
-    cuts = cost(without(task, jumping)), cost(without(task, passing))
-    needed = [bool((cost(alone(layer)) >= HALF).any()) for layer in range(model.n_layers)]
-    losses, jumps, passes = (dict(zip(task.hops, x.tolist(), strict=True)) for x in (whole, *cuts))
-    return Way(losses, jumps, passes, tuple(layer for layer, there in enumerate(needed) if there))
+    def by_hop(numbers: Tensor) -> dict[str, float]:
+        return dict(zip(task.hops, numbers.tolist(), strict=True))
+
+    jumps = by_hop(cost(without(task, jumping)))
+    passes = by_hop(cost(without(task, passing)))
+    layers = list[int]()
+    for layer in range(model.n_layers):
+        is_needed = cost(alone(layer)) >= HALF
+        if is_needed.any():
+            layers.append(layer)
+    return Way(by_hop(whole), jumps, passes, tuple(layers))
 
 
 def jumping(query: int, key: int) -> bool:
