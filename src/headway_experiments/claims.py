@@ -68,10 +68,12 @@ def parsed(rule: str) -> tuple[str, Callable[[float], bool]]:
     """
     words = "|".join(STATISTICS)
     if found := re.fullmatch(rf"({words}) (<=|>=|==|<|>) ({NUMBER})", rule):
-        compare, bound = COMPARISONS[found[2]], float(found[3])
+        compare = COMPARISONS[found[2]]
+        bound = float(found[3])
         return found[1], lambda value: compare(value, bound)
     if found := re.fullmatch(rf"({words}) in ({NUMBER})\.\.({NUMBER})", rule):
-        low, high = float(found[2]), float(found[3])
+        low = float(found[2])
+        high = float(found[3])
         require(low <= high, "rule", rule, "from a number to one that is not below it")
         return found[1], lambda value: low <= value <= high
     allowed = f"STATISTIC OP NUMBER or STATISTIC in LOW..HIGH, with one of {words}"
@@ -262,7 +264,7 @@ def read(text: str) -> list[Claim]:
         figures = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise HeadwayError(f"it is no TOML: {error}") from None
-    claims = list[Claim]()
+    claims = []
     for figure, table in figures.items():
         require(isinstance(table, dict), figure, table, "a table of claims")
         shared = {name: table[name] for name in SHARED & table.keys()}

@@ -68,7 +68,8 @@ class Group:
             return planned
         renewed = {}
         for name, config in planned.items():
-            run, old = f"{self.name}, run {name!r}", f"seed={config.seed}"
+            run = f"{self.name}, run {name!r}"
+            old = f"seed={config.seed}"
             require(config.seed < FRESH, f"{run}: seed", config.seed, f"below {FRESH}")
             if old not in name:
                 told = f"its name must tell {old}, as that of the fresh run tells another"
@@ -80,7 +81,8 @@ class Group:
 
     def costs(self, scale: str, folder: Path) -> list[Cost]:
         """The cost of all runs, and the part of it that is done."""
-        ended, configs = self.outcomes(scale, folder), self.configs(scale)
+        ended = self.outcomes(scale, folder)
+        configs = self.configs(scale)
         left = [config for name, config in configs.items() if not ended[name]]
         steps = sum(sweeps.step_cost(config) * config.training.steps for config in left)
         done = len(configs) - len(left)
@@ -116,7 +118,9 @@ class Group:
 
     def gaps(self, scale: str, folder: Path) -> list[str]:
         """The runs that cannot be measured, and why."""
-        ended, gaps, without = self.outcomes(scale, folder), [], []
+        ended = self.outcomes(scale, folder)
+        gaps = []
+        without = []
         if undone := sum(not outcome for outcome in ended.values()):
             gaps.append(f"{undone} of {len(ended)} runs of {self.name} are not done")
         for name, outcome in ended.items():

@@ -81,7 +81,7 @@ def numbered(number: int, marker: bool = False, **more: Any) -> Look:
 
 def curves(named: Mapping[str, Iterable[tuple[Sequence[float], Sequence[float]]]]) -> list[Series]:
     """A look for every name, which may have several curves."""
-    series = list[Series]()
+    series = []
     for i, (name, several) in enumerate(named.items()):
         for j, (x, y) in enumerate(several):
             label = "" if j else name
@@ -93,7 +93,7 @@ def run_curves(run: Run, hops: Sequence[str]) -> list[Series]:
     """The partial losses of a run against the step, of the hops that it is asked for."""
     lines = run.metrics()
     steps = [line["step"] for line in lines]
-    series = list[Series]()
+    series = []
     for i, hop in enumerate(hops):
         losses = [line["partial"].get(hop, math.nan) for line in lines]
         series.append(Series(steps, losses, numbered(i, alpha=1), hop))
@@ -102,7 +102,7 @@ def run_curves(run: Run, hops: Sequence[str]) -> list[Series]:
 
 def losses(runs: Mapping[str, Run], hop: str) -> list[tuple[list[int], list[float]]]:
     """The steps of every run, and its partial losses of a hop."""
-    curves = list[tuple[list[int], list[float]]]()
+    curves = []
     for run in runs.values():
         lines = run.metrics()
         steps = [line["step"] for line in lines]
@@ -137,7 +137,7 @@ def share_panel(
         names: of the settings, in order.
     """
     apart = min(0.2, 0.8 / len(shares))
-    series = list[Series]()
+    series = []
     for i, (kind, counts) in enumerate(shares.items()):
         shift = (i - (len(shares) - 1) / 2) * apart
         places = [names.index(name) + shift for name in counts]
@@ -189,7 +189,7 @@ def _drawn(panels: Sequence[Panel], columns: int, shared: bool) -> "Figure":
 
 def _label_all(figure: "Figure", panel: Panel) -> None:
     """The legend and the labels of all axes of a figure whose panels are alike."""
-    entries = dict[str, Any]()
+    entries = {}
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             entries[label] = handle

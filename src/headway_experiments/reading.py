@@ -94,7 +94,8 @@ def taken_apart(run: Run) -> bool:
 
 def least_heads(config: RunConfig) -> int | None:
     """The heads of a circuit with the fewest layers; None if no number of layers is enough."""
-    flow, causal = config.task.flow(), config.transformer.causal
+    flow = config.task.flow()
+    causal = config.transformer.causal
     if flow is None or flow.minimum_layers(causal) is None:
         return None
     return witness(flow, causal).heads

@@ -39,7 +39,8 @@ def print_verdicts(rows: Sequence[Judged]) -> None:
     out = console()
     for row in rows:
         first = next(iter(row.values()))
-        claim, scale = first.claim, first.scale
+        claim = first.claim
+        scale = first.scale
         title = f"\n{claim.figure}, {claim.section}: {claim.claim}"
         out.print(title, style="bold", markup=False)
         note = claim.note(scale)
@@ -80,7 +81,8 @@ def markdown(rows: Sequence[Judged]) -> str:
     lines = [_line(heads), "|---" * len(heads) + "|"]
     for row in rows:
         first = row[scales[0]]
-        claim, rule = first.claim, first.claim.rule_at(first.scale)
+        claim = first.claim
+        rule = first.claim.rule_at(first.scale)
         cells = [claim.figure, claim.claim, claim.paper, f"`{rule}`"]
         cells += [_verdict(row[scale]) for scale in scales]
         lines.append(_line([cell.replace("|", "\\|") for cell in cells]))

@@ -70,9 +70,11 @@ def stages_of(weights: str) -> list[Stage]:
     allowed = f"made of {', '.join([*ENDS, *INNER])}, with .LAYER or without, and > between stages"
     found = []
     for text in weights.split(">"):
-        names, factor = tuple(text.split()), 1.0
+        names = tuple(text.split())
+        factor = 1.0
         with suppress(ValueError, IndexError):  # unless the first word is a name
-            factor, names = float(names[0]), names[1:]
+            factor = float(names[0])
+            names = names[1:]
         require(bool(names), FIELD, weights, allowed)
         for name in names:
             kind, dot, layer = name.partition(".")
@@ -127,14 +129,16 @@ class Held:
     """
 
     def __init__(self, model: Transformer, weights: str, every: int):
-        named, stages = dict(model.named_parameters()), stages_of(weights)
+        named = dict(model.named_parameters())
+        stages = stages_of(weights)
         inner = {
             f"{name}.{layer}": place._replace(key=f"blocks.{layer}.{place.key}")
             for layer in range(model.n_layers)
             for name, place in INNER.items()
         }
         places = {name: at for name, at in (ENDS | inner).items() if at.key in named}
-        self._parameters, self._every = named, every
+        self._parameters = named
+        self._every = every
         self._factors = [stage.factor for stage in stages]
         trained_in: list[set[str]] = []
         for stage in stages:

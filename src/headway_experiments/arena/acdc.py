@@ -29,7 +29,8 @@ def acdc(subject: Subject, corrupted: bool = False) -> Answer:
     scale = cut.cost(lambda at: torch.zeros(1, 1, 1, 1)) - current
     sizes = subject.sizes
     order = sorted(subject.paths, key=lambda p: (-p.layer, p.head, -sizes[p.relation]))
-    scores, kept = dict.fromkeys(order, 0.0), set(order)
+    scores = dict.fromkeys(order, 0.0)
+    kept = set(order)
     chosen = None
     for threshold in THRESHOLDS:
         for path in [path for path in order if path in kept]:
@@ -53,7 +54,8 @@ class _Cut:
     """
 
     def __init__(self, subject: Subject, corrupted: bool):
-        self.subject, self.corrupted = subject, corrupted
+        self.subject = subject
+        self.corrupted = corrupted
         self.keep = subject.whole()
         nowhere = subject.covered == 0
         self.counts = dict.fromkeys(subject.heads, subject.covered + nowhere)

@@ -161,7 +161,8 @@ class Assembly:
         self, model: Transformer, layer: int, head: int, matches: Sequence[Match], moves: Moves
     ) -> None:
         attention = model.layers[layer].attn
-        n_heads, d_head = attention.n_heads, attention.d_head
+        n_heads = attention.n_heads
+        d_head = attention.d_head
         weights = attention.qkv.weight.view(3, n_heads, d_head, -1)
         queries, keys, values = weights[:, head]
         first = 0

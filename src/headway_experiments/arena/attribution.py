@@ -45,7 +45,7 @@ class Attribution:
 
     def _slopes(self, subject: Subject, step: int) -> list[Tensor]:
         """The margin's derivatives by the attention of every layer, at a step of the way."""
-        keep = list[Tensor]()
+        keep = []
         for whole in subject.whole():
             share = whole.detach() * step / self.steps
             keep.append(share.requires_grad_())

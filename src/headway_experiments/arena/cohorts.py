@@ -148,7 +148,8 @@ def case_of(name: str, folder: Path, strangers: Path = STRANGERS) -> Case:
 
 def _known(known: Known, because: str) -> Case:
     """A model whose paths are known; of each group of alternatives it has the first."""
-    right, acceptable = known.required, known.required
+    right = known.required
+    acceptable = known.required
     for options in known.alternatives:
         right = right | options[0]
         acceptable = acceptable.union(*options)
@@ -192,7 +193,8 @@ def _own(which: str, folder: Path) -> Case:
         one_head = replace(config.model, n_heads=1)
         config = replace(config, model=one_head, threads=1)
         run = kept_run(config, folder / "own" / f"{name}-{seed}")
-        task, model = run.task, run.model()
+        task = run.task
+        model = run.model()
     _require_solved(model, task)
     return _by_exchange(model, task, seed)
 

@@ -76,11 +76,14 @@ class Faults:
     """
 
     def __init__(self, exchange: Exchange, right: Circuit, acceptable: frozenset[AttentionPath]):
-        self.exchange, self.right, self.acceptable = exchange, right, acceptable
+        self.exchange = exchange
+        self.right = right
+        self.acceptable = acceptable
 
     def drawn(self, draw: random.Random) -> list[Fault]:
         """Wrong circuits of every kind, some of each."""
-        chosen, others = list[Fault](), list[Fault]()
+        chosen = []
+        others = list[Fault]()
         for made in self._kinds().values():
             wrong = [fault for fault in made() if self.is_wrong(fault)]
             draw.shuffle(wrong)
@@ -195,8 +198,10 @@ class Faults:
 
     def is_near(self, name: str, other: str) -> bool:
         """True if two relations share a role, or cells, and are not as good as one."""
-        first, second = self.cells(name), self.cells(other)
-        both, either = first & second, first | second
+        first = self.cells(name)
+        second = self.cells(other)
+        both = first & second
+        either = first | second
         likeness = both.sum() / either.sum()
         shares_an_end = bool(_ends(name) & _ends(other))
         is_beside = shares_an_end or bool(likeness > 0)

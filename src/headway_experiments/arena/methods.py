@@ -124,10 +124,11 @@ def naming(subject: Subject) -> Answer:
 
     A head is missed if the model's loss without it is not below the threshold.
     """
-    rise, own = _rise(subject), subject.loss().item()
+    rise = _rise(subject)
+    own = subject.loss().item()
     patterns = attention_patterns(subject.model, subject.batch.inputs)
     like = along_all(patterns, subject.task.edges(subject.batch), shared=True)
-    chosen = set[AttentionPath]()
+    chosen = set()
     paths = dict.fromkeys(subject.paths, 0.0)
     for (layer, head), its_rise in rise.items():
         likeness = {name: like[name][layer][head] for name in subject.relations}

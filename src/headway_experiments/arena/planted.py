@@ -101,7 +101,7 @@ class _Draw:
             wire.selfish = self.rng.random() < 0.5
         self._decoys()
         self._refuse_shortcuts()
-        targets = list[str]()
+        targets = []
         for symbol in each:
             name = "result" if symbol in spared else "x"
             targets += [f"{name}_{symbol}.{half}" for half in HALVES]
@@ -135,7 +135,8 @@ class _Draw:
         second = self._route(symbol, spare_start, spare_moves, private=True)
         self.alternatives.append((frozenset(first), frozenset(second)))
         for half in HALVES:
-            primary, backup = f"x_{symbol}.{half}", f"spare_{symbol}.{half}"
+            primary = f"x_{symbol}.{half}"
+            backup = f"spare_{symbol}.{half}"
             self.wiring.gate(primary, backup, flag, f"result_{symbol}.{half}")
 
     @property
@@ -197,7 +198,8 @@ class _Draw:
 
     def _head(self, layer: int, query: str, key: str, private: bool = False) -> Head:
         """A random head of a layer that can take a path; half the time one that has it."""
-        free, shared = [], []
+        free = []
+        shared = []
         for head, wire in self.wiring.wires.items():
             if head[0] != layer or head in self.told:
                 continue

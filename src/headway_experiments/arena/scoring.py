@@ -66,7 +66,7 @@ def curve(subject: Subject, order: Sequence[AttentionPath]) -> Curve:
 def area(places: Sequence[float], heights: Sequence[float]) -> float:
     """The area under straight lines between points."""
     points = zip(places, heights, strict=True)
-    pieces = list[float]()
+    pieces = []
     for (left, low), (right, high) in pairwise(points):
         pieces.append((right - left) * (low + high) / 2)
     return sum(pieces)
@@ -115,7 +115,8 @@ class Result:
 
 def score(subject: Subject, answer: Answer, seconds: float) -> Result:
     """Scores an answer. Of alternatives that work as well, those count that it fits best."""
-    known, passes = subject.known, answer.passes or subject.passes
+    known = subject.known
+    passes = answer.passes or subject.passes
     sizes = {path: subject.sizes[path.relation] for path in answer.paths}
     ranking = tied(answer.paths, sizes)
     order = sorted(ranking, key=lambda path: -ranking[path])
@@ -129,7 +130,8 @@ def score(subject: Subject, answer: Answer, seconds: float) -> Result:
 
 def _by_heads(subject: Subject, answer: Answer, order: Sequence[AttentionPath]) -> dict[str, Any]:
     """Scores of an answer where only the circuit's heads are known."""
-    known, model = subject.known, subject.model
+    known = subject.known
+    model = subject.model
     if answer.chosen is None:
         ranked = list(dict.fromkeys(path.at for path in order))
         said = {*ranked[: len(known.heads)]}
@@ -155,7 +157,8 @@ def _by_paths(
     ranked = sorted(fair, key=lambda path: -fair[path])
     first = frozenset(ranked[: len(truth)])
     said = first if answer.chosen is None else answer.chosen
-    missing, extra = sorted(truth - said), sorted(said - truth)
+    missing = sorted(truth - said)
+    extra = sorted(said - truth)
     scores: dict[str, Any] = {"exact": said == truth, "paths_true": len(truth)}
     if answer.chosen is not None:
         scores["own_f1"] = f1(said, truth)
@@ -171,7 +174,7 @@ def _without_alternatives(
     subject: Subject, ranking: Mapping[AttentionPath, float], truth: Collection[AttentionPath]
 ) -> dict[AttentionPath, float]:
     """A ranking without the paths of alternatives that an answer fits less."""
-    spare = set[AttentionPath]()
+    spare = set()
     for group in subject.known.alternatives:
         spare = spare.union(*group)
     spare -= {*truth}
@@ -223,7 +226,7 @@ def average_precision(ranking: Mapping[T, float], true: Collection[T]) -> float 
     wrong = [rank for thing, rank in ranking.items() if thing not in true]
     if not right or not wrong:
         return None
-    precisions = list[float]()
+    precisions = []
     for least in right:
         hits = sum(rank >= least for rank in right)
         misses = sum(rank >= least for rank in wrong)

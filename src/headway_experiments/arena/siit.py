@@ -108,7 +108,8 @@ class Pupil:
     """
 
     def __init__(self, task: RaspTask, rng: random.Random):
-        self.task, self.rng = task, rng
+        self.task = task
+        self.rng = rng
         self.program = task.compiled.module
         of_program = {(head.layer, head.head) for head in task.compiled.heads}
         self.nodes: list[Node] = []
@@ -129,7 +130,8 @@ class Pupil:
         self.model = Transformer(config, *sizes, seed, vocabulary=task.vocabulary)
         drawn = torch.Generator().manual_seed(rng.randrange(2**31))
         (inputs,) = task.draw(TRAINED_ON + LOOKED_AT, drawn)
-        self.seen, self.unseen = inputs[:TRAINED_ON], inputs[TRAINED_ON:]
+        self.seen = inputs[:TRAINED_ON]
+        self.unseen = inputs[TRAINED_ON:]
 
     @property
     def used(self) -> list[Node]:
@@ -140,14 +142,15 @@ class Pupil:
         """Trains until it does what it should, or for so many steps."""
         draws = torch.Generator().manual_seed(self.rng.randrange(2**31))
         adam = torch.optim.Adam(self.model.parameters(), RATE)
-        used, others = self.used, self.others
+        used = self.used
+        others = self.others
         for step in range(1, STEPS + 1):
             rows = torch.randint(TRAINED_ON, (BATCH,), generator=draws)
             base, source = self.pairs(self.seen[rows])
             number = self.rng.randint(1, len(others))
             some_others = self.rng.sample(others, number)
             one_used = [self.rng.choice(used)]
-            losses = list[Tensor]()
+            losses = []
             for outputs, right in self.swapped(base, source, [one_used, some_others]):
                 losses.append(self.task.targets.loss(outputs, right))
             plain, swapped, strict = losses
@@ -218,7 +221,8 @@ class Pupil:
 
     def answers(self, outputs: Tensor, inputs: Tensor) -> Tensor:
         """The program's answers as targets, where there is something to answer."""
-        targets, n_read = self.task.targets, self.task.n_read
+        targets = self.task.targets
+        n_read = self.task.n_read
         there = (inputs != self.program.pad)[:, -n_read:, None]
         at_queries = outputs[:, -n_read:]
         if isinstance(targets, Tokens):
@@ -230,7 +234,7 @@ class Pupil:
 def interchanged(model: nn.Module, base: Tensor, source: Tensor, heads: Sequence[Head]) -> Tensor:
     """The outputs for some sequences, with what some heads carry in others."""
     points = [module for name, module in model.named_modules() if name.endswith("hook_z")]
-    kept = list[Tensor]()
+    kept = []
 
     def keep(module: nn.Module, given: Any, z: Tensor) -> None:
         kept.append(z)

@@ -81,7 +81,9 @@ class Subject:
     """
 
     def __init__(self, known: Known, sequences: int = SEQUENCES):
-        self.known, self.model, self.task = known, known.model, known.task
+        self.known = known
+        self.model = known.model
+        self.task = known.task
         self.batch = held_out(self.task, sequences, 0, "cpu", "circuit")
         self.bench = Bench(self.model, self.task, self.batch)
         every_relation = self.bench.patterns.relations.items()
@@ -226,7 +228,8 @@ class Subject:
 
     def agreement(self, keep: Keep, part: slice) -> float:
         """The share of answers that are the model's own. One pass over these sequences."""
-        targets, wanted = self.task.targets, self.batch.targets[part]
+        targets = self.task.targets
+        wanted = self.batch.targets[part]
         outputs = self.outputs(keep, part=part)
         same = targets.same(outputs, self._intact[part], wanted)
         return float(same.sum() / targets.asked(wanted).sum())
@@ -256,7 +259,7 @@ class Subject:
     def whole(self) -> list[Tensor]:
         """For every layer, that all attention is kept, [head, sequence, query, key]."""
         size, n = self.batch.inputs.shape[:2]
-        layers = list[Tensor]()
+        layers = []
         for _ in range(self.model.n_layers):
             layers.append(torch.ones(self.model.n_heads, size, n, n, requires_grad=True))
         return layers

@@ -26,7 +26,8 @@ def markdown(rows: Sequence[Row]) -> str:
     parts = [*_scores(rows), "", "## What the search missed", ""]
     for row in rows:
         if row["method"] == "headway" and row["exact"] is False:
-            missing, extra = _list(row["missing"]), _list(row["extra"])
+            missing = _list(row["missing"])
+            extra = _list(row["extra"])
             parts.append(f"- *{row['model']}* ({row['family']}): missing {missing};")
             parts.append(f"  too much: {extra}")
     parts += ["", "## Left out", ""]

@@ -57,8 +57,11 @@ class TracrModule(nn.Module):
 
     def __init__(self, params: Any, n_heads: int, key_size: int, unembed: np.ndarray, pad: int):
         super().__init__()
-        self.n_heads, self.key_size, self.pad = n_heads, key_size, pad
-        self.scale, self.nothing = 1.0, False
+        self.n_heads = n_heads
+        self.key_size = key_size
+        self.pad = pad
+        self.scale = 1.0
+        self.nothing = False
         self.weights = nn.ParameterDict()
         self._keep("unembed", torch.tensor(unembed, dtype=torch.float32))
         self.n_layers = 0
@@ -174,7 +177,8 @@ def compile_program(program: Any, vocabulary: Sequence[Any], length: int) -> Com
     rasp = tracr("rasp.rasp")
     if rasp.is_categorical(program):
         values = tuple(direction.value for direction in directions)
-        module.scale, module.nothing = LOGITS, True
+        module.scale = LOGITS
+        module.nothing = True
     heads = tuple(_heads(built.graph, built.craft, rasp))
     return Compiled(assembled, module.eval(), heads, tuple(tokens), values)
 
@@ -190,13 +194,16 @@ class _Built(NamedTuple):
 
 def _built(program: Any, vocabulary: Sequence[Any], length: int) -> _Built:
     """The steps of Tracr's compiler, which raises errors of many kinds."""
-    compiling, rasp = tracr("compiler.compiling"), tracr("rasp.rasp")
-    bos, pad = compiling.COMPILER_BOS, compiling.COMPILER_PAD
+    compiling = tracr("compiler.compiling")
+    rasp = tracr("rasp.rasp")
+    bos = compiling.COMPILER_BOS
+    pad = compiling.COMPILER_PAD
     refused = compiling.validating.static_validate(program)
     if refused:
         raise NotImplementedError("; ".join(one.reason for one in refused))
     extracted = compiling.rasp_to_graph.extract_rasp_graph(program)
-    graph, sink = extracted.graph, extracted.sink
+    graph = extracted.graph
+    sink = extracted.sink
     compiling.basis_inference.infer_bases(graph, sink, set(vocabulary), length)
     bos_dir = compiling.bases.BasisDirection(rasp.tokens.label, bos)
     compiling.expr_to_craft_graph.add_craft_components_to_rasp_graph(graph, bos_dir=bos_dir)

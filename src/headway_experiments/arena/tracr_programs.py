@@ -76,7 +76,7 @@ def compiled_program(name: str) -> Compiled:
     compiled = compile_program(its.program, its.tokens, its.length)
     draw = DRAWN[its.style]
     rng = random.Random(0)
-    answers = list[Any]()
+    answers = []
     for _ in range(256):
         sequence = draw(rng, its.tokens, its.length)
         answers += its.program(sequence)
@@ -137,7 +137,8 @@ def _library() -> list[Program]:
 
 def _ours() -> list[Program]:
     suite = Suite("ours")
-    lib, rasp = tracr("compiler.lib"), tracr("rasp.rasp")
+    lib = tracr("compiler.lib")
+    rasp = tracr("rasp.rasp")
     words = Words(lib, rasp)
     _move_tokens(suite, lib, rasp, words)
     _follow_pointers(suite, lib, rasp, words)
@@ -199,7 +200,8 @@ def _move_tokens(suite: Suite, lib: Any, rasp: Any, words: Words) -> None:
 
 
 def _follow_pointers(suite: Suite, lib: Any, rasp: Any, words: Words) -> None:
-    tokens, at = rasp.tokens, words.at
+    tokens = rasp.tokens
+    at = words.at
     one_step = at(tokens, tokens)
     two_steps = at(at(tokens, tokens), tokens)
     doubled = at(one_step, one_step)
@@ -212,7 +214,9 @@ def _follow_pointers(suite: Suite, lib: Any, rasp: Any, words: Words) -> None:
 
 
 def _rearrange(suite: Suite, lib: Any, rasp: Any, words: Words) -> None:
-    tokens, indices, length = rasp.tokens, rasp.indices, words.length
+    tokens = rasp.tokens
+    indices = rasp.indices
+    length = words.length
     following = rasp.SequenceMap(lambda i, n: (i + 1) % n if n else 0, indices, length)
     suite.add("rotate", words.at(following, tokens), "abcd", 6)
     half = rasp.SequenceMap(lambda i, n: (i + n // 2) % n if n else 0, indices, length)
@@ -222,7 +226,8 @@ def _rearrange(suite: Suite, lib: Any, rasp: Any, words: Words) -> None:
 
 
 def _compare(suite: Suite, lib: Any, rasp: Any, words: Words) -> None:
-    tokens, same = rasp.tokens, words.same
+    tokens = rasp.tokens
+    same = words.same
     last = words.at(words.length - 1, tokens)
     suite.add("ends_meet", same(words.first, last), "ab", 6)
     reverse = lib.make_reverse(tokens)
@@ -232,7 +237,8 @@ def _compare(suite: Suite, lib: Any, rasp: Any, words: Words) -> None:
 
 
 def _count(suite: Suite, lib: Any, rasp: Any, words: Words) -> None:
-    tokens, how_many = rasp.tokens, words.how_many
+    tokens = rasp.tokens
+    how_many = words.how_many
     pair = rasp.SequenceMap(lambda x, y: f"{x}{y}", words.before, tokens)
     suite.add("bigram_count", how_many(pair, pair), "ab", 6)
     hist = lib.make_hist()

@@ -58,7 +58,8 @@ class RaspTask(Task, registered=False):
         return True
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-        its, compiled = self.its, self.compiled
+        its = self.its
+        compiled = self.compiled
         seed = torch.randint(2**62, (), generator=generator, device=generator.device)
         rng = random.Random(int(seed))
         numbers = {token: i for i, token in enumerate(compiled.tokens)}

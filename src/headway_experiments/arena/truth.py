@@ -110,7 +110,9 @@ class _Sets:
     """Sets of candidate paths, and whether they are enough."""
 
     def __init__(self, exchange: Exchange, candidates: list[AttentionPath], rows: str | None):
-        self.exchange, self.candidates, self.rows = exchange, candidates, rows
+        self.exchange = exchange
+        self.candidates = candidates
+        self.rows = rows
         length = exchange.batch.inputs.shape[1]
         self.widths: dict[str, int] = {}
         for name in {path.relation for path in candidates}:
@@ -135,7 +137,7 @@ class _Sets:
     @cached_property
     def required(self) -> Paths:
         """The paths without which all the other candidates are not enough."""
-        required = set[AttentionPath]()
+        required = set()
         for gone in self.candidates:
             others = [path for path in self.candidates if path != gone]
             if self.soft_cost(others) >= LIMIT:

@@ -40,7 +40,8 @@ class Labelled(Retrieval):
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         """Inputs with labels."""
         batch = super().assemble(draws)
-        roles, vectors = batch.roles, batch.inputs
+        roles = batch.roles
+        vectors = batch.inputs
         count, n_roles, n_chains = roles.shape
         chain = torch.arange(n_chains, device=roles.device)
         role = torch.arange(n_roles, device=roles.device)[:, None]

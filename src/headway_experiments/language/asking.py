@@ -85,7 +85,8 @@ def ask_local(
     replies = answered(asked, folder)
     if len(replies) == asked.total:
         return replies
-    model, ledger = LocalModel(asked.model, asked.form, **loading), asked.ledger(folder)
+    model = LocalModel(asked.model, asked.form, **loading)
+    ledger = asked.ledger(folder)
     # What a model cannot do is told before anything is written.
     first = None if replies else reply_of(model, *next(asked.questions()))
     with ledger.writing(model.device):
@@ -128,7 +129,8 @@ def answered(asked: Asked, folder: Path) -> list[Reply]:
     Raises:
         HeadwayError: if it holds another asking, or is damaged.
     """
-    ledger, replies = asked.ledger(folder), list[Reply]()
+    ledger = asked.ledger(folder)
+    replies = list[Reply]()
     ledger.require_same()
     wanted = ((*place, asked.chains, n) for place in asked.places for n in range(asked.n))
     for where, line in json_lines(ledger.path):
@@ -145,7 +147,8 @@ def summary(asked: Asked, folder: Path) -> dict[str, Any]:
     Raises:
         HeadwayError: if the folder holds no asking or another, or is damaged.
     """
-    replies, about = answered(asked, folder), asked.ledger(folder).about()
+    replies = answered(asked, folder)
+    about = asked.ledger(folder).about()
     with clear_content_errors(folder / "asked.json"):
         about["environment"].pop("command", None)  # it may name folders of this machine
     return {**about, "cells": [cell.to_json() for cell in cells(replies)]}

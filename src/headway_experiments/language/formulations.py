@@ -207,7 +207,8 @@ class Functions(Formulation):
     paper), 3 for names of those names.
     """
 
-    name, default_depth = "functions", 2
+    name = "functions"
+    default_depth = 2
 
     def deepest(self, chains: int) -> int:
         """As many letters as there are, and numbers of one digit."""
@@ -258,7 +259,8 @@ class Relatives(Formulation):
     she lives with another.
     """
 
-    name, default_depth = "relatives", 4
+    name = "relatives"
+    default_depth = 4
 
     def deepest(self, chains: int) -> int:
         """As many names as there are."""
@@ -272,17 +274,22 @@ class Relatives(Formulation):
 
     def question(self, random: Random, depth: int, chains: int, rank: int) -> Question:
         """Writes who lives where, who is whose relative, what one does, then the question."""
-        count, kinds = self.answers(chains), len(names.RELATIVES)
+        count = self.answers(chains)
+        kinds = len(names.RELATIVES)
         blocks = depth - 3 if depth >= 4 else max(1, depth - 1)
         homes = drawn(random, names.PEOPLE, blocks, count)
         places = random.sample(names.COUNTRIES, count)
-        person, kind = random.randrange(chains), random.randrange(kinds)
-        own, every = person * kinds + kind, tuple(sorted(places))
+        person = random.randrange(chains)
+        kind = random.randrange(kinds)
+        own = person * kinds + kind
+        every = tuple(sorted(places))
         wanted = places.index(every[rank])
         places[own], places[wanted] = places[wanted], places[own]
 
         prompt = told(random, [*homes, places], lambda *one: f"{LIVES_WITH.line(*one)}.")
-        asked, nearer, people = homes[0][own], every, list[str]()
+        asked = homes[0][own]
+        nearer = every
+        people = list[str]()
         if depth >= 2:
             people = random.sample(names.ASKED_ABOUT, chains)
             asked = people[person]
@@ -299,7 +306,8 @@ class Relatives(Formulation):
     def _work(self, random: Random, people: Sequence[str], person: int, kin: str) -> str:
         """With which relative every profession lives, and what people do: the one who is
         asked about what makes them live with this relative."""
-        known, kinds = names.PROFESSIONS, len(names.RELATIVES)
+        known = names.PROFESSIONS
+        kinds = len(names.RELATIVES)
         professions = random.sample(known, kinds)
         customs = dict(zip(random.sample(names.RELATIVES, kinds), professions, strict=True))
         # As many people as there are professions all have another one.
@@ -374,10 +382,12 @@ def questions(
     wanted = kind.default_depth if depth is None else depth
     kind.require(wanted, chains)
     require_allowed("n", count, Count)
-    answers, about = kind.answers(chains), f"{name}/{wanted}/{chains}/{seed}"
+    answers = kind.answers(chains)
+    about = f"{name}/{wanted}/{chains}/{seed}"
 
     def numbered(number: int) -> Question:
-        turn, at = number - number % answers, number % answers
+        turn = number - number % answers
+        at = number % answers
         rank = Random(f"{about}/ranks/{turn}").sample(range(answers), answers)[at]
         return kind.question(Random(f"{about}/{number}"), wanted, chains, rank)
 

@@ -202,11 +202,14 @@ def acceptable_answer() -> Scorer:
     was none; see `matched`."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        said, draws = state.output.completion, state.store.get("draws", 1)
+        said = state.output.completion
+        draws = state.store.get("draws", 1)
         answer = matched(said, state.metadata["acceptable"])
-        value, why = CORRECT if answer == target.text else INCORRECT, None
+        value = CORRECT if answer == target.text else INCORRECT
+        why = None
         if answer is None:
-            value, why = NOANSWER, f"no acceptable answer in {draws} draws; the last: {said!r}"
+            value = NOANSWER
+            why = f"no acceptable answer in {draws} draws; the last: {said!r}"
         reason = "invalid_response_format" if answer is None else None
         about = {"draws": draws}
         return Score(value=value, answer=answer, explanation=why, reason=reason, metadata=about)

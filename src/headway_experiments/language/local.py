@@ -49,7 +49,8 @@ class LocalModel:
         device: str = "cpu",
         say: Callable[[str], None] = lambda _: None,
     ):
-        self.name, self.device = model, device
+        self.name = model
+        self.device = device
         self.tokenizer, self.model = loaded(located(model, say), say)
         has_template = bool(self.tokenizer.chat_template)
         allowed = "completion: this model has no template"
@@ -89,7 +90,8 @@ class LocalModel:
         Raises:
             HeadwayError: if it also changes the text's own tokens.
         """
-        bare, whole = self._ids(PROBE), self._ids(PROBE, add_special_tokens=True)
+        bare = self._ids(PROBE)
+        whole = self._ids(PROBE, add_special_tokens=True)
         for start in range(len(whole)):
             if whole[start : start + len(bare)] == bare:
                 return whole[:start]
@@ -98,7 +100,8 @@ class LocalModel:
     def _lead(self) -> str:
         if self.form == "completion":
             return " "
-        begun, whole = self._turns("?"), self._turns("?", "0")
+        begun = self._turns("?")
+        whole = self._turns("?", "0")
         before = whole.removeprefix(begun).partition("0")[0]
         return before if before.isspace() else ""
 
@@ -200,7 +203,9 @@ class LocalModel:
                 keeps finite numbers alone.
         """
         prompt, options = self.cut(question)
-        longest, said, ended = max(map(len, options)), [], []
+        longest = max(map(len, options))
+        said = []
+        ended = []
         rows = [option + [0] * (longest - len(option)) for option in options]
         with self._reading():
             behind = self._behind(prompt, rows, self.goes_on)
@@ -219,7 +224,8 @@ class LocalModel:
         if not cached:
             return torch.stack([self._whole(prompt, row) for row in rows])
         out = self.model(input_ids=prompt[None], use_cache=True, logits_to_keep=1)
-        cache, tokens = out.past_key_values, torch.tensor(rows, device=self.device)
+        cache = out.past_key_values
+        tokens = torch.tensor(rows, device=self.device)
         cache.batch_repeat_interleave(len(rows))
         more = self.model(input_ids=tokens, past_key_values=cache, use_cache=True).logits
         first = out.logits[:, -1:].expand(len(rows), -1, -1)

@@ -53,7 +53,8 @@ class Repeats(Task, registered=False):
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Tokens, all different, [sequence, token], and where the stretch begins, [sequence]."""
         each = (self.n_tokens - self.lowest) // self._drawn
-        size, device = (count, self._drawn), generator.device
+        size = (count, self._drawn)
+        device = generator.device
         rank = torch.rand(size, generator=generator, device=device).argsort(1)
         tokens = self.lowest + rank * each
         tokens += torch.randint(each, size, generator=generator, device=device)

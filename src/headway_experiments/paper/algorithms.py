@@ -22,8 +22,10 @@ def measured(runs: Runs) -> Measures:
 
 def ways_measured(found: Mapping[str, Way]) -> Measures:
     """The label of every run, the layers that it depends on, and what cuts cost."""
-    labels, layers = dict[str, float](), dict[str, float]()
-    jumps, passes = dict[str, float](), dict[str, float]()
+    labels = {}
+    layers = dict[str, float]()
+    jumps = {}
+    passes = dict[str, float]()
     for name, way in found.items():
         labels[name] = float(LABELS.index(way.label))
         layers[name] = float(len(way.layers))
@@ -46,9 +48,12 @@ def untaught_measured(runs: Runs) -> Measures:
     """The way of every run; and of those in the fewest layers, whether they learn all hops, and if
     so whether they jump."""
     found = ways(runs)
-    leaps, mixture, jumps = dict[str, float](), dict[str, float](), dict[str, float]()
+    leaps = {}
+    mixture = dict[str, float]()
+    jumps = dict[str, float]()
     for name in runs:
-        cell, label = Cell.of(name), found[name].label
+        cell = Cell.of(name)
+        label = found[name].label
         if cell.spare == 0:
             learnt = label != "neither"
             taught = mixture if cell.mixture else leaps
@@ -88,7 +93,7 @@ def _by_block(labels: Mapping[str, Label], layers: Mapping[str, int]) -> Measure
         return {name: float(labels[name] == label) for name in runs}
 
     def beyond(label: Label, least: Callable[[int], int]) -> dict[str, float]:
-        above = dict[str, float]()
+        above = {}
         for name, cell in block.items():
             if labels[name] == label and cell.depth >= 3 and cell.spare >= 1:
                 above[name] = float(layers[name] - least(cell.depth))
@@ -107,11 +112,13 @@ def _by_block(labels: Mapping[str, Label], layers: Mapping[str, int]) -> Measure
 def _by_change(labels: Mapping[str, Label]) -> Measures:
     """The difference that each change makes to the share of runs that jump, and whether a run
     keeps its way when it is trained for longer."""
-    jump = dict[Cell, float]()
+    jump = {}
     for cell, count in _counted(labels).items():
         if learnt(count):
             jump[cell] = count["jumps"] / learnt(count)
-    mixture, model, curriculum = dict[str, float](), dict[str, float](), dict[str, float]()
+    mixture = {}
+    model = dict[str, float]()
+    curriculum = dict[str, float]()
     for cell, share in jump.items():
         base = cell._replace(change="")
         full = cell._replace(mixture=False)
@@ -132,7 +139,7 @@ def _by_change(labels: Mapping[str, Label]) -> Measures:
 
 def _kept(labels: Mapping[str, Label]) -> dict[str, float]:
     """Whether runs that were trained for longer keep the way of the shorter run."""
-    kept = dict[str, float]()
+    kept = {}
     for name, label in labels.items():
         before = labels.get(name.replace(f",{LONGER}", ""), "neither")
         if Cell.of(name).change == LONGER and "neither" not in (label, before):
@@ -170,7 +177,8 @@ def draw(runs: Runs) -> Drawn:
     changes: dict[str, dict[str, dict[Label, int]]] = {}
     for cell, count in by_cell.items():
         asked = "a mixture of depths" if cell.mixture else "full depth"
-        title, layers = f"D = {cell.depth}, {asked}", f"{cell.layers} layers"
+        title = f"D = {cell.depth}, {asked}"
+        layers = f"{cell.layers} layers"
         if not cell.change:
             block.setdefault(title, {})[layers] = count
         if cell.change or cell in changed:

@@ -89,7 +89,8 @@ def measured(runs: Runs) -> Measures:
     most = LAYERS[-1]
     for name, run in runs.items():
         facts, asked, _, seed = name.split(",")
-        right, layers = accuracies(run), run.config.transformer.n_layers
+        right = accuracies(run)
+        layers = run.config.transformer.n_layers
         found["heart_accuracy"] |= {f"{name} k={k}": share for k, share in right.items()}
         is_solved = right[4] >= SOLVED
         if asked == "ends":

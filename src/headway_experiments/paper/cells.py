@@ -135,7 +135,7 @@ def cells(scale: str) -> list[Cell]:
         spares[4] = (0, 1, 2)
     if scale == "smoke":
         spares = {2: (0,)}
-    cells = list[Cell]()
+    cells = []
     for depth, several in spares.items():
         for spare in several:
             cells += [Cell(depth, spare, mixture) for mixture in (False, True)]

@@ -39,7 +39,7 @@ def runs_of(scale: str) -> Configs:
 def measured(runs: Runs) -> Measures:
     """The heads that circuits of solved runs use, and their differences, by seed and by shape."""
     solved = {name: is_solved(run) for name, run in runs.items()}
-    circuits = dict[str, Circuit]()
+    circuits = {}
     for name, run in runs.items():
         if taken_apart(run) and solved[name]:
             circuits[name] = saved_discovery(run).circuit
@@ -61,9 +61,11 @@ def _size(name: str) -> str:
 
 def _above_minimum(runs: Runs, circuits: Mapping[str, Circuit]) -> Measures:
     """Heads and layers of circuits, less those that are needed."""
-    heads, layers = dict[str, float](), dict[str, float]()
+    heads = {}
+    layers = dict[str, float]()
     for name, circuit in circuits.items():
-        fewest, lowest = least_heads(runs[name].config), minimum(runs[name])
+        fewest = least_heads(runs[name].config)
+        lowest = minimum(runs[name])
         if fewest is not None and lowest is not None:
             heads[name] = float(len(circuit.useful_heads)) - fewest
             layers[name] = float(len(circuit.useful_layers) - lowest)
@@ -88,7 +90,7 @@ def _own(circuits: Mapping[str, Circuit]) -> dict[str, float]:
 
     Which layers of a model do nothing makes no difference, nor how heads of a layer are numbered.
     """
-    looks = dict[str, frozenset[tuple[int, str]]]()
+    looks = {}
     for name, circuit in circuits.items():
         layers = circuit.useful_layers
         looks[name] = frozenset((layers.index(p.layer), p.relation) for p in circuit.paths)

@@ -68,10 +68,12 @@ def measured(runs: Runs) -> Measures:
     depth is measured, too: it shows what was learnt before the answer.
     """
     by_way: Measures = {f"curriculum_{way}": {} for way in WAYS}
-    steps, by_depth = dict[str, float](), dict[str, float]()
+    steps = {}
+    by_depth = dict[str, float]()
     for name, run in runs.items():
         way, seed = name.split(",")
-        metrics, hops = run.metrics(), run.task.hops
+        metrics = run.metrics()
+        hops = run.task.hops
         by_way[f"curriculum_{way}"][seed] = metrics[-1]["partial"][hops[-1]]
         for hop, step in hop_steps(metrics, hops).items():
             if step is not None:
@@ -86,9 +88,11 @@ def measured(runs: Runs) -> Measures:
 
 def _losses_by_depth(run: Run) -> dict[int, float]:
     """The loss of a run's model on sequences of each depth that it was taught."""
-    task, model, count = run.task, run.transformer(), run.config.training.eval_examples
+    task = run.task
+    model = run.transformer()
+    count = run.config.training.eval_examples
     draws = task.draw(count, generator_for("cpu", run.config.seed, "by depth"))
-    losses = dict[int, float]()
+    losses = {}
     for depth in range(1, task.n_depths + 1):
         batch = task.shallower(draws, depth)
         losses[depth] = evaluate(model, task, batch).mean().item()
@@ -107,14 +111,16 @@ def hop_panels(ways: Mapping[str, Sequence[Run]]) -> list[Panel]:
 
     What is not asked for yet can be far worse than guessing, which is not what is to be seen.
     """
-    hops, guesses = set[str](), list[float]()
+    hops = set()
+    guesses = list[float]()
     for several in ways.values():
         for run in several:
             hops.update(run.task.hops)
             guesses += run.task.references().values()
     in_order = sorted(hops, key=natural)
-    levels, limits = {"": EMERGES_AT}, {"ylim": (0, 1.08 * max(guesses))}
-    panels = list[Panel]()
+    levels = {"": EMERGES_AT}
+    limits = {"ylim": (0, 1.08 * max(guesses))}
+    panels = []
     for way, several in ways.items():
         series = [curve for run in several for curve in run_curves(run, in_order)]
         panels.append(Panel(way, series, y="loss", levels=levels, limits=limits))

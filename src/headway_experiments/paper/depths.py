@@ -57,7 +57,8 @@ def measured(runs: Runs) -> Measures:
     least = _least_layers(runs)
     first, never = _first_hop(runs)
     proven = {_depth(run): minimum(run) for run in runs.values()}
-    beyond, above = dict[str, float](), dict[str, float]()
+    beyond = {}
+    above = dict[str, float]()
     for name, run in runs.items():
         beyond[name] = float(learnt_hops(run) - reach(run.config))
     for depth, layers in least.items():
@@ -80,7 +81,8 @@ def _least_layers(runs: Runs) -> dict[int, int]:
     least: dict[int, int] = {}
     for run in runs.values():
         if is_solved(run):
-            depth, layers = _depth(run), run.config.transformer.n_layers
+            depth = _depth(run)
+            layers = run.config.transformer.n_layers
             least[depth] = min(layers, least.get(depth, layers))
     return dict(sorted(least.items()))
 
@@ -130,7 +132,7 @@ def _depth(run: Run) -> int:
 
 def drawn(runs: Runs) -> Drawn:
     """The models that solved their hops, by hops and layers."""
-    solved = dict[tuple[int, int], list[bool]]()
+    solved = {}
     for run in runs.values():
         place = _depth(run), run.config.transformer.n_layers
         solved.setdefault(place, []).append(is_solved(run))
@@ -148,7 +150,7 @@ def depths_panel(deepest: int, trained: Mapping[tuple[int, int], tuple[int, int]
         "least, no mask: ⌈log₃(4D + 1)⌉": [closed_form(depth, False) for depth in depths],
         "theorem 1 (Musat 2024): ⌈log₃ 2D⌉": [theorem_1_bound(depth) for depth in depths],
     }
-    series = list[Series]()
+    series = []
     for i, (name, layers) in enumerate(curves.items()):
         steps = numbered(i, drawstyle="steps-post")
         series.append(Series(depths, layers, steps, name))
@@ -167,7 +169,8 @@ def _dots(places: Sequence[tuple[int, int]], name: str, **look: Any) -> list[Ser
     """Black dots at depths and layers, if there are any."""
     if not places:
         return []
-    depths, layers = [depth for depth, _ in places], [n for _, n in places]
+    depths = [depth for depth, _ in places]
+    layers = [n for _, n in places]
     return [Series(depths, layers, {"color": "black", **look, "ls": "none", "ms": 6}, name)]
 
 

@@ -30,7 +30,9 @@ def draw_flow(
             along the circuit (`Flow.along`).
         title: printed above.
     """
-    layers, roles, pieces = len(stages) - 1, list(flow.roles), list(flow.pieces)
+    layers = len(stages) - 1
+    roles = list(flow.roles)
+    pieces = list(flow.pieces)
     wide = 0.19 * (len(roles) + len(pieces)) + 1.6
     high = 0.19 * len(roles) + 0.7
     figure = Figure(figsize=(wide, high * layers + 0.6), layout="constrained")
@@ -40,7 +42,8 @@ def draw_flow(
     grid = figure.subplots(layers, 2, squeeze=False, gridspec_kw=ratios)
     could = np.zeros((len(roles), len(roles)), bool)
     for layer, (finds, holds) in enumerate(grid):
-        before, after = stages[layer], stages[layer + 1]
+        before = stages[layer]
+        after = stages[layer + 1]
         can = flow.attends(flow.marked(before), layer) & flow.visible(causal)
         walked = [flow.ends(path) for path in paths if path.layer == layer]
         _draw_finding(finds, flow, can, could, walked)
@@ -68,7 +71,8 @@ def _draw_finding(
 
 def _draw_holding(axes: Axes, flow: Flow, before: Holdings, after: Holdings) -> None:
     """Who holds what, who held it before, and a ring around the goal."""
-    roles, pieces = list(flow.roles), list(flow.pieces)
+    roles = list(flow.roles)
+    pieces = list(flow.pieces)
     cells = np.full((len(roles), len(pieces)), NOT)
     for row, role in enumerate(roles):
         for column, piece in enumerate(pieces):

@@ -92,7 +92,7 @@ class Models(Group):
 
     def found(self, scale: str, folder: Path) -> Mapping[str, Found]:
         """The circuits found so far, by model."""
-        found = dict[str, Found]()
+        found = {}
         for name, _ in self.models(scale, folder):
             place = folder / "minimal" / f"{name}.json"
             if is_there(place):
@@ -218,8 +218,12 @@ def measured(found: Mapping[str, Found]) -> Measures:
     A number is unknown if there is nothing to look for, or if not all sets were judged and fewer
     than two circuits were found.
     """
-    circuits, heads, unknown = dict[str, float](), dict[str, float](), dict[str, float]()
-    own, first, hand = dict[str, float](), dict[str, float](), dict[str, float]()
+    circuits = {}
+    heads = dict[str, float]()
+    unknown = dict[str, float]()
+    own = {}
+    first = dict[str, float]()
+    hand = dict[str, float]()
     for name, ways in found.items():
         for way, answer in ways.items():
             if _is_known(answer):
@@ -254,7 +258,7 @@ def _is_known(answer: Mapping[str, Any]) -> bool:
 
 def _sets_of_heads(circuits: Sequence[Sequence[str]]) -> set[frozenset[Head]]:
     """The heads of each circuit, every set once."""
-    sets = set[frozenset[Head]]()
+    sets = set()
     for paths in circuits:
         heads = frozenset(AttentionPath.parse(path).at for path in paths)
         sets.add(heads)

@@ -10,7 +10,7 @@ from headway_experiments.paper.depths import depths_panel
 
 def theorem_1() -> Measures:
     """The exact minimum against the paper's bound, and a circuit of three layers for D = 3."""
-    above = dict[str, float]()
+    above = {}
     for depth in range(1, 65):
         bound = theorem_1_bound(depth)
         for mask, causal in (("causal", True), ("no mask", False)):
@@ -36,9 +36,10 @@ def shared_information() -> Measures:
 def _neighbours_share(flow: Flow) -> dict[str, float]:
     """Whether two positions share a piece at the start exactly if they stand side by side."""
     starts = dict(zip(flow.roles, flow.starts, strict=True))
-    shares = dict[str, float]()
+    shares = {}
     for i, j in combinations(range(len(starts)), 2):
-        first, second = f"s{i}", f"s{j}"
+        first = f"s{i}"
+        second = f"s{j}"
         share = bool(starts[first] & starts[second])
         are_neighbours = j - i == 1
         shares[f"{first}, {second}"] = float(share == are_neighbours)
@@ -47,7 +48,7 @@ def _neighbours_share(flow: Flow) -> dict[str, float]:
 
 def _reach_growth(flow: Flow) -> dict[str, float]:
     """The largest factor by which a layer multiplies what a position holds."""
-    growth = dict[str, float]()
+    growth = {}
     held = flow.holdings(4, causal=False)
     for layer, (before, after) in enumerate(pairwise(held)):
         factors = [len(after[role]) / len(before[role]) for role in before]
@@ -59,7 +60,8 @@ def flow() -> Drawn:
     """Figure 3: which positions share information."""
     from headway_experiments.paper.flow_figure import draw_flow
 
-    flow, title = retrieval_flow(5), "Positions that share information, layer by layer, D = 5"
+    flow = retrieval_flow(5)
+    title = "Positions that share information, layer by layer, D = 5"
     found = witness(flow)
     stages = flow.holdings(len({path.layer for path in found.paths}), True)
     return {"fig3": (title, draw_flow(flow, True, found.paths, stages, title))}

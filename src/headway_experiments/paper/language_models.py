@@ -37,7 +37,7 @@ class Questions(Group):
 
     def costs(self, scale: str, folder: Path) -> list[Cost]:
         """The questions to every model."""
-        costs = list[Cost]()
+        costs = []
         for name, asked in ASKED[scale].items():
             done = len(answered(asked, folder / self.name / name))
             costs.append((f"questions to {name}", asked.total, done, 0))
@@ -51,7 +51,7 @@ class Questions(Group):
 
     def found(self, scale: str, folder: Path) -> Answers:
         """The answers so far."""
-        found = dict[str, Sequence[Cell]]()
+        found = {}
         for name, asked in ASKED[scale].items():
             lines = answered(asked, folder / self.name / name)
             if lines:
@@ -62,7 +62,7 @@ class Questions(Group):
         """The questions that are not answered."""
         if not ASKED[scale]:
             return [f"no language models are asked at scale {scale}"]
-        gaps = list[str]()
+        gaps = []
         for name, asked in ASKED[scale].items():
             known = len(answered(asked, folder / self.name / name))
             if known < asked.total:
@@ -74,7 +74,9 @@ class Questions(Group):
 
 def measured(answers: Answers) -> Measures:
     """The lead over guessing by its protocol, and the share of right answers, in expectation."""
-    above, accuracy, equations = dict[str, float](), dict[str, float](), dict[str, float]()
+    above = {}
+    accuracy = dict[str, float]()
+    equations = dict[str, float]()
     for model, its_cells in answers.items():
         for cell in its_cells:
             default = FORMULATIONS[cell.formulation].default_depth
@@ -99,9 +101,9 @@ def drawn(answers: Answers) -> Drawn:
                 ends = (share, share) if kind == "chance" else cell.interval(kind)
                 points = lines.setdefault(f"{whose}{kind}", [])
                 points.append((cell.depth, share, ends))
-    panels = list[Panel]()
+    panels = []
     for name, lines in by_formulation.items():
-        series = list[Series]()
+        series = []
         for i, (label, points) in enumerate(lines.items()):
             x, y, ends = zip(*sorted(points), strict=True)
             series.append(Series(x, y, numbered(i, True, ms=4), label, ends))

@@ -90,7 +90,7 @@ def final_losses(runs: Runs) -> Measures:
     """The final losses of the first steps, with and without the curriculum."""
     measures: Measures = {}
     for way in WAYS:
-        losses = dict[str, float]()
+        losses = {}
         for name, run in runs.items():
             if name.startswith(f"{way},"):
                 losses[name] = final_loss(run)
@@ -104,15 +104,15 @@ def by_layers(with_ic: Runs, without: Runs) -> Measures:
     Whether later hops need more layers is judged by the final partial losses, averaged over all
     runs: every number of layers counts the same.
     """
-    points = dict[str, list[tuple[float, float]]]()
-    by_hop = dict[str, list[float]]()
+    points = {}
+    by_hop = {}
     for run in with_ic.values():
         point = run.config.transformer.n_layers, final_loss(run)
         points.setdefault(f"seed={run.config.seed}", []).append(point)
         for hop, loss in run.metrics()[-1]["partial"].items():
             by_hop.setdefault(hop, []).append(loss)
     means = {hop: statistics.mean(losses) for hop, losses in by_hop.items()}
-    later = dict[str, float]()
+    later = {}
     for hop, then in pairwise(means):
         later[f"{hop}, {then}"] = means[then] - means[hop]
     return {
@@ -131,7 +131,8 @@ def _with_curriculum(run: Run) -> Row:
 def drawn(with_ic: Runs, without: Runs) -> Drawn:
     """Figure 4: final losses by number of layers, with and without the curriculum; and the partial
     losses with it."""
-    both, hopwise = list[Series](), list[Series]()
+    both = []
+    hopwise = list[Series]()
     groups = {"with the curriculum": with_ic, "without": without}
     for i, (name, group) in enumerate(groups.items()):
         if group:
@@ -152,7 +153,7 @@ def drawn(with_ic: Runs, without: Runs) -> Drawn:
 
 def _against_layers(group: Runs, hop: str | None = None) -> list[tuple[float, float]]:
     """The layers of runs and the last validation loss, or that of a hop."""
-    points = list[tuple[float, float]]()
+    points = []
     for run in group.values():
         last = run.metrics()[-1]
         loss = last["partial"][hop] if hop else last["val_loss"]

@@ -50,7 +50,8 @@ def measured(run: Run) -> Row:
     }
     if not taken_apart(run):
         return losses
-    discovery, timeline = saved_discovery(run), saved_timeline(run)
+    discovery = saved_discovery(run)
+    timeline = saved_timeline(run)
     paths = discovery.circuit.paths
     relations = [path.relation for path in paths]
     emerged = {history.path: history.emerged for history in timeline.paths}
@@ -78,7 +79,7 @@ def _last_over_first(timeline: Timeline) -> float | None:
 
 def _reuse(run: Run, needs: Mapping[str, Collection[AttentionPath]]) -> dict[str, float]:
     """The number of paths that hops share with the next."""
-    reuse = dict[str, float]()
+    reuse = {}
     traced = [hop for hop in run.task.hops if hop in needs]
     for early, late in pairwise(traced):
         reuse[f"{early}, {late}"] = len({*needs[early]} & {*needs[late]})
@@ -87,7 +88,7 @@ def _reuse(run: Run, needs: Mapping[str, Collection[AttentionPath]]) -> dict[str
 
 def _induction_first(emerged: Mapping[AttentionPath, float | None]) -> bool:
     """True if of all paths that lead from one pair to another s0←s2 emerged first."""
-    leaps = dict[AttentionPath, float]()
+    leaps = {}
     for path, step in emerged.items():
         leads_between_facts = len({*facts(path.relation)}) > 1
         if leads_between_facts and step is not None:
@@ -169,8 +170,9 @@ def paths(runs: Runs) -> Drawn:
 
 def _attention_panels(timeline: Timeline) -> list[Panel]:
     """A panel for every path."""
-    levels, limits = {"": EMERGES_AT}, {"ylim": (-0.03, 1.05)}
-    panels = list[Panel]()
+    levels = {"": EMERGES_AT}
+    limits = {"ylim": (-0.03, 1.05)}
+    panels = []
     for i, history in enumerate(timeline.paths):
         emerged = "never" if history.emerged is None else f"{history.emerged:,.0f}"
         title = f"{history.path}: {emerged}"

@@ -30,11 +30,11 @@ def transformers_abc(scale: str) -> Configs:
 
 def circuits(runs: Runs, *_: Runs) -> Measures:
     """Section 8 and appendices C and E: Transformers A, B and C."""
-    beyond = dict[str, list[tuple[int, str]]]()
+    beyond = {}
     for name, run in runs.items():
         if taken_apart(run):
             beyond[name] = _beyond_first(saved_discovery(run).circuit)
-    likeness = dict[str, float]()
+    likeness = {}
     for first, second in combinations(beyond, 2):
         likeness[f"{first} and {second}"] = jaccard(beyond[first], beyond[second])
     return {**by_run(runs, measured), "abc_likeness": likeness}
@@ -47,8 +47,11 @@ def measured(run: Run) -> Row:
         return {"abc_val_loss": val_loss}
     discovery = saved_discovery(run)
     circuit = discovery.circuit
-    least, heads = least_heads(run.config), circuit.useful_heads
-    attention, cut, needs_first = dict[str, float](), dict[str, float](), False
+    least = least_heads(run.config)
+    heads = circuit.useful_heads
+    attention = {}
+    cut = dict[str, float]()
+    needs_first = False
     for need in discovery.evidence.necessity:
         path = str(need.path)
         attention[path] = need.attention
@@ -71,7 +74,8 @@ def measured(run: Run) -> Row:
 
 def _first_uniform(run: Run, found: Discovery) -> float:
     """The loss of the circuit with its first useful head uniform, on the evidence's sequences."""
-    sequences, seed = found.evidence.sequences, run.config.seed
+    sequences = found.evidence.sequences
+    seed = run.config.seed
     batch = held_out(run.task, sequences, seed, run.device, "certificate")
     bench = Bench(run.model(), run.task, batch, found.ablation)
     first = found.circuit.useful_heads[0]
@@ -88,7 +92,8 @@ def _first_joins_pairs(circuit: Circuit, depth: int) -> bool:
 
 def _beyond_first(circuit: Circuit) -> list[tuple[int, str]]:
     """The paths of heads above the first useful one: rank of the layer, and relation."""
-    layers, first = circuit.useful_layers, circuit.useful_heads[:1]
+    layers = circuit.useful_layers
+    first = circuit.useful_heads[:1]
     return [(layers.index(p.layer), p.relation) for p in circuit.paths if p.at not in first]
 
 

@@ -94,7 +94,8 @@ def end(scale: str) -> Configs:
 
 def guesses(run: Run) -> Row:
     """The probability of the ends of all chains, and the share of right answers, at last."""
-    task, batch = cast(TwoHops, run.task), unseen(run)
+    task = cast(TwoHops, run.task)
+    batch = unseen(run)
     chances = predictions(run.transformer(), batch).softmax(-1)[:, 0]
     of_ends = chances.gather(-1, task.ends(batch)).sum(-1)
     is_right = chances.argmax(-1) == batch.targets[:, 0, 0]
@@ -115,8 +116,9 @@ def looks(run: Run) -> dict[str, float]:
     patterns = attention_patterns(run.transformer(), batch.inputs)
     assert batch.roles is not None
     places = dict(zip(run.task.roles, batch.roles[..., 0].T, strict=True))
-    rows, query = torch.arange(len(patterns)), places["query"]
-    looks = dict[str, float]()
+    rows = torch.arange(len(patterns))
+    query = places["query"]
+    looks = {}
     for layer, role in ((1, "bridge"), (2, "end")):
         attention = patterns[rows, layer, 0, query, places[role]]
         looks[f"L{layer} {role}"] = attention.mean().item()
@@ -154,7 +156,8 @@ def is_sequential(run: Run) -> bool:
         return {path.layer for path in paths if path.relation == wanted}
 
     copies = layers("bridge←source") & layers("end←bridge again")
-    found, ended = layers("query←bridge"), layers("query←end")
+    found = layers("query←bridge")
+    ended = layers("query←end")
     return any(a < b < c for a in copies for b in found for c in ended)
 
 
@@ -200,7 +203,7 @@ def with_bridge(run: Run) -> Row:
 def _named_blindly(run: Run) -> dict[str, float]:
     """Whether the heads of a model are given their names by who is told none."""
     given = blind(run)
-    named = dict[str, float]()
+    named = {}
     for layer, name in NAMES.items():
         head = f"L{layer}.H0"
         named[head] = given.get(head) == name

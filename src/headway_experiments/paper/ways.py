@@ -96,7 +96,7 @@ def way_of(model: Transformer, task: Task, batch: Batch) -> Way:
 
     jumps = by_hop(cost(without(task, jumping)))
     passes = by_hop(cost(without(task, passing)))
-    layers = list[int]()
+    layers = []
     for layer in range(model.n_layers):
         is_needed = cost(alone(layer)) >= HALF
         if is_needed.any():
@@ -124,7 +124,8 @@ def without(task: Task, cut: Callable[[int, int], bool]) -> TapOf:
     """
 
     def tap_of(batch: Batch) -> Tap:
-        inputs, length = batch.inputs, batch.inputs.shape[1]
+        inputs = batch.inputs
+        length = batch.inputs.shape[1]
         off = torch.zeros(len(inputs), length, length, dtype=torch.bool, device=inputs.device)
         for name, edges in task.edges(batch).items():
             if edges.use == "path" and cut(*facts(Relation(name))):

@@ -19,7 +19,8 @@ BAR = 0.99
 
 def items_for(parameters: float) -> int:
     """The N at which N log N is nearest to a number of parameters."""
-    low, high = 1.0, max(3.0, parameters)
+    low = 1.0
+    high = max(3.0, parameters)
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if middle * math.log(middle) < parameters else (low, middle)
@@ -54,8 +55,10 @@ def capacity(shares: Mapping[float, float]) -> float | None:
     kept = [i for i, count in enumerate(counts) if shares[count] >= BAR]
     if not kept or kept[-1] == len(counts) - 1:
         return None
-    low, high = counts[kept[-1]], counts[kept[-1] + 1]
-    above, below = shares[low], shares[high]
+    low = counts[kept[-1]]
+    high = counts[kept[-1] + 1]
+    above = shares[low]
+    below = shares[high]
     share = (above - BAR) / (above - below)
     return low * (high / low) ** share
 
@@ -133,7 +136,8 @@ def capacities(
         series.setdefault(name, {})[float(len(batch.inputs))] = accuracy(run, batch)
     found = []
     for name, shares in series.items():
-        known, most = capacity(shares), max(shares)
+        known = capacity(shares)
+        most = max(shares)
         bound = most if shares[most] >= BAR else min(shares)
         count = bound if known is None else known
         found.append(Kept(name, count, known is not None, *sizes[name]))
@@ -148,10 +152,12 @@ def capacity_panel(kinds: Mapping[str, Iterable[Kept]], kept: str) -> Panel:
         kinds: models by kind, of which at least one was bracketed.
         kept: what is kept.
     """
-    series, every = [], []
+    series = []
+    every = []
     for i, (name, models) in enumerate(kinds.items()):
         points = [one.point for one in models if one.is_bracketed]
-        at, line = sorted({size for size, _ in points}), ""
+        at = sorted({size for size, _ in points})
+        line = ""
         if len(at) > 1:
             logs = [[math.log(each) for each in some] for some in zip(*points, strict=True)]
             slope, start = statistics.linear_regression(*logs)
@@ -159,7 +165,8 @@ def capacity_panel(kinds: Mapping[str, Iterable[Kept]], kept: str) -> Panel:
             fitted = [math.exp(start) * size**slope for size in at]
             series.append(Series(at, fitted, numbered(i), line))
         dots = numbered(i, marker=True, ls="none", ms=4, alpha=0.6)
-        x, y = [size for size, _ in points], [count for _, count in points]
+        x = [size for size, _ in points]
+        y = [count for _, count in points]
         series.append(Series(x, y, dots, "" if line else name))
         every += points
     share = statistics.geometric_mean(value / size for size, value in every)

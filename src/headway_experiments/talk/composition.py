@@ -104,7 +104,8 @@ def measured(runs: Runs) -> Measures:
     times: dict[str, dict[int, float]] = {}
     found: Measures = {f"composition_{kind}": {} for kind in KINDS}
     for name, run in runs.items():
-        way, dated = way_of(run), learnt(run)
+        way = way_of(run)
+        dated = learnt(run)
         every = f"N={problem(run)[0]},seed={run.config.seed}"
         if problem(run) == hardest:
             found[f"composition_{HARDEST[way]}"][name] = last_accuracy(run)

@@ -89,13 +89,20 @@ def simple(weights: str, scale: str) -> Configs:
     Small: T = 32, width 128, batches of 32.
     """
     task = Bigrams(length=32, asked_at="in-context")
-    d_model, steps, rate, batch = 128, 300, 20.0, 32
+    d_model = 128
+    steps = 300
+    rate = 20.0
+    batch = 32
     if scale == "paper":
         task = replace(task, length=256)
-        d_model, steps, rate, batch = 256, 1000, 0.03 * 256, 512
+        d_model = 256
+        steps = 1000
+        rate = 0.03 * 256
+        batch = 512
     if scale == "smoke":
         task = replace(task, length=16, n_tokens=12, n_triggers=2)
-        d_model, steps = 32, 60
+        d_model = 32
+        steps = 60
     model = replace(SIMPLE, d_model=d_model)
     probed = 4 if weights == JOINT else 0
     each = {"momentum": 0.9, "eval_every": 10, "checkpoint_every": probed}
@@ -224,7 +231,8 @@ def chances(task: Bigrams) -> dict[str, float]:
 
 def histories(run: Run) -> tuple[list[int], dict[str, list[float]]]:
     """The steps of a run's checkpoints, and every probe at each."""
-    task, steps = task_of(run.config, Bigrams), run.checkpoint_steps()
+    task = task_of(run.config, Bigrams)
+    steps = run.checkpoint_steps()
     found: dict[str, list[float]] = {name: [] for name in PROBES}
     for step in steps:
         model = run.transformer(step)
@@ -303,7 +311,8 @@ def settled(steps: Sequence[int], values: Sequence[float], level: float) -> floa
 
 def probes(run: Run) -> Row:
     """The three probes after the three steps of a run."""
-    model, task = run.transformer(), task_of(run.config, Bigrams)
+    model = run.transformer()
+    task = task_of(run.config, Bigrams)
     return {f"three_steps_{probe}": recall(model, task) for probe, recall in PROBES.items()}
 
 

@@ -67,7 +67,9 @@ def measured(runs: Runs) -> Measures:
     for name, run in runs.items():
         layers = run.config.transformer.n_layers
         for k, accuracy in hop_accuracies(run).items():
-            one, enough, is_solved = f"k={k},{name}", layers >= closed_form(k), accuracy >= SOLVED
+            one = f"k={k},{name}"
+            enough = layers >= closed_form(k)
+            is_solved = accuracy >= SOLVED
             found["khop_accuracy"][one] = accuracy
             found["khop_enough" if enough else "khop_too_few"][one] = accuracy
             found["khop_as_expected"][one] = float(is_solved == enough)

@@ -217,8 +217,10 @@ def exact_logits(seeds: Sequence[int]) -> dict[str, float]:
 
 def _as_written(run: Run) -> float:
     """The distance of a run's logits from those of the step written down, against the largest."""
-    task, model = task_of(run.config, Associations), run.transformer()
-    keys, values = model.embed.weight, model.unembed.weight
+    task = task_of(run.config, Associations)
+    model = run.transformer()
+    keys = model.embed.weight
+    values = model.unembed.weight
     assert isinstance(keys, torch.Tensor)
     residual = keys @ values.T
     rate = run.config.training.learning_rate
@@ -297,7 +299,8 @@ def draw_gradient(runs: Runs) -> Drawn:
         *dots, mean = means(
             errors[name, a], numbered(number, True, ls=""), label, statistics.geometric_mean
         )
-        last, power = mean.x[-1], EXPECTED[name](a)
+        last = mean.x[-1]
+        power = EXPECTED[name](a)
         expected = [mean.y[-1] * (x / last) ** -power for x in mean.x]
         return [*dots, mean, Series(mean.x, expected, {**numbered(number), "ls": ":"})]
 

@@ -92,7 +92,8 @@ class Said:
 def said(model: Transformer, task: Bigrams, batch: Batch) -> Said:
     """The likeliest tokens of a model at clean in-context outputs."""
     wanted = batch.targets[..., task.hops.index("in-context")]
-    told, asked = predictions(model, batch).argmax(-1), wanted != IGNORE_INDEX
+    told = predictions(model, batch).argmax(-1)
+    asked = wanted != IGNORE_INDEX
     assert task.noise_token is not None  # the task is one with noise
     found = (told == wanted, told == task.noise_token, asked)
     return Said(*((each & asked).sum(1).double().cpu() for each in found))
@@ -111,9 +112,12 @@ def gain_interval(cut: Said, intact: Said) -> tuple[float, float]:
 
 def by_fraction(run: Run, fractions: Sequence[float] = FRACTIONS) -> dict[float, Said]:
     """The likeliest tokens of the last weights, with the last layer's W_in and W_out cut."""
-    task, model = task_of(run.config, Bigrams), run.transformer()
-    batch, layers = unseen(run), matrices(model)
-    truncation, found = Truncation(layers), {}
+    task = task_of(run.config, Bigrams)
+    model = run.transformer()
+    batch = unseen(run)
+    layers = matrices(model)
+    truncation = Truncation(layers)
+    found = {}
     for fraction in fractions:
         with truncation.applied(Cut((len(layers) - 1,), "mlp", fraction)):
             found[fraction] = said(model, task, batch)
@@ -150,7 +154,8 @@ def margins(model: Transformer, task: Bigrams, batch: Batch) -> tuple[float, flo
 
 def histories(run: Run) -> tuple[list[int], list[float], list[float]]:
     """The steps of a run's checkpoints, and the margins of the last MLP and attention at each."""
-    task, batch = task_of(run.config, Bigrams), unseen(run).part(slice(DATED))
+    task = task_of(run.config, Bigrams)
+    batch = unseen(run).part(slice(DATED))
     steps = run.checkpoint_steps()
     found = [margins(run.transformer(step), task, batch) for step in steps]
     return steps, [mlp for mlp, _ in found], [attention for _, attention in found]

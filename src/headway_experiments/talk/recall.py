@@ -77,7 +77,8 @@ def dynamics(scale: str) -> Configs:
     task = Recall(n_subjects=16, n_relations=4, n_answers=8, n_noise=8, length=5)
     tiny = {"attention": "linear", "init": "orthogonal", "init_scale": 0.05}
     model = replace(BARE, d_model=64, d_mlp=0, **tiny)
-    rate, often = 0.001 if scale == "paper" else 0.003, {"eval_every": every}
+    rate = 0.001 if scale == "paper" else 0.003
+    often = {"eval_every": every}
     often |= {"checkpoint_every": every, "save_every": steps}
     training = moving(Trained("W_Q W_K W_V W_O"), steps, rate, 256, **often)
     return by_seed(RunConfig(task, model, training), seeds)
@@ -119,7 +120,8 @@ def shape(model: TransformerConfig) -> str:
 def every_fact(run: Run) -> Batch:
     """All facts, each at places of its own among noise of its own."""
     task = task_of(run.config, Recall)
-    subjects, relations = torch.arange(task.n_subjects), torch.arange(task.n_relations)
+    subjects = torch.arange(task.n_subjects)
+    relations = torch.arange(task.n_relations)
     facts = torch.cartesian_prod(subjects, relations).to(run.device)
     generator = generator_for(run.device, run.config.seed, "all facts")
     _, places, noise = task.draw(len(facts), generator)
@@ -147,7 +149,8 @@ def foretold(
     On a straight frontier the ratios are 1; on one that bends out, more; on one that bends in,
     less. A shape of which it was not bracketed what it keeps is left out.
     """
-    ratios, by_kind = {}, {}
+    ratios = {}
+    by_kind = {}
     seeds = grouped((one.seed, one) for one in known if one.is_bracketed)
     for seed, same in sorted(seeds.items()):
         if len({one.mlp > 0 for one in same}) < 2:
@@ -195,7 +198,8 @@ class Losses:
 
 def course(run: Run) -> list[Losses]:
     """The losses at every checkpoint, over all facts."""
-    task, batch = task_of(run.config, Recall), every_fact(run)
+    task = task_of(run.config, Recall)
+    batch = every_fact(run)
     targets = batch.targets[:, 0]
     answers = task.answers(run.device)
     own = answers[(targets[:, 0] - task.first_answer) // task.n_answers]
@@ -222,8 +226,11 @@ def stage(losses: Iterable[Losses], n_answers: int) -> list[Losses]:
 
 def learning(run: Run) -> Row:
     """The order in which one run learns the relation and the subject."""
-    task, losses = task_of(run.config, Recall), course(run)
-    found, loss, uniform = stage(losses, task.n_answers), None, None
+    task = task_of(run.config, Recall)
+    losses = course(run)
+    found = stage(losses, task.n_answers)
+    loss = None
+    uniform = None
     if found:
         loss = sum(each.total for each in found) / len(found) / entropy(task)
         uniform = statistics.fmean(indifference(run, each.step) for each in found)
@@ -255,7 +262,8 @@ def entropy(task: Recall) -> float:
 
 def indifference(run: Run, step: int) -> float:
     """The mean divergence, in nats, of p(a | s, r) from its mean over subjects, at a checkpoint."""
-    task, batch = task_of(run.config, Recall), every_fact(run)
+    task = task_of(run.config, Recall)
+    batch = every_fact(run)
     told = predictions(run.transformer(step), batch)[:, 0].double().softmax(-1)
     told = told.view(task.n_subjects, task.n_relations, -1)
     mean = told.mean(0, keepdim=True)
@@ -276,12 +284,14 @@ def draw_kept(attention: Runs, mlp: Runs, traded: Runs) -> Drawn:
     if min(of_attention, of_mlp) > 0:
         series = []
         for i, (shape, seeds) in enumerate(shapes.items()):
-            x, y = [k.attention / k.count for k in seeds], [k.mlp / k.count for k in seeds]
+            x = [k.attention / k.count for k in seeds]
+            y = [k.mlp / k.count for k in seeds]
             look = numbered(i, marker=True, ls="none", ms=4.5, alpha=0.7)
             series.append(Series(x, y, look, shape))
         label = f"{of_attention:.2g} · attention + {of_mlp:.2g} · MLP = 1 fact"
         series.append(Series([1 / of_attention, 0], [0, 1 / of_mlp], dotted(), label))
-        x, y = "parameters of attention a fact", "parameters of the MLP a fact"
+        x = "parameters of attention a fact"
+        y = "parameters of the MLP a fact"
         title = "Parameters a fact: attention traded for MLP"
         drawn["factual-recall-frontier"] = title, draw_panels([Panel("", series, x, y)])
     return drawn
@@ -291,8 +301,10 @@ def draw_dynamics(runs: Runs) -> Drawn:
     """The losses of every run against the step, the stage in between shaded."""
     panels = []
     for name, run in runs.items():
-        n_answers, losses = task_of(run.config, Recall).n_answers, course(run)
-        found, steps = stage(losses, n_answers), [each.step for each in losses]
+        n_answers = task_of(run.config, Recall).n_answers
+        losses = course(run)
+        found = stage(losses, n_answers)
+        steps = [each.step for each in losses]
         parts = {"loss": "total", "relation": "relation", "subject": "subject"}
         lines = {
             part: [(steps, [getattr(each, field) for each in losses])]

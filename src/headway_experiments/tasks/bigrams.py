@@ -70,7 +70,8 @@ def synthetic(vocabulary: int, exponent: float, concentration: float | None) -> 
     """
     shares = np.arange(1, vocabulary + 1) ** -float(exponent)
     shares /= shares.sum()
-    rows, frequencies = np.tile(shares, (vocabulary, 1)), shares
+    rows = np.tile(shares, (vocabulary, 1))
+    frequencies = shares
     if concentration is not None:
         rows = np.random.default_rng(0).dirichlet(concentration * shares, size=vocabulary)
         # p P = p and sum p = 1, solved at once: a chain that mixes slowly would take long to walk.
@@ -193,7 +194,8 @@ class Bigrams(Task):
         generator: torch.Generator,
     ) -> Int[Tensor, "batch position"]:
         """One trigger with its output somewhere, and once more at the end; no other triggers."""
-        count, device = len(triggers), triggers.device
+        count = len(triggers)
+        device = triggers.device
         weights = tables_of(self, device).unigrams.expand(count, -1).scatter(1, triggers, 0.0)
         tokens = torch.multinomial(weights, self.length + 1, True, generator=generator)
         which = torch.randint(triggers.shape[1], (count, 1), generator=generator, device=device)
@@ -207,8 +209,11 @@ class Bigrams(Task):
         self, output_of: Int[Tensor, "batch token"], generator: torch.Generator
     ) -> Int[Tensor, "batch position"]:
         """Token after token; `output_of` says what must follow, `NO_KEY` where bigrams decide."""
-        count, length, noise = len(output_of), self.length + 1, self.noise
-        shape, device = (length, count, 1), output_of.device
+        count = len(output_of)
+        length = self.length + 1
+        noise = self.noise
+        shape = (length, count, 1)
+        device = output_of.device
         tables = tables_of(self, device)
         chances = torch.rand(shape, generator=generator, device=device)
         last = self.n_tokens - 1  # the sums may end below 1 by rounding
@@ -229,7 +234,8 @@ class Bigrams(Task):
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         """Inputs are all tokens but the last, targets all but the first."""
         triggers, outputs, tokens = draws
-        inputs, following = tokens[:, :-1], tokens[:, 1:]
+        inputs = tokens[:, :-1]
+        following = tokens[:, 1:]
         # [batch, position, trigger]: whether it stands here, and whether its output follows.
         here = inputs[..., None] == triggers[:, None]
         told = here & (following[..., None] == outputs[:, None])

@@ -84,13 +84,16 @@ class Composition(SeveralHops):
         σ_{i+j-1}; `after j` is the place of σ_{i+j}(y_j), at which is asked where further hops
         lead.
         """
-        size, n, most = len(batch.inputs), self.n_symbols, self.n_permutations
+        size = len(batch.inputs)
+        n = self.n_symbols
+        most = self.n_permutations
         given = batch.inputs.view(size, most, n)
         reached = self.reached(given)
         queries = torch.arange(self.length, device=given.device).expand(size, -1)
         hidden = hidden_of(self, given.device).expand(size, -1, -1)
         starts = n * torch.arange(most, device=given.device)[:, None]
-        holds, after = {}, {}
+        holds = {}
+        after = {}
         for j in range(most):
             onward = starts.roll(-j, 0)
             holds[f"y_{j + 1}"] = onward + hidden.roll(-j, 1).gather(2, reached[j])
@@ -105,7 +108,8 @@ class Composition(SeveralHops):
 @cache
 def hidden_of(task: Composition, device: torch.device) -> Int[Tensor, "permutation symbol"]:
     """The hidden permutations of a task on a device."""
-    n, most = task.n_symbols, task.n_permutations
+    n = task.n_symbols
+    most = task.n_permutations
     if task.hidden is None:
         return torch.arange(n, device=device).expand(most, -1)
     fixed = torch.Generator().manual_seed(task.hidden)

@@ -42,7 +42,9 @@ class Named(SeveralHops):
         return self.n_symbols + self.n_names
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor]:
-        n, r, device = self.n_symbols, self.n_names, generator.device
+        n = self.n_symbols
+        r = self.n_names
+        device = generator.device
         order = torch.randperm(n * r * r, generator=torch.Generator().manual_seed(self.facts))
         shown, held_out = order.to(device).tensor_split([len(order) - len(order) // 5])
         those = held_out if self.beginnings == "held out" else shown

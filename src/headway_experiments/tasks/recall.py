@@ -82,7 +82,8 @@ class Recall(Task):
 
     def facts(self, device: torch.device | str = "cpu") -> Int[Tensor, "subject relation"]:
         """The answer of every subject and relation."""
-        shape, fixed = (self.n_subjects, self.n_relations), torch.Generator().manual_seed(0)
+        shape = (self.n_subjects, self.n_relations)
+        fixed = torch.Generator().manual_seed(0)
         drawn = torch.randint(self.n_answers, shape, generator=fixed)
         return (drawn + self.answers()[:, 0]).to(device)
 
@@ -95,14 +96,17 @@ class Recall(Task):
 
         asked = [integers(self.n_subjects, count), integers(self.n_relations, count)]
         before = self.length - 1
-        first, second = integers(before, count), integers(before - 1, count)
+        first = integers(before, count)
+        second = integers(before - 1, count)
         places = torch.stack([first, second + (second >= first)], dim=1)
         noise = integers(max(self.n_noise, 1), count, before)
         return torch.stack(asked, dim=1), places, noise
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         asked, places, noise = draws
-        count, last, device = len(asked), self.length - 1, asked.device
+        count = len(asked)
+        last = self.length - 1
+        device = asked.device
         tokens = torch.full((count, self.length), self.eos, device=device)
         tokens[:, :last] = self.first_noise + noise
         offsets = torch.tensor([0, self.n_subjects], device=device)
@@ -113,7 +117,8 @@ class Recall(Task):
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
         """Predicting all tokens alike, all answers, and all answers of the relation."""
-        a, r = self.n_answers, self.n_relations
+        a = self.n_answers
+        r = self.n_relations
         return {
             "uniform": {"answer": math.log(self.vocabulary)},
             "any answer": {"answer": math.log(r * a)},

@@ -73,10 +73,12 @@ class TwoHops(Task):
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         """Lays out the facts in their order; the first chain is the target's."""
         chains, order = draws
-        count, device = len(chains), chains.device
+        count = len(chains)
+        device = chains.device
         facts = torch.stack([chains[..., :2], chains[..., 1:]], dim=2).view(count, -1, 2)
         shown = facts.gather(1, order[..., None].expand_as(facts)).flatten(1)
-        bos, query = torch.zeros(count, 1, dtype=torch.long, device=device), chains[:, 0, :1]
+        bos = torch.zeros(count, 1, dtype=torch.long, device=device)
+        query = chains[:, 0, :1]
         first, second = 1 + 2 * order.argsort(-1)[:, :2].T
         last = torch.full_like(first, shown.shape[1] + 1)
         roles = torch.stack([last, first, first + 1, second, second + 1], dim=1)

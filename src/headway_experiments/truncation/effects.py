@@ -64,7 +64,8 @@ def effects(texts: Sequence[Completion], lines: Lines) -> Effects:
         drawn = torch.randint(len(rows), (RESAMPLES, len(rows)), generator=generator)
         often = torch.zeros(RESAMPLES, len(rows), dtype=torch.float64)
         often.scatter_add_(1, drawn, torch.ones_like(drawn, dtype=torch.float64))
-        draws, values = often / len(rows), dict[Cut, Tensor]()
+        draws = often / len(rows)
+        values = dict[Cut, Tensor]()
         for cut, odds in lines.items():
             three = [(odds[i].answer, odds[i].generic, odds[i].top) for i in rows]
             answer, generic, top = torch.tensor(three, dtype=torch.float64).T
@@ -100,7 +101,8 @@ def to_json(found: Effects, counts: Mapping[str, int], about: Mapping[str, Any])
 def _means(values: Tensor, before: Tensor, draws: Tensor) -> dict[str, Mean]:
     low, high = _interval(draws @ values)
     change_low, change_high = _interval(draws @ (values - before))
-    mean, change = values.mean(0).tolist(), (values - before).mean(0).tolist()
+    mean = values.mean(0).tolist()
+    change = (values - before).mean(0).tolist()
     found = {}
     for i, name in enumerate(MEASURES):
         ends = (low[i], high[i])

@@ -74,7 +74,8 @@ class Truncating:
 
     def there(self, ledger: Ledger) -> tuple[Lines, int]:
         """The lines so far, and how many layers the model has, 0 if none tells."""
-        found, n_layers = Lines(), 0
+        found = Lines()
+        n_layers = 0
         with clear_content_errors(ledger.path):
             for data in ledger.lines():
                 cut = Cut(tuple(data["layers"]), data["weights"], data["fraction"])
@@ -108,7 +109,8 @@ def truncate_model(
     layers = layers_of(model.model)
     places = named_matrices(layers)
     asked.cuts.require_in(places)
-    wanted, truncation = asked.cuts.of(len(layers)), Truncation(places)
+    wanted = asked.cuts.of(len(layers))
+    truncation = Truncation(places)
     completer = Completer(model, asked.texts)
     with ledger.writing(model.device):
         known, _ = asked.there(ledger)
@@ -162,7 +164,8 @@ class Completer:
 def _tokens(model: LocalModel, text: Completion) -> tuple[list[int], list[int]]:
     """The tokens that both ways to go on begin with, and the first in which each differs."""
     ways = [model.tokens(text.after(told)) for told in (text.answer, text.generic)]
-    longest, start = max(map(len, ways)), common_start(ways)
+    longest = max(map(len, ways))
+    start = common_start(ways)
     if longest > model.context:
         raise HeadwayError(
             f"a text of {longest} tokens, {text.prompt[:40]!r} …, does not fit into the"

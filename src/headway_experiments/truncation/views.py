@@ -53,11 +53,13 @@ def draw_effects(found: Effects, weights: str, span: str) -> "Figure":
     for measure, label in LABELS.items():
         for kind, rows in found.items():
             _, fractions, spans = Axes.of(rows)
-            sets, series = spans[span], []
+            sets = spans[span]
+            series = []
             lowest = [layers[0] for layers in sets]
             for i, fraction in enumerate(fractions):
                 means = [rows[Cut(layers, weights, fraction)][measure] for layers in sets]
-                ends, values = [(m.low, m.high) for m in means], [m.value for m in means]
+                ends = [(m.low, m.high) for m in means]
+                values = [m.value for m in means]
                 look = numbered(i, marker=True, ms=3.2)
                 series.append(Series(lowest, values, look, f"rank {fraction:g}", ends))
             levels = {"all": rows[INTACT][measure].value}
