@@ -70,10 +70,12 @@ def one_step(
         rate: the learning rate.
         before: logits that are there with W = 0, as of a residual stream; by default zero.
     """
-    told = torch.zeros(len(keys), len(values), dtype=keys.dtype) if before is None else before
-    descent = -told.softmax(-1)
-    descent[torch.arange(len(keys)), classes] += 1
-    return rate * values.T @ descent.T @ (keys * frequencies[:, None])
+    logits = torch.zeros(len(keys), len(values), dtype=keys.dtype) if before is None else before
+    descent = -logits.softmax(-1)
+    items = torch.arange(len(keys))
+    descent[items, classes] += 1
+    weighted = keys * frequencies[:, None]
+    return rate * values.T @ descent.T @ weighted
 
 
 def zipf(n_items: int, exponent: float) -> Each:

@@ -23,7 +23,10 @@ def items_for(parameters: float) -> int:
     high = max(3.0, parameters)
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if middle * math.log(middle) < parameters else (low, middle)
+        if middle * math.log(middle) < parameters:
+            low = middle
+        else:
+            high = middle
     return max(2, round(low))
 
 
@@ -55,10 +58,9 @@ def capacity(shares: Mapping[float, float]) -> float | None:
     kept = [i for i, count in enumerate(counts) if shares[count] >= BAR]
     if not kept or kept[-1] == len(counts) - 1:
         return None
-    low = counts[kept[-1]]
-    high = counts[kept[-1] + 1]
-    above = shares[low]
-    below = shares[high]
+    last = kept[-1]
+    low, high = counts[last : last + 2]
+    above, below = shares[low], shares[high]
     share = (above - BAR) / (above - below)
     return low * (high / low) ** share
 
@@ -128,20 +130,23 @@ def capacities(
         size: the numbers that are trained, in attention and in MLPs.
     """
     series: dict[str, dict[float, float]] = {}
-    sizes: dict[str, tuple[int, int]] = {}
+    sizes = {}
     for run in runs.values():
         model = run.config.transformer
         name = f"{shape(model)},seed={run.config.seed}"
-        batch, sizes[name] = everything(run), size(model)
-        series.setdefault(name, {})[float(len(batch.inputs))] = accuracy(run, batch)
-    found = []
+        sizes[name] = size(model)
+        batch = everything(run)
+        count = float(len(batch.inputs))
+        series.setdefault(name, {})[count] = accuracy(run, batch)
+    models = []
     for name, shares in series.items():
-        known = capacity(shares)
-        most = max(shares)
-        bound = most if shares[most] >= BAR else min(shares)
-        count = bound if known is None else known
-        found.append(Kept(name, count, known is not None, *sizes[name]))
-    return found
+        count = capacity(shares)
+        is_bracketed = count is not None
+        if count is None:
+            most = max(shares)
+            count = most if shares[most] >= BAR else min(shares)
+        models.append(Kept(name, count, is_bracketed, *sizes[name]))
+    return models
 
 
 def capacity_panel(kinds: Mapping[str, Iterable[Kept]], kept: str) -> Panel:
@@ -155,22 +160,28 @@ def capacity_panel(kinds: Mapping[str, Iterable[Kept]], kept: str) -> Panel:
     series = []
     every = []
     for i, (name, models) in enumerate(kinds.items()):
-        points = [one.point for one in models if one.is_bracketed]
-        at = sorted({size for size, _ in points})
-        line = ""
-        if len(at) > 1:
-            logs = [[math.log(each) for each in some] for some in zip(*points, strict=True)]
-            slope, start = statistics.linear_regression(*logs)
-            line = f"{name}, slope {slope:.2f}"
-            fitted = [math.exp(start) * size**slope for size in at]
-            series.append(Series(at, fitted, numbered(i), line))
-        dots = numbered(i, marker=True, ls="none", ms=4, alpha=0.6)
-        x = [size for size, _ in points]
-        y = [count for _, count in points]
-        series.append(Series(x, y, dots, "" if line else name))
+        points = [model.point for model in models if model.is_bracketed]
         every += points
-    share = statistics.geometric_mean(value / size for size, value in every)
+        line = _fitted(points, name, i)
+        series += line
+        sizes = [size for size, _ in points]
+        counts = [count for _, count in points]
+        dots = numbered(i, marker=True, ls="none", ms=4, alpha=0.6)
+        series.append(Series(sizes, counts, dots, "" if line else name))
+    share = statistics.geometric_mean(count / size for size, count in every)
     ends = [min(every)[0], max(every)[0]]
     label = f"{share:.2g} a parameter"
     series.append(Series(ends, [share * size for size in ends], dotted(), label))
     return Panel("", series, "trained parameters", kept, log="xy")
+
+
+def _fitted(points: Sequence[tuple[float, float]], name: str, number: int) -> list[Series]:
+    """The power that fits points best, if they are of more than one size."""
+    sizes = sorted({size for size, _ in points})
+    if len(sizes) < 2:
+        return []
+    log_sizes = [math.log(size) for size, _ in points]
+    log_counts = [math.log(count) for _, count in points]
+    slope, start = statistics.linear_regression(log_sizes, log_counts)
+    fitted = [math.exp(start) * size**slope for size in sizes]
+    return [Series(sizes, fitted, numbered(number), f"{name}, slope {slope:.2f}")]
