@@ -82,11 +82,16 @@ class Group:
     def costs(self, scale: str, folder: Path) -> list[Cost]:
         """The cost of all runs, and the part of it that is done."""
         ended = self.outcomes(scale, folder)
-        configs = self.configs(scale)
-        left = [config for name, config in configs.items() if not ended[name]]
-        steps = sum(sweeps.step_cost(config) * config.training.steps for config in left)
-        done = len(configs) - len(left)
-        return [(self.name, len(configs), done, PER_WEIGHT * steps)]
+        total = 0
+        done = 0
+        steps = 0
+        for name, config in self.configs(scale).items():
+            total += 1
+            if ended[name]:
+                done += 1
+            else:
+                steps += sweeps.step_cost(config) * config.training.steps
+        return [(self.name, total, done, PER_WEIGHT * steps)]
 
     def obtain(self, scale: str, folder: Path, engine: sweeps.Engine | None) -> None:
         """Trains the runs, if there is an engine; then finds and dates circuits, if that is wanted.
@@ -112,9 +117,11 @@ class Group:
 
     def found(self, scale: str, folder: Path) -> Mapping[str, Any]:
         """The runs that are done, by name."""
-        ended = self.outcomes(scale, folder)
-        done = [name for name, outcome in ended.items() if outcome.get("status") == "done"]
-        return {name: Run.open(folder / self.name / name) for name in done}
+        runs = {}
+        for name, outcome in self.outcomes(scale, folder).items():
+            if outcome.get("status") == "done":
+                runs[name] = Run.open(folder / self.name / name)
+        return runs
 
     def gaps(self, scale: str, folder: Path) -> list[str]:
         """The runs that cannot be measured, and why."""

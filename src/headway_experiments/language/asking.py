@@ -105,7 +105,8 @@ def reply_of(model: LocalModel, number: int, question: Question) -> Reply:
     start = time.perf_counter()
     said, ended = model.answers(question)
     # The paper's protocol asks until an answer is acceptable: so it ends with each.
-    ends = torch.tensor(ended, dtype=torch.float64).softmax(0).tolist()
+    ends = torch.tensor(ended, dtype=torch.float64).softmax(0)
+    likeliest = said.index(max(said))
     return Reply(
         formulation=question.formulation,
         depth=question.depth,
@@ -115,8 +116,8 @@ def reply_of(model: LocalModel, number: int, question: Question) -> Reply:
         rank=question.rank,
         acceptable=len(question.acceptable),
         nearer=len(question.nearer),
-        argmax=question.acceptable[said.index(max(said))],
-        expectation=ends[question.rank],
+        argmax=question.acceptable[likeliest],
+        expectation=ends[question.rank].item(),
         said=[round(log_p, 5) for log_p in said],
         ended=[round(log_p, 5) for log_p in ended],
         seconds=round(time.perf_counter() - start, 3),

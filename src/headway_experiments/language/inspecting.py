@@ -72,16 +72,17 @@ def task_of(name: str) -> Callable[..., Task]:
     ) -> Task:
         try:
             for field, value in unknown.items():
-                raise HeadwayError(
-                    f"-T {field}={value} is not allowed: {name} takes d, n, chains, seed, draws"
-                )
-            places = tuple((name, depth) for depth in depths_of(d, formulation(name).default_depth))
+                allowed = f"{name} takes d, n, chains, seed, draws"
+                raise HeadwayError(f"-T {field}={value} is not allowed: {allowed}")
+            depths = depths_of(d, formulation(name).default_depth)
+            places = tuple((name, depth) for depth in depths)
             asked = Asked("", None, places, chains, n, seed)
             require_allowed("draws", draws, AtLeastOne)
         except HeadwayError as error:
             raise PrerequisiteError(escape(f"headway: {error}")) from None
+        samples = [_sample(number, question) for number, question in asked.questions()]
         return Task(
-            dataset=MemoryDataset([_sample(*one) for one in asked.questions()], name=name),
+            dataset=MemoryDataset(samples, name=name),
             solver=until_acceptable(draws),
             scorer=acceptable_answer(),
             config=GenerateConfig(temperature=1.0, max_retries=RETRIES, attempt_timeout=ATTEMPT),
@@ -168,12 +169,13 @@ def shares() -> Metric:
 
     def summed(scores: list[SampleScore]) -> Value:
         by_depth: dict[int, list[SampleScore]] = {}
-        for one in scores:
-            by_depth.setdefault((one.sample_metadata or {})["depth"], []).append(one)
-        found = _shares(scores)
+        for score in scores:
+            depth = (score.sample_metadata or {})["depth"]
+            by_depth.setdefault(depth, []).append(score)
+        every = _shares(scores)
         for depth, own in sorted(by_depth.items()):
-            found |= {f"D={depth} {name}": value for name, value in _shares(own).items()}
-        return found
+            every |= {f"D={depth} {name}": value for name, value in _shares(own).items()}
+        return every
 
     return summed
 
@@ -182,17 +184,30 @@ def _shares(scores: list[SampleScore]) -> dict[str, float]:
     """Shares of scores; `of_answered` is left out if nothing was answered, and all of no scores."""
     if not scores:
         return {"questions": 0.0}
-    right = sum(one.score.value == CORRECT for one in scores)
-    answered = sum(one.score.value != NOANSWER for one in scores)
-    found: dict[str, float] = {}
-    for name, count in (("accuracy", len(scores)), ("of_answered", answered)):
-        if count:
-            low, high = wilson(right, count)
-            found |= {name: right / count, f"{name}_low": low, f"{name}_high": high}
-    found["unanswered"] = (len(scores) - answered) / len(scores)
-    found["draws"] = mean([(one.score.metadata or {})["draws"] for one in scores])
-    found["chance"] = mean([1 / len((one.sample_metadata or {})["acceptable"]) for one in scores])
-    return found | {"questions": float(len(scores))}
+    count = len(scores)
+    values = [score.score.value for score in scores]
+    right = values.count(CORRECT)
+    unanswered = values.count(NOANSWER)
+    draws = []
+    chances = []
+    for score in scores:
+        draws.append((score.score.metadata or {})["draws"])
+        acceptable = (score.sample_metadata or {})["acceptable"]
+        chances.append(1 / len(acceptable))
+    shares = _with_ends("accuracy", right, count)
+    if unanswered < count:
+        shares |= _with_ends("of_answered", right, count - unanswered)
+    shares["unanswered"] = unanswered / count
+    shares["draws"] = mean(draws)
+    shares["chance"] = mean(chances)
+    shares["questions"] = float(count)
+    return shares
+
+
+def _with_ends(name: str, right: int, count: int) -> dict[str, float]:
+    """A share and the ends of its interval."""
+    low, high = wilson(right, count)
+    return {name: right / count, f"{name}_low": low, f"{name}_high": high}
 
 
 @scorer(metrics=[shares()])

@@ -69,7 +69,7 @@ class Repeats(Task, registered=False):
             inputs[:, 0] = self.start
         corrupted = inputs.clone()
         corrupted[:, -self.stretch :] = tokens[:, self.n_places :]
-        places = begins[:, None] + torch.arange(self.stretch + 1, device=tokens.device)
-        repeated = inputs.gather(1, places)
+        stretch = torch.arange(self.stretch + 1, device=tokens.device)
+        repeated = inputs.gather(1, begins[:, None] + stretch)
         inputs[:, -self.stretch :] = repeated[:, :-1]
         return Batch(inputs, repeated[:, None, -1:], corrupted=corrupted)

@@ -60,7 +60,8 @@ def capacity(shares: Mapping[float, float]) -> float | None:
         return None
     last = kept[-1]
     low, high = counts[last : last + 2]
-    above, below = shares[low], shares[high]
+    above = shares[low]
+    below = shares[high]
     share = (above - BAR) / (above - below)
     return low * (high / low) ** share
 

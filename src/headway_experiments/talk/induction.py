@@ -89,10 +89,16 @@ def simple(weights: str, scale: str) -> Configs:
     Small: T = 32, width 128, batches of 32.
     """
     task = Bigrams(length=32, asked_at="in-context")
-    d_model, steps, rate, batch = 128, 300, 20.0, 32
+    d_model = 128
+    steps = 300
+    rate = 20.0
+    batch = 32
     if scale == "paper":
         task = replace(task, length=256)
-        d_model, steps, rate, batch = 256, 1000, 0.03 * 256, 512
+        d_model = 256
+        steps = 1000
+        rate = 0.03 * 256
+        batch = 512
     if scale == "smoke":
         task = replace(task, length=16, n_tokens=12, n_triggers=2)
         d_model = 32

@@ -86,7 +86,9 @@ class Composition(SeveralHops):
         σ_{i+j-1}; `after j` is the place of σ_{i+j}(y_j), at which is asked where further hops
         lead.
         """
-        size, n, most = len(batch.inputs), self.n_symbols, self.n_permutations
+        size = len(batch.inputs)
+        n = self.n_symbols
+        most = self.n_permutations
         device = batch.inputs.device
         reached = self.reached(batch.inputs.view(size, most, n))
         queries = torch.arange(self.length, device=device).expand(size, -1)
@@ -111,7 +113,8 @@ def _edges(queries: Tensor, keys: Tensor) -> Edges:
 @cache
 def hidden_of(task: Composition, device: torch.device) -> Int[Tensor, "permutation symbol"]:
     """The hidden permutations of a task on a device."""
-    n, most = task.n_symbols, task.n_permutations
+    n = task.n_symbols
+    most = task.n_permutations
     if task.hidden is None:
         return torch.arange(n, device=device).expand(most, -1)
     fixed = torch.Generator().manual_seed(task.hidden)

@@ -42,7 +42,8 @@ class Named(SeveralHops):
         return self.n_symbols + self.n_names
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor]:
-        n_names, device = self.n_names, generator.device
+        n_names = self.n_names
+        device = generator.device
         most = self.asked[-1]
         begun = self._beginnings(count, generator)
         symbol = begun // n_names**2
