@@ -137,16 +137,26 @@ def share_panel(
         names: of the settings, in order.
     """
     apart = min(0.2, 0.8 / len(shares))
+    middle = (len(shares) - 1) / 2
     series = []
     for i, (kind, counts) in enumerate(shares.items()):
-        shift = (i - (len(shares) - 1) / 2) * apart
-        places = [names.index(name) + shift for name in counts]
-        values = [some / every for some, every in counts.values()]
-        ends = [wilson(some, every) for some, every in counts.values()]
+        places = [names.index(name) + (i - middle) * apart for name in counts]
         look = numbered(i, marker=True, ls="none", ms=4)
-        series.append(Series(places, values, look, kind, ends))
+        series.append(_shares(places, counts.values(), look, kind))
     limits = {"ylim": (-0.04, 1.04), "xlim": (-0.6, len(names) - 0.4)}
     return Panel(title, series, "", y, {"": 0.5}, limits=limits, names=names)
+
+
+def _shares(
+    places: Sequence[float], counts: Iterable[tuple[int, int]], look: Look, label: str
+) -> Series:
+    """Shares with their intervals, of counts of some among all."""
+    values = []
+    ends = []
+    for some, every in counts:
+        values.append(some / every)
+        ends.append(wilson(some, every))
+    return Series(places, values, look, label, ends)
 
 
 def draw_panels(panels: Sequence[Panel], columns: int = 3, shared: bool = False) -> "Figure":

@@ -38,15 +38,7 @@ def print_verdicts(rows: Sequence[Judged]) -> None:
     _print_counts(rows)
     out = console()
     for row in rows:
-        first = next(iter(row.values()))
-        claim = first.claim
-        scale = first.scale
-        title = f"\n{claim.figure}, {claim.section}: {claim.claim}"
-        out.print(title, style="bold", markup=False)
-        note = claim.note(scale)
-        remark = f" ({note})" if note else ""
-        rule = f"{claim.paper}; {claim.rule_at(scale)}{remark}"
-        out.print(rule, style="dim", markup=False)
+        _print_claim(next(iter(row.values())))
         for scale, verdict in row.items():
             said = verdict.said, LOOKS[verdict.said]
             out.print(Text.assemble(f"{scale:<6}", said, " ", verdict.measured))
@@ -54,6 +46,19 @@ def print_verdicts(rows: Sequence[Judged]) -> None:
         out.print(f"Not measured: {gap}", style="yellow", markup=False)
     for line in LEGEND:
         out.print("\n".join(wrapped(line)), style="dim")
+
+
+def _print_claim(verdict: Verdict) -> None:
+    """Print the claim of a verdict and its rule."""
+    claim = verdict.claim
+    scale = verdict.scale
+    note = claim.note(scale)
+    remark = f" ({note})" if note else ""
+    title = f"\n{claim.figure}, {claim.section}: {claim.claim}"
+    rule = f"{claim.paper}; {claim.rule_at(scale)}{remark}"
+    out = console()
+    out.print(title, style="bold", markup=False)
+    out.print(rule, style="dim", markup=False)
 
 
 def _print_counts(rows: Sequence[Judged]) -> None:
@@ -80,17 +85,22 @@ def markdown(rows: Sequence[Judged]) -> str:
     heads = ["figure", "claim", "expected", "rule", *scales]
     lines = [_line(heads), "|---" * len(heads) + "|"]
     for row in rows:
-        first = row[scales[0]]
-        claim = first.claim
-        rule = first.claim.rule_at(first.scale)
-        cells = [claim.figure, claim.claim, claim.paper, f"`{rule}`"]
-        cells += [_verdict(row[scale]) for scale in scales]
+        cells = _cells([row[scale] for scale in scales])
         lines.append(_line([cell.replace("|", "\\|") for cell in cells]))
     for title, remarks in (("Notes", notes(rows)), ("Not measured", gaps(rows))):
         if remarks:
             lines += ["", f"{title}:", ""]
             lines += [f"- {remark}" for remark in remarks]
     return "\n".join(lines) + "\n"
+
+
+def _cells(verdicts: Sequence[Verdict]) -> list[str]:
+    """A claim, its rule, and the verdicts on it."""
+    first = verdicts[0]
+    claim = first.claim
+    rule = claim.rule_at(first.scale)
+    about = [claim.figure, claim.claim, claim.paper, f"`{rule}`"]
+    return [*about, *map(_verdict, verdicts)]
 
 
 def _line(cells: Sequence[str]) -> str:

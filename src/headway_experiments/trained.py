@@ -157,8 +157,7 @@ class Held:
         self._factors = [stage.factor for stage in stages]
         places = _places_in(model)
         trained_in = [_named_in(stage, places) for stage in stages]
-        trained = set[str]().union(*trained_in)
-        ever = {places[name].key for name in trained}
+        ever = {places[name].key for names in trained_in for name in names}
         for key, weight in self._parameters.items():
             weight.requires_grad_(key in ever)
         self._held = []

@@ -27,8 +27,7 @@ def acdc(subject: Subject, corrupted: bool = False) -> Answer:
     cut = _Cut(subject, corrupted)
     current = cut.cost(lambda at: torch.ones(1, 1, 1, 1))
     scale = cut.cost(lambda at: torch.zeros(1, 1, 1, 1)) - current
-    sizes = subject.sizes
-    order = sorted(subject.paths, key=lambda p: (-p.layer, p.head, -sizes[p.relation]))
+    order = sorted(subject.paths, key=lambda p: (-p.layer, p.head, -subject.sizes[p.relation]))
     scores = dict.fromkeys(order, 0.0)
     kept = set(order)
     chosen = None

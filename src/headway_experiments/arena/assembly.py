@@ -99,12 +99,15 @@ class Assembly:
             self._write_ends(model, targets)
             for (layer, head), (matches, moves) in self.heads.items():
                 self._write_head(model, layer, head, matches, moves)
-            filled = [0] * n_layers
-            for layer, reads, bias, writes in self._units:
-                units = slice(filled[layer], filled[layer] + len(bias))
-                self._write_units(model, layer, units, reads, bias, writes)
-                filled[layer] = units.stop
+            self._write_hidden(model)
         return model.eval().requires_grad_(False)
+
+    def _write_hidden(self, model: Transformer) -> None:
+        filled = [0] * len(model.layers)
+        for layer, reads, bias, writes in self._units:
+            units = slice(filled[layer], filled[layer] + len(bias))
+            self._write_units(model, layer, units, reads, bias, writes)
+            filled[layer] = units.stop
 
     def _widest_head(self) -> int:
         """The most dimensions that a head matches or moves."""
@@ -161,10 +164,16 @@ class Assembly:
         self, model: Transformer, layer: int, head: int, matches: Sequence[Match], moves: Moves
     ) -> None:
         attention = model.layers[layer].attn
-        n_heads = attention.n_heads
-        d_head = attention.d_head
-        weights = attention.qkv.weight.view(3, n_heads, d_head, -1)
+        weights = attention.qkv.weight.view(3, attention.n_heads, attention.d_head, -1)
         queries, keys, values = weights[:, head]
+        self._write_matches(queries, keys, matches)
+        out = attention.out.weight.view(-1, attention.n_heads, attention.d_head)[:, head]
+        self._write_moves(values, out, moves)
+        _balance(out)
+
+    def _write_matches(self, queries: Tensor, keys: Tensor, matches: Sequence[Match]) -> None:
+        """A head's queries read what matches ask with, and its keys what they are compared to."""
+        d_head = len(queries)
         first = 0
         for match in matches:
             width = self._width(match.key)
@@ -177,9 +186,6 @@ class Assembly:
             queries[rows, self._slice(match.query)] = weight.T * scale
             keys[rows, self._slice(match.key)] = eye * self._scale(match.key)
             first += width
-        out = attention.out.weight.view(-1, n_heads, d_head)[:, head]
-        self._write_moves(values, out, moves)
-        _balance(out)
 
     def _write_moves(self, values: Tensor, out: Tensor, moves: Moves) -> None:
         """A head's values read the sources, and its output is added to the targets."""

@@ -96,13 +96,18 @@ def compiled(
     assembly = Assembly(widths, {"R_1": 0, "code": d_token}, {"hidden": 1.0})
     _join_pairs(assembly, task)
     for layer, step in enumerate(steps, 1):
-        alike = Match(f"R_{step.ask}", "R_0", SHARPNESS)
-        less_square = Match(ONE, "square", -SHARPNESS / 2)
-        not_hidden = Match(ONE, "hidden", -CERTAIN)
-        moves = [(f"R_{i}", f"R_{step.ask + i}") for i in step.sources]
-        assembly.heads[layer, 0] = [alike, less_square, not_hidden], moves
+        _look_up(assembly, layer, step)
     model = assembly.build(task, registers[2:], n_layers=len(steps) + 1)
     return Known(model, task, _required(depth, steps))
+
+
+def _look_up(assembly: Assembly, layer: int, step: Step) -> None:
+    """The head of a layer: to the second token whose first one is nearest to what is asked."""
+    alike = Match(f"R_{step.ask}", "R_0", SHARPNESS)
+    less_square = Match(ONE, "square", -SHARPNESS / 2)
+    not_hidden = Match(ONE, "hidden", -CERTAIN)
+    moves = [(f"R_{i}", f"R_{step.ask + i}") for i in step.sources]
+    assembly.heads[layer, 0] = [alike, less_square, not_hidden], moves
 
 
 def _steps(construction: str, depth: int) -> list[Step]:

@@ -64,12 +64,7 @@ def contest(
         HeadwayError: if there is no such method, a family is not here, a number is out of
             range, or the folder is in use or holds something else.
     """
-    for name, family in known.items():
-        require(family.missing is None, "family", name, f"one that is here; {family.missing}")
-    for name in methods:
-        require(name in METHODS, "method", name, f"one of {', '.join(METHODS)}")
-    for name, number in (("workers", workers), ("first", first)):
-        require(number is None or number >= 1, name, number, "a whole number of at least 1")
+    _require_possible(known, methods, workers, first)
     asked = tuple(dict.fromkeys(methods or METHODS))
     ledger = ledger_of(folder)
     with ledger.writing("cpu"):
@@ -85,8 +80,19 @@ def contest(
                 ledger.add(row)
                 watch(row)
     models = {model for family in known.values() for model in family.names[:first]}
-    rows = [row for row in read(folder) if row["model"] in models]
-    return [row for row in rows if row["method"] in (None, *asked)]
+    of_models = [row for row in read(folder) if row["model"] in models]
+    return [row for row in of_models if row["method"] in (None, *asked)]
+
+
+def _require_possible(
+    known: Mapping[str, Family], methods: Sequence[str], workers: int, first: int | None
+) -> None:
+    for name, family in known.items():
+        require(family.missing is None, "family", name, f"one that is here; {family.missing}")
+    for name in methods:
+        require(name in METHODS, "method", name, f"one of {', '.join(METHODS)}")
+    for name, number in (("workers", workers), ("first", first)):
+        require(number is None or number >= 1, name, number, "a whole number of at least 1")
 
 
 def _jobs_left(

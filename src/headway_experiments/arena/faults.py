@@ -231,8 +231,7 @@ class Faults:
         elsewhere = (self.attention(head) - fixed).abs().sum(2) / 2
         rows = self.rows(head)
         on_rows = elsewhere[rows]
-        is_steady = on_rows <= STEADY
-        if is_steady.float().mean().item() < STEADY:
+        if (on_rows <= STEADY).float().mean().item() < STEADY:
             return on_rows.mean().item()
         some, (layer, number) = slice(WEIGHED), head
         batch = self.exchange.batch.part(some)

@@ -80,10 +80,10 @@ def _named(subject: Subject, circuit: Circuit) -> tuple[frozenset[AttentionPath]
     chosen: set[AttentionPath] = set()
     for layer, head in circuit.useful_heads:
         mechanism = circuit.mechanisms[layer, head]
-        names = mechanism.relations if isinstance(mechanism, Paths) else ()
-        looks = {name: patterns.alone(name) > 0 for name in names}
-        if not looks:
-            looks[""] = patterns.dense(mechanism, (layer, head)) >= SEEN
+        if isinstance(mechanism, Paths):
+            looks = {name: patterns.alone(name) > 0 for name in mechanism.relations}
+        else:
+            looks = {"": patterns.dense(mechanism, (layer, head)) >= SEEN}
         for name, look in looks.items():
             pairs[:, layer, head] += look
             relation = name if name in subject.relations else _likest(subject, look)
@@ -126,18 +126,25 @@ def naming(subject: Subject) -> Answer:
     """
     rise = _rise(subject)
     own = subject.loss().item()
-    patterns = attention_patterns(subject.model, subject.batch.inputs)
-    like = along_all(patterns, subject.task.edges(subject.batch), shared=True)
     chosen = set()
     paths = dict.fromkeys(subject.paths, 0.0)
-    for (layer, head), its_rise in rise.items():
-        likeness = {name: like[name][layer][head] for name in subject.relations}
-        nearest = max(likeness, key=lambda name: likeness[name])
-        named = AttentionPath.of(layer, head, nearest)
-        paths[named] = its_rise
-        if own + its_rise >= THRESHOLD:
+    for head, nearest in _nearest(subject).items():
+        named = AttentionPath.of(*head, nearest)
+        paths[named] = rise[head]
+        if own + rise[head] >= THRESHOLD:
             chosen.add(named)
     return Answer(paths, frozenset(chosen))
+
+
+def _nearest(subject: Subject) -> dict[Head, str]:
+    """The relation that most of each head's attention is along."""
+    patterns = attention_patterns(subject.model, subject.batch.inputs)
+    like = along_all(patterns, subject.task.edges(subject.batch), shared=True)
+    nearest = {}
+    for layer, head in subject.heads:
+        shares = {name: like[name][layer][head] for name in subject.relations}
+        nearest[layer, head] = max(shares, key=lambda name: shares[name])
+    return nearest
 
 
 def attention(subject: Subject) -> Answer:

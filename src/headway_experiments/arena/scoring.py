@@ -47,13 +47,8 @@ class Curve:
 @torch.no_grad()
 def curve(subject: Subject, order: Sequence[AttentionPath]) -> Curve:
     """The curve of paths in an order, the best first; attention along the others is zero."""
-
-    def margin(count: int) -> float:
-        outputs = subject.outputs(subject.only(order[:count], FEW), part=FEW)
-        return -subject.margin(outputs, FEW).item()
-
     counts = [int(share * len(order)) for share in SIZES]
-    margins = {count: margin(count) for count in {0, *counts}}
+    margins = {count: _margin(subject, order[:count]) for count in {0, *counts}}
     nothing = margins[0]
     gained = margins[len(order)] - nothing
     faithful = [(margins[count] - nothing) / gained for count in counts]
@@ -61,6 +56,12 @@ def curve(subject: Subject, order: Sequence[AttentionPath]) -> Curve:
     fifth = int(AGREES_AT * len(order))
     agreement = subject.agreement(subject.only(order[:fifth], FEW), FEW)
     return Curve(area(SIZES, faithful), area(SIZES, missed), agreement)
+
+
+def _margin(subject: Subject, paths: Sequence[AttentionPath]) -> float:
+    """The margin with some paths alone."""
+    outputs = subject.outputs(subject.only(paths, FEW), part=FEW)
+    return -subject.margin(outputs, FEW).item()
 
 
 def area(places: Sequence[float], heights: Sequence[float]) -> float:

@@ -99,6 +99,18 @@ def build_siit(name: str, folder: Path) -> Known:
     )
 
 
+def _drawn_nodes(task: RaspTask, rng: random.Random) -> list[Node]:
+    """Heads in a random order, of which the first stand for the program's."""
+    of_program = {(head.layer, head.head) for head in task.compiled.heads}
+    nodes = []
+    for layer in range(task.compiled.module.n_layers):
+        heads = rng.sample(range(N_HEADS), N_HEADS)
+        for number, head in enumerate(heads):
+            its = number if (layer, number) in of_program else None
+            nodes.append(Node(layer, head, its))
+    return nodes
+
+
 class Pupil:
     """A transformer that learns from a program.
 
@@ -111,13 +123,7 @@ class Pupil:
         self.task = task
         self.rng = rng
         self.program = task.compiled.module
-        of_program = {(head.layer, head.head) for head in task.compiled.heads}
-        self.nodes: list[Node] = []
-        for layer in range(self.program.n_layers):
-            heads = rng.sample(range(N_HEADS), N_HEADS)
-            for number, head in enumerate(heads):
-                its = number if (layer, number) in of_program else None
-                self.nodes.append(Node(layer, head, its))
+        self.nodes = _drawn_nodes(task, rng)
         config = TransformerConfig(
             n_layers=self.program.n_layers,
             d_model=WIDTH,
@@ -142,24 +148,28 @@ class Pupil:
         """Trains until it does what it should, or for so many steps."""
         draws = torch.Generator().manual_seed(self.rng.randrange(2**31))
         adam = torch.optim.Adam(self.model.parameters(), RATE)
-        used = self.used
-        others = self.others
         for step in range(1, STEPS + 1):
             rows = torch.randint(TRAINED_ON, (BATCH,), generator=draws)
-            base, source = self.pairs(self.seen[rows])
-            number = self.rng.randint(1, len(others))
-            some_others = self.rng.sample(others, number)
-            one_used = [self.rng.choice(used)]
-            losses = []
-            for outputs, right in self.swapped(base, source, [one_used, some_others]):
-                losses.append(self.task.targets.loss(outputs, right))
-            plain, swapped, strict = losses
+            loss = self._loss(self.seen[rows])
             adam.zero_grad()
-            (plain + swapped + STRICT * strict).backward()
+            loss.backward()
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), CLIP)
             adam.step()
             if step % EVERY == 0 and self.right() >= RIGHT:
                 break
+
+    def _loss(self, inputs: Tensor) -> Tensor:
+        """The loss as it is, with a used head exchanged, and with some that are not used."""
+        base, source = self.pairs(inputs)
+        others = self.others
+        number = self.rng.randint(1, len(others))
+        some_others = self.rng.sample(others, number)
+        one_used = [self.rng.choice(self.used)]
+        losses = []
+        for outputs, right in self.swapped(base, source, [one_used, some_others]):
+            losses.append(self.task.targets.loss(outputs, right))
+        plain, swapped, strict = losses
+        return plain + swapped + STRICT * strict
 
     @torch.no_grad()
     def right(self) -> float:
@@ -233,7 +243,7 @@ class Pupil:
 
 def interchanged(model: nn.Module, base: Tensor, source: Tensor, heads: Sequence[Head]) -> Tensor:
     """The outputs for some sequences, with what some heads carry in others."""
-    points = [module for name, module in model.named_modules() if name.endswith("hook_z")]
+    points = _points(model)
     kept = []
 
     def keep(module: nn.Module, given: Any, z: Tensor) -> None:
@@ -253,3 +263,8 @@ def interchanged(model: nn.Module, base: Tensor, source: Tensor, heads: Sequence
         for layer, point in enumerate(points):
             hooks.enter_context(point.register_forward_hook(partial(put, layer)))
         return model(base)
+
+
+def _points(model: nn.Module) -> list[nn.Module]:
+    """The modules that see what the heads of each layer read."""
+    return [module for name, module in model.named_modules() if name.endswith("hook_z")]

@@ -39,22 +39,26 @@ def markdown(rows: Sequence[Row]) -> str:
 
 def _scores(rows: Sequence[Row]) -> list[str]:
     """The lines of the table: a method in each."""
-    scored = [row for row in rows if row["method"] is not None]
     models: dict[str, set[str]] = {}
     methods: dict[str, list[Row]] = {}
-    for row in scored:
-        models.setdefault(row["family"], set()).add(row["model"])
-        methods.setdefault(row["method"], []).append(row)
+    for row in rows:
+        if row["method"] is not None:
+            models.setdefault(row["family"], set()).add(row["model"])
+            methods.setdefault(row["method"], []).append(row)
     families = [f"{family} ({len(members)})" for family, members in models.items()]
     head = ["method", *COLUMNS, *families, "passes"]
-    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    for method, its_rows in methods.items():
-        cells = [_mean(list(map(score, its_rows))) for score in COLUMNS.values()]
+    lines = [_line(head), "|---" * len(head) + "|"]
+    for method, scored in methods.items():
+        cells = [_mean(list(map(score, scored))) for score in COLUMNS.values()]
         for family in models:
-            cells.append(_family([row for row in its_rows if row["family"] == family]))
-        passes = median(row["passes"] for row in its_rows)
-        lines.append(f"| {method} | {' | '.join(cells)} | {passes:.0f} |")
+            cells.append(_family([row for row in scored if row["family"] == family]))
+        passes = median(row["passes"] for row in scored)
+        lines.append(_line([method, *cells, f"{passes:.0f}"]))
     return lines
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def _mean(values: Sequence[float | None]) -> str:

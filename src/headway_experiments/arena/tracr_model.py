@@ -97,13 +97,18 @@ class TracrModule(nn.Module):
 
     def _attention(self, x: Tensor, layer: int, padding: Tensor) -> Tensor:
         """What the heads of a layer read, [sequence, position, head, number], after its hook."""
-        at = f"transformer/layer_{layer}/attn"
-        read = torch.stack([self._linear(x, f"{at}/{name}") for name in ("query", "key", "value")])
-        query, key, value = read.unflatten(-1, (self.n_heads, -1)).transpose(2, 3)
+        query = self._by_head(x, layer, "query")
+        key = self._by_head(x, layer, "key")
+        value = self._by_head(x, layer, "value")
         scores = query @ key.mT / math.sqrt(self.key_size)
         pattern = torch.softmax(scores.masked_fill(padding, -1e30), dim=-1)
         hook = self.get_submodule(f"blocks.{layer}.hook_z")
         return hook((pattern @ value).transpose(1, 2))
+
+    def _by_head(self, x: Tensor, layer: int, name: str) -> Tensor:
+        """Queries, keys or values, [sequence, head, position, number]."""
+        numbers = self._linear(x, f"transformer/layer_{layer}/attn/{name}")
+        return numbers.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Logits of every value and, last, of none at all; or one number, scaled.
@@ -165,14 +170,14 @@ def compile_program(program: Any, vocabulary: Sequence[Any], length: int) -> Com
         raise HeadwayError(f"Tracr refuses the program {program.name}: {reason}") from None
     assembled = built.assembled
     directions = built.sink["OUTPUT_BASIS"]
-    unembed = np.zeros((len(assembled.residual_labels), len(directions)))
-    for column, direction in enumerate(directions):
-        row = assembled.residual_labels.index(str(direction))
-        unembed[row, column] = 1
     tokens = assembled.input_encoder.encoding_map
-    pad = tokens[tracr("compiler.compiling").COMPILER_PAD]
-    config = assembled.model_config
-    module = TracrModule(assembled.params, config.num_heads, config.key_size, unembed, pad)
+    module = TracrModule(
+        assembled.params,
+        assembled.model_config.num_heads,
+        assembled.model_config.key_size,
+        _unembedding(assembled.residual_labels, directions),
+        tokens[tracr("compiler.compiling").COMPILER_PAD],
+    )
     values = None
     rasp = tracr("rasp.rasp")
     if rasp.is_categorical(program):
@@ -181,6 +186,14 @@ def compile_program(program: Any, vocabulary: Sequence[Any], length: int) -> Com
         module.nothing = True
     heads = tuple(_heads(built.graph, built.craft, rasp))
     return Compiled(assembled, module.eval(), heads, tuple(tokens), values)
+
+
+def _unembedding(labels: list[str], directions: Sequence[Any]) -> np.ndarray:
+    """Picks directions of the stream, [label, direction]."""
+    unembed = np.zeros((len(labels), len(directions)))
+    for column, direction in enumerate(directions):
+        unembed[labels.index(str(direction)), column] = 1
+    return unembed
 
 
 class _Built(NamedTuple):

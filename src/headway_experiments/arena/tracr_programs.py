@@ -145,6 +145,7 @@ def _ours() -> list[Program]:
     _rearrange(suite, lib, rasp, words)
     _compare(suite, lib, rasp, words)
     _count(suite, lib, rasp, words)
+    _share(suite, lib, rasp, words)
     return suite.programs
 
 
@@ -238,23 +239,27 @@ def _compare(suite: Suite, lib: Any, rasp: Any, words: Words) -> None:
 
 def _count(suite: Suite, lib: Any, rasp: Any, words: Words) -> None:
     tokens = rasp.tokens
-    how_many = words.how_many
     pair = rasp.SequenceMap(lambda x, y: f"{x}{y}", words.before, tokens)
-    suite.add("bigram_count", how_many(pair, pair), "ab", 6)
+    suite.add("bigram_count", words.how_many(pair, pair), "ab", 6)
     hist = lib.make_hist()
-    suite.add("same_count", how_many(hist, hist), "abcd", 6)
+    suite.add("same_count", words.how_many(hist, hist), "abcd", 6)
     suite.add("token_at_count", words.at(hist - 1, tokens), "abcd", 6)
-    a, b = (lib.make_count(tokens, token) for token in "ab")
+    a = lib.make_count(tokens, "a")
+    b = lib.make_count(tokens, "b")
     more = rasp.SequenceMap(lambda x, y: x > y, a, b)
     suite.add("more_a_than_b", more, "abc", 6)
     placed = rasp.SequenceMap(lambda token, i: (token, i), tokens, rasp.indices)
-    earlier = how_many(placed, placed, lambda k, q: k[0] == q[0] and k[1] < q[1])
-    distinct = how_many(earlier, earlier, lambda k, q: k == 0)
+    earlier = words.how_many(placed, placed, lambda k, q: k[0] == q[0] and k[1] < q[1])
+    distinct = words.how_many(earlier, earlier, lambda k, q: k == 0)
     suite.add("distinct", distinct, "abc", 6)
-    like_first = words.share(words.same(tokens, words.first), earlier=True)
-    suite.add("share_like_first", like_first, "abc", 6)
-    repeating = words.share(words.same(tokens, words.before))
-    suite.add("share_repeating", repeating, "abc", 6)
+
+
+def _share(suite: Suite, lib: Any, rasp: Any, words: Words) -> None:
+    tokens = rasp.tokens
+    like_first = words.same(tokens, words.first)
+    suite.add("share_like_first", words.share(like_first, earlier=True), "abc", 6)
+    repeating = words.same(tokens, words.before)
+    suite.add("share_repeating", words.share(repeating), "abc", 6)
     zero = rasp.Map(lambda x: 0, rasp.indices)
     most_frequent = words.at(zero, lib.make_sort_freq(5))
     suite.add("most_frequent", most_frequent, "abc", 5)

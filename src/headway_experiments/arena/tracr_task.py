@@ -59,18 +59,20 @@ class RaspTask(Task, registered=False):
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
         its = self.its
-        compiled = self.compiled
         seed = torch.randint(2**62, (), generator=generator, device=generator.device)
         rng = random.Random(int(seed))
-        numbers = {token: i for i, token in enumerate(compiled.tokens)}
-        drawn = torch.full((count, its.length + 1), compiled.module.pad)
-        drawn[:, 0] = compiled.assembled.input_encoder.bos_encoding
-        draw_sequence = DRAWN[its.style]
+        drawn = torch.full((count, its.length + 1), self.compiled.module.pad)
+        drawn[:, 0] = self.compiled.assembled.input_encoder.bos_encoding
         for row in drawn:
-            said = draw_sequence(rng, its.tokens, its.length)
-            end = 1 + len(said)
-            row[1:end] = torch.tensor([numbers[token] for token in said])
+            said = DRAWN[its.style](rng, its.tokens, its.length)
+            numbers = [self._numbers[token] for token in said]
+            row[1 : len(said) + 1] = torch.tensor(numbers)
         return (drawn.to(generator.device),)
+
+    @cached_property
+    def _numbers(self) -> dict[Any, int]:
+        """The number of every token."""
+        return {token: number for number, token in enumerate(self.compiled.tokens)}
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         (inputs,) = draws

@@ -81,11 +81,12 @@ def truth_by_exchange(
     Raises:
         LeftOutError: if no set is enough: attention is too soft for paths.
     """
-    generator = torch.Generator().manual_seed(seed)
-    exchange = Exchange.drawn(model, task, SEQUENCES, generator)
+    exchange = Exchange.drawn(model, task, SEQUENCES, torch.Generator().manual_seed(seed))
     batch = held_out(task, SEQUENCES, seed, "cpu", "truth")
     bench = Bench(model, task, batch)
-    candidates = [p for p in candidates_among(bench) if heads is None or p.at in heads]
+    candidates = candidates_among(bench)
+    if heads is not None:
+        candidates = [path for path in candidates if path.at in heads]
     attention = bench.patterns.attention
 
     def attended(paths: Paths) -> float:

@@ -41,16 +41,14 @@ class Labelled(Retrieval):
         """Inputs with labels."""
         batch = super().assemble(draws)
         roles = batch.roles
-        vectors = batch.inputs
         count, n_roles, n_chains = roles.shape
+        sequence = torch.arange(count, device=roles.device)[:, None, None]
         chain = torch.arange(n_chains, device=roles.device)
         role = torch.arange(n_roles, device=roles.device)[:, None]
-        sequence = torch.arange(count, device=roles.device)[:, None, None]
-        first_chain = self.d_token
-        first_role = first_chain + n_chains
-        inputs = vectors.new_zeros(count, vectors.shape[1], first_role + n_roles)
-        inputs[..., :first_chain] = vectors[..., :first_chain]
-        inputs[sequence, roles, first_chain + chain] = 1
+        first_role = self.d_token + n_chains
+        inputs = batch.inputs.new_zeros(*batch.inputs.shape[:2], first_role + n_roles)
+        inputs[..., : self.d_token] = batch.inputs[..., : self.d_token]
+        inputs[sequence, roles, self.d_token + chain] = 1
         inputs[sequence, roles, first_role + role] = 1
         return Batch(inputs, batch.targets, roles)
 

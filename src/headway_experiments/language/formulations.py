@@ -304,22 +304,20 @@ class Relatives(Formulation):
     def _work(self, random: Random, people: Sequence[str], person: int, kin: str) -> str:
         """With which relative every profession lives, and what people do: the one who is
         asked about what makes them live with this relative."""
-        known = names.PROFESSIONS
         kinds = len(names.RELATIVES)
-        professions = random.sample(known, kinds)
+        professions = random.sample(names.PROFESSIONS, kinds)
         relatives = random.sample(names.RELATIVES, kinds)
         customs = dict(zip(relatives, professions, strict=True))
         works = []
         for _ in range(0, len(people), kinds):
-            works += random.sample(known, kinds)
+            works += random.sample(names.PROFESSIONS, kinds)
         # As many people as there are professions all have another one.
         _put(works, person, customs[kin])
         text = ""
         for relative, work in customs.items():
             text += f"{work.capitalize()}s live with their {relative}s.\n"
         for who, work in zip(people, works, strict=False):
-            article = "an" if work[0] in "aeiou" else "a"
-            text += f"{who} works as {article} {work}.\n"
+            text += f"{who} works as {'an' if work[0] in 'aeiou' else 'a'} {work}.\n"
         return text
 
 

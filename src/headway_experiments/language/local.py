@@ -217,15 +217,18 @@ class LocalModel:
         with self._reading():
             behind = self._behind(prompt, rows, self.goes_on)
             for option, log_ps in zip(options, behind, strict=True):
-                length = len(option)
-                tokens = torch.tensor(option, device=self.device)[:, None]
-                log_p = log_ps[:length].gather(1, tokens).sum()
-                end = log_ps[length, self.stops].logsumexp(0)
+                log_p = self._log_p(option, log_ps)
+                end = log_ps[len(option), self.stops].logsumexp(0)
                 said.append(log_p.item())
                 ended.append((log_p + end).item())
         if not all(map(math.isfinite, said + ended)):
             raise HeadwayError("the model answers with values that are not finite")
         return said, ended
+
+    def _log_p(self, tokens: list[int], log_ps: Tensor) -> Tensor:
+        """The log-probability of tokens, by those of every token at every place."""
+        column = torch.tensor(tokens, device=self.device)[:, None]
+        return log_ps[: len(tokens)].gather(1, column).sum()
 
     def _behind(self, prompt: Tensor, rows: list[list[int]], cached: bool) -> Tensor:
         """Log-probabilities after a prompt, and after every token of rows of one length behind it,

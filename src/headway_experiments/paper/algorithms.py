@@ -1,6 +1,6 @@
 """The algorithm that is learnt, by setting: jumping over facts, or passing symbols on."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from headway.theory import closed_form
 from headway_experiments.experiment import Drawn, Experiment, Group, Measures, Runs
@@ -80,33 +80,34 @@ def learnt(count: Mapping[Label, int]) -> int:
 
 def _by_block(labels: Mapping[str, Label], layers: Mapping[str, int]) -> Measures:
     """Of the block: shares of ways, and how many layers more than needed are used."""
-    names = {name: Cell.of(name) for name in labels}
-    block = {name: cell for name, cell in names.items() if not cell.change}
-    learnt = {name: cell for name, cell in block.items() if labels[name] != "neither"}
-    deep = {name: cell for name, cell in learnt.items() if cell.depth == 3}
-    roomy = {name: cell for name, cell in deep.items() if cell.spare >= 1}
-    tight = [name for name, cell in deep.items() if cell.spare == 0]
-    full = [name for name, cell in roomy.items() if not cell.mixture]
-    mixture = [name for name, cell in roomy.items() if cell.mixture]
-
-    def share(label: Label, runs: Sequence[str]) -> dict[str, float]:
-        return {name: float(labels[name] == label) for name in runs}
-
-    def beyond(label: Label, least: Callable[[int], int]) -> dict[str, float]:
-        above = {}
-        for name, cell in block.items():
-            if labels[name] == label and cell.depth >= 3 and cell.spare >= 1:
-                above[name] = float(layers[name] - least(cell.depth))
-        return above
-
+    tight = []
+    full = []
+    mixture = []
+    more: Measures = {"jumps": {}, "passes on": {}}
+    for name, label in labels.items():
+        cell = Cell.of(name)
+        if cell.change or label == "neither":
+            continue
+        if cell.depth == 3:
+            roomy = mixture if cell.mixture else full
+            runs = roomy if cell.spare else tight
+            runs.append(name)
+        if label in more and cell.depth >= 3 and cell.spare >= 1:
+            least = closed_form(cell.depth) if label == "jumps" else cell.depth + 1
+            more[label][name] = float(layers[name] - least)
     return {
-        "algorithm_tight_jumps": share("jumps", tight),
-        "algorithm_full_jumps": share("jumps", full),
-        "algorithm_mixture_jumps": share("jumps", mixture),
-        "algorithm_mixture_passes": share("passes on", mixture),
-        "algorithm_jump_layers": beyond("jumps", closed_form),
-        "algorithm_pass_layers": beyond("passes on", lambda depth: depth + 1),
+        "algorithm_tight_jumps": _share("jumps", tight, labels),
+        "algorithm_full_jumps": _share("jumps", full, labels),
+        "algorithm_mixture_jumps": _share("jumps", mixture, labels),
+        "algorithm_mixture_passes": _share("passes on", mixture, labels),
+        "algorithm_jump_layers": more["jumps"],
+        "algorithm_pass_layers": more["passes on"],
     }
+
+
+def _share(label: Label, runs: Sequence[str], labels: Mapping[str, Label]) -> dict[str, float]:
+    """Whether runs go one way."""
+    return {name: float(labels[name] == label) for name in runs}
 
 
 def _by_change(labels: Mapping[str, Label]) -> Measures:
@@ -169,6 +170,11 @@ def shares(counts: Mapping[str, Mapping[Label, int]]) -> dict[str, dict[str, tup
     return shares
 
 
+def _title(cell: Cell) -> str:
+    asked = "a mixture of depths" if cell.mixture else "full depth"
+    return f"D = {cell.depth}, {asked}"
+
+
 def draw(runs: Runs) -> Drawn:
     """The block of depth, layers and mixture, and what is changed one at a time."""
     by_cell = counts(measured(runs))
@@ -176,8 +182,7 @@ def draw(runs: Runs) -> Drawn:
     block: dict[str, dict[str, dict[Label, int]]] = {}
     changes: dict[str, dict[str, dict[Label, int]]] = {}
     for cell, count in by_cell.items():
-        asked = "a mixture of depths" if cell.mixture else "full depth"
-        title = f"D = {cell.depth}, {asked}"
+        title = _title(cell)
         layers = f"{cell.layers} layers"
         if not cell.change:
             block.setdefault(title, {})[layers] = count

@@ -118,12 +118,11 @@ def hop_panels(ways: Mapping[str, Sequence[Run]]) -> list[Panel]:
             hops.update(run.task.hops)
             guesses += run.task.references().values()
     in_order = sorted(hops, key=natural)
-    levels = {"": EMERGES_AT}
     limits = {"ylim": (0, 1.08 * max(guesses))}
     panels = []
     for way, several in ways.items():
         series = [curve for run in several for curve in run_curves(run, in_order)]
-        panels.append(Panel(way, series, y="loss", levels=levels, limits=limits))
+        panels.append(Panel(way, series, y="loss", levels={"": EMERGES_AT}, limits=limits))
     return panels
 
 

@@ -56,24 +56,29 @@ def measured(runs: Runs) -> Measures:
     D hops with any seed; and the steps at which x_1 is learnt with the most layers."""
     least = _least_layers(runs)
     first, never = _first_hop(runs)
-    proven = {_depth(run): minimum(run) for run in runs.values()}
     beyond = {}
-    above = dict[str, float]()
     for name, run in runs.items():
         beyond[name] = float(learnt_hops(run) - reach(run.config))
-    for depth, layers in least.items():
-        bound = proven[depth]
-        if bound is not None:
-            above[f"D={depth}"] = float(layers - bound)
     return {
         "depths_beyond": beyond,
         "depths_least_layers": {f"D={depth}": float(n) for depth, n in least.items()},
-        "depths_above_minimum": above,
+        "depths_above_minimum": _above_minimum(runs, least),
         "depths_correlation": correlations({"all depths": [*least.items()]}),
         "depths_first_hop": {f"D={depth}": step for depth, step in first.items()},
         "depths_first_hop_correlation": correlations({"all depths": [*first.items()]}),
         "depths_first_hop_not_reached": never,
     }
+
+
+def _above_minimum(runs: Runs, least: Mapping[int, int]) -> dict[str, float]:
+    """The fewest layers by depth, less the flow minimum where it is known."""
+    proven = {_depth(run): minimum(run) for run in runs.values()}
+    above = {}
+    for depth, layers in least.items():
+        bound = proven[depth]
+        if bound is not None:
+            above[f"D={depth}"] = float(layers - bound)
+    return above
 
 
 def _least_layers(runs: Runs) -> dict[int, int]:
@@ -145,24 +150,27 @@ def drawn(runs: Runs) -> Drawn:
 def depths_panel(deepest: int, trained: Mapping[tuple[int, int], tuple[int, int]]) -> Panel:
     """The least layers against the depth, and by depth and layers how many of the models solved."""
     depths = list(range(1, deepest + 1))
-    curves = {
-        "least, causal mask: ⌊log₂ D⌋ + 2": [closed_form(depth, True) for depth in depths],
-        "least, no mask: ⌈log₃(4D + 1)⌉": [closed_form(depth, False) for depth in depths],
-        "theorem 1 (Musat 2024): ⌈log₃ 2D⌉": [theorem_1_bound(depth) for depth in depths],
-    }
-    series = []
-    for i, (name, layers) in enumerate(curves.items()):
-        steps = numbered(i, drawstyle="steps-post")
-        series.append(Series(depths, layers, steps, name))
+    causal = [closed_form(depth, True) for depth in depths]
+    unmasked = [closed_form(depth, False) for depth in depths]
+    theorem = [theorem_1_bound(depth) for depth in depths]
     shares = {place: solved / runs for place, (solved, runs) in trained.items()}
     every = [place for place, share in shares.items() if share == 1]
     some = [place for place, share in shares.items() if 0 < share < 1]
     none = [place for place, share in shares.items() if share == 0]
-    series += _dots(every, "trained: all seeds solved", marker="o", mfc=None)
-    series += _dots(some, "trained: some seeds solved", marker="o", mfc="none")
-    series += _dots(none, "trained: none solved", marker="x", mfc=None)
+    series = [
+        _steps(depths, causal, 0, "least, causal mask: ⌊log₂ D⌋ + 2"),
+        _steps(depths, unmasked, 1, "least, no mask: ⌈log₃(4D + 1)⌉"),
+        _steps(depths, theorem, 2, "theorem 1 (Musat 2024): ⌈log₃ 2D⌉"),
+        *_dots(every, "trained: all seeds solved", marker="o", mfc=None),
+        *_dots(some, "trained: some seeds solved", marker="o", mfc="none"),
+        *_dots(none, "trained: none solved", marker="x", mfc=None),
+    ]
     log = "x" if deepest > 40 else ""
     return Panel("", series, "D, retrieval steps", "layers", log=log)
+
+
+def _steps(depths: Sequence[int], layers: Sequence[int], number: int, name: str) -> Series:
+    return Series(depths, layers, numbered(number, drawstyle="steps-post"), name)
 
 
 def _dots(places: Sequence[tuple[int, int]], name: str, **look: Any) -> list[Series]:

@@ -199,8 +199,8 @@ def by_losses(made: Callable[[], Solved], ablation: str) -> dict[str, Any]:
         model, task = made()
         batch = held_out(task, SEQUENCES, 0, "cpu", "circuit")
         bench = Bench(model, task, batch)
-        limit = Yardstick.of(bench).limits(bench)[-1]
-        how = {"threshold": limit, "ablation": ablation, "sequences": SEQUENCES}
+        how: dict[str, Any] = {"ablation": ablation, "sequences": SEQUENCES}
+        how["threshold"] = Yardstick.of(bench).limits(bench)[-1]
         found = discover(model, task, **how, trials=False, workers=1)
     except NoCircuitError as reason:
         return {"refused": str(reason)}
@@ -208,8 +208,7 @@ def by_losses(made: Callable[[], Solved], ablation: str) -> dict[str, Any]:
     candidates = candidates_among(bench, found.circuit)
     search = Exhaustive(bench.losses, candidates, found.circuit, found.threshold, MOST)
     circuits = [sorted(map(str, paths)) for paths in search.search()]
-    is_complete = search.searched == len(search.paths)
-    return {"circuits": sorted(circuits), "complete": is_complete}
+    return {"circuits": sorted(circuits), "complete": search.searched == len(search.paths)}
 
 
 def measured(found: Mapping[str, Found]) -> Measures:
@@ -218,34 +217,44 @@ def measured(found: Mapping[str, Found]) -> Measures:
     A number is unknown if there is nothing to look for, or if not all sets were judged and fewer
     than two circuits were found.
     """
-    circuits = {}
-    heads = dict[str, float]()
-    unknown = dict[str, float]()
+    measures = _counted(found)
+    circuits = measures["identifiability_circuits"]
+    heads = measures["identifiability_heads"]
     own = {}
-    first = dict[str, float]()
-    hand = dict[str, float]()
-    for name, ways in found.items():
-        for way, answer in ways.items():
-            if _is_known(answer):
-                circuits[f"{name},{way}"] = float(len(answer["circuits"]))
-                heads[f"{name},{way}"] = float(len(_sets_of_heads(answer["circuits"])))
-            else:
-                unknown[f"{name},{way}"] = 1.0
-        runs = {way: f"{name},{way}" for way in ABLATIONS}
-        if all(run in circuits for run in runs.values()):
-            most = max(circuits[run] for run in runs.values())
-            own[name] = float(circuits[runs["own"]] == most)
-            more = [(heads[run] == 1) - (circuits[run] == 1) for run in runs.values()]
+    first = {}
+    hand = {}
+    for name in found:
+        runs = [f"{name},{way}" for way in ABLATIONS]
+        if all(run in circuits for run in runs):
+            most = max(circuits[run] for run in runs)
+            own[name] = float(circuits[f"{name},own"] == most)
+            more = [(heads[run] == 1) - (circuits[run] == 1) for run in runs]
             first[name] = sum(more) / len(more)
             if name.startswith("by hand"):
-                hand[name] = float(all(circuits[run] == 1 for run in runs.values()))
+                hand[name] = float(all(circuits[run] == 1 for run in runs))
+    measures["identifiability_own_most"] = own
+    measures["identifiability_heads_first"] = first
+    measures["identifiability_by_hand"] = hand
+    return measures
+
+
+def _counted(found: Mapping[str, Found]) -> Measures:
+    """The minimal circuits of every model and way, and their sets of heads, where known."""
+    circuits = {}
+    heads = {}
+    unknown = {}
+    for name, ways in found.items():
+        for way, answer in ways.items():
+            run = f"{name},{way}"
+            if _is_known(answer):
+                circuits[run] = float(len(answer["circuits"]))
+                heads[run] = float(len(_sets_of_heads(answer["circuits"])))
+            else:
+                unknown[run] = 1.0
     return {
         "identifiability_circuits": circuits,
         "identifiability_heads": heads,
         "identifiability_unknown": unknown,
-        "identifiability_own_most": own,
-        "identifiability_heads_first": first,
-        "identifiability_by_hand": hand,
     }
 
 

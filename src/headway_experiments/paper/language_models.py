@@ -91,18 +91,8 @@ def measured(answers: Answers) -> Measures:
 
 def drawn(answers: Answers) -> Drawn:
     """Figure 2: the accuracies against depth, by formulation, model and kind, and chance."""
-    by_formulation: dict[str, dict[str, list[tuple[int, float, tuple[float, float]]]]] = {}
-    for model, its_cells in answers.items():
-        whose = f"{model}, " if len(answers) > 1 else ""
-        for cell in its_cells:
-            lines = by_formulation.setdefault(cell.formulation, {})
-            for kind in ("chance", "argmax", "expectation"):
-                share = getattr(cell, kind)
-                ends = (share, share) if kind == "chance" else cell.interval(kind)
-                points = lines.setdefault(f"{whose}{kind}", [])
-                points.append((cell.depth, share, ends))
     panels = []
-    for name, lines in by_formulation.items():
+    for name, lines in _by_formulation(answers).items():
         series = []
         for i, (label, points) in enumerate(lines.items()):
             x, y, ends = zip(*sorted(points), strict=True)
@@ -110,6 +100,25 @@ def drawn(answers: Answers) -> Drawn:
         panels.append(Panel(name, series, "depth", "accuracy"))
     figure = draw_panels(panels, len(panels), shared=True)
     return {"fig2": ("Accuracy of language models by formulation and depth", figure)}
+
+
+Point = tuple[int, float, tuple[float, float]]
+"""A depth, a share, and the ends of its interval."""
+
+
+def _by_formulation(answers: Answers) -> dict[str, dict[str, list[Point]]]:
+    """Points by formulation and label: of every model, what it says and what guessing gives."""
+    found: dict[str, dict[str, list[Point]]] = {}
+    for model, its_cells in answers.items():
+        whose = f"{model}, " if len(answers) > 1 else ""
+        for cell in its_cells:
+            lines = found.setdefault(cell.formulation, {})
+            for kind in ("chance", "argmax", "expectation"):
+                share = getattr(cell, kind)
+                ends = (share, share) if kind == "chance" else cell.interval(kind)
+                points = lines.setdefault(f"{whose}{kind}", [])
+                points.append((cell.depth, share, ends))
+    return found
 
 
 QUESTIONS = Questions("asked", "language models", lambda scale: {})

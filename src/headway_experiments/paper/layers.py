@@ -9,7 +9,7 @@ from headway.recipes import changed
 from headway.training import Implicit, Run, RunConfig
 from headway_experiments.curricula import FinalHop
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
-from headway_experiments.figures import Panel, Series, draw_panels, means, numbered
+from headway_experiments.figures import Panel, draw_panels, means, numbered
 from headway_experiments.reading import Row, by_run, correlations, final_loss, in_order
 from headway_experiments.recipes import base, crossed, paper, roomy, smoke
 
@@ -105,13 +105,10 @@ def by_layers(with_ic: Runs, without: Runs) -> Measures:
     runs: every number of layers counts the same.
     """
     points = {}
-    by_hop = {}
     for run in with_ic.values():
         point = run.config.transformer.n_layers, final_loss(run)
         points.setdefault(f"seed={run.config.seed}", []).append(point)
-        for hop, loss in run.metrics()[-1]["partial"].items():
-            by_hop.setdefault(hop, []).append(loss)
-    means = {hop: statistics.mean(losses) for hop, losses in by_hop.items()}
+    means = _mean_partial_losses(with_ic)
     later = {}
     for hop, then in pairwise(means):
         later[f"{hop}, {then}"] = means[then] - means[hop]
@@ -124,6 +121,15 @@ def by_layers(with_ic: Runs, without: Runs) -> Measures:
     }
 
 
+def _mean_partial_losses(runs: Runs) -> dict[str, float]:
+    """The mean of every hop's last loss."""
+    by_hop: dict[str, list[float]] = {}
+    for run in runs.values():
+        for hop, loss in run.metrics()[-1]["partial"].items():
+            by_hop.setdefault(hop, []).append(loss)
+    return {hop: statistics.mean(losses) for hop, losses in by_hop.items()}
+
+
 def _with_curriculum(run: Run) -> Row:
     return {"ic_final_loss": final_loss(run), "ic_in_chain_order": in_order(run)}
 
@@ -132,23 +138,21 @@ def drawn(with_ic: Runs, without: Runs) -> Drawn:
     """Figure 4: final losses by number of layers, with and without the curriculum; and the partial
     losses with it."""
     both = []
-    hopwise = list[Series]()
     groups = {"with the curriculum": with_ic, "without": without}
     for i, (name, group) in enumerate(groups.items()):
         if group:
             task = next(iter(group.values())).config.task
             label = f"{name}, {task.label.replace('=', ' = ')}"
             both += means(_against_layers(group), numbered(i, marker=True), label)
+    hopwise = []
     hops = next(iter(with_ic.values())).task.hops if with_ic else ()
-    for i, hop in enumerate(hops):
-        points = _against_layers(with_ic, hop)
-        hopwise += means(points, numbered(i, marker=True), hop)
+    for i, name in enumerate(hops):
+        hopwise += means(_against_layers(with_ic, name), numbered(i, marker=True), name)
     limits = {"ylim": (0, 1.08)}
-    panels = [
-        Panel("final losses", both, "layers", "final validation loss", limits=limits),
-        Panel("partial losses, with the curriculum", hopwise, "layers", limits=limits),
-    ]
-    return {"fig4": ("Final loss by number of layers", draw_panels(panels))}
+    final = Panel("final losses", both, "layers", "final validation loss", limits=limits)
+    title = "partial losses, with the curriculum"
+    partial_losses = Panel(title, hopwise, "layers", limits=limits)
+    return {"fig4": ("Final loss by number of layers", draw_panels([final, partial_losses]))}
 
 
 def _against_layers(group: Runs, hop: str | None = None) -> list[tuple[float, float]]:

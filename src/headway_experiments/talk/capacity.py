@@ -139,15 +139,17 @@ def capacities(
         batch = everything(run)
         count = float(len(batch.inputs))
         series.setdefault(name, {})[count] = accuracy(run, batch)
-    models = []
-    for name, shares in series.items():
-        count = capacity(shares)
-        is_bracketed = count is not None
-        if count is None:
-            most = max(shares)
-            count = most if shares[most] >= BAR else min(shares)
-        models.append(Kept(name, count, is_bracketed, *sizes[name]))
-    return models
+    return [_kept(name, shares, sizes[name]) for name, shares in series.items()]
+
+
+def _kept(name: str, shares: Mapping[float, float], size: tuple[int, int]) -> Kept:
+    """The capacity by the shares kept of ever more; or the end that was reached or not."""
+    count = capacity(shares)
+    if count is not None:
+        return Kept(name, count, True, *size)
+    most = max(shares)
+    end = most if shares[most] >= BAR else min(shares)
+    return Kept(name, end, False, *size)
 
 
 def capacity_panel(kinds: Mapping[str, Iterable[Kept]], kept: str) -> Panel:
@@ -163,17 +165,21 @@ def capacity_panel(kinds: Mapping[str, Iterable[Kept]], kept: str) -> Panel:
     for i, (name, models) in enumerate(kinds.items()):
         points = [model.point for model in models if model.is_bracketed]
         every += points
-        line = _fitted(points, name, i)
-        series += line
-        sizes = [size for size, _ in points]
-        counts = [count for _, count in points]
-        dots = numbered(i, marker=True, ls="none", ms=4, alpha=0.6)
-        series.append(Series(sizes, counts, dots, "" if line else name))
+        series += _points_and_line(points, name, i)
     share = statistics.geometric_mean(count / size for size, count in every)
     ends = [min(every)[0], max(every)[0]]
     label = f"{share:.2g} a parameter"
     series.append(Series(ends, [share * size for size in ends], dotted(), label))
     return Panel("", series, "trained parameters", kept, log="xy")
+
+
+def _points_and_line(points: Sequence[tuple[float, float]], name: str, number: int) -> list[Series]:
+    """Models by size, and the line that fits them, which has the name if there is one."""
+    line = _fitted(points, name, number)
+    sizes = [size for size, _ in points]
+    counts = [count for _, count in points]
+    look = numbered(number, marker=True, ls="none", ms=4, alpha=0.6)
+    return [*line, Series(sizes, counts, look, "" if line else name)]
 
 
 def _fitted(points: Sequence[tuple[float, float]], name: str, number: int) -> list[Series]:

@@ -275,8 +275,8 @@ def memories(run: Run) -> Row:
         dates[probe] = settled(steps, values, halfway(run, probe, values))
     in_turn = [dates[probe] for probe in (OUTPUT, TRIGGER, PREVIOUS)]
     learnt = [date for date in in_turn if date is not None]
-    in_order = len(learnt) == 3 and learnt[0] < learnt[1] < learnt[2]
     named = {f"induction_date_{probe}": date for probe, date in dates.items()}
+    in_order = len(learnt) == 3 and learnt[0] < learnt[1] < learnt[2]
     return {**last, **named, "induction_order": in_order}
 
 

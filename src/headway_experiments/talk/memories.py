@@ -92,14 +92,12 @@ def one_step(scale: str) -> Configs:
     }
     widths, items, seeds = sizes.get(scale, ((8, 64), 16, range(1)))
     task = Associations(n_items=items, n_classes=items)
-    plain = {"optimizer": "sgd", "momentum": 0.0}
-    training = _training("W_O.0", 1, 10.0 * items, items, **plain)
+    training = _training("W_O.0", 1, 10.0 * items, items, optimizer="sgd", momentum=0.0)
     configs: Configs = {}
     for d in widths:
         model = replace(BARE, d_model=d, d_mlp=0)
         for seed in seeds:
-            config = RunConfig(task, model, training, seed)
-            configs[f"d={d},items={items},seed={seed}"] = config
+            configs[f"d={d},items={items},seed={seed}"] = RunConfig(task, model, training, seed)
     return configs
 
 
@@ -239,9 +237,8 @@ def _as_written(run: Run) -> float:
     frequencies = torch.full((task.n_items,), 1 / task.n_items, dtype=keys.dtype)
     weights = memory.one_step(values, keys, task.classes(), frequencies, rate, residual)
     written = memory.logits(weights, values, keys) + residual
-    trained = predictions(model, every_item(run))[:, 0]
-    off = (trained - written).abs().max()
-    return (off / written.abs().max()).item()
+    off = predictions(model, every_item(run))[:, 0] - written
+    return (off.abs().max() / written.abs().max()).item()
 
 
 def zipf_exponents(seeds: tuple[int, ...]) -> Measures:
@@ -251,33 +248,37 @@ def zipf_exponents(seeds: tuple[int, ...]) -> Measures:
     kept alike: the error stays), the exponent itself.
     """
     measures: Measures = {f"zipf_{name}": {} for name in EXPECTED}
+    measures["zipf_frequency_to_first"] = {}
     falls = {which: -power(errors.items()) for which, errors in zipf_errors(seeds).items()}
-    to_first = {}
     for (name, a, seed), fall in falls.items():
         run = f"a={a:g},seed={seed}"
         expected = EXPECTED[name](a)
         measures[f"zipf_{name}"][run] = fall / expected if expected else fall
         if name == "frequency":
-            to_first[run] = fall / falls["first", a, seed]
-    measures["zipf_frequency_to_first"] = to_first
+            measures["zipf_frequency_to_first"][run] = fall / falls["first", a, seed]
     return measures
 
 
 @cache
 def zipf_errors(seeds: tuple[int, ...]) -> dict[tuple[str, float, int], dict[int, float]]:
     """The error by width, for every scheme, and by samples (`samples`), for every a and seed."""
-    curves: dict[tuple[str, float, int], dict[int, float]] = {}
+    curves = {}
     for seed in seeds:
-        generator = torch.Generator().manual_seed(seed)
-        errors: dict[tuple[str, float], dict[int, list[float]]] = {}
-        classes = torch.randint(N_CLASSES, (N_ITEMS,), generator=generator)
-        for _ in range(REPEATS):
-            for name, a, at, error in _drawn_errors(classes, generator):
-                errors.setdefault((name, a), {}).setdefault(at, []).append(error)
-        for (name, a), several in errors.items():
-            means = {at: statistics.mean(each) for at, each in several.items()}
+        for (name, a), errors in _errors_of(seed).items():
+            means = {at: statistics.mean(several) for at, several in errors.items()}
             curves[name, a, seed] = means
     return curves
+
+
+def _errors_of(seed: int) -> dict[tuple[str, float], dict[int, list[float]]]:
+    """The errors of a seed by scheme and a, at every width or number of samples."""
+    generator = torch.Generator().manual_seed(seed)
+    classes = torch.randint(N_CLASSES, (N_ITEMS,), generator=generator)
+    errors: dict[tuple[str, float], dict[int, list[float]]] = {}
+    for _ in range(REPEATS):
+        for name, a, at, error in _drawn_errors(classes, generator):
+            errors.setdefault((name, a), {}).setdefault(at, []).append(error)
+    return errors
 
 
 def _drawn_errors(
@@ -285,17 +286,20 @@ def _drawn_errors(
 ) -> Iterator[tuple[str, float, int, float]]:
     """A scheme, a, width and error of every memory, with vectors drawn anew; then those of what
     has not been seen, with samples in place of widths."""
-    frequencies = {a: memory.zipf(N_ITEMS, a) for a in EXPONENTS}
     for d in WIDTHS:
         keys = memory.random_vectors(N_ITEMS, d, generator)
         values = memory.random_vectors(N_CLASSES, d, generator)
-        for (a, p), name in product(frequencies.items(), SCHEMES):
+        for a, name in product(EXPONENTS, SCHEMES):
+            p = _zipf(N_ITEMS, a)
             strengths = memory.scheme(name, p, d).float()
             weights = memory.stored(values, keys, classes, strengths)
             yield name, a, d, memory.error(weights, values, keys, classes, p)
-    tails = {a: memory.zipf(N_SAMPLED, a) for a in EXPONENTS}
-    for (a, p), count in product(tails.items(), SAMPLES):
-        yield "samples", a, count, memory.unseen(p, count, generator)
+    for a, count in product(EXPONENTS, SAMPLES):
+        unseen = memory.unseen(_zipf(N_SAMPLED, a), count, generator)
+        yield "samples", a, count, unseen
+
+
+_zipf = cache(memory.zipf)
 
 
 def draw_associative(linear: Runs, with_mlp: Runs, _: Runs) -> Drawn:

@@ -212,12 +212,11 @@ def course(run: Run) -> list[Losses]:
     own = task.answers(run.device)[relations]
     losses = []
     for step in run.checkpoint_steps():
-        logits = predictions(run.transformer(step), batch)[:, 0]
-        told = logits.double().log_softmax(-1)
-        of_relation = -told.gather(1, own).logsumexp(-1)
-        of_answer = -told.gather(1, targets)[:, 0]
-        relation = of_relation.mean().item()
-        losses.append(Losses(step, relation, of_answer.mean().item() - relation))
+        outputs = predictions(run.transformer(step), batch)[:, 0]
+        log_ps = outputs.double().log_softmax(-1)
+        relation = -log_ps.gather(1, own).logsumexp(-1).mean().item()
+        total = -log_ps.gather(1, targets)[:, 0].mean().item()
+        losses.append(Losses(step, relation, total - relation))
     return losses
 
 
@@ -314,9 +313,14 @@ def _frontier(models: Sequence[Kept]) -> Panel | None:
         y = [model.mlp / model.count for model in seeds]
         look = numbered(i, marker=True, ls="none", ms=4.5, alpha=0.7)
         series.append(Series(x, y, look, shape))
-    label = f"{of_attention:.2g} · attention + {of_mlp:.2g} · MLP = 1 fact"
-    series.append(Series([1 / of_attention, 0], [0, 1 / of_mlp], dotted(), label))
+    series.append(_line_of_one_fact(of_attention, of_mlp))
     return Panel("", series, "parameters of attention a fact", "parameters of the MLP a fact")
+
+
+def _line_of_one_fact(of_attention: float, of_mlp: float) -> Series:
+    """Where parameters of two kinds keep one fact together."""
+    label = f"{of_attention:.2g} · attention + {of_mlp:.2g} · MLP = 1 fact"
+    return Series([1 / of_attention, 0], [0, 1 / of_mlp], dotted(), label)
 
 
 def draw_dynamics(runs: Runs) -> Drawn:

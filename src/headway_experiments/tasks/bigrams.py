@@ -215,8 +215,7 @@ class Bigrams(Task):
         self, output_of: Int[Tensor, "batch token"], generator: torch.Generator
     ) -> Int[Tensor, "batch position"]:
         """Token after token; `output_of` says what must follow, `NO_KEY` where bigrams decide."""
-        length = self.length + 1
-        shape = (length, len(output_of), 1)
+        shape = (self.length + 1, len(output_of), 1)
         device = output_of.device
         tables = tables_of(self, device)
         chances = torch.rand(shape, generator=generator, device=device)
@@ -225,11 +224,10 @@ class Bigrams(Task):
         replaced = torch.zeros(shape, dtype=torch.bool, device=device)
         if self.noise > 0:
             replaced = torch.rand(shape, generator=generator, device=device) < self.noise
-        for place in range(1, length):
+        for place in range(1, self.length + 1):
             free = self._where(tables.cumulative[token[:, 0]], chances[place])
             fixed = output_of.gather(1, token)
-            is_noise = (fixed != NO_KEY) & replaced[place]
-            fixed = fixed.masked_fill(is_noise, self.n_tokens)
+            fixed = fixed.masked_fill((fixed != NO_KEY) & replaced[place], self.n_tokens)
             token = torch.where(fixed == NO_KEY, free, fixed)
             tokens.append(token)
         return torch.cat(tokens, dim=1)

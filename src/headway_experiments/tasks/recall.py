@@ -111,8 +111,7 @@ class Recall(Task):
         tokens[:, :last] = self.first_noise + noise
         offsets = torch.tensor([0, self.n_subjects], device=device)
         tokens.scatter_(1, places, asked + offsets)
-        subject, relation = asked.T
-        targets = self.facts(device)[subject, relation]
+        targets = self.facts(device)[asked[:, 0], asked[:, 1]]
         query = torch.full_like(places[:, :1], last)
         roles = torch.cat([query, places], dim=1)
         return Batch(tokens, targets[:, None, None], roles[..., None])

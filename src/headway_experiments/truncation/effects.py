@@ -114,14 +114,14 @@ def _means(values: Tensor, before: Tensor, draws: Tensor) -> dict[str, Mean]:
     change = values - before
     low, high = _interval(draws @ values)
     change_low, change_high = _interval(draws @ change)
-    mean_value = values.mean(0).tolist()
-    mean_change = change.mean(0).tolist()
     means = {}
     for i, name in enumerate(MEASURES):
         ends = (low[i], high[i])
         if name in SHARES:
             ends = wilson(values[:, i].sum().item(), len(values))
-        means[name] = Mean(mean_value[i], *ends, mean_change[i], change_low[i], change_high[i])
+        mean_change = change.mean(0)[i].item()
+        mean = values.mean(0)[i].item()
+        means[name] = Mean(mean, *ends, mean_change, change_low[i], change_high[i])
     return means
 
 

@@ -115,11 +115,11 @@ def truncate_model(
     truncation = Truncation(places)
     completer = Completer(model, asked.texts)
     with ledger.writing(model.device):
-        known, _ = asked.there(ledger)
+        known = asked.there(ledger)[0]
         missing = [cut for cut in wanted if cut not in known]
         for done, cut in enumerate(missing, start=len(known) + 1):
             with truncation.applied(cut):
-                odds = [_rounded(each) for each in completer()]
+                odds = list(map(_rounded, completer()))
             ledger.add({**asdict(cut), "n_layers": len(places), "odds": odds})
             watch(done, len(wanted))
     return asked.kept(folder) or {}
@@ -162,8 +162,7 @@ class Completer:
             out = self.model.model(input_ids=ids, logits_to_keep=1, use_cache=False)
             log_ps = out.logits[:, -1].float().log_softmax(-1)
             for number, row in zip(numbers, log_ps, strict=True):
-                _, told = self.texts[number]
-                answer, generic = row[told].tolist()
+                answer, generic = row[self.texts[number][1]].tolist()
                 found[number] = Odds(answer, generic, row.max().item())
         return [found[number] for number in range(len(self.texts))]
 

@@ -64,9 +64,9 @@ def draw_effects(found: Effects, weights: str, span: str) -> "Figure":
             sets = Axes.of(rows).spans[span]
             lowest = [layers[0] for layers in sets]
             series = _by_rank(rows, weights, sets, measure)
-            levels = {"all": rows[INTACT][measure].value}
             limits = {"xlim": (min(lowest) - 0.5, max(lowest) + 0.5)}
-            panels.append(Panel(kind, series, SPANS[span], label, levels, limits=limits))
+            intact = {"all": rows[INTACT][measure].value}
+            panels.append(Panel(kind, series, SPANS[span], label, intact, limits=limits))
     return draw_panels(panels, columns=len(found))
 
 
