@@ -195,15 +195,20 @@ class Verdict:
         if statistic == "share":
             right = sum(value != 0 for value in values)
             low, high = wilson(right, count)
-            return f"{right} of {count} ({low:.2f}..{high:.2f})"
+            interval = f"{low:.2f}..{high:.2f}"
+            return f"{right} of {count} ({interval})"
         if count == 1:
             return f"{values[0]:.3g} (n=1)"
+        how_many = f"n={count}"
         median = f"{statistics.median(values):.3g}"
         if statistic == "mean":
             mean = statistics.mean(values)
             low, high = mean_interval(values)
-            return f"mean {mean:.3g} ({low:.3g}..{high:.3g}, n={count}), median {median}"
-        return f"{median} ({min(values):.3g}..{max(values):.3g}, n={count})"
+            interval = f"({low:.3g}..{high:.3g}, {how_many})"
+            return f"mean {mean:.3g} {interval}, median {median}"
+        low = min(values)
+        high = max(values)
+        return f"{median} ({low:.3g}..{high:.3g}, {how_many})"
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float]:

@@ -120,7 +120,10 @@ def means(
     at = grouped(points)
     places = sorted(at)
     dots = {**look, "marker": "o", "ls": "none", "ms": 3.5, "alpha": 0.45}
-    series = [Series([x] * len(at[x]), at[x], dots) for x in places]
+    series = []
+    for x in places:
+        y = at[x]
+        series.append(Series([x] * len(y), y, dots))
     averages = [mean(at[x]) for x in places]
     return [*series, Series(places, averages, look, label)]
 

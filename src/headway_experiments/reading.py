@@ -32,7 +32,8 @@ def by_run(runs: Runs, row: Callable[[Run], Row]) -> Measures:
         for measure, value in row(run).items():
             here = found.setdefault(measure, {})
             if isinstance(value, Mapping):
-                here |= {f"{name} {which}": float(number) for which, number in value.items()}
+                for which, number in value.items():
+                    here[f"{name} {which}"] = float(number)
             elif value is not None:
                 here[name] = float(value)
     return found

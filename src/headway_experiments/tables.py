@@ -65,7 +65,10 @@ def _print_counts(rows: Sequence[Judged]) -> None:
     """Print how many claims have each verdict, scale by scale."""
     out = console()
     for said, look in LOOKS.items():
-        counts = {scale: sum(row[scale].said == said for row in rows) for scale in rows[0]}
+        counts = {}
+        for scale in rows[0]:
+            verdicts = [row[scale].said for row in rows]
+            counts[scale] = verdicts.count(said)
         if any(counts.values()):
             by_scale = "  ".join(f"{scale} {count}" for scale, count in counts.items())
             out.print(f"{said:<16}{by_scale}", style=look)
@@ -133,4 +136,8 @@ def gaps(rows: Sequence[Judged]) -> list[str]:
             if verdict.missing:
                 gap = scale, verdict.missing
                 figures.setdefault(gap, {})[verdict.claim.figure] = None
-    return [f"{', '.join(its)}, {scale}: {gap}" for (scale, gap), its in figures.items()]
+    gaps = []
+    for (scale, gap), its in figures.items():
+        names = ", ".join(its)
+        gaps.append(f"{names}, {scale}: {gap}")
+    return gaps

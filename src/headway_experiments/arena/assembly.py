@@ -157,7 +157,8 @@ class Assembly:
         for name in targets:
             width = self._width(name)
             rows = slice(first, first + width)
-            model.unembed.weight[rows, self._slice(name)] = torch.eye(width) * self._scale(name)
+            eye = torch.eye(width)
+            model.unembed.weight[rows, self._slice(name)] = eye * self._scale(name)
             first += width
 
     def _write_head(

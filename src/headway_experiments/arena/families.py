@@ -75,7 +75,9 @@ def families(
 
         found["tracr"] = Family(list(programs()), build_tracr)
         found["siit"] = Family(MODELS, build_siit)
-    by_hand = [f"{how} D={d}" for how, least in FROM.items() for d in range(least, depth + 1)]
+    by_hand = []
+    for how, least in FROM.items():
+        by_hand += [f"{how} D={d}" for d in range(least, depth + 1)]
     found["compiled"] = Family(by_hand, build_known)
     found["planted"] = Family([f"planted {seed}" for seed in seeds], build_known)
     found["strangers"] = _strangers(strangers)

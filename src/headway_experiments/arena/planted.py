@@ -142,9 +142,10 @@ class _Draw:
     @property
     def _order(self) -> list[str]:
         """The roles as they stand in a sequence: deepest pair first, the query last."""
-        order = [f"s{place}" for place in range(1, 2 * self.depth + 1)]
-        pairs = [order[i : i + 2] for i in range(0, len(order), 2)]
-        return [role for pair in reversed(pairs) for role in pair] + ["s0"]
+        order = []
+        for pair in range(self.depth, 0, -1):
+            order += [f"s{2 * pair - 1}", f"s{2 * pair}"]
+        return [*order, "s0"]
 
     def _holders(self, symbol: int) -> list[str]:
         """The roles that hold a symbol."""

@@ -121,7 +121,8 @@ def score(subject: Subject, answer: Answer, seconds: float) -> Result:
     sizes = {path: subject.sizes[path.relation] for path in answer.paths}
     ranking = tied(answer.paths, sizes)
     order = sorted(ranking, key=lambda path: -ranking[path])
-    result = Result(curve(subject, order), len(order), round(passes, 1), round(seconds, 3))
+    its_curve = curve(subject, order)
+    result = Result(its_curve, len(order), round(passes, 1), round(seconds, 3))
     if known.knows == "paths":
         return replace(result, **_by_paths(subject, answer, ranking))
     if known.knows == "heads":
@@ -215,7 +216,10 @@ def tied(scores: Mapping[T, float], sizes: Mapping[T, float]) -> dict[T, float]:
         magnitude = math.floor(math.log10(abs(score)))
         return round(score, DIGITS - 1 - magnitude)
 
-    keys = {thing: (rounded(score), -sizes.get(thing, 0.0)) for thing, score in scores.items()}
+    keys = {}
+    for thing, score in scores.items():
+        size = sizes.get(thing, 0.0)
+        keys[thing] = rounded(score), -size
     in_order = sorted(set(keys.values()))
     rank = {key: float(i) for i, key in enumerate(in_order)}
     return {thing: rank[key] for thing, key in keys.items()}

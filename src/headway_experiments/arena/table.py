@@ -28,7 +28,8 @@ def markdown(rows: Sequence[Row]) -> str:
         if row["method"] == "headway" and row["exact"] is False:
             missing = _list(row["missing"])
             extra = _list(row["extra"])
-            parts.append(f"- *{row['model']}* ({row['family']}): missing {missing};")
+            model = f"*{row['model']}* ({row['family']})"
+            parts.append(f"- {model}: missing {missing};")
             parts.append(f"  too much: {extra}")
     parts += ["", "## Left out", ""]
     for row in rows:
@@ -49,9 +50,12 @@ def _scores(rows: Sequence[Row]) -> list[str]:
     head = ["method", *COLUMNS, *families, "passes"]
     lines = [_line(head), "|---" * len(head) + "|"]
     for method, scored in methods.items():
-        cells = [_mean(list(map(score, scored))) for score in COLUMNS.values()]
+        cells = []
+        for score in COLUMNS.values():
+            cells.append(_mean([score(row) for row in scored]))
         for family in models:
-            cells.append(_family([row for row in scored if row["family"] == family]))
+            its_rows = [row for row in scored if row["family"] == family]
+            cells.append(_family(its_rows))
         passes = median(row["passes"] for row in scored)
         lines.append(_line([method, *cells, f"{passes:.0f}"]))
     return lines

@@ -79,7 +79,9 @@ class TracrModule(nn.Module):
         self.weights[name] = nn.Parameter(value, requires_grad=False)
 
     def _linear(self, x: Tensor, where: str) -> Tensor:
-        return x @ self.weights[f"{where}/w"] + self.weights[f"{where}/b"]
+        weight = self.weights[f"{where}/w"]
+        bias = self.weights[f"{where}/b"]
+        return x @ weight + bias
 
     def stream(self, tokens: Tensor) -> Tensor:
         """The residual stream after the last layer, [sequence, position, direction]."""

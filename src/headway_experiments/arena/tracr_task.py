@@ -97,12 +97,15 @@ class RaspTask(Task, registered=False):
         numbers = {value: i for i, value in enumerate((*values, None))}
         targets = torch.full((len(said), length, 1), IGNORE_INDEX)
         for row, answers in zip(targets, said, strict=True):
-            row[: len(answers), 0] = torch.tensor([numbers[answer] for answer in answers])
+            told = [numbers[answer] for answer in answers]
+            row[: len(answers), 0] = torch.tensor(told)
         return targets
 
     def read(self, row: list[int]) -> list[Any]:
         """The tokens of a sequence, without BOS and padding."""
-        return [self.compiled.tokens[one] for one in row[1:] if one != self.compiled.module.pad]
+        tokens = self.compiled.tokens
+        pad = self.compiled.module.pad
+        return [tokens[number] for number in row[1:] if number != pad]
 
     def answers(self, said: tuple[Any, ...]) -> list[Any]:
         """The program's outputs by RASP's own interpreter."""

@@ -190,7 +190,8 @@ def of_the_world(block: int, before: str, after: str) -> str:
     if block == 2:
         who = after.removesuffix("ism") + "ists"
     _, verb, _ = WORLD[block]
-    return f"{who[0].upper()}{who[1:]} {verb} {before}."
+    subject = who[0].upper() + who[1:]
+    return f"{subject} {verb} {before}."
 
 
 KINGDOMS = Kingdoms(
@@ -242,7 +243,8 @@ class Functions(Formulation):
         known = [functions, values]
         for turn, (new, places) in enumerate(zip(renamed, meant, strict=True)):
             old = known[turn % 2]
-            prompt += "".join(f"{a} = {old[b]}\n" for a, b in zip(new, places, strict=True))
+            for name, place in zip(new, places, strict=True):
+                prompt += f"{name} = {old[place]}\n"
             known[turn % 2] = new
         asked = f"{known[0][function]}({known[1][argument]})"
         prompt += f"What is the value of {asked}? {NUMBER_ONLY}"

@@ -117,8 +117,10 @@ def depths_of(d: Any, default: int) -> list[int]:
     """
     if d is None:
         return [default]
-    text = ",".join(map(str, d)) if isinstance(d, list | tuple) else str(d)
-    return list(dict.fromkeys(values_of("d", text, int)))
+    several = d if isinstance(d, list | tuple) else [d]
+    text = ",".join(map(str, several))
+    depths = values_of("d", text, int)
+    return list(dict.fromkeys(depths))
 
 
 @solver
@@ -174,7 +176,8 @@ def shares() -> Metric:
             by_depth.setdefault(depth, []).append(score)
         every = _shares(scores)
         for depth, own in sorted(by_depth.items()):
-            every |= {f"D={depth} {name}": value for name, value in _shares(own).items()}
+            for name, value in _shares(own).items():
+                every[f"D={depth} {name}"] = value
         return every
 
     return summed

@@ -183,20 +183,19 @@ class LocalModel:
                 the answers apart.
         """
         text = self.text(question.prompt)
-        prompt = self.tokens(text)
+        begin = self.tokens(text)
         wholes = [self.tokens(f"{text}{self.lead}{answer}") for answer in question.acceptable]
-        start = common_start([prompt, *wholes])
+        start = common_start([begin, *wholes])
         options = [whole[start:] for whole in wholes]
         different = {tuple(option) for option in options}
         if start == 0 or [] in options or len(different) < len(options):
             raise HeadwayError(f"the tokens of {self.name} do not tell the answers apart")
         longest = max(map(len, options))
         if start + longest + 1 > self.context:
-            raise HeadwayError(
-                f"a prompt of {start} tokens ({question.formulation}, depth {question.depth},"
-                f" chains {question.chains}) does not fit into the {self.context} of {self.name}"
-            )
-        return torch.tensor(prompt[:start], device=self.device), options
+            which = f"{question.formulation}, depth {question.depth}, chains {question.chains}"
+            prompt = f"a prompt of {start} tokens ({which})"
+            raise HeadwayError(f"{prompt} does not fit into the {self.context} of {self.name}")
+        return torch.tensor(begin[:start], device=self.device), options
 
     def answers(self, question: Question) -> tuple[list[float], list[float]]:
         """The log-probabilities of all acceptable answers: one pass over the prompt, one over them.

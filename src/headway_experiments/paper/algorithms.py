@@ -70,7 +70,8 @@ def counts(found: Measures) -> dict[Cell, dict[Label, int]]:
     Args:
         found: what `measured` gives.
     """
-    return _counted({name: LABELS[int(n)] for name, n in found["algorithm_label"].items()})
+    numbers = found["algorithm_label"]
+    return _counted({name: LABELS[int(number)] for name, number in numbers.items()})
 
 
 def learnt(count: Mapping[Label, int]) -> int:
@@ -197,7 +198,10 @@ def draw(runs: Runs) -> Drawn:
 
 
 def _panels(groups: Mapping[str, Mapping[str, Mapping[Label, int]]]) -> list[Panel]:
-    return [share_panel(title, "share", shares(some), [*some]) for title, some in groups.items()]
+    panels = []
+    for title, counts in groups.items():
+        panels.append(share_panel(title, "share", shares(counts), [*counts]))
+    return panels
 
 
 RUNS = Group("algorithms", "jumping or passing on", runs_of)

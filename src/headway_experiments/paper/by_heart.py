@@ -91,7 +91,8 @@ def measured(runs: Runs) -> Measures:
         facts, asked, _, seed = name.split(",")
         right = accuracies(run)
         layers = run.config.transformer.n_layers
-        found["heart_accuracy"] |= {f"{name} k={k}": share for k, share in right.items()}
+        for k, share in right.items():
+            found["heart_accuracy"][f"{name} k={k}"] = share
         is_solved = right[4] >= SOLVED
         if asked == "ends":
             found["heart_ends"][name] = float(is_solved)

@@ -98,7 +98,8 @@ class Cell(NamedTuple):
     change: str = ""
 
     def __str__(self):
-        words = [f"D={self.depth}", f"spare={self.spare}", "mixture" if self.mixture else "full"]
+        asked = "mixture" if self.mixture else "full"
+        words = [f"D={self.depth}", f"spare={self.spare}", asked]
         if self.change:
             words.append(self.change)
         return ",".join(words)

@@ -93,7 +93,8 @@ def _own(circuits: Mapping[str, Circuit]) -> dict[str, float]:
     looks = {}
     for name, circuit in circuits.items():
         layers = circuit.useful_layers
-        looks[name] = frozenset((layers.index(p.layer), p.relation) for p in circuit.paths)
+        paths = [(layers.index(path.layer), path.relation) for path in circuit.paths]
+        looks[name] = frozenset(paths)
     if len(looks) < 2:
         return {}
     count = Counter(looks.values())

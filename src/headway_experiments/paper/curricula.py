@@ -11,7 +11,6 @@ from headway.training import Curriculum, Implicit, Mixture, Run, evaluate, gener
 from headway_experiments.curricula import FinalHop, FinalMixture, Gaps, Growing, PerLayer, Scheduled
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, draw_panels, run_curves
-from headway_experiments.reading import grouped
 from headway_experiments.recipes import base
 
 WAYS: dict[str, Curriculum] = {
@@ -74,7 +73,8 @@ def measured(runs: Runs) -> Measures:
         way, seed = name.split(",")
         metrics = run.metrics()
         hops = run.task.hops
-        by_way[f"curriculum_{way}"][seed] = metrics[-1]["partial"][hops[-1]]
+        last = metrics[-1]["partial"]
+        by_way[f"curriculum_{way}"][seed] = last[hops[-1]]
         for hop, step in hop_steps(metrics, hops).items():
             if step is not None:
                 steps[f"{way} {hop} {seed}"] = step
@@ -101,7 +101,10 @@ def _losses_by_depth(run: Run) -> dict[int, float]:
 
 def drawn(runs: Runs) -> Drawn:
     """The partial losses of every way of asking."""
-    ways = grouped((name.split(",")[0], run) for name, run in runs.items())
+    ways: dict[str, list[Run]] = {}
+    for name, run in runs.items():
+        way, _, _ = name.partition(",")
+        ways.setdefault(way, []).append(run)
     figure = draw_panels(hop_panels(ways), 4, shared=True)
     return {"curricula": ("Partial losses against the step, by the way of asking", figure)}
 

@@ -132,7 +132,8 @@ def others(scale: str, folder: Path) -> Iterator[tuple[str, Callable[[], Solved]
     if scale == "smoke":
         return
     for name in known["planted"].names:
-        yield f"planted,{name.split()[-1]}", partial(_built, known["planted"], name)
+        seed = name.removeprefix("planted ")
+        yield f"planted,{seed}", partial(_built, known["planted"], name)
     for name in known["tracr"].names:
         is_shipped = programs()[name].origin == "shipped"
         if is_shipped and len(compiled_program(name).heads) == 2:

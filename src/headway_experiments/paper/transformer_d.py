@@ -82,7 +82,8 @@ def _reuse(run: Run, needs: Mapping[str, Collection[AttentionPath]]) -> dict[str
     reuse = {}
     traced = [hop for hop in run.task.hops if hop in needs]
     for early, late in pairwise(traced):
-        reuse[f"{early}, {late}"] = len({*needs[early]} & {*needs[late]})
+        both = {*needs[early]} & {*needs[late]}
+        reuse[f"{early}, {late}"] = len(both)
     return reuse
 
 
@@ -104,7 +105,8 @@ def _looks_in_order(emerged: Mapping[AttentionPath, float | None]) -> bool | Non
     None if it looks at one of them only."""
     first: dict[int, float] = {}
     for path, step in emerged.items():
-        query, key = (int(role[1:]) for role in path.relation.ends or ("s0", "s0"))
+        ends = path.relation.ends or ("s0", "s0")
+        query, key = (int(role[1:]) for role in ends)
         if query == 0 and key >= 2 and step is not None:
             fact = key // 2
             first[fact] = min(step, first.get(fact, step))
@@ -147,7 +149,8 @@ def figures_of(runs: Runs, name: str, stem: str, title: str) -> Drawn:
     shown = having(runs, f"{name}.json") if needs_finding else runs
     drawn: Drawn = {}
     for run in shown:
-        drawn[f"{stem}-{run}"] = f"{title} of {run}", figure(shown[run], name)
+        its_figure = figure(shown[run], name)
+        drawn[f"{stem}-{run}"] = f"{title} of {run}", its_figure
     return drawn
 
 

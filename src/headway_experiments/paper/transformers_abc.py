@@ -86,7 +86,8 @@ def _first_joins_pairs(circuit: Circuit, depth: int) -> bool:
     """True if the first useful head joins the two tokens of every pair (whatever else it does)."""
     first = circuit.useful_heads[:1]
     relations = {path.relation for path in circuit.paths if path.at in first}
-    pairs = {f"s{2 * i}←s{2 * i - 1}" for i in range(1, depth + 1)}
+    seconds = range(2, 2 * depth + 1, 2)
+    pairs = {f"s{second}←s{second - 1}" for second in seconds}
     return pairs <= relations
 
 

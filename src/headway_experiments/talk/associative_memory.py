@@ -99,7 +99,9 @@ def scheme(name: str, frequencies: Each, d_model: int) -> Each:
         case "frequency":
             return frequencies / frequencies.max()
         case _:
-            return (torch.arange(len(frequencies)) < max(1, d_model // 8)).to(frequencies.dtype)
+            count = max(1, d_model // 8)
+            is_first = torch.arange(len(frequencies)) < count
+            return is_first.to(frequencies.dtype)
 
 
 def error(

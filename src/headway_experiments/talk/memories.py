@@ -79,7 +79,8 @@ def longer(scale: str) -> Configs:
     seeds = SHAPES["linear"][scale][1]
     if scale == "smoke":
         return _series([(6, 0)], seeds, LINEAR[7::6], 900)
-    linear, with_mlp = {"paper": ((128, 0), (64, 128)), "small": ((32, 0), (24, 32))}[scale]
+    linear = {"paper": (128, 0), "small": (32, 0)}[scale]
+    with_mlp = {"paper": (64, 128), "small": (24, 32)}[scale]
     configs = _series([linear], seeds, LINEAR, 900)
     return configs | _series([with_mlp], seeds, MLP, 900)
 
@@ -97,7 +98,8 @@ def one_step(scale: str) -> Configs:
     for d in widths:
         model = replace(BARE, d_model=d, d_mlp=0)
         for seed in seeds:
-            configs[f"d={d},items={items},seed={seed}"] = RunConfig(task, model, training, seed)
+            name = f"d={d},items={items},seed={seed}"
+            configs[name] = RunConfig(task, model, training, seed)
     return configs
 
 
@@ -249,7 +251,9 @@ def zipf_exponents(seeds: tuple[int, ...]) -> Measures:
     """
     measures: Measures = {f"zipf_{name}": {} for name in EXPECTED}
     measures["zipf_frequency_to_first"] = {}
-    falls = {which: -power(errors.items()) for which, errors in zipf_errors(seeds).items()}
+    falls = {}
+    for which, errors in zipf_errors(seeds).items():
+        falls[which] = -power(errors.items())
     for (name, a, seed), fall in falls.items():
         run = f"a={a:g},seed={seed}"
         expected = EXPECTED[name](a)
@@ -322,11 +326,13 @@ def draw_gradient(runs: Runs) -> Drawn:
     for a in EXPONENTS:
         series = []
         for i, name in enumerate(SCHEMES):
-            series += _falling(errors[name, a], EXPECTED[name](a), i, f"α: {name}")
+            expected = EXPECTED[name](a)
+            series += _falling(errors[name, a], expected, i, f"α: {name}")
         panels.append(_errors_panel(f"a = {a:g}", series, "width d"))
     series = []
     for i, a in enumerate(EXPONENTS):
-        series += _falling(errors["samples", a], EXPECTED["samples"](a), i, f"a = {a:g}")
+        expected = EXPECTED["samples"](a)
+        series += _falling(errors["samples", a], expected, i, f"a = {a:g}")
     panels.append(_errors_panel("room for all that was seen", series, "samples T"))
     title = "Errors of memories of Zipf frequencies, against width and samples"
     return {"zipf-memory": (title, draw_panels(panels))}

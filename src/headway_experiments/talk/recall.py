@@ -90,14 +90,17 @@ def series(kind: str, scale: str) -> Configs:
     shares = SMOKE if scale == "smoke" else SHARES
     configs: Configs = {}
     for d, heads, d_head, m in SHAPES[kind][scale]:
-        expected = ATTENTION * 4 * d * heads * d_head + MLP * 2 * d * m
+        of_attention = 4 * d * heads * d_head
+        of_mlp = 2 * d * m
+        expected = ATTENTION * of_attention + MLP * of_mlp
         model = replace(BARE, d_model=d, n_heads=heads, d_head=d_head, d_mlp=m)
         training = _training(steps, with_mlp=m > 0)
         sides = [round((share * expected) ** 0.5) for share in shares]
         for n in dict.fromkeys(sides):
             task = Recall(n_subjects=n, n_relations=n, n_answers=8, n_noise=4, length=4)
+            facts = n * n
             for seed in range(seeds):
-                name = f"d={d} H={heads} d_h={d_head} m={m},facts={n * n},seed={seed}"
+                name = f"{shape(model)},facts={facts},seed={seed}"
                 configs[name] = RunConfig(task, model, training, seed)
     return configs
 

@@ -74,7 +74,8 @@ class Associations(Task):
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         (items,) = draws
-        return Batch(items[:, None], self.classes(items.device)[items][:, None, None])
+        classes = self.classes(items.device)[items]
+        return Batch(items[:, None], classes[:, None, None])
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
         """Empty, as a sequence has one position."""

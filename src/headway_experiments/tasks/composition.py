@@ -63,7 +63,8 @@ class Composition(SeveralHops):
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         """Lays out the permutations one after the other, each as its symbols in order of x."""
         given = draws[0].long()
-        targets = self.reached(given)[list(self.asked)].flatten(2).permute(1, 2, 0)
+        reached = self.reached(given)[list(self.asked)]
+        targets = reached.flatten(2).permute(1, 2, 0)
         return Batch(given.flatten(1), targets)
 
     def reached(

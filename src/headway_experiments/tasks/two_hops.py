@@ -76,8 +76,9 @@ class TwoHops(Task):
         """Lays out the facts in their order; the first chain is the target's."""
         chains, order = draws
         count = len(chains)
-        pairs = torch.stack([chains[..., :2], chains[..., 1:]], dim=2)
-        facts = pairs.view(count, -1, 2)
+        first_fact = chains[..., :2]
+        second_fact = chains[..., 1:]
+        facts = torch.stack([first_fact, second_fact], dim=2).view(count, -1, 2)
         shown = facts.gather(1, order[..., None].expand_as(facts)).flatten(1)
         bos = torch.zeros_like(chains[:, 0, :1])
         query = chains[:, 0, :1]
@@ -95,7 +96,8 @@ class TwoHops(Task):
         facts = batch.inputs[:, 1:-1].unflatten(1, (-1, 2))
         first = facts[..., 0]
         second = facts[..., 1]
-        is_end = (second[:, :, None] != first[:, None]).all(-1)
+        is_apart = second[:, :, None] != first[:, None]
+        is_end = is_apart.all(-1)
         return second[is_end].view(len(facts), self.n_chains)
 
     def reference_losses(self) -> dict[str, dict[str, float]]:

@@ -175,14 +175,10 @@ def _tokens(model: LocalModel, text: Completion) -> tuple[list[int], list[int]]:
     shortest = min(len(answer), len(generic))
     beginning = f"{text.prompt[:40]!r} …"
     if longest > model.context:
-        raise HeadwayError(
-            f"a text of {longest} tokens, {beginning}, does not fit into the"
-            f" {model.context} of {model.name}"
-        )
+        size = f"{model.context} of {model.name}"
+        raise HeadwayError(f"a text of {longest} tokens, {beginning}, does not fit into the {size}")
     start = common_start([answer, generic])
     if start == 0 or start >= shortest:
-        raise HeadwayError(
-            f"the tokens of {model.name} do not tell {text.answer!r} from {text.generic!r} after"
-            f" {beginning}"
-        )
+        both = f"{text.answer!r} from {text.generic!r}"
+        raise HeadwayError(f"the tokens of {model.name} do not tell {both} after {beginning}")
     return answer[:start], [answer[start], generic[start]]

@@ -24,10 +24,10 @@ def print_effects(found: Effects, counts: Mapping[str, int]) -> None:
     out = console()
     for kind, rows in found.items():
         intact = rows[INTACT]
-        told = (
-            f"  n={counts[kind]}, intact: p(answer) {intact['answer'].value:.3f},"
-            f" p(generic) {intact['generic'].value:.3f}, log-odds {intact['log_odds'].value:+.2f}"
-        )
+        answer = f"p(answer) {intact['answer'].value:.3f}"
+        generic = f"p(generic) {intact['generic'].value:.3f}"
+        odds = f"log-odds {intact['log_odds'].value:+.2f}"
+        told = f"  n={counts[kind]}, intact: {answer}, {generic}, {odds}"
         out.print(Text.assemble((kind, "bold"), told))
         for weights in Axes.of(rows).weights:
             out.print(_changes(rows, weights))
