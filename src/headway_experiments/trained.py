@@ -153,17 +153,19 @@ class Held:
     def __init__(self, model: Transformer, weights: str, every: int):
         self._parameters = dict(model.named_parameters())
         self._every = every
-        stages = stages_of(weights)
-        self._factors = [stage.factor for stage in stages]
+        self._factors = []
         places = _places_in(model)
-        trained_in = [_named_in(stage, places) for stage in stages]
+        trained_in = []
+        for stage in stages_of(weights):
+            self._factors.append(stage.factor)
+            trained_in.append(_named_in(stage, places))
         ever = {places[name].key for names in trained_in for name in names}
         for key, weight in self._parameters.items():
             weight.requires_grad_(key in ever)
         self._held = []
         for names in trained_in:
-            others = [place for name, place in places.items() if name not in names]
-            self._held.append([place for place in others if place.key in ever])
+            held = [place for name, place in places.items() if name not in names]
+            self._held.append([place for place in held if place.key in ever])
 
     @contextmanager
     def holding(self, step: int) -> Iterator[float]:

@@ -1,5 +1,7 @@
 """ACDC (Conmy et al. 2023, arXiv 2304.14997): cut edge after edge while the loss stays."""
 
+from collections.abc import Callable
+
 import torch
 
 from headway.relations import AttentionPath
@@ -27,7 +29,7 @@ def acdc(subject: Subject, corrupted: bool = False) -> Answer:
     cut = _Cut(subject, corrupted)
     current = cut.cost(lambda at: torch.ones(1, 1, 1, 1))
     scale = cut.cost(lambda at: torch.zeros(1, 1, 1, 1)) - current
-    order = sorted(subject.paths, key=lambda p: (-p.layer, p.head, -subject.sizes[p.relation]))
+    order = sorted(subject.paths, key=_in_turn(subject))
     scores = dict.fromkeys(order, 0.0)
     kept = set(order)
     chosen = None
@@ -44,6 +46,12 @@ def acdc(subject: Subject, corrupted: bool = False) -> Answer:
         if threshold == OWN:
             chosen = frozenset(kept)
     return Answer(scores, chosen)
+
+
+def _in_turn(subject: Subject) -> Callable[[AttentionPath], tuple[int, int, float]]:
+    """The key by which paths are tried: from the last layer down, large relations first."""
+    sizes = subject.sizes
+    return lambda path: (-path.layer, path.head, -sizes[path.relation])
 
 
 class _Cut:

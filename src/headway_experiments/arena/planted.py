@@ -210,7 +210,10 @@ class _Draw:
                 shared.append(head)
         if not free and not shared:
             raise _StuckError
-        head = self.rng.choice(shared if shared and self.rng.random() < 0.5 else free or shared)
+        candidates = free or shared
+        if shared and self.rng.random() < 0.5:
+            candidates = shared
+        head = self.rng.choice(candidates)
         if private:
             self.private.add((head, query))
         return head

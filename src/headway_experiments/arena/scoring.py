@@ -142,11 +142,12 @@ def _by_heads(subject: Subject, answer: Answer, order: Sequence[AttentionPath]) 
     kept = torch.zeros(model.n_layers, model.n_heads, 1, 1, 1)
     for layer, head in known.heads:
         kept[layer, head] = 1
+    at_zero = subject.agreement(lambda layer: kept[layer], slice(None))
     return {
         "exact": said == known.heads,
         "heads_f1": f1(said, known.heads),
         "alone": known.alone,
-        "alone_at_zero": subject.agreement(lambda layer: kept[layer], slice(None)),
+        "alone_at_zero": at_zero,
     }
 
 
@@ -165,7 +166,8 @@ def _by_paths(
     if answer.chosen is not None:
         scores["own_f1"] = f1(said, truth)
     scores["paths_ap"] = average_precision(fair, truth)
-    scores["heads_f1"] = f1({path.at for path in said}, {path.at for path in truth})
+    heads = {path.at for path in said}
+    scores["heads_f1"] = f1(heads, {path.at for path in truth})
     scores["pairs_f1"] = _pairs_f1(subject, answer.pairs, said, truth)
     scores["missing"] = tuple(map(str, missing))
     scores["extra"] = tuple(map(str, extra[:20]))

@@ -163,7 +163,8 @@ class Words:
         tokens = rasp.tokens
         first = self.select(rasp.indices, rasp.indices, lambda k, q: k == 0)
         self.first = rasp.Aggregate(first, tokens)
-        before = self.select(rasp.indices, rasp.indices, lambda k, q: k == max(q - 1, 0))
+        indices = rasp.indices
+        before = self.select(indices, indices, lambda k, q: k == max(q - 1, 0))
         self.before = rasp.Aggregate(before, tokens)
 
     def select(self, keys: Any, queries: Any, holds: Any = None) -> Any:

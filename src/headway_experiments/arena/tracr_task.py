@@ -150,7 +150,8 @@ class RaspTask(Task, registered=False):
         for head in self.compiled.heads:
             if head.selector not in found.values():
                 name = f"selector {head.selector.name}"
-                found[name if name not in found else f"{name} {len(found)}"] = head.selector
+                key = name if name not in found else f"{name} {len(found)}"
+                found[key] = head.selector
         return found
 
     def _guesses(self, said: list[Any]) -> dict[str, Looks]:

@@ -95,14 +95,18 @@ def cells(replies: Iterable[Reply]) -> list[Cell]:
 def _cell(replies: Sequence[Reply]) -> Cell:
     """The cell of replies that are all of one place."""
     count = len(replies)
+    is_right = [reply.argmax == reply.correct for reply in replies]
+    expectations = [reply.expectation for reply in replies]
+    chances = [1 / reply.acceptable for reply in replies]
+    nearer = [1 / reply.nearer for reply in replies]
     ranks = Counter(reply.rank for reply in replies)
     return Cell(
         *replies[0].place,
         count=count,
-        argmax=mean([reply.argmax == reply.correct for reply in replies]),
-        expectation=mean([reply.expectation for reply in replies]),
-        chance=mean([1 / reply.acceptable for reply in replies]),
-        nearer=mean([1 / reply.nearer for reply in replies]),
+        argmax=mean(is_right),
+        expectation=mean(expectations),
+        chance=mean(chances),
+        nearer=mean(nearer),
         majority=max(ranks.values()) / count,
     )
 

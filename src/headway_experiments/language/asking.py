@@ -107,6 +107,7 @@ def reply_of(model: LocalModel, number: int, question: Question) -> Reply:
     # The paper's protocol asks until an answer is acceptable: so it ends with each.
     ends = torch.tensor(ended, dtype=torch.float64).softmax(0)
     likeliest = said.index(max(said))
+    seconds = time.perf_counter() - start
     return Reply(
         formulation=question.formulation,
         depth=question.depth,
@@ -118,10 +119,14 @@ def reply_of(model: LocalModel, number: int, question: Question) -> Reply:
         nearer=len(question.nearer),
         argmax=question.acceptable[likeliest],
         expectation=ends[question.rank].item(),
-        said=[round(log_p, 5) for log_p in said],
-        ended=[round(log_p, 5) for log_p in ended],
-        seconds=round(time.perf_counter() - start, 3),
+        said=_rounded(said),
+        ended=_rounded(ended),
+        seconds=round(seconds, 3),
     )
+
+
+def _rounded(log_ps: list[float]) -> list[float]:
+    return [round(log_p, 5) for log_p in log_ps]
 
 
 def answered(asked: Asked, folder: Path) -> list[Reply]:

@@ -209,8 +209,7 @@ class LocalModel:
                 keeps finite numbers alone.
         """
         prompt, options = self.cut(question)
-        longest = max(map(len, options))
-        rows = [option + [0] * (longest - len(option)) for option in options]
+        rows = _padded(options)
         said = []
         ended = []
         with self._reading():
@@ -235,7 +234,8 @@ class LocalModel:
         if not cached:
             return torch.stack([self._whole(prompt, row) for row in rows])
         out = self.model(input_ids=prompt[None], use_cache=True, logits_to_keep=1)
-        first = out.logits[:, -1:].expand(len(rows), -1, -1)
+        last = out.logits[:, -1:]
+        first = last.expand(len(rows), -1, -1)
         cache = out.past_key_values
         cache.batch_repeat_interleave(len(rows))
         tokens = torch.tensor(rows, device=self.device)
@@ -250,6 +250,16 @@ class LocalModel:
         kept = len(row) + 1
         out = self.model(input_ids=ids[None], use_cache=False, logits_to_keep=kept)
         return out.logits[0, -kept:].float().log_softmax(-1)
+
+
+def _padded(options: list[list[int]]) -> list[list[int]]:
+    """Token lists of one length, with zeros behind, which nothing before them attends to."""
+    longest = max(map(len, options))
+    rows = []
+    for option in options:
+        zeros = [0] * (longest - len(option))
+        rows.append(option + zeros)
+    return rows
 
 
 def common_start(ways: Sequence[Sequence[int]]) -> int:

@@ -70,6 +70,7 @@ class Repeats(Task, registered=False):
         corrupted = inputs.clone()
         corrupted[:, -self.stretch :] = tokens[:, self.n_places :]
         stretch = torch.arange(self.stretch + 1, device=tokens.device)
-        repeated = inputs.gather(1, begins[:, None] + stretch)
+        places = begins[:, None] + stretch
+        repeated = inputs.gather(1, places)
         inputs[:, -self.stretch :] = repeated[:, :-1]
         return Batch(inputs, repeated[:, None, -1:], corrupted=corrupted)

@@ -45,8 +45,9 @@ def measured(runs: Runs) -> Measures:
             circuits[name] = saved_discovery(run).circuit
     heads = {name: float(len(circuit.useful_heads)) for name, circuit in circuits.items()}
     usual = {name: circuit for name, circuit in circuits.items() if _size(name) == "usual"}
+    shares = {name: float(is_one) for name, is_one in solved.items()}
     return {
-        "circuits_solved": {name: float(is_one) for name, is_one in solved.items()},
+        "circuits_solved": shares,
         "circuits_useful_heads": heads,
         "circuits_own": _own(usual),
         **_above_minimum(runs, usual),

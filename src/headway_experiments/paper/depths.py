@@ -59,12 +59,14 @@ def measured(runs: Runs) -> Measures:
     beyond = {}
     for name, run in runs.items():
         beyond[name] = float(learnt_hops(run) - reach(run.config))
+    least_layers = {f"D={depth}": float(layers) for depth, layers in least.items()}
+    first_hop = {f"D={depth}": step for depth, step in first.items()}
     return {
         "depths_beyond": beyond,
-        "depths_least_layers": {f"D={depth}": float(n) for depth, n in least.items()},
+        "depths_least_layers": least_layers,
         "depths_above_minimum": _above_minimum(runs, least),
         "depths_correlation": correlations({"all depths": [*least.items()]}),
-        "depths_first_hop": {f"D={depth}": step for depth, step in first.items()},
+        "depths_first_hop": first_hop,
         "depths_first_hop_correlation": correlations({"all depths": [*first.items()]}),
         "depths_first_hop_not_reached": never,
     }

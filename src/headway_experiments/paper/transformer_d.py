@@ -54,12 +54,13 @@ def measured(run: Run) -> Row:
     timeline = saved_timeline(run)
     paths = discovery.circuit.paths
     relations = [path.relation for path in paths]
+    twins = {name for name in relations if relations.count(name) > 1}
     emerged = {history.path: history.emerged for history in timeline.paths}
     routes = trace(run.task, paths) if len(run.task.hops) > 1 else None
     return {
         **losses,
         "d_replaced_loss": discovery.replaced_loss,
-        "d_twin_paths": len({name for name in relations if relations.count(name) > 1}),
+        "d_twin_paths": len(twins),
         "d_last_over_first": _last_over_first(timeline),
         "d_looks_in_order": _looks_in_order(emerged) if routes else None,
         "d_induction_first": _induction_first(emerged) if routes else None,

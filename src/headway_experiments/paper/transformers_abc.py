@@ -59,12 +59,14 @@ def measured(run: Run) -> Row:
             needs_first = True
         else:
             cut[path] = need.loss
+    above_minimum = None if least is None else len(heads) - least
+    depth = task_of(run.config, Retrieval).depth
     return {
         "abc_val_loss": val_loss,
         "abc_idle_share": 1 - len(heads) / len(circuit.mechanisms),
         "abc_useful_heads": len(heads),
-        "abc_heads_above_minimum": None if least is None else len(heads) - least,
-        "abc_first_joins_pairs": _first_joins_pairs(circuit, task_of(run.config, Retrieval).depth),
+        "abc_heads_above_minimum": above_minimum,
+        "abc_first_joins_pairs": _first_joins_pairs(circuit, depth),
         "abc_replaced_loss": discovery.replaced_loss,
         "abc_path_attention": attention,
         "abc_path_cut": cut,

@@ -203,7 +203,8 @@ def previous_recall(model: Transformer, task: Bigrams) -> float:
     scores = _scores(model, 0, places, places)
     hidden = torch.ones_like(scores, dtype=torch.bool).triu(1)
     scores = scores.masked_fill(hidden, -torch.inf)
-    return recalled(scores[1 : _after_outputs(task)], torch.arange(_after_outputs(task) - 1))
+    count = _after_outputs(task)
+    return recalled(scores[1:count], torch.arange(count - 1))
 
 
 def _after_outputs(task: Bigrams) -> int:

@@ -145,12 +145,11 @@ def drawn(runs: Runs) -> Drawn:
     most = max(table)
     deepest = next(run for run in runs.values() if run.config.transformer.n_layers == most)
     hops = run_curves(deepest, deepest.task.hops)
-    panels = [
-        Panel("accuracy, and what is enough", solved, "hops k", "share of right answers"),
-        Panel(f"{most} layers, seed {deepest.config.seed}", hops, y="cross-entropy (nats)"),
-        _attention_panel(deepest),
-    ]
-    return {"khop-depth": ("Hops against layers", draw_panels(panels))}
+    title = f"{most} layers, seed {deepest.config.seed}"
+    accuracies = Panel("accuracy, and what is enough", solved, "hops k", "share of right answers")
+    losses = Panel(title, hops, y="cross-entropy (nats)")
+    figure = draw_panels([accuracies, losses, _attention_panel(deepest)])
+    return {"khop-depth": ("Hops against layers", figure)}
 
 
 def _attention_panel(run: Run) -> Panel:
@@ -159,10 +158,11 @@ def _attention_panel(run: Run) -> Panel:
     strongest = []
     for layers in find_attention(run, k).values():
         strongest.append([max(heads) for heads in layers])
+    hops = range(1, k + 1)
     series = []
     for i, values in enumerate(zip(*strongest, strict=True)):
         look = numbered(i, marker=True)
-        series.append(Series(range(1, k + 1), values, look, f"layer {i + 1}"))
+        series.append(Series(hops, values, look, f"layer {i + 1}"))
     return Panel(f"attention along find^j, k = {k}", series, "j", "of the strongest head")
 
 

@@ -54,18 +54,17 @@ N_ITEMS, N_CLASSES, N_SAMPLED = 4_000, 5, 200_000
 REPEATS = 10
 """Draws of all vectors, or of samples, over which an error is averaged: the laws are of means."""
 
-SHAPES = {
-    "linear": {
-        "paper": ([(d, 0) for d in (8, 16, 32, 64, 128, 256)], range(5), LINEAR),
-        "small": ([(d, 0) for d in (8, 12, 16, 24, 32, 48)], range(10), LINEAR),
-        "smoke": ([(6, 0), (12, 0)], range(1), LINEAR[7::6]),
-    },
-    "mlp": {
-        "paper": ([*product((32, 64, 128), (32, 128, 512))], range(5), MLP),
-        "small": ([*product((16, 24, 32), (8, 32, 128))], range(10), MLP),
-        "smoke": ([(12, 12)], range(1), MLP[3::3]),
-    },
+LINEAR_SHAPES = {
+    "paper": ([(d, 0) for d in (8, 16, 32, 64, 128, 256)], range(5), LINEAR),
+    "small": ([(d, 0) for d in (8, 12, 16, 24, 32, 48)], range(10), LINEAR),
+    "smoke": ([(6, 0), (12, 0)], range(1), LINEAR[7::6]),
 }
+MLP_SHAPES = {
+    "paper": ([*product((32, 64, 128), (32, 128, 512))], range(5), MLP),
+    "small": ([*product((16, 24, 32), (8, 32, 128))], range(10), MLP),
+    "smoke": ([(12, 12)], range(1), MLP[3::3]),
+}
+SHAPES = {"linear": LINEAR_SHAPES, "mlp": MLP_SHAPES}
 """Widths and hidden widths (0: linear), seeds, and the series that brackets each."""
 
 
@@ -98,8 +97,7 @@ def one_step(scale: str) -> Configs:
     for d in widths:
         model = replace(BARE, d_model=d, d_mlp=0)
         for seed in seeds:
-            name = f"d={d},items={items},seed={seed}"
-            configs[name] = RunConfig(task, model, training, seed)
+            configs[f"d={d},items={items},seed={seed}"] = RunConfig(task, model, training, seed)
     return configs
 
 

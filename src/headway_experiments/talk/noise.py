@@ -235,13 +235,12 @@ def drawn(runs: Runs) -> Drawn:
         cut = by_fraction(run, RANKS)
         says["the output"].append((RANKS, [cut[rank].output for rank in RANKS]))
         says["the noise token"].append((RANKS, [cut[rank].noise for rank in RANKS]))
+    margin = {"y": "margin", "levels": {"neither": 0.0}}
     rank = {"x": "fraction of the full rank", "limits": {"ylim": (0, 1.05)}}
-    panels = [
-        Panel("For noise, against the output", curves(parts), y="margin", levels={"neither": 0.0}),
-        Panel("Clean outputs, last MLP cut", curves(says), y="share that says", **rank),
-    ]
+    for_noise = Panel("For noise, against the output", curves(parts), **margin)
+    cut_clean = Panel("Clean outputs, last MLP cut", curves(says), y="share that says", **rank)
     title = "Noise: what the last layer's parts say, and what is said without its MLP"
-    return {"noisy-recall": (title, draw_panels(panels))}
+    return {"noisy-recall": (title, draw_panels([for_noise, cut_clean]))}
 
 
 RUNS = Group("noisy-recall", "two layers with MLPs, one trigger, half of it noise", noisy)

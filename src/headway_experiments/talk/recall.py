@@ -48,25 +48,25 @@ KNOWN = 0.1
 NEAR = 0.15
 """The distance from ln |A_r|, as a share of it, that the loss may have in the stage in between."""
 
-SHAPES: dict[str, dict[str, list[Shape]]] = {
-    "attention": {
-        "paper": [(32, heads, 8, 0) for heads in (4, 8, 16, 32)],
-        "small": [(24, heads, 4, 0) for heads in (8, 16, 32)],
-        "smoke": [(8, 2, 4, 0), (8, 4, 4, 0)],
-    },
-    "mlp": {
-        "paper": [(32, heads, 8, 16 * heads) for heads in (2, 4, 8, 16)],
-        "small": [(24, heads, 4, 8 * heads) for heads in (6, 12, 24)],
-        "smoke": [(8, 2, 4, 16), (8, 4, 4, 32)],
-    },
-    "traded": {
-        "paper": [(32, 2, 8, 256), (32, 4, 8, 128), (32, 16, 8, 64), (32, 16, 8, 32)],
-        "small": [(24, 6, 4, 96), (24, 12, 4, 24)],
-        "smoke": [(8, 4, 4, 8)],
-    },
+ALONE = {
+    "paper": [(32, heads, 8, 0) for heads in (4, 8, 16, 32)],
+    "small": [(24, heads, 4, 0) for heads in (8, 16, 32)],
+    "smoke": [(8, 2, 4, 0), (8, 4, 4, 0)],
 }
-"""Models without an MLP, by number of heads; with as many parameters in the MLP as in attention, of
-growing size; and of one width, with more in attention, or more in the MLP."""
+"""Models without an MLP, by number of heads."""
+HALF = {
+    "paper": [(32, heads, 8, 16 * heads) for heads in (2, 4, 8, 16)],
+    "small": [(24, heads, 4, 8 * heads) for heads in (6, 12, 24)],
+    "smoke": [(8, 2, 4, 16), (8, 4, 4, 32)],
+}
+"""With as many parameters in the MLP as in attention, of growing size."""
+TRADED = {
+    "paper": [(32, 2, 8, 256), (32, 4, 8, 128), (32, 16, 8, 64), (32, 16, 8, 32)],
+    "small": [(24, 6, 4, 96), (24, 12, 4, 24)],
+    "smoke": [(8, 4, 4, 8)],
+}
+"""Of one width, with more in attention, or more in the MLP."""
+SHAPES: dict[str, dict[str, list[Shape]]] = {"attention": ALONE, "mlp": HALF, "traded": TRADED}
 
 
 def dynamics(scale: str) -> Configs:
@@ -86,7 +86,8 @@ def dynamics(scale: str) -> Configs:
 
 def series(kind: str, scale: str) -> Configs:
     """As many subjects as relations, so many that their facts bracket what each shape keeps."""
-    seeds, steps = {"paper": (5, 4_000), "small": (10, 4_000)}.get(scale, (1, 150))
+    seeds = {"paper": 5, "small": 10}.get(scale, 1)
+    steps = 150 if scale == "smoke" else 4_000
     shares = SMOKE if scale == "smoke" else SHARES
     configs: Configs = {}
     for d, heads, d_head, m in SHAPES[kind][scale]:
@@ -144,7 +145,8 @@ def rates(known: Iterable[Kept]) -> tuple[float, float]:
     rows = [(model.attention, model.mlp, model.count) for model in known]
     numbers = np.array(rows)
     parameters_a_fact = numbers[:, :2] / numbers[:, 2:]
-    of_attention, of_mlp = np.linalg.lstsq(parameters_a_fact, np.ones(len(rows)), rcond=None)[0]
+    one_fact = np.ones(len(rows))
+    of_attention, of_mlp = np.linalg.lstsq(parameters_a_fact, one_fact, rcond=None)[0]
     return float(of_attention), float(of_mlp)
 
 
@@ -215,8 +217,7 @@ def course(run: Run) -> list[Losses]:
     own = task.answers(run.device)[relations]
     losses = []
     for step in run.checkpoint_steps():
-        outputs = predictions(run.transformer(step), batch)[:, 0]
-        log_ps = outputs.double().log_softmax(-1)
+        log_ps = predictions(run.transformer(step), batch)[:, 0].double().log_softmax(-1)
         relation = -log_ps.gather(1, own).logsumexp(-1).mean().item()
         total = -log_ps.gather(1, targets)[:, 0].mean().item()
         losses.append(Losses(step, relation, total - relation))
@@ -249,12 +250,13 @@ def learning(run: Run) -> Row:
     steps = [each.step for each in losses]
     relation = halved(steps, [each.relation for each in losses])
     subject = halved(steps, [each.subject for each in losses])
+    order = subject / relation if relation and subject is not None else None
     return {
         "dynamics_stage": bool(between),
         "dynamics_loss_to_entropy": loss,
         "dynamics_uniform": uniform,
         "dynamics_start": losses[0].total / math.log(task.d_target),
-        "dynamics_order": subject / relation if relation and subject is not None else None,
+        "dynamics_order": order,
         "dynamics_end": losses[-1].total,
     }
 

@@ -75,7 +75,8 @@ def synthetic(vocabulary: int, exponent: float, concentration: float | None) -> 
         return Chain(torch.from_numpy(shares), torch.from_numpy(rows))
     rows = np.random.default_rng(0).dirichlet(concentration * shares, size=vocabulary)
     # p P = p and sum p = 1, solved at once: a chain that mixes slowly would take long to walk.
-    conditions = np.vstack([rows.T - np.eye(vocabulary), np.ones(vocabulary)])
+    stays = rows.T - np.eye(vocabulary)
+    conditions = np.vstack([stays, np.ones(vocabulary)])
     wanted = np.eye(vocabulary + 1)[-1]
     solution = np.linalg.lstsq(conditions, wanted, rcond=None)[0]
     frequencies = solution.clip(min=0)
@@ -264,7 +265,8 @@ class Bigrams(Task):
         to `induction (all)`, the tokens that followed it, or `induction (latest)`, the last one.
         """
         tokens = batch.inputs
-        after_earlier = F.pad(self._repeats(tokens)[..., :-1], (1, 0))
+        earlier = self._repeats(tokens)[..., :-1]
+        after_earlier = F.pad(earlier, (1, 0))
         followed = Edges.where(after_earlier)
         latest = followed.keys
         if latest.shape[2]:

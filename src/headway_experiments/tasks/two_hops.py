@@ -79,7 +79,8 @@ class TwoHops(Task):
         first_fact = chains[..., :2]
         second_fact = chains[..., 1:]
         facts = torch.stack([first_fact, second_fact], dim=2).view(count, -1, 2)
-        shown = facts.gather(1, order[..., None].expand_as(facts)).flatten(1)
+        places_of = order[..., None].expand_as(facts)
+        shown = facts.gather(1, places_of).flatten(1)
         bos = torch.zeros_like(chains[:, 0, :1])
         query = chains[:, 0, :1]
         tokens = torch.cat([bos, shown, query], dim=1)
@@ -102,7 +103,6 @@ class TwoHops(Task):
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
         """Predicting all tokens alike, and all ends in the sequence: the plateau of the source."""
-        return {
-            "uniform": dict.fromkeys(self.hops, math.log(self.vocabulary)),
-            "any chain": dict.fromkeys(self.hops, math.log(self.n_chains)),
-        }
+        uniform = dict.fromkeys(self.hops, math.log(self.vocabulary))
+        any_chain = dict.fromkeys(self.hops, math.log(self.n_chains))
+        return {"uniform": uniform, "any chain": any_chain}

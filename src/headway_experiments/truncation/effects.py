@@ -79,7 +79,8 @@ def _draws(kind: str, count: int) -> Tensor:
 
 def _values(odds: Sequence[Odds], rows: Sequence[int]) -> Tensor:
     """The measures of some texts, [text, measure]."""
-    three = [(odds[i].answer, odds[i].generic, odds[i].top) for i in rows]
+    some = [odds[i] for i in rows]
+    three = [(each.answer, each.generic, each.top) for each in some]
     answer, generic, top = torch.tensor(three, dtype=torch.float64).T
     is_likelier = (answer > generic).double()
     is_likeliest = (answer >= top).double()
@@ -112,16 +113,15 @@ def to_json(found: Effects, counts: Mapping[str, int], about: Mapping[str, Any])
 
 def _means(values: Tensor, before: Tensor, draws: Tensor) -> dict[str, Mean]:
     change = values - before
-    low, high = _interval(draws @ values)
-    change_low, change_high = _interval(draws @ change)
+    lows, highs = _interval(draws @ values)
+    change_lows, change_highs = _interval(draws @ change)
     means = {}
     for i, name in enumerate(MEASURES):
-        ends = (low[i], high[i])
+        ends = lows[i], highs[i]
         if name in SHARES:
             ends = wilson(values[:, i].sum().item(), len(values))
-        mean_change = change.mean(0)[i].item()
-        mean = values.mean(0)[i].item()
-        means[name] = Mean(mean, *ends, mean_change, change_low[i], change_high[i])
+        changes = change.mean(0)[i].item(), change_lows[i], change_highs[i]
+        means[name] = Mean(values.mean(0)[i].item(), *ends, *changes)
     return means
 
 

@@ -36,7 +36,8 @@ def print_effects(found: Effects, counts: Mapping[str, int]) -> None:
 def _changes(rows: Mapping[Cut, Mapping[str, Mean]], weights: str) -> Table:
     """The change of the log-odds by layers and rank, and half of its interval."""
     axes = Axes.of(rows)
-    table = columns((f"{weights}, layers",), [f"rank {f:g}" for f in axes.fractions])
+    ranks = [f"rank {fraction:g}" for fraction in axes.fractions]
+    table = columns((f"{weights}, layers",), ranks)
     sets = [layers for some in axes.spans.values() for layers in some]
     for layers in dict.fromkeys(sets):
         cells = []
@@ -64,10 +65,17 @@ def draw_effects(found: Effects, weights: str, span: str) -> "Figure":
             sets = Axes.of(rows).spans[span]
             lowest = [layers[0] for layers in sets]
             series = _by_rank(rows, weights, sets, measure)
-            limits = {"xlim": (min(lowest) - 0.5, max(lowest) + 0.5)}
-            intact = {"all": rows[INTACT][measure].value}
-            panels.append(Panel(kind, series, SPANS[span], label, intact, limits=limits))
+            levels = {"all": rows[INTACT][measure].value}
+            panel = Panel(kind, series, SPANS[span], label, levels, limits=_around(lowest))
+            panels.append(panel)
     return draw_panels(panels, columns=len(found))
+
+
+def _around(layers: Sequence[int]) -> dict[str, tuple[float, float]]:
+    """Limits that leave half a layer on both sides."""
+    low = min(layers)
+    high = max(layers)
+    return {"xlim": (low - 0.5, high + 0.5)}
 
 
 def _by_rank(
