@@ -30,7 +30,7 @@ ROOMS = [
     {"find"},
     {"dynamics"},
     {"recipes"},
-    {"sweeps", "language", "report"},
+    {"sweeps", "report"},
     {"terminal", "verbs", "__init__", "__main__"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
@@ -111,7 +111,7 @@ def test_the_core_imports_no_experiments():
 
 PUBLIC = (
     *("relations", "theory", "tasks", "models", "training", "replace", "judge", "find", "dynamics"),
-    *("sweeps", "language", "report"),
+    *("sweeps", "report"),
 )
 HELPS = (
     *("errors", "models.export", "fields", "intervals", "reading", "recipes", "terminal", "text"),
@@ -193,7 +193,7 @@ import sys
 from headway import discover, emergence, fast, train
 print(sum(name.split(".")[0] == "headway" for name in sys.modules))
 
-import headway.terminal.cli, headway.language, headway.terminal, headway.theory
+import headway.terminal.cli, headway.terminal, headway.theory
 names = "matplotlib ray transformers gguf inspect_ai openai anywidget ipywidgets".split()
 print([name for name in (*names, "headway_experiments") if name in sys.modules])
 

@@ -6,11 +6,11 @@ import pytest
 
 from commands import refusing
 from headway.errors import HeadwayError
-from headway.language import Repeats
 from headway.models import TransformerConfig
 from headway.tasks import Conditional, Hops, Retrieval
 from headway.training import Deepening, Mixture, RunConfig, TrainingConfig
 from headway_experiments.curricula import FinalHop, FinalMixture, Gaps, Growing, PerLayer, Scheduled
+from headway_experiments.language import Repeats
 from headway_experiments.tasks import Associations, Bigrams, Composition, Recall, TwoHops
 from headway_experiments.trained import Trained
 

@@ -30,20 +30,23 @@ LIVE = "images/demo.html"
 """The page of the demo's run, which the first page shows in a frame."""
 
 ROOMS = {
-    "tasks": "Tasks",
-    "relations": "Relations",
-    "models": "Models",
-    "training": "Training",
-    "circuits": "Circuits",
-    "theory": "Theory",
-    "sweeps": "Sweeps",
-    "report": "Pages",
-    "language": "Language models",
-    "recipes": "Recipes",
-    "report.figures.saving": "Figures",
-    "report.figures.drawing": "Figures, one by one",
-    "report.figures.style": "The look of figures",
-    "training.files": "Files",
+    "headway.tasks": "Tasks",
+    "headway.relations": "Relations",
+    "headway.models": "Models",
+    "headway.training": "Training",
+    "headway.replace": "What stands in a head's place",
+    "headway.judge": "The evidence for a circuit",
+    "headway.find": "Ways to a circuit",
+    "headway.dynamics": "When a circuit emerged",
+    "headway.theory": "Theory",
+    "headway.sweeps": "Sweeps",
+    "headway.report": "Pages",
+    "headway.recipes": "Recipes",
+    "headway.report.figures.saving": "Figures",
+    "headway.report.figures.drawing": "Figures, one by one",
+    "headway.report.figures.style": "The look of figures",
+    "headway.training.files": "Files",
+    "headway_experiments.language": "Language models",
 }
 
 
@@ -112,8 +115,8 @@ def api() -> str:
     """Every public name, room by room."""
     parts = ["# Python API\n\nWhat `from headway import …` offers is in these rooms, too.\n"]
     for room, title in ROOMS.items():
-        parts.append(f"## {title}: `headway.{room}`\n")
-        parts += [f"::: headway.{room}.{name}\n" for name in offered(room)]
+        parts.append(f"## {title}: `{room}`\n")
+        parts += [f"::: {room}.{name}\n" for name in offered(room)]
     shown = "## In notebooks\n\n::: headway.report.cells.widget\n"
     own = [f"::: headway_experiments.{name}\n" for name in EXPERIMENTS]
     parts += ["## Errors\n", "::: headway.errors.HeadwayError\n", "## Experiments\n", *own, shown]
@@ -126,7 +129,7 @@ ALIASES = ("typing", "types", "collections.abc", "builtins")
 
 def offered(room: str) -> list[str]:
     """The names that a module offers, but for what it only passes on from other packages."""
-    found = import_module(f"headway.{room}")
+    found = import_module(room)
     known = vars(found).items()
     own = [
         x for x, one in known if isinstance(one, FunctionType) and one.__module__ == found.__name__

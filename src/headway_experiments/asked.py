@@ -45,10 +45,11 @@ class Asked(Task, registered=False):
         """
         if depth == self.n_depths:
             return self.assemble(draws)
-        batch = self.task.shallower(draws, depth, *([earlier] if earlier else []))
-        there = batch.targets.shape[2]
-        last = there - 1 if there < self.task.n_hops else min(depth, there) - 1
-        asked = [hop for hop in self.asked if hop <= last] or [last]
+        more = [earlier] if earlier else []
+        batch = self.task.shallower(draws, depth, *more)
+        count = batch.targets.shape[2]
+        deepest = count if count < self.task.n_hops else min(depth, count)
+        asked = [hop for hop in self.asked if hop < deepest] or [deepest - 1]
         return replace(batch, targets=batch.targets[:, :, asked])
 
     @property
@@ -74,10 +75,10 @@ class Asked(Task, registered=False):
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
         """The other's losses of the hops that are asked."""
-        return {
-            name: {hop: loss for hop, loss in losses.items() if hop in self.hops}
-            for name, losses in self.task.reference_losses().items()
-        }
+        asked = {}
+        for name, losses in self.task.reference_losses().items():
+            asked[name] = {hop: loss for hop, loss in losses.items() if hop in self.hops}
+        return asked
 
     kind = property(attrgetter("task.kind"))  # pyright: ignore[reportAssignmentType]
     threshold = property(attrgetter("task.threshold"))  # pyright: ignore[reportAssignmentType]

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from headway.errors import HeadwayError, nearest, require
 from headway.fields import from_json
@@ -68,10 +68,12 @@ def parsed(rule: str) -> tuple[str, Callable[[float], bool]]:
     """
     words = "|".join(STATISTICS)
     if found := re.fullmatch(rf"({words}) (<=|>=|==|<|>) ({NUMBER})", rule):
-        compare, bound = COMPARISONS[found[2]], float(found[3])
+        compare = COMPARISONS[found[2]]
+        bound = float(found[3])
         return found[1], lambda value: compare(value, bound)
     if found := re.fullmatch(rf"({words}) in ({NUMBER})\.\.({NUMBER})", rule):
-        low, high = float(found[2]), float(found[3])
+        low = float(found[2])
+        high = float(found[3])
         require(low <= high, "rule", rule, "from a number to one that is not below it")
         return found[1], lambda value: low <= value <= high
     allowed = f"STATISTIC OP NUMBER or STATISTIC in LOW..HIGH, with one of {words}"
@@ -185,30 +187,38 @@ class Verdict:
         Of `every`, `any` and a `median` the median, and in brackets the range; of a `mean` its 95 %
         interval by Student's t, and the median; of a `share` its 95 % interval by Wilson.
         """
-        values, (statistic, _) = list(self.values.values()), parsed(self.claim.rule_at(self.scale))
-        count = len(values)
+        values = list(self.values.values())
         if not values:
             return "–"
+        count = len(values)
+        statistic, _ = parsed(self.claim.rule_at(self.scale))
         if statistic == "share":
             right = sum(value != 0 for value in values)
             low, high = wilson(right, count)
-            return f"{right} of {count} ({low:.2f}..{high:.2f})"
+            interval = f"{low:.2f}..{high:.2f}"
+            return f"{right} of {count} ({interval})"
         if count == 1:
             return f"{values[0]:.3g} (n=1)"
-        middle = f"{statistics.median(values):.3g}"
+        how_many = f"n={count}"
+        median = f"{statistics.median(values):.3g}"
         if statistic == "mean":
+            mean = statistics.mean(values)
             low, high = mean_interval(values)
-            mean = f"mean {statistics.mean(values):.3g} ({low:.3g}..{high:.3g}, n={count})"
-            return f"{mean}, median {middle}"
-        return f"{middle} ({min(values):.3g}..{max(values):.3g}, n={count})"
+            interval = f"({low:.3g}..{high:.3g}, {how_many})"
+            return f"mean {mean:.3g} {interval}, median {median}"
+        low = min(values)
+        high = max(values)
+        return f"{median} ({low:.3g}..{high:.3g}, {how_many})"
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float]:
     """The 95 % interval of a mean of at least two values, by Student's t."""
-    free = len(values) - 1
+    count = len(values)
+    free = count - 1
     times = T95[free - 1] if free <= len(T95) else 1.96 + 2.5 / free
-    half = times * statistics.stdev(values) / math.sqrt(len(values))
-    return statistics.mean(values) - half, statistics.mean(values) + half
+    half = times * statistics.stdev(values) / math.sqrt(count)
+    mean = statistics.mean(values)
+    return mean - half, mean + half
 
 
 Judged = Mapping[str, Verdict]
@@ -259,10 +269,9 @@ def read(text: str) -> list[Claim]:
         figures = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise HeadwayError(f"it is no TOML: {error}") from None
-    found = []
+    claims = []
     for figure, table in figures.items():
         require(isinstance(table, dict), figure, table, "a table of claims")
-        usual = {"paper": "open", "small": {}, "by_construction": ""}
         shared = {name: table[name] for name in SHARED & table.keys()}
         for measure, told in table.items():
             if measure in shared:
@@ -270,9 +279,14 @@ def read(text: str) -> list[Claim]:
             if hint := nearest(measure, SHARED):
                 raise HeadwayError(f"{figure}.{measure} is no field{hint}")
             own = told if isinstance(told, dict) else {"claim": told}
-            whole = {**usual, **shared, **own, "figure": figure, "measure": measure}
-            try:
-                found.append(from_json(Claim, whole))
-            except HeadwayError as error:
-                raise HeadwayError(f"claim {figure}.{measure}: {error}") from None
-    return found
+            claims.append(_claim(figure, measure, {**shared, **own}))
+    return claims
+
+
+def _claim(figure: str, measure: str, fields: Mapping[str, Any]) -> Claim:
+    """A claim of some fields, with the usual ones where they are not given."""
+    usual = {"paper": "open", "small": {}, "by_construction": ""}
+    try:
+        return from_json(Claim, {**usual, **fields, "figure": figure, "measure": measure})
+    except HeadwayError as error:
+        raise HeadwayError(f"claim {figure}.{measure}: {error}") from None

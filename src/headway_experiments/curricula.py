@@ -40,12 +40,9 @@ class Gaps(Curriculum):
         """Checks that the numbers rise to that of the last hop."""
         if self.hops is not None:
             rise = all(low < high for low, high in pairwise((0, *self.hops)))
-            require(
-                rise and self.hops[-1:] == (task.n_hops,),
-                "training.curriculum.hops",
-                self.hops,
-                f"numbers from 1 up that rise to {task.n_hops}, the number of hops, or none",
-            )
+            ends_with_last = self.hops[-1:] == (task.n_hops,)
+            allowed = f"numbers from 1 up that rise to {task.n_hops}, the number of hops, or none"
+            require(rise and ends_with_last, "training.curriculum.hops", self.hops, allowed)
 
     def view(self, task: Task) -> Task:
         """The named hops."""
@@ -90,8 +87,14 @@ class Leaps(Mixture):
     def ask(self, step: int, stage: int, task: Task, seed: object) -> Ask:
         """Sequences of a depth that is drawn for every step."""
         most = task.n_depths
-        depths = [*(2**k - 1 for k in range(1, most) if 2**k - 1 < most), most]
-        return Ask(depth=depths[seed_of(seed, "depth", step) % len(depths)])
+        depths = []
+        depth = 1
+        while depth < most:
+            depths.append(depth)
+            depth = 2 * depth + 1
+        depths.append(most)
+        drawn = seed_of(seed, "depth", step) % len(depths)
+        return Ask(depth=depths[drawn])
 
 
 @dataclass(frozen=True)
@@ -152,8 +155,8 @@ class Scheduled(Curriculum):
         """The first few hops, the last few, or one."""
         hops = range(task.n_hops)
         if self.order == "random":
-            one = seed_of(seed, "target", step) % len(hops)
-            return Ask(hops=hops[one : one + 1])
+            drawn = seed_of(seed, "target", step) % len(hops)
+            return Ask(hops=hops[drawn : drawn + 1])
         count = min(len(hops), 1 + (step - 1) // self.every)
         return Ask(hops=hops[:count] if self.order == "rising" else hops[-count:])
 
@@ -191,8 +194,10 @@ class PerLayer(FinalHop):
     ) -> Float[Tensor, ""]:
         """The mean over the hops, each read out of its layer."""
         hops = batch.targets.shape[2]
-        read = read_by_layers(model, batch.inputs, hops, tap)
-        losses = [targets.loss(said, batch.targets[:, :, [hop]]) for hop, said in enumerate(read)]
+        losses = []
+        for hop, outputs in enumerate(read_by_layers(model, batch.inputs, hops, tap)):
+            its_targets = batch.targets[:, :, [hop]]
+            losses.append(targets.loss(outputs, its_targets))
         return torch.stack(losses).mean()
 
 

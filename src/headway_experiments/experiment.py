@@ -68,7 +68,8 @@ class Group:
             return planned
         renewed = {}
         for name, config in planned.items():
-            run, old = f"{self.name}, run {name!r}", f"seed={config.seed}"
+            run = f"{self.name}, run {name!r}"
+            old = f"seed={config.seed}"
             require(config.seed < FRESH, f"{run}: seed", config.seed, f"below {FRESH}")
             if old not in name:
                 told = f"its name must tell {old}, as that of the fresh run tells another"
@@ -80,11 +81,17 @@ class Group:
 
     def costs(self, scale: str, folder: Path) -> list[Cost]:
         """The cost of all runs, and the part of it that is done."""
-        ended, configs = self.outcomes(scale, folder), self.configs(scale)
-        left = [config for name, config in configs.items() if not ended[name]]
-        steps = sum(sweeps.step_cost(config) * config.training.steps for config in left)
-        done = len(configs) - len(left)
-        return [(self.name, len(configs), done, PER_WEIGHT * steps)]
+        ended = self.outcomes(scale, folder)
+        total = 0
+        done = 0
+        steps = 0
+        for name, config in self.configs(scale).items():
+            total += 1
+            if ended[name]:
+                done += 1
+            else:
+                steps += sweeps.step_cost(config) * config.training.steps
+        return [(self.name, total, done, PER_WEIGHT * steps)]
 
     def obtain(self, scale: str, folder: Path, engine: sweeps.Engine | None) -> None:
         """Trains the runs, if there is an engine; then finds and dates circuits, if that is wanted.
@@ -110,13 +117,17 @@ class Group:
 
     def found(self, scale: str, folder: Path) -> Mapping[str, Any]:
         """The runs that are done, by name."""
-        ended = self.outcomes(scale, folder)
-        done = [name for name, outcome in ended.items() if outcome.get("status") == "done"]
-        return {name: Run.open(folder / self.name / name) for name in done}
+        runs = {}
+        for name, outcome in self.outcomes(scale, folder).items():
+            if outcome.get("status") == "done":
+                runs[name] = Run.open(folder / self.name / name)
+        return runs
 
     def gaps(self, scale: str, folder: Path) -> list[str]:
         """The runs that cannot be measured, and why."""
-        ended, gaps, without = self.outcomes(scale, folder), [], []
+        ended = self.outcomes(scale, folder)
+        gaps = []
+        without = []
         if undone := sum(not outcome for outcome in ended.values()):
             gaps.append(f"{undone} of {len(ended)} runs of {self.name} are not done")
         for name, outcome in ended.items():

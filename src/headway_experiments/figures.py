@@ -81,25 +81,33 @@ def numbered(number: int, marker: bool = False, **more: Any) -> Look:
 
 def curves(named: Mapping[str, Iterable[tuple[Sequence[float], Sequence[float]]]]) -> list[Series]:
     """A look for every name, which may have several curves."""
-    return [
-        Series(x, y, numbered(i), "" if j else name)
-        for i, (name, several) in enumerate(named.items())
-        for j, (x, y) in enumerate(several)
-    ]
+    series = []
+    for i, (name, several) in enumerate(named.items()):
+        for j, (x, y) in enumerate(several):
+            label = "" if j else name
+            series.append(Series(x, y, numbered(i), label))
+    return series
 
 
 def run_curves(run: Run, hops: Sequence[str]) -> list[Series]:
     """The partial losses of a run against the step, of the hops that it is asked for."""
     lines = run.metrics()
     steps = [line["step"] for line in lines]
-    partial = {hop: [line["partial"].get(hop, math.nan) for line in lines] for hop in hops}
-    return [Series(steps, partial[h], numbered(i, alpha=1), h) for i, h in enumerate(hops)]
+    series = []
+    for i, hop in enumerate(hops):
+        losses = [line["partial"].get(hop, math.nan) for line in lines]
+        series.append(Series(steps, losses, numbered(i, alpha=1), hop))
+    return series
 
 
 def losses(runs: Mapping[str, Run], hop: str) -> list[tuple[list[int], list[float]]]:
     """The steps of every run, and its partial losses of a hop."""
-    found = [run.metrics() for run in runs.values()]
-    return [([m["step"] for m in one], [m["partial"][hop] for m in one]) for one in found]
+    curves = []
+    for run in runs.values():
+        lines = run.metrics()
+        steps = [line["step"] for line in lines]
+        curves.append((steps, [line["partial"][hop] for line in lines]))
+    return curves
 
 
 def means(
@@ -110,12 +118,14 @@ def means(
 ) -> list[Series]:
     """A dot for every point, and a line through the means at every x."""
     at = grouped(points)
+    places = sorted(at)
     dots = {**look, "marker": "o", "ls": "none", "ms": 3.5, "alpha": 0.45}
-    known = sorted(at)
-    return [
-        *(Series([x] * len(at[x]), at[x], dots) for x in known),
-        Series(known, [mean(at[x]) for x in known], look, label),
-    ]
+    series = []
+    for x in places:
+        y = at[x]
+        series.append(Series([x] * len(y), y, dots))
+    averages = [mean(at[x]) for x in places]
+    return [*series, Series(places, averages, look, label)]
 
 
 def share_panel(
@@ -129,16 +139,27 @@ def share_panel(
         shares: by kind and setting, how many are, and of how many, at least one.
         names: of the settings, in order.
     """
-    apart, series = min(0.2, 0.8 / len(shares)), []
+    apart = min(0.2, 0.8 / len(shares))
+    middle = (len(shares) - 1) / 2
+    series = []
     for i, (kind, counts) in enumerate(shares.items()):
-        left = (i - (len(shares) - 1) / 2) * apart
-        places = [names.index(name) + left for name in counts]
-        values = [some / all_ for some, all_ in counts.values()]
-        ends = [wilson(*count) for count in counts.values()]
+        places = [names.index(name) + (i - middle) * apart for name in counts]
         look = numbered(i, marker=True, ls="none", ms=4)
-        series.append(Series(places, values, look, kind, ends))
+        series.append(_shares(places, counts.values(), look, kind))
     limits = {"ylim": (-0.04, 1.04), "xlim": (-0.6, len(names) - 0.4)}
     return Panel(title, series, "", y, {"": 0.5}, limits=limits, names=names)
+
+
+def _shares(
+    places: Sequence[float], counts: Iterable[tuple[int, int]], look: Look, label: str
+) -> Series:
+    """Shares with their intervals, of counts of some among all."""
+    values = []
+    ends = []
+    for some, every in counts:
+        values.append(some / every)
+        ends.append(wilson(some, every))
+    return Series(places, values, look, label, ends)
 
 
 def draw_panels(panels: Sequence[Panel], columns: int = 3, shared: bool = False) -> "Figure":
@@ -158,7 +179,8 @@ def _drawn(panels: Sequence[Panel], columns: int, shared: bool) -> "Figure":
     from matplotlib.figure import Figure
 
     columns = min(columns, len(panels))
-    rows, (wide, high) = -(-len(panels) // columns), (2.3, 1.9) if shared else (3.7, 3.0)
+    rows = math.ceil(len(panels) / columns)
+    wide, high = (2.3, 1.9) if shared else (3.7, 3.0)
     figure = Figure(figsize=(0.8 + wide * columns, 0.3 + high * rows), layout="constrained")
     axis = "all" if shared else "none"
     grid = figure.subplots(rows, columns, sharex=axis, sharey=axis, squeeze=False).flatten()
@@ -174,22 +196,29 @@ def _drawn(panels: Sequence[Panel], columns: int, shared: bool) -> "Figure":
     for axes in grid[len(panels) :]:
         axes.axis("off")
     if shared:
-        found = [zip(*axes.get_legend_handles_labels(), strict=True) for axes in grid]
-        entries = {label: handle for pairs in found for handle, label in pairs}
-        figure.legend(entries.values(), entries.keys(), loc="outside right upper", fontsize=7.5)
-        figure.supxlabel(panels[0].x, fontsize=8.5)
-        figure.supylabel(panels[0].y, fontsize=8.5)
+        _label_all(figure, panels[0])
     return figure
+
+
+def _label_all(figure: "Figure", panel: Panel) -> None:
+    """The legend and the labels of all axes of a figure whose panels are alike."""
+    entries = {}
+    for axes in figure.axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            entries[label] = handle
+    figure.legend(entries.values(), entries.keys(), loc="outside right upper", fontsize=7.5)
+    figure.supxlabel(panel.x, fontsize=8.5)
+    figure.supylabel(panel.y, fontsize=8.5)
 
 
 def _draw_panel(axes: "Axes", panel: Panel) -> None:
     from headway.report.figures.style import FAINT, log_scale
 
-    for one in panel.series:
-        axes.plot(one.x, one.y, label=one.label or None, **one.look)
-        if one.ends:
-            low, high = zip(*one.ends, strict=True)
-            axes.vlines(one.x, low, high, color=one.look["color"], lw=0.7)
+    for curve in panel.series:
+        axes.plot(curve.x, curve.y, label=curve.label or None, **curve.look)
+        if curve.ends:
+            low, high = zip(*curve.ends, strict=True)
+            axes.vlines(curve.x, low, high, color=curve.look["color"], lw=0.7)
     for name, level in panel.levels.items():
         axes.axhline(level, color=FAINT, lw=0.7, ls=(0, (1, 2)), zorder=1)
         place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
@@ -204,7 +233,8 @@ def _draw_panel(axes: "Axes", panel: Panel) -> None:
     if "x" not in panel.log:
         axes.set_xlim(left=0)
     if panel.names:
-        axes.set_xticks(range(len(panel.names)), panel.names, rotation=30, ha="right")
+        places = range(len(panel.names))
+        axes.set_xticks(places, panel.names, rotation=30, ha="right")
     axes.set(**panel.limits)
 
 

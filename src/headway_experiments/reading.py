@@ -32,7 +32,8 @@ def by_run(runs: Runs, row: Callable[[Run], Row]) -> Measures:
         for measure, value in row(run).items():
             here = found.setdefault(measure, {})
             if isinstance(value, Mapping):
-                here |= {f"{name} {which}": float(number) for which, number in value.items()}
+                for which, number in value.items():
+                    here[f"{name} {which}"] = float(number)
             elif value is not None:
                 here[name] = float(value)
     return found
@@ -45,7 +46,8 @@ def task_of(config: RunConfig, kind: type[Kind]) -> Kind:
 
 def accuracies(run: Run, batch: Batch) -> dict[str, float]:
     """The share of right answers that the last weights give, by hop."""
-    right = run.task.targets.accuracies(predictions(run.transformer(), batch), batch.targets)
+    outputs = predictions(run.transformer(), batch)
+    right = run.task.targets.accuracies(outputs, batch.targets)
     return dict(zip(run.task.hops, right.tolist(), strict=True))
 
 
@@ -78,13 +80,22 @@ def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
 
 def power(points: Iterable[tuple[float, float]]) -> float:
     """With which power of x y grows: the slope of log(y) against log(x), by least squares."""
-    logs = [(math.log(x), math.log(y)) for x, y in points]
-    return statistics.linear_regression(*zip(*logs, strict=True)).slope
+    x_logs = []
+    y_logs = []
+    for x, y in points:
+        x_logs.append(math.log(x))
+        y_logs.append(math.log(y))
+    return statistics.linear_regression(x_logs, y_logs).slope
 
 
 def powers(points: Mapping[str, list[tuple[float, float]]]) -> dict[str, float]:
     """The `power` of every name that has two x or more."""
-    return {name: power(some) for name, some in points.items() if len({x for x, _ in some}) > 1}
+    powers = {}
+    for name, some in points.items():
+        places = {x for x, _ in some}
+        if len(places) > 1:
+            powers[name] = power(some)
+    return powers
 
 
 def taken_apart(run: Run) -> bool:
@@ -94,7 +105,8 @@ def taken_apart(run: Run) -> bool:
 
 def least_heads(config: RunConfig) -> int | None:
     """The heads of a circuit with the fewest layers; None if no number of layers is enough."""
-    flow, causal = config.task.flow(), config.transformer.causal
+    flow = config.task.flow()
+    causal = config.transformer.causal
     if flow is None or flow.minimum_layers(causal) is None:
         return None
     return witness(flow, causal).heads
@@ -108,10 +120,20 @@ def minimum(run: Run) -> int | None:
 
 def correlations(points: Mapping[str, Sequence[tuple[float, float]]]) -> dict[str, float]:
     """Spearman's rank correlation, ties sharing a rank, of names with two x and two y or more."""
-    found: dict[str, float] = {}
+    correlations = {}
     for name, some in points.items():
-        sides = zip(*some, strict=True)
-        ranks = [[sum((v < one) + (v <= one) for v in side) for one in side] for side in sides]
-        if ranks and all(len({*side}) > 1 for side in ranks):
-            found[name] = statistics.correlation(*ranks)
-    return found
+        sides = list(zip(*some, strict=True))
+        if sides and all(len({*side}) > 1 for side in sides):
+            x, y = map(_ranks, sides)
+            correlations[name] = statistics.correlation(x, y)
+    return correlations
+
+
+def _ranks(values: Sequence[float]) -> list[int]:
+    """Ranks, doubled; alike values share the mean of theirs."""
+    ranks = []
+    for value in values:
+        below = sum(other < value for other in values)
+        up_to = sum(other <= value for other in values)
+        ranks.append(below + up_to)
+    return ranks

@@ -35,12 +35,9 @@ def composition(asked: tuple[int, ...] = (1, 2, 4), steps: int = 1_500, seed: in
     found more surely (docs/experiments/khop.md).
     """
     base = hops(asked, steps, seed)
-    return replace(
-        base,
-        task=Composition(asked=asked),
-        model=replace(base.model, causal=False),
-        training=replace(base.training, batch_size=64, matrix_learning_rate=0.01),
-    )
+    model = replace(base.model, causal=False)
+    training = replace(base.training, batch_size=64, matrix_learning_rate=0.01)
+    return replace(base, task=Composition(asked=asked), model=model, training=training)
 
 
 def by_seed(config: RunConfig, seeds: Iterable[int]) -> Configs:
@@ -76,14 +73,19 @@ def roomy(depth: int, seed: int) -> RunConfig:
 def smoke(layers: int, seed: int) -> RunConfig:
     """One hop between two chains, which a model of two layers learns in seconds."""
     base = fast(1, seed)
-    short: dict[str, Any] = {"steps": 400, "batch_size": 64, "patience": 0, "cooldown_steps": 200}
-    short |= {"stop_below": 0.02, "checkpoint_every": 40, "eval_examples": 128}
-    return replace(
-        base,
-        task=Retrieval(depth=1, n_chains=2, position_code="pair", position_base=None),
-        model=replace(base.model, n_layers=layers, d_model=32, d_mlp=32),
-        training=replace(base.training, **short),
+    training = replace(
+        base.training,
+        steps=400,
+        batch_size=64,
+        patience=0,
+        cooldown_steps=200,
+        stop_below=0.02,
+        checkpoint_every=40,
+        eval_examples=128,
     )
+    task = Retrieval(depth=1, n_chains=2, position_code="pair", position_base=None)
+    model = replace(base.model, n_layers=layers, d_model=32, d_mlp=32)
+    return replace(base, task=task, model=model, training=training)
 
 
 def base(scale: str, depth: int, seed: int) -> RunConfig:

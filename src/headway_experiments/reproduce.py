@@ -63,25 +63,26 @@ def chosen(
     Raises:
         HeadwayError: if there is none of a name.
     """
-    found: dict[str, dict[str, Experiment]] = {}
+    chosen: dict[str, dict[str, Experiment]] = {}
     for name in names:
-        there = [
-            (document, one)
-            for document, known in documents.items()
-            for one in known.values()
-            if name in (one.name, document, "all") and (one.groups or scale != "fresh")
-        ]
-        require(bool(there), "name", name, listed(documents))
-        for document, one in there:
-            found.setdefault(document, {})[one.name] = one
-    return {document: list(those.values()) for document, those in found.items()}
+        is_known = False
+        for document, experiments in documents.items():
+            for experiment in experiments.values():
+                is_meant = name in (experiment.name, document, "all")
+                if is_meant and (experiment.groups or scale != "fresh"):
+                    is_known = True
+                    chosen.setdefault(document, {})[experiment.name] = experiment
+        require(is_known, "name", name, listed(documents))
+    return {document: list(those.values()) for document, those in chosen.items()}
 
 
 def listed(documents: Mapping[str, Mapping[str, Experiment]]) -> str:
     """The names that can be given, in words."""
     names = [name for known in documents.values() for name in known]
-    own = f", {', '.join(documents)}, all, or FILE.py with experiments of your own"
-    return f"one of {', '.join(names)}" + (own if documents is DOCUMENTS else " or all")
+    others = " or all"
+    if documents is DOCUMENTS:
+        others = f", {', '.join(documents)}, all, or FILE.py with experiments of your own"
+    return f"one of {', '.join(names)}{others}"
 
 
 def measured(experiment: Experiment, scale: str, folder: Path) -> tuple[Measures, str]:
@@ -121,7 +122,8 @@ def gathered(experiment: Experiment, scale: str, folder: Path) -> tuple[list[Any
     """
     found = [group.found(scale, folder) for group in experiment.groups]
     gaps = [gap for group in experiment.groups for gap in group.gaps(scale, folder)]
-    return (None if found and not any(found) else found), "; ".join(gaps)
+    has_groups_of_nothing = bool(found) and not any(found)
+    return (None if has_groups_of_nothing else found), "; ".join(gaps)
 
 
 def verdicts(experiment: Experiment, scale: str, found: Measures, missing: str) -> list[Verdict]:
@@ -158,12 +160,14 @@ def judged(experiments: Iterable[Experiment], scales: Sequence[str], results: Pa
         HeadwayError: if a result file is corrupted, or of another format.
     """
     rows = []
-    for one in experiments:
+    for experiment in experiments:
         columns = []
         for scale in scales:
-            seedless = not one.groups and scale != "smoke"
-            result = read(one.name, "small" if seedless else scale, results)
-            found, missing = (result.measures, result.missing) if result else ({}, "")
-            columns.append(verdicts(one, scale, found, missing))
-        rows += [dict(zip(scales, row, strict=True)) for row in zip(*columns, strict=True)]
+            seedless = not experiment.groups and scale != "smoke"
+            result = read(experiment.name, "small" if seedless else scale, results)
+            measures = result.measures if result else {}
+            missing = result.missing if result else ""
+            columns.append(verdicts(experiment, scale, measures, missing))
+        for row in zip(*columns, strict=True):
+            rows.append(dict(zip(scales, row, strict=True)))
     return rows

@@ -6,7 +6,7 @@ from rich.text import Text
 
 from headway.terminal import console
 from headway.text import wrapped
-from headway_experiments.claims import Judged, Said
+from headway_experiments.claims import Judged, Said, Verdict
 
 SIDE_BY_SIDE = ("small", "fresh", "paper")
 """The scales whose verdicts are shown beside each other."""
@@ -35,18 +35,10 @@ def print_verdicts(rows: Sequence[Judged]) -> None:
     Args:
         rows: in the order of the claims, all of the same scales.
     """
+    _print_counts(rows)
     out = console()
-    for said, look in LOOKS.items():
-        counts = {scale: sum(row[scale].said == said for row in rows) for scale in rows[0]}
-        if any(counts.values()):
-            told = "  ".join(f"{scale} {count}" for scale, count in counts.items())
-            out.print(f"{said:<16}{told}", style=look)
     for row in rows:
-        first = next(iter(row.values()))
-        claim, note = first.claim, first.claim.note(first.scale)
-        out.print(f"\n{claim.figure}, {claim.section}: {claim.claim}", style="bold", markup=False)
-        told = f"{claim.paper}; {claim.rule_at(first.scale)}" + (f" ({note})" if note else "")
-        out.print(told, style="dim", markup=False)
+        _print_claim(next(iter(row.values())))
         for scale, verdict in row.items():
             said = verdict.said, LOOKS[verdict.said]
             out.print(Text.assemble(f"{scale:<6}", said, " ", verdict.measured))
@@ -54,6 +46,32 @@ def print_verdicts(rows: Sequence[Judged]) -> None:
         out.print(f"Not measured: {gap}", style="yellow", markup=False)
     for line in LEGEND:
         out.print("\n".join(wrapped(line)), style="dim")
+
+
+def _print_claim(verdict: Verdict) -> None:
+    """Print the claim of a verdict and its rule."""
+    claim = verdict.claim
+    scale = verdict.scale
+    note = claim.note(scale)
+    remark = f" ({note})" if note else ""
+    title = f"\n{claim.figure}, {claim.section}: {claim.claim}"
+    rule = f"{claim.paper}; {claim.rule_at(scale)}{remark}"
+    out = console()
+    out.print(title, style="bold", markup=False)
+    out.print(rule, style="dim", markup=False)
+
+
+def _print_counts(rows: Sequence[Judged]) -> None:
+    """Print how many claims have each verdict, scale by scale."""
+    out = console()
+    for said, look in LOOKS.items():
+        counts = {}
+        for scale in rows[0]:
+            verdicts = [row[scale].said for row in rows]
+            counts[scale] = verdicts.count(said)
+        if any(counts.values()):
+            by_scale = "  ".join(f"{scale} {count}" for scale, count in counts.items())
+            out.print(f"{said:<16}{by_scale}", style=look)
 
 
 def markdown(rows: Sequence[Judged]) -> str:
@@ -65,30 +83,49 @@ def markdown(rows: Sequence[Judged]) -> str:
     Args:
         rows: at least one, all of the same scales.
     """
-    scales = [scale for scale in rows[0] if any(row[scale].ran for row in rows)] or [*rows[0]]
+    scales = [scale for scale in rows[0] if any(row[scale].ran for row in rows)]
+    scales = scales or list(rows[0])
     heads = ["figure", "claim", "expected", "rule", *scales]
-    lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
+    lines = [_line(heads), "|---" * len(heads) + "|"]
     for row in rows:
-        verdicts = [row[scale] for scale in scales]
-        claim, rule = verdicts[0].claim, verdicts[0].claim.rule_at(verdicts[0].scale)
-        cells = [claim.figure, claim.claim, claim.paper, f"`{rule}`"]
-        for one in verdicts:
-            empty = "–" if one.said == "not run" else one.said
-            cells.append(f"**{one.said}** {one.measured}" if one.values else empty)
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    for title, those in (("Notes", notes(rows)), ("Not measured", gaps(rows))):
-        lines += ["", f"{title}:", "", *(f"- {one}" for one in those)] if those else []
+        cells = _cells([row[scale] for scale in scales])
+        lines.append(_line([cell.replace("|", "\\|") for cell in cells]))
+    for title, remarks in (("Notes", notes(rows)), ("Not measured", gaps(rows))):
+        if remarks:
+            lines += ["", f"{title}:", ""]
+            lines += [f"- {remark}" for remark in remarks]
     return "\n".join(lines) + "\n"
+
+
+def _cells(verdicts: Sequence[Verdict]) -> list[str]:
+    """A claim, its rule, and the verdicts on it."""
+    first = verdicts[0]
+    claim = first.claim
+    rule = claim.rule_at(first.scale)
+    about = [claim.figure, claim.claim, claim.paper, f"`{rule}`"]
+    return [*about, *map(_verdict, verdicts)]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _verdict(verdict: Verdict) -> str:
+    """A cell of the table."""
+    if verdict.values:
+        return f"**{verdict.said}** {verdict.measured}"
+    return "–" if verdict.said == "not run" else verdict.said
 
 
 def notes(rows: Sequence[Judged]) -> list[str]:
     """The reasons for verdicts and rules, each with the measures that have it."""
-    found: dict[str, dict[str, None]] = {}
+    measures: dict[str, dict[str, None]] = {}
     for row in rows:
         for verdict in row.values():
             if note := verdict.claim.note(verdict.scale):
-                found.setdefault(note, {})[f"`{verdict.claim.measure}`"] = None
-    return [f"{', '.join(them)}: {note}" for note, them in found.items()]
+                measure = f"`{verdict.claim.measure}`"
+                measures.setdefault(note, {})[measure] = None
+    return [f"{', '.join(its)}: {note}" for note, its in measures.items()]
 
 
 def gaps(rows: Sequence[Judged]) -> list[str]:
@@ -97,5 +134,10 @@ def gaps(rows: Sequence[Judged]) -> list[str]:
     for row in rows:
         for scale, verdict in row.items():
             if verdict.missing:
-                figures.setdefault((scale, verdict.missing), {})[verdict.claim.figure] = None
-    return [f"{', '.join(them)}, {scale}: {gap}" for (scale, gap), them in figures.items()]
+                gap = scale, verdict.missing
+                figures.setdefault(gap, {})[verdict.claim.figure] = None
+    gaps = []
+    for (scale, gap), its in figures.items():
+        names = ", ".join(its)
+        gaps.append(f"{names}, {scale}: {gap}")
+    return gaps

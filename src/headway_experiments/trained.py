@@ -10,7 +10,7 @@ in front of a stage multiplies its rates. The others stay as they were drawn.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -70,9 +70,11 @@ def stages_of(weights: str) -> list[Stage]:
     allowed = f"made of {', '.join([*ENDS, *INNER])}, with .LAYER or without, and > between stages"
     found = []
     for text in weights.split(">"):
-        names, factor = tuple(text.split()), 1.0
+        names = tuple(text.split())
+        factor = 1.0
         with suppress(ValueError, IndexError):  # unless the first word is a name
-            factor, names = float(names[0]), names[1:]
+            factor = float(names[0])
+            names = names[1:]
         require(bool(names), FIELD, weights, allowed)
         for name in names:
             kind, dot, layer = name.partition(".")
@@ -112,6 +114,28 @@ class Trained(Curriculum):
         return Held(model, self.weights, self.every).holding
 
 
+def _places_in(model: Transformer) -> dict[str, Place]:
+    """The weights that a model has, by name."""
+    places = dict(ENDS)
+    for layer in range(model.n_layers):
+        for name, place in INNER.items():
+            key = f"blocks.{layer}.{place.key}"
+            places[f"{name}.{layer}"] = place._replace(key=key)
+    parameters = dict(model.named_parameters())
+    return {name: place for name, place in places.items() if place.key in parameters}
+
+
+def _named_in(stage: Stage, places: Mapping[str, Place]) -> set[str]:
+    """The weights that a stage trains; a name without a layer means that of every layer."""
+    named: set[str] = set()
+    for wanted in stage.names:
+        those = {name for name in places if wanted in (name, name.partition(".")[0])}
+        allowed = f"a weight that the model has ({', '.join(places)})"
+        require(bool(those), FIELD, wanted, allowed)
+        named |= those
+    return named
+
+
 class Held:
     """A model of which some weights are trained and the others stay as they are.
 
@@ -127,30 +151,21 @@ class Held:
     """
 
     def __init__(self, model: Transformer, weights: str, every: int):
-        named, stages = dict(model.named_parameters()), stages_of(weights)
-        inner = {
-            f"{name}.{layer}": place._replace(key=f"blocks.{layer}.{place.key}")
-            for layer in range(model.n_layers)
-            for name, place in INNER.items()
-        }
-        places = {name: at for name, at in (ENDS | inner).items() if at.key in named}
-        self._parameters, self._every = named, every
-        self._factors = [stage.factor for stage in stages]
-        trained_in: list[set[str]] = []
-        for stage in stages:
-            trained_in.append(set())
-            for wanted in stage.names:
-                found = {name for name in places if wanted in (name, name.partition(".")[0])}
-                has = f"a weight that the model has ({', '.join(places)})"
-                require(bool(found), FIELD, wanted, has)
-                trained_in[-1] |= found
-        ever = {places[name].key for stage in trained_in for name in stage}
-        for key, weight in named.items():
+        self._parameters = dict(model.named_parameters())
+        self._every = every
+        self._factors = []
+        places = _places_in(model)
+        trained_in = []
+        for stage in stages_of(weights):
+            self._factors.append(stage.factor)
+            trained_in.append(_named_in(stage, places))
+        ever = {places[name].key for names in trained_in for name in names}
+        for key, weight in self._parameters.items():
             weight.requires_grad_(key in ever)
-        self._held = [
-            [place for name, place in places.items() if place.key in ever and name not in stage]
-            for stage in trained_in
-        ]
+        self._held = []
+        for names in trained_in:
+            held = [place for name, place in places.items() if name not in names]
+            self._held.append([place for place in held if place.key in ever])
 
     @contextmanager
     def holding(self, step: int) -> Iterator[float]:
@@ -160,11 +175,15 @@ class Held:
             The factor on the rates.
         """
         stage = min(step // self._every, len(self._held) - 1)
-        held = [(place, self._parameters[place.key]) for place in self._held[stage]]
-        before = [place.of(weight.detach()).clone() for place, weight in held]
-        for place, weight in held:
+        weights = []
+        before = []
+        for place in self._held[stage]:
+            weight = self._parameters[place.key]
+            held = place.of(weight.detach())
+            weights.append(held)
+            before.append(held.clone())
             if weight.grad is not None:
                 place.of(weight.grad).zero_()
         yield self._factors[stage]
-        for (place, weight), kept in zip(held, before, strict=True):
-            place.of(weight.detach()).copy_(kept)
+        for weight, kept in zip(weights, before, strict=True):
+            weight.copy_(kept)

@@ -9,11 +9,11 @@ import torch
 from headway import Batch, HeadwayError, Task, discover
 from headway.judge import Discovery
 from headway.judge.verdicts import verdicts
-from headway.language import Repeats
 from headway.relations.paths import AttentionPath
 from headway.replace import Circuit, Corrupted, KnockOut, Paths
 from headway.replace.ablation import Bench
 from headway.replace.patterns import attention_patterns
+from headway_experiments.language import Repeats
 
 TASK = Repeats(n_tokens=64, n_places=12, stretch=2, lowest=0)
 INDUCTION, PREVIOUS = "L1.H2 after same token", "L0.H1 previous token"

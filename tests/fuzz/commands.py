@@ -28,7 +28,7 @@ BEGINNINGS = (
     "headway.sweeps.engines.Engine.submit",
     "headway.sweeps.on_ray.RayEngine.__enter__",
     "headway_experiments.arena.contest.contest",
-    "headway.language.local.located",
+    "headway_experiments.language.local.located",
     "headway.report.server.Server.serve_forever",
 )
 """Places where work begins that takes long, needs a network or does not end."""

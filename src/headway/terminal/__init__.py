@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from headway.terminal.live import following as following
     from headway.terminal.live import watching as watching
     from headway.terminal.summary import print_summary as print_summary
-    from headway.terminal.tables import print_cells as print_cells
     from headway.terminal.tables import print_comparison as print_comparison
     from headway.terminal.tables import print_runs as print_runs
     from headway.terminal.tables import print_sweep as print_sweep

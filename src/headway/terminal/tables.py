@@ -1,4 +1,4 @@
-"""Several things side by side, a row for each: runs, a sweep's runs, circuits, accuracies."""
+"""Several things side by side, a row for each: runs, a sweep's runs, circuits."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,7 +6,6 @@ from typing import Any
 
 from rich.text import Text
 
-from headway.language.accuracy import Cell
 from headway.replace.circuit import Comparison
 from headway.replace.heads import name_of
 from headway.sweeps import Board, table
@@ -103,31 +102,3 @@ def print_comparison(comparison: Comparison, names: Sequence[str]) -> None:
     out.print(columns(["relation", *numbers], (), rows, wrap=True))
     out.print(f"in all: {', '.join(comparison.shared) or 'no relation'}")
     out.print(f"mean Jaccard index of two runs' relations: {comparison.likeness:.2f}")
-
-
-def print_cells(cells: Sequence[Cell]) -> None:
-    """Accuracies of a language model, a row per cell, beside those of guessing."""
-
-    rows = list[list[object]]()
-    for cell in cells:
-        shares = _share(cell, "argmax"), _share(cell, "expectation"), _chance(cell)
-        first = cell.formulation, cell.depth, cell.count
-        rows.append([*first, *shares, f"{cell.majority:.2f}"])
-    out = console()
-    numbers = ("D", "n", "argmax", "expected", "chance", "majority")
-    out.print(columns(("formulation",), numbers, rows))
-    out.print("after each share its 95 % interval (Wilson)", style="dim")
-
-
-def _share(cell: Cell, name: str) -> str:
-    """A share of right answers with its interval, without the zeros before points."""
-    low, high = cell.interval(name)
-    interval = f"{low:.2f}–{high:.2f}".replace("0.", ".")
-    return f"{getattr(cell, name):.2f} {interval}"
-
-
-def _chance(cell: Cell) -> str:
-    """The share that guessing gets right, and what guessing among the nearer ones does."""
-    if cell.nearer == cell.chance:
-        return f"{cell.chance:.2f}"
-    return f"{cell.chance:.2f} ({cell.nearer:.2f})"

@@ -26,6 +26,7 @@ from headway.training.recipes import RECIPES as RECIPES
 from headway.training.recipes import fast as fast
 from headway.training.recipes import own as own
 from headway.training.run import Run as Run
+from headway.training.run import require_device as require_device
 
 if TYPE_CHECKING:
     from headway.training.recorder import Recorder as Recorder

@@ -27,7 +27,6 @@ GROUPS = {
     "Show": {"report": "showing", "serve": "showing", "runs": "showing"},
     "Scale": {"sweep": "sweeps"},
     "Theory": {"theory": "theory"},
-    "Language models": {"ask": "language"},
 }
 """Headway's own verbs by their use, and the files of their functions, imported when called."""
 VERBS = {verb: f"headway.verbs.{file}" for one in GROUPS.values() for verb, file in one.items()}

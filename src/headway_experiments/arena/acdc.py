@@ -1,5 +1,7 @@
 """ACDC (Conmy et al. 2023, arXiv 2304.14997): cut edge after edge while the loss stays."""
 
+from collections.abc import Callable
+
 import torch
 
 from headway.relations import AttentionPath
@@ -23,40 +25,56 @@ def acdc(subject: Subject, corrupted: bool = False) -> Answer:
     relations are tried first, so that small ones stay. An edge's score is the largest threshold
     that it survives. A threshold goes on from what the one below left, where the paper starts anew.
     """
-
-    def cost(keep: Keep) -> float:
-        if corrupted:
-            return float(subject.divergence(keep, FEW, "message"))
-        return float(subject.loss(keep, FEW))
-
     subject.passes += FEW.stop / len(subject.batch.inputs) * corrupted
-    covered = subject.covered
-    counts = dict.fromkeys(subject.heads, covered + (covered == 0))
-    keep = subject.whole()
-    number = {name: i for i, name in enumerate(subject.relations)}
-
-    def count(path: AttentionPath, change: int) -> None:
-        """Cuts a path (-1) or puts it back (1)."""
-        counts[path.at] = counts[path.at] + change * subject.cells[number[path.relation]]
-        keep[path.layer][path.head] = (counts[path.at] > 0.5).float()
-
-    current = cost(lambda at: torch.ones(1, 1, 1, 1))
-    scale = cost(lambda at: torch.zeros(1, 1, 1, 1)) - current
-    order = sorted(
-        subject.paths, key=lambda path: (-path.layer, path.head, -subject.sizes[path.relation])
-    )
-    scores, kept = dict.fromkeys(order, 0.0), set(order)
+    cut = _Cut(subject, corrupted)
+    current = cut.cost(lambda at: torch.ones(1, 1, 1, 1))
+    scale = cut.cost(lambda at: torch.zeros(1, 1, 1, 1)) - current
+    order = sorted(subject.paths, key=_in_turn(subject))
+    scores = dict.fromkeys(order, 0.0)
+    kept = set(order)
     chosen = None
     for threshold in THRESHOLDS:
-        for path in [one for one in order if one in kept]:
-            count(path, -1)
-            after = cost(lambda at: keep[at][:, FEW])
+        for path in [path for path in order if path in kept]:
+            cut.count(path, -1)
+            after = cut.cost(lambda at: cut.keep[at][:, FEW])
             if after - current < threshold * scale:
                 current = after
                 kept.remove(path)
             else:
-                count(path, 1)
+                cut.count(path, 1)
         scores |= dict.fromkeys(kept, threshold)
         if threshold == OWN:
             chosen = frozenset(kept)
     return Answer(scores, chosen)
+
+
+def _in_turn(subject: Subject) -> Callable[[AttentionPath], tuple[int, int, float]]:
+    """The key by which paths are tried: from the last layer down, large relations first."""
+    sizes = subject.sizes
+    return lambda path: (-path.layer, path.head, -sizes[path.relation])
+
+
+class _Cut:
+    """Paths that are cut, and what that costs.
+
+    A pair of positions stays while a relation that is not cut relates it.
+    """
+
+    def __init__(self, subject: Subject, corrupted: bool):
+        self.subject = subject
+        self.corrupted = corrupted
+        self.keep = subject.whole()
+        nowhere = subject.covered == 0
+        self.counts = dict.fromkeys(subject.heads, subject.covered + nowhere)
+        self.cells = dict(zip(subject.relations, subject.cells, strict=True))
+
+    def cost(self, keep: Keep) -> float:
+        if self.corrupted:
+            return float(self.subject.divergence(keep, FEW, "message"))
+        return float(self.subject.loss(keep, FEW))
+
+    def count(self, path: AttentionPath, change: int) -> None:
+        """Cuts a path (-1) or puts it back (1)."""
+        left = self.counts[path.at] + change * self.cells[path.relation]
+        self.counts[path.at] = left
+        self.keep[path.layer][path.head] = (left > 0.5).float()

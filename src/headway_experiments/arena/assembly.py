@@ -82,35 +82,48 @@ class Assembly:
 
         Heads and layers that were not mentioned do nothing: they attend uniformly and write 0.
         """
-        counts = [0] * n_layers
-        for layer, _, bias, _ in self._units:
-            counts[layer] += len(bias)
-        widest = [1]
-        for matches, moves in self.heads.values():
-            parts = [match.key for match in matches], [source for source, _ in moves]
-            widest += [sum(map(self._width, part)) for part in parts]
         config = TransformerConfig(
             n_layers=n_layers,
             d_model=BALANCE + 1 + sum(self.widths.values()),
             n_heads=n_heads,
-            d_head=max(widest),
-            d_mlp=max(counts),
+            d_head=self._widest_head(),
+            d_mlp=self._most_units(n_layers),
             act_fn="relu",
         )
         model = Transformer(config, task.d_input, task.d_target, task.length, task.n_read)
         with torch.no_grad():
             for name, weight in model.named_parameters():
-                if not (".ln" in f".{name}" and name.endswith("weight")):
+                is_of_norm = ".ln" in f".{name}"
+                if not (is_of_norm and name.endswith("weight")):
                     weight.zero_()
             self._write_ends(model, targets)
             for (layer, head), (matches, moves) in self.heads.items():
                 self._write_head(model, layer, head, matches, moves)
-            filled = [0] * n_layers
-            for layer, reads, bias, writes in self._units:
-                units = slice(filled[layer], filled[layer] + len(bias))
-                self._write_units(model, layer, units, reads, bias, writes)
-                filled[layer] = units.stop
+            self._write_hidden(model)
         return model.eval().requires_grad_(False)
+
+    def _write_hidden(self, model: Transformer) -> None:
+        filled = [0] * len(model.layers)
+        for layer, reads, bias, writes in self._units:
+            units = slice(filled[layer], filled[layer] + len(bias))
+            self._write_units(model, layer, units, reads, bias, writes)
+            filled[layer] = units.stop
+
+    def _widest_head(self) -> int:
+        """The most dimensions that a head matches or moves."""
+        widest = 1
+        for matches, moves in self.heads.values():
+            matched = sum(self._width(match.key) for match in matches)
+            moved = sum(self._width(source) for source, _ in moves)
+            widest = max(widest, matched, moved)
+        return widest
+
+    def _most_units(self, n_layers: int) -> int:
+        """The most hidden units of a layer."""
+        counts = [0] * n_layers
+        for layer, _, bias, _ in self._units:
+            counts[layer] += len(bias)
+        return max(counts)
 
     def _width(self, name: str) -> int:
         return 1 if name == ONE else self.widths[name]
@@ -119,7 +132,8 @@ class Assembly:
         if name == ONE:
             return slice(0, 1)
         names = list(self.widths)
-        first = BALANCE + 1 + sum(self.widths[n] for n in names[: names.index(name)])
+        before = names[: names.index(name)]
+        first = BALANCE + 1 + sum(self.widths[other] for other in before)
         return slice(first, first + self.widths[name])
 
     def _scale(self, name: str) -> float:
@@ -132,42 +146,58 @@ class Assembly:
         assert isinstance(embed, nn.Linear)
         embed.bias[:BALANCE] = torch.tensor([CONSTANT, -CONSTANT])
         for name, first in self.embeds.items():
-            columns = slice(first, first + self._width(name))
-            embed.weight[self._slice(name), columns] = torch.eye(self._width(name))
+            width = self._width(name)
+            columns = slice(first, first + width)
+            embed.weight[self._slice(name), columns] = torch.eye(width)
         for name, value in self.starts.items():
             embed.bias[self._slice(name)] = value
         _balance(embed.weight)
         _balance(embed.bias)
         first = 0
         for name in targets:
-            rows = slice(first, first := first + self._width(name))
-            eye = torch.eye(self._width(name)) * self._scale(name)
-            model.unembed.weight[rows, self._slice(name)] = eye
+            width = self._width(name)
+            rows = slice(first, first + width)
+            eye = torch.eye(width)
+            model.unembed.weight[rows, self._slice(name)] = eye * self._scale(name)
+            first += width
 
     def _write_head(
         self, model: Transformer, layer: int, head: int, matches: Sequence[Match], moves: Moves
     ) -> None:
         attention = model.layers[layer].attn
-        n_heads, d_head = attention.n_heads, attention.d_head
-        queries, keys, values = attention.qkv.weight.view(3, n_heads, d_head, -1)[:, head]
+        weights = attention.qkv.weight.view(3, attention.n_heads, attention.d_head, -1)
+        queries, keys, values = weights[:, head]
+        self._write_matches(queries, keys, matches)
+        out = attention.out.weight.view(-1, attention.n_heads, attention.d_head)[:, head]
+        self._write_moves(values, out, moves)
+        _balance(out)
+
+    def _write_matches(self, queries: Tensor, keys: Tensor, matches: Sequence[Match]) -> None:
+        """A head's queries read what matches ask with, and its keys what they are compared to."""
+        d_head = len(queries)
         first = 0
         for match in matches:
-            rows = slice(first, first := first + self._width(match.key))
+            width = self._width(match.key)
+            rows = slice(first, first + width)
+            eye = torch.eye(width)
             weight = torch.as_tensor(match.weight, dtype=torch.float32)
             if weight.ndim == 0:
-                weight = weight * torch.eye(self._width(match.key))
+                weight = weight * eye
             scale = self._scale(match.query) * d_head**0.5
             queries[rows, self._slice(match.query)] = weight.T * scale
-            key_scale = self._scale(match.key)
-            keys[rows, self._slice(match.key)] = torch.eye(self._width(match.key)) * key_scale
-        out = attention.out.weight.view(-1, n_heads, d_head)[:, head]
+            keys[rows, self._slice(match.key)] = eye * self._scale(match.key)
+            first += width
+
+    def _write_moves(self, values: Tensor, out: Tensor, moves: Moves) -> None:
+        """A head's values read the sources, and its output is added to the targets."""
         first = 0
         for source, target in moves:
-            rows = slice(first, first := first + self._width(source))
-            eye = torch.eye(self._width(source))
+            width = self._width(source)
+            rows = slice(first, first + width)
+            eye = torch.eye(width)
             values[rows, self._slice(source)] = eye * self._scale(source)
             out[self._slice(target), rows] = eye
-        _balance(out)
+            first += width
 
     def _write_units(
         self,

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from headway_experiments.arena.subject import Answer, Instead, Subject
 
@@ -34,12 +35,19 @@ class Attribution:
         subject.passes += self.instead != "nothing"  # the corrupted sequences are read, too
         sums = [torch.zeros(()) for _ in range(subject.model.n_layers)]
         for step in range(1, self.steps + 1):
-            keep = [(one.detach() * step / self.steps).requires_grad_() for one in subject.whole()]
-            margin = subject.margin(
-                subject.outputs(lambda at, keep=keep: keep[at], self.instead, self.gentle)
-            )
-            slopes = subject.gradients(margin, keep)
-            sums = [one + slope / self.steps for one, slope in zip(sums, slopes, strict=True)]
+            slopes = self._slopes(subject, step)
+            sums = [total + slope / self.steps for total, slope in zip(sums, slopes, strict=True)]
         values = torch.stack(sums).permute(2, 0, 1, 3, 4)  # [sequence, layer, head, query, key]
-        values = values.abs() if self.unsigned else values
-        return Answer({path: abs(value) for path, value in subject.along(values).items()})
+        if self.unsigned:
+            values = values.abs()
+        along = subject.along(values)
+        return Answer({path: abs(value) for path, value in along.items()})
+
+    def _slopes(self, subject: Subject, step: int) -> list[Tensor]:
+        """The margin's derivatives by the attention of every layer, at a step of the way."""
+        keep = []
+        for whole in subject.whole():
+            share = whole.detach() * step / self.steps
+            keep.append(share.requires_grad_())
+        outputs = subject.outputs(lambda at: keep[at], self.instead, self.gentle)
+        return subject.gradients(subject.margin(outputs), keep)

@@ -59,9 +59,14 @@ class Known:
             chosen: the paths that the answer picks; None if it only ranks.
             ranking: of all paths, which decides between options that fit alike.
         """
+        ranks = ranking or {}
 
         def fit(option: Paths) -> tuple[int, float]:
-            here = 0 if chosen is None else len(option & chosen) - len(option - chosen)
-            return here, sum((ranking or {}).get(path, 0) for path in option) / max(1, len(option))
+            matching = 0
+            if chosen is not None:
+                matching = len(option & chosen) - len(option - chosen)
+            rank = sum(ranks.get(path, 0) for path in option)
+            return matching, rank / max(1, len(option))
 
-        return self.required.union(*(max(group, key=fit) for group in self.alternatives))
+        nearest = [max(group, key=fit) for group in self.alternatives]
+        return self.required.union(*nearest)

@@ -7,7 +7,7 @@ The lists for judging are the second ones. The first were judged by the judge as
 of its rules changed; only strangers' models, which are few, are the same.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -84,17 +84,16 @@ LIKE = 0.95
 
 def names_of(purpose: str) -> list[str]:
     """The models for `choosing` or for `judging`."""
-    trained = TRAINED[purpose].items()
-    own_tasks = OWN[purpose].items()
-    return [
-        *COMPILED[purpose],
-        *(f"planted {seed}" for seed in PLANTED[purpose]),
-        *(f"trained D={depth} seed {seed}" for depth, seeds in trained for seed in seeds),
-        *(f"own {task} {seed}" for task, seeds in own_tasks for seed in seeds),
-        *(f"tracr {program}" for program in TRACR[purpose]),
-        *(f"siit {program}" for program in SIIT[purpose]),
-        *(f"stranger {name}" for name in OTHERS[purpose]),
-    ]
+    names = list(COMPILED[purpose])
+    names += [f"planted {seed}" for seed in PLANTED[purpose]]
+    for depth, seeds in TRAINED[purpose].items():
+        names += [f"trained D={depth} seed {seed}" for seed in seeds]
+    for task, seeds in OWN[purpose].items():
+        names += [f"own {task} {seed}" for seed in seeds]
+    names += [f"tracr {program}" for program in TRACR[purpose]]
+    names += [f"siit {program}" for program in SIIT[purpose]]
+    names += [f"stranger {name}" for name in OTHERS[purpose]]
+    return names
 
 
 class MissingError(HeadwayError):
@@ -133,30 +132,36 @@ def case_of(name: str, folder: Path, strangers: Path = STRANGERS) -> Case:
         LeftOutError: if it has not learnt its task, or its circuit is not known.
     """
     family, _, rest = name.partition(" ")
-    builds: Mapping[str, Callable[[], Case]] = {
-        "trained": lambda: _trained(rest, folder),
-        "own": lambda: _own(rest, folder),
-        "tracr": lambda: _known(build_tracr(_with_tracr(rest), folder), "selectors"),
-        "siit": lambda: _taught(build_siit(_with_tracr(name), folder)),
-        "stranger": lambda: _stranger(rest, strangers),
-    }
-    built = builds.get(family, lambda: _known(build_known(name, folder), "construction"))
-    return built()
+    match family:
+        case "trained":
+            return _trained(rest, folder)
+        case "own":
+            return _own(rest, folder)
+        case "tracr":
+            return _known(build_tracr(_with_tracr(rest), folder), "selectors")
+        case "siit":
+            return _taught(build_siit(_with_tracr(name), folder))
+        case "stranger":
+            return _stranger(rest, strangers)
+    return _known(build_known(name, folder), "construction")
 
 
 def _known(known: Known, because: str) -> Case:
     """A model whose paths are known; of each group of alternatives it has the first."""
-    first = (group[0] for group in known.alternatives)
-    options = (option for group in known.alternatives for option in group)
-    right = Circuit.of(sorted(known.required.union(*first)))
-    acceptable = known.required.union(*options)
-    return Case(known.model, known.task, right, acceptable, because)
+    right = known.required
+    acceptable = known.required
+    for options in known.alternatives:
+        right = right | options[0]
+        acceptable = acceptable.union(*options)
+    circuit = Circuit.of(sorted(right))
+    return Case(known.model, known.task, circuit, acceptable, because)
 
 
 def _trained(which: str, folder: Path) -> Case:
     """A model of the retrieval problem, trained by the recipe `fast`: `D=1 seed 8000`."""
-    depth, seed = (int(number) for number in which.removeprefix("D=").split(" seed "))
-    run = learnt_run(depth, seed, folder)
+    depth, _, number = which.removeprefix("D=").partition(" seed ")
+    seed = int(number)
+    run = learnt_run(int(depth), seed, folder)
     return _by_exchange(run.model(), run.task, seed)
 
 
@@ -182,36 +187,41 @@ def _own(which: str, folder: Path) -> Case:
     if name in ("own-loop", "gpt2"):
         task = userfile.load(EXAMPLES / "own_loop.py").TwoBack()
         model = _looped(name, task, seed)
-        _require_solved(model, task)
-        return _by_exchange(model, task, seed)
-    file, task_name = {
-        "lookup": ("token_task.py", "Lookup"),
-        "vectors": ("vector_task.py", "VectorLookup"),
-    }[name]
-    task = getattr(userfile.load(EXAMPLES / file), task_name)()
-    config = own(task, seed=seed, layers=2)
-    one_head = replace(config.model, n_heads=1)
-    run = kept_run(replace(config, model=one_head, threads=1), folder / "own" / f"{name}-{seed}")
-    _require_solved(run.model(), task)
-    return _by_exchange(run.model(), task, seed)
+    else:
+        task = _task_of_example(name)
+        config = own(task, seed=seed, layers=2)
+        one_head = replace(config.model, n_heads=1)
+        config = replace(config, model=one_head, threads=1)
+        run = kept_run(config, folder / "own" / f"{name}-{seed}")
+        task = run.task
+        model = run.model()
+    _require_solved(model, task)
+    return _by_exchange(model, task, seed)
+
+
+def _task_of_example(name: str) -> Task:
+    if name == "lookup":
+        return userfile.load(EXAMPLES / "token_task.py").Lookup()
+    return userfile.load(EXAMPLES / "vector_task.py").VectorLookup()
 
 
 def _looped(name: str, task: Task, seed: int) -> Tappable:
     """A module that learnt to name the token two back, in a loop as in the examples."""
     torch.manual_seed(seed)
-    model = _gpt2(task) if name == "gpt2" else userfile.load(EXAMPLES / "own_loop.py").Model()
+    example = userfile.load(EXAMPLES / "own_loop.py")
+    model = _gpt2(task) if name == "gpt2" else example.Model()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     generator = torch.Generator().manual_seed(seed)
     for _ in range(200):
         batch = task.sample(32, generator)
         outputs = model(batch.inputs)
-        logits = getattr(outputs, "logits", outputs)[:, -task.n_read :]
-        loss = task.targets.loss(logits, batch.targets)
+        logits = getattr(outputs, "logits", outputs)
+        loss = task.targets.loss(logits[:, -task.n_read :], batch.targets)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    example = held_out(task, 2, 0, "cpu", "example").inputs
-    return tapped(model.eval(), example)
+    inputs = held_out(task, 2, 0, "cpu", "example").inputs
+    return tapped(model.eval(), inputs)
 
 
 def _gpt2(task: Task) -> Any:
@@ -237,10 +247,12 @@ def _gpt2(task: Task) -> Any:
 def _require_solved(model: Tappable, task: Task) -> None:
     batch = held_out(task, SEQUENCES, 0, "cpu", "solved")
     with torch.no_grad():
-        outputs = model(batch.inputs, lambda layer, pattern: pattern)[:, -task.n_read :]
-    accuracy = task.targets.accuracies(outputs, batch.targets).nan_to_num(1.0).min().item()
-    if accuracy < SOLVED:
-        raise LeftOutError(f"{accuracy:.3f} of its answers are right")
+        outputs = model(batch.inputs, lambda layer, pattern: pattern)
+    at_queries = outputs[:, -task.n_read :]
+    accuracies = task.targets.accuracies(at_queries, batch.targets)
+    least = accuracies.nan_to_num(1.0).min().item()
+    if least < SOLVED:
+        raise LeftOutError(f"{least:.3f} of its answers are right")
 
 
 # Models of which less is known
@@ -286,11 +298,12 @@ def _stranger(name: str, strangers: Path) -> Case:
 
 def _discovered(known: Known) -> Case:
     """A model with the circuit that headway discovers, if whole sequences stay with it."""
-    found = discover(known.model, known.task, seed=5, trials=False, workers=1)
-    circuit = found.circuit
-    if circuit.tabled_heads:
-        raise LeftOutError(f"{len(circuit.tabled_heads)} of its heads attend by table")
-    alike = whole_sequences(known, circuit, found.ablation)
+    discovery = discover(known.model, known.task, seed=5, trials=False, workers=1)
+    circuit = discovery.circuit
+    tabled = len(circuit.tabled_heads)
+    if tabled:
+        raise LeftOutError(f"{tabled} of its heads attend by table")
+    alike = whole_sequences(known, circuit, discovery.ablation)
     if alike < LIKE:
         raise LeftOutError(f"the discovered circuit answers {alike:.3f} of sequences as the model")
     right = Circuit.of(circuit.paths)
@@ -303,5 +316,7 @@ def whole_sequences(known: Known, circuit: Circuit, ablation: str) -> float:
     bench = Bench(known.model, known.task, batch, ablation)
     intact, replaced = bench.outputs([{}, circuit.mechanisms])
     targets = known.task.targets
-    changed = targets.asked(batch.targets) & ~targets.same(replaced, intact, batch.targets)
-    return 1 - changed.flatten(1).any(1).double().mean().item()
+    same = targets.same(replaced, intact, batch.targets)
+    changed = targets.asked(batch.targets) & ~same
+    has_changed = changed.flatten(1).any(1)
+    return 1 - has_changed.double().mean().item()

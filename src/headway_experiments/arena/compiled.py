@@ -89,86 +89,110 @@ def compiled(
     """
     require(construction in CHOICES, "construction", construction, "one of " + ", ".join(CHOICES))
     task = Retrieval(depth=depth, n_chains=n_chains, d_token=d_token)
-    asks = [2**i for i in range(depth.bit_length())]
-    steps = {
-        "doubling": [Step(ask, min(ask, depth + 1 - ask)) for ask in asks],
-        "sequential": [Step(ask, 1) for ask in range(1, depth + 1)],
-        "passing": [Step(1, 1, first) for first in range(1, depth + 1)],
-    }[construction]
+    steps = _steps(construction, depth)
     registers = [f"R_{i}" for i in range(depth + 2)]
-    widths = {**dict.fromkeys(registers, d_token), "code": d_token, "square": 1, "hidden": 1}
+    widths = dict.fromkeys(registers, d_token)
+    widths |= {"code": d_token, "square": 1, "hidden": 1}
     assembly = Assembly(widths, {"R_1": 0, "code": d_token}, {"hidden": 1.0})
     _join_pairs(assembly, task)
     for layer, step in enumerate(steps, 1):
-        matches = [
-            Match(f"R_{step.ask}", "R_0", SHARPNESS),
-            Match(ONE, "square", -SHARPNESS / 2),
-            Match(ONE, "hidden", -CERTAIN),
-        ]
-        moves = [(f"R_{i}", f"R_{step.ask + i}") for i in step.sources]
-        assembly.heads[layer, 0] = matches, moves
+        _look_up(assembly, layer, step)
     model = assembly.build(task, registers[2:], n_layers=len(steps) + 1)
     return Known(model, task, _required(depth, steps))
+
+
+def _look_up(assembly: Assembly, layer: int, step: Step) -> None:
+    """The head of a layer: to the second token whose first one is nearest to what is asked."""
+    alike = Match(f"R_{step.ask}", "R_0", SHARPNESS)
+    less_square = Match(ONE, "square", -SHARPNESS / 2)
+    not_hidden = Match(ONE, "hidden", -CERTAIN)
+    moves = [(f"R_{i}", f"R_{step.ask + i}") for i in step.sources]
+    assembly.heads[layer, 0] = [alike, less_square, not_hidden], moves
+
+
+def _steps(construction: str, depth: int) -> list[Step]:
+    """The layers of a construction, but for the first."""
+    each = range(1, depth + 1)
+    if construction == "sequential":
+        return [Step(ask, 1) for ask in each]
+    if construction == "passing":
+        return [Step(1, 1, first) for first in each]
+    powers = [2**i for i in range(depth.bit_length())]
+    return [Step(ask, min(ask, depth + 1 - ask)) for ask in powers]
 
 
 def _join_pairs(assembly: Assembly, task: Retrieval) -> None:
     """Layer 0: the previous token into R_0, its square, and a mark on all but second tokens."""
     code = sinusoid(task.places(torch.device("cpu")), task.d_token, task.position_base)
-    # The rotation M with code_i · M · code_j at its largest where j = i - 1: every (sine, cosine)
-    # pair turns by its own angle from one position to the next.
+    to_previous = _to_previous(code)
+    margin = _margin((code @ to_previous @ code.T).tril(), -1)
+    previous = Match("code", "code", CERTAIN / margin * to_previous)
+    assembly.heads[0, 0] = [previous], [("R_1", "R_0")]
+    _square(assembly, task.d_token)
+    _mark_seconds(assembly, task, code)
+
+
+def _to_previous(code: Float[Tensor, "position k"]) -> Float[Tensor, "k k"]:
+    """The rotation M with code_i · M · code_j at its largest where j = i - 1: every (sine, cosine)
+    pair turns by its own angle from one position to the next."""
     sine, cosine = code[1].chunk(2)
-    rows = (cosine.diag(), sine.diag()), (-sine.diag(), cosine.diag())
-    to_previous = torch.cat([torch.cat(row, dim=1) for row in rows])
-    sharpness = CERTAIN / _margin((code @ to_previous @ code.T).tril(), -1)
-    assembly.heads[0, 0] = [Match("code", "code", sharpness * to_previous)], [("R_1", "R_0")]
-    k = task.d_token
+    upper = torch.cat([cosine.diag(), sine.diag()], dim=1)
+    lower = torch.cat([-sine.diag(), cosine.diag()], dim=1)
+    return torch.cat([upper, lower])
+
+
+def _square(assembly: Assembly, k: int) -> None:
+    """The square of R_0, interpolated between knots, from units for either sign."""
     knots = torch.arange(0, LARGEST, KNOT)
     slopes = torch.full_like(knots, 2 * KNOT)
     slopes[0] = KNOT
-    signed = torch.cat([torch.eye(k), -torch.eye(k)]).repeat_interleave(len(knots), 0)
-    assembly.units(
-        0,
-        reads={"R_0": signed},
-        bias=-knots.repeat(2 * k),
-        writes={"square": slopes.repeat(2 * k)[None]},
-    )
-    alike = code @ code.T
-    margin = _margin(alike, 0)
+    eye = torch.eye(k)
+    signed = torch.cat([eye, -eye]).repeat_interleave(len(knots), 0)
+    bias = -knots.repeat(2 * k)
+    weights = slopes.repeat(2 * k)[None]
+    assembly.units(0, reads={"R_0": signed}, bias=bias, writes={"square": weights})
+
+
+def _mark_seconds(assembly: Assembly, task: Retrieval, code: Float[Tensor, "position k"]) -> None:
+    """Takes the mark off second tokens, told by their positions."""
+    margin = _margin(code @ code.T, 0)
     seconds = code[1 : task.length - task.n_chains : 2]
-    assembly.units(
-        0,
-        reads={"code": seconds / margin},
-        bias=1 - seconds.square().sum(1) / margin,
-        writes={"hidden": -torch.ones(1, len(seconds))},
-    )
+    bias = 1 - seconds.square().sum(1) / margin
+    weights = -torch.ones(1, len(seconds))
+    assembly.units(0, reads={"code": seconds / margin}, bias=bias, writes={"hidden": weights})
 
 
 def _margin(scores: Float[Tensor, "query key"], diagonal: int) -> float:
     """The least lead of the scores on a diagonal over all others of their row."""
-    wanted = torch.ones_like(scores).triu(diagonal).tril(diagonal).bool()
+    ones = torch.ones_like(scores)
+    wanted = ones.triu(diagonal).tril(diagonal).bool()
     best = scores.masked_fill(~wanted, 0).sum(1)
     others = scores.masked_fill(wanted, -torch.inf).amax(1)
-    return (best - others)[max(0, -diagonal) :].min().item()
+    leads = best - others
+    first = max(0, -diagonal)  # queries before have no key on the diagonal
+    return leads[first:].min().item()
 
 
 def _required(depth: int, steps: list[Step]) -> frozenset[AttentionPath]:
     """The paths on which what the query must hold depends, followed backwards."""
     paths: set[AttentionPath] = set()
 
+    def add(layer: int, pair: int, key: str) -> None:
+        relation = Relation.between(f"s{2 * pair}", key)
+        paths.add(AttentionPath(layer, 0, relation))
+
     def need(pair: int, register: int, layers: int) -> None:
         """The second token of `pair` (0: the query) must hold a register after so many layers."""
         if register == 0:
-            paths.add(AttentionPath(0, 0, Relation.between(f"s{2 * pair}", f"s{2 * pair - 1}")))
+            add(0, pair, f"s{2 * pair - 1}")
         for layer in range(layers - 1, 0, -1):
             step = steps[layer - 1]
             if register - step.ask in step.sources:
-                found = pair + step.ask
-                paths.add(
-                    AttentionPath(layer, 0, Relation.between(f"s{2 * pair}", f"s{2 * found}"))
-                )
+                deeper = pair + step.ask
+                add(layer, pair, f"s{2 * deeper}")
                 need(pair, step.ask, layer)
-                need(found, 0, layer)
-                need(found, register - step.ask, layer)
+                need(deeper, 0, layer)
+                need(deeper, register - step.ask, layer)
 
     for register in range(2, depth + 2):
         need(0, register, len(steps) + 1)

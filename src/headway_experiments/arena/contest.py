@@ -14,13 +14,13 @@ import torch
 
 from headway.errors import require
 from headway.fields import to_json
-from headway.language import Ledger
 from headway.training.files import clear_content_errors
 from headway_experiments.arena.case import LeftOutError
 from headway_experiments.arena.families import Family, known_of
 from headway_experiments.arena.methods import METHODS
 from headway_experiments.arena.scoring import score
 from headway_experiments.arena.subject import Subject
+from headway_experiments.language import Ledger
 
 FILE = "scores.jsonl"
 """The file of a contest's folder that keeps its scores."""
@@ -64,24 +64,11 @@ def contest(
         HeadwayError: if there is no such method, a family is not here, a number is out of
             range, or the folder is in use or holds something else.
     """
-    for name, family in known.items():
-        require(family.missing is None, "family", name, f"one that is here; {family.missing}")
-    for name in methods:
-        require(name in METHODS, "method", name, f"one of {', '.join(METHODS)}")
-    for name, number in (("workers", workers), ("first", first)):
-        require(number is None or number >= 1, name, number, "a whole number of at least 1")
+    _require_possible(known, methods, workers, first)
     asked = tuple(dict.fromkeys(methods or METHODS))
-    which = {name: family.names[:first] for name, family in known.items()}
     ledger = ledger_of(folder)
     with ledger.writing("cpu"):
-        there = {(row["model"], row["method"]) for row in read(folder)}
-        jobs = [
-            Job(family, known[family], model, left, folder)
-            for family, models in which.items()
-            for model in models
-            if (left := tuple(one for one in asked if (model, one) not in there))
-            and (model, None) not in there
-        ]
+        jobs = _jobs_left(folder, known, asked, first)
         with ExitStack() as stack:
             done = map(compete, jobs)
             if workers > 1 and len(jobs) > 1:
@@ -92,10 +79,34 @@ def contest(
             for row in chain.from_iterable(done):
                 ledger.add(row)
                 watch(row)
-    models = {model for names in which.values() for model in names}
-    return [
-        row for row in read(folder) if row["model"] in models and row["method"] in (None, *asked)
-    ]
+    models = {model for family in known.values() for model in family.names[:first]}
+    of_models = [row for row in read(folder) if row["model"] in models]
+    return [row for row in of_models if row["method"] in (None, *asked)]
+
+
+def _require_possible(
+    known: Mapping[str, Family], methods: Sequence[str], workers: int, first: int | None
+) -> None:
+    for name, family in known.items():
+        require(family.missing is None, "family", name, f"one that is here; {family.missing}")
+    for name in methods:
+        require(name in METHODS, "method", name, f"one of {', '.join(METHODS)}")
+    for name, number in (("workers", workers), ("first", first)):
+        require(number is None or number >= 1, name, number, "a whole number of at least 1")
+
+
+def _jobs_left(
+    folder: Path, known: Mapping[str, Family], asked: Sequence[str], first: int | None
+) -> list[Job]:
+    """What a folder lacks; a model that was left out stays left out."""
+    done = {(row["model"], row["method"]) for row in read(folder)}
+    jobs: list[Job] = []
+    for name, family in known.items():
+        for model in family.names[:first]:
+            left = tuple(method for method in asked if (model, method) not in done)
+            if left and (model, None) not in done:
+                jobs.append(Job(name, family, model, left, folder))
+    return jobs
 
 
 def ledger_of(folder: Path) -> Ledger:
@@ -110,9 +121,12 @@ def read(folder: Path) -> list[Row]:
         HeadwayError: if a line is something else.
     """
     ledger = ledger_of(folder)
+    rows: dict[tuple[Any, ...], Row] = {}
     with clear_content_errors(ledger.path):
-        kinds = "family", "model", "method"
-        return list({tuple(row[kind] for kind in kinds): row for row in ledger.lines()}.values())
+        for row in ledger.lines():
+            key = row["family"], row["model"], row["method"]
+            rows[key] = row
+    return list(rows.values())
 
 
 def _in_worker() -> None:
@@ -134,14 +148,15 @@ def compete(job: Job) -> list[Row]:
         subject = Subject(known_of(job.its, job.model, job.folder))
     except LeftOutError as reason:
         return [{**about, "method": None, "left_out": str(reason)}]
+    about["kind"] = subject.known.kind
     rows: list[Row] = []
     for name in job.methods:
-        subject.passes, started = 0.0, time.process_time()
+        subject.passes = 0.0
+        started = time.process_time()
         answer = METHODS[name](subject)
-        result = score(subject, answer, time.process_time() - started)
-        rows.append(
-            {**about, "kind": subject.known.kind, "method": name, **_short(to_json(result))}
-        )
+        seconds = time.process_time() - started
+        result = score(subject, answer, seconds)
+        rows.append({**about, "method": name, **_short(to_json(result))})
     return rows
 
 

@@ -65,25 +65,32 @@ def families(
     Raises:
         HeadwayError: if the folder has no models.
     """
-    by_hand = [f"{how} D={d}" for how, least in FROM.items() for d in range(least, depth + 1)]
-    at_random = [f"planted {seed}" for seed in seeds]
-    missing, of_tracr, taught = HOW, list[str](), list[str]()
+    found = {
+        "tracr": Family([], build_tracr, HOW),
+        "siit": Family([], build_siit, HOW),
+        "trained": Family([*TRAINED], build_trained),
+    }
     if has_tracr():
         from headway_experiments.arena.tracr_programs import programs
 
-        missing, of_tracr = None, list(programs())
-        taught = MODELS
-    found = {
-        "tracr": Family(of_tracr, build_tracr, missing),
-        "siit": Family(taught, build_siit, missing),
-        "trained": Family([*TRAINED], build_trained),
-        "compiled": Family(by_hand, build_known),
-        "planted": Family(at_random, build_known),
-    }
-    names = [] if strangers is None else [f"stranger {one}" for one in strangers_in(strangers)]
-    elsewhere = "their folder is told by --strangers" if strangers is None else None
-    others = Family(names, partial(build_stranger, strangers or Path()), elsewhere)
-    return {**found, "strangers": others}
+        found["tracr"] = Family(list(programs()), build_tracr)
+        found["siit"] = Family(MODELS, build_siit)
+    by_hand = []
+    for how, least in FROM.items():
+        by_hand += [f"{how} D={d}" for d in range(least, depth + 1)]
+    found["compiled"] = Family(by_hand, build_known)
+    found["planted"] = Family([f"planted {seed}" for seed in seeds], build_known)
+    found["strangers"] = _strangers(strangers)
+    return found
+
+
+def _strangers(folder: Path | None) -> Family:
+    """The models of others in a folder, if there is one."""
+    if folder is None:
+        nowhere = partial(build_stranger, Path())
+        return Family([], nowhere, "their folder is told by --strangers")
+    names = [f"stranger {name}" for name in strangers_in(folder)]
+    return Family(names, partial(build_stranger, folder))
 
 
 def known_of(family: Family, name: str, folder: Path) -> Known:
@@ -94,7 +101,8 @@ def known_of(family: Family, name: str, folder: Path) -> Known:
             well as it does), or its attention does nothing for it.
     """
     known = family.build(name, folder)
-    bench = Bench(known.model, known.task, held_out(known.task, 128, 0, "cpu", "case"))
+    batch = held_out(known.task, 128, 0, "cpu", "case")
+    bench = Bench(known.model, known.task, batch)
     # A head that was trained to average is known to be needed, though it attends evenly.
     without = Paths(frozenset()) if known.knows == "heads" else Uniform()
     intact, nothing = bench.losses([{}, dict.fromkeys(bench.heads, without)])
@@ -127,8 +135,9 @@ def build_stranger(place: Path, name: str, folder: Path) -> Known:
 def build_known(name: str, folder: Path) -> Known:
     """A transformer by construction, for the retrieval problem, or with a random circuit."""
     how, number = name.replace(" D=", " ").split()
-    made = planted(int(number)) if how == "planted" else compiled(int(number), how)
-    return replace(made, kind="" if how == "planted" else how)
+    if how == "planted":
+        return replace(planted(int(number)), kind="")
+    return replace(compiled(int(number), how), kind=how)
 
 
 def build_tracr(name: str, folder: Path) -> Known:

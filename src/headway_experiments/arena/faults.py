@@ -60,6 +60,12 @@ class Fault:
     circuit: Circuit
 
 
+def _ends(relation: str) -> set[str]:
+    """The roles between which a relation leads, if it is one between roles."""
+    path = AttentionPath.of(0, 0, relation)
+    return {*(path.relation.ends or ())}
+
+
 class Faults:
     """The faults that a right circuit may have.
 
@@ -70,11 +76,26 @@ class Faults:
     """
 
     def __init__(self, exchange: Exchange, right: Circuit, acceptable: frozenset[AttentionPath]):
-        self.exchange, self.right, self.acceptable = exchange, right, acceptable
+        self.exchange = exchange
+        self.right = right
+        self.acceptable = acceptable
 
     def drawn(self, draw: random.Random) -> list[Fault]:
         """Wrong circuits of every kind, some of each."""
-        kinds: Mapping[str, Callable[[], Iterator[Fault]]] = {
+        chosen = []
+        others = list[Fault]()
+        for made in self._kinds().values():
+            wrong = [fault for fault in made() if self.is_wrong(fault)]
+            draw.shuffle(wrong)
+            chosen += wrong[:OF_A_KIND]
+            others += wrong[OF_A_KIND:]
+        draw.shuffle(others)
+        missing = max(0, AT_LEAST - len(chosen))
+        return chosen + others[:missing]
+
+    def _kinds(self) -> Mapping[str, Callable[[], Iterator[Fault]]]:
+        """What makes the faults of every kind."""
+        return {
             "path dropped": self.dropped,
             "head without its paths": self.emptied,
             "needed head as mean": self.as_mean,
@@ -84,15 +105,6 @@ class Faults:
             "neighbouring relation": self.neighbouring,
             "wrong head": self.moved,
         }
-        chosen, others = list[Fault](), list[Fault]()
-        for made in kinds.values():
-            wrong = [fault for fault in made() if self.is_wrong(fault)]
-            draw.shuffle(wrong)
-            chosen += wrong[:OF_A_KIND]
-            others += wrong[OF_A_KIND:]
-        draw.shuffle(others)
-        missing = max(0, AT_LEAST - len(chosen))
-        return chosen + others[:missing]
 
     def is_wrong(self, fault: Fault) -> bool:
         """False of a circuit that has other paths than the right one, but none that is wrong."""
@@ -117,10 +129,9 @@ class Faults:
         """A head is said to attend by place, and does not."""
         for head in self.right.useful_heads:
             rows = self.rows(head)
-            attention = self.attention(head)
             count = rows.sum(0).clamp(min=1)[:, None]
-            mean = (attention * rows[..., None]).sum(0) / count
-            if self.apart(head, mean) > STEADY:
+            on_rows = self.attention(head) * rows[..., None]
+            if self.apart(head, on_rows.sum(0) / count) > STEADY:
                 circuit = self.right.replacing(head, Mean())
                 yield Fault("needed head as mean", name_of(head), circuit)
 
@@ -187,12 +198,14 @@ class Faults:
 
     def is_near(self, name: str, other: str) -> bool:
         """True if two relations share a role, or cells, and are not as good as one."""
-        first, second = self.cells(name), self.cells(other)
-        shared = (first & second).sum() / (first | second).sum()
-        ends = {*(AttentionPath.of(0, 0, name).relation.ends or ())}
-        shares_an_end = ends & {*(AttentionPath.of(0, 0, other).relation.ends or ())}
-        is_beside = bool(shares_an_end) or bool(shared > 0)
-        return is_beside and bool(shared < ALIKE)
+        first = self.cells(name)
+        second = self.cells(other)
+        both = first & second
+        either = first | second
+        likeness = both.sum() / either.sum()
+        shares_an_end = bool(_ends(name) & _ends(other))
+        is_beside = shares_an_end or bool(likeness > 0)
+        return is_beside and bool(likeness < ALIKE)
 
     def cells(self, name: str) -> Tensor:
         """The cells of a relation, [sequence, query, key]."""
@@ -206,7 +219,8 @@ class Faults:
     def rows(self, head: Head) -> Tensor:
         """Where a head has a path, [sequence, query]."""
         paths = [path for path in self.right.paths if path.at == head]
-        return torch.stack([self.cells(path.relation) for path in paths]).any(0).any(2)
+        cells = torch.stack([self.cells(path.relation) for path in paths])
+        return cells.any(0).any(2)
 
     def apart(self, head: Head, fixed: Tensor) -> float:
         """The share of attention that a fixed pattern has elsewhere, at the rows of its paths.
@@ -216,11 +230,12 @@ class Faults:
         """
         elsewhere = (self.attention(head) - fixed).abs().sum(2) / 2
         rows = self.rows(head)
-        fits = (elsewhere[rows] <= STEADY).float().mean().item()
-        if fits < STEADY:
-            return elsewhere[rows].mean().item()
-        exchange, some = self.exchange, slice(WEIGHED)
-        batch = exchange.batch.part(some)
-        weights = measured_weights(exchange.model, exchange.task, batch, [head])
-        weight = weights[:, head[0], head[1]] * rows[some]
-        return ((elsewhere[some] * weight).sum() / weight.sum().clamp(min=1e-9)).item()
+        on_rows = elsewhere[rows]
+        if (on_rows <= STEADY).float().mean().item() < STEADY:
+            return on_rows.mean().item()
+        some, (layer, number) = slice(WEIGHED), head
+        batch = self.exchange.batch.part(some)
+        weights = measured_weights(self.exchange.model, self.exchange.task, batch, [head])
+        weight = weights[:, layer, number] * rows[some]
+        total = weight.sum().clamp(min=1e-9)
+        return ((elsewhere[some] * weight).sum() / total).item()

@@ -30,8 +30,9 @@ def _frozen_norm(
 ) -> Tensor:
     axes = tuple(range(-len(shape), 0))
     centred = value - value.mean(axes, keepdim=True)
-    apart = (centred.square().mean(axes, keepdim=True) + eps).sqrt()
-    return centred / apart.detach() * weight + bias
+    variance = centred.square().mean(axes, keepdim=True)
+    deviation = (variance + eps).sqrt()
+    return centred / deviation.detach() * weight + bias
 
 
 class Tempered(Function):
@@ -49,7 +50,8 @@ class Tempered(Function):
         (pattern,), (grad,) = ctx.saved_tensors, grads
         softer = pattern ** (1 / TEMPERATURE)
         softer = softer / softer.sum(-1, keepdim=True)
-        wanted = softer * (grad - (softer * grad).sum(-1, keepdim=True))
+        mean = (softer * grad).sum(-1, keepdim=True)
+        wanted = softer * (grad - mean)
         return torch.where(pattern > 0, wanted / pattern, 0.0) / 4
 
 

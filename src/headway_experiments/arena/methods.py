@@ -37,21 +37,27 @@ def headway(subject: Subject) -> Answer:
     A circuit ranks no path outside it, so that there the ranking goes on with that of EAP-IG. There
     is no path in the answer where the search is refused.
     """
+    paths = _attributed(subject)
     how = {"threshold": THRESHOLD, "sequences": len(subject.batch.inputs), "seed": 0}
-    beside = Attribution(steps=STEPS)(subject).paths
-    most = max(beside.values(), default=0.0) or 1.0
-    paths = {path: min(score / most, 1.0) for path, score in beside.items()}
     try:
         found = discover(subject.model, subject.task, trials=False, workers=1, **how)
     except NoCircuitError:
         return Answer(paths, frozenset(), subject.passes)
     chosen, pairs = _named(subject, found.circuit)
+    paths |= dict.fromkeys(chosen, 2.0)
     judgement = found.evidence.judgement
     costs = {} if judgement is None else judgement.paths
-    paths |= dict.fromkeys(chosen, 2.0)
-    needed = {path: 2 + cost.most / (1 + cost.most) for path, cost in costs.items()}
-    paths |= {path: score for path, score in needed.items() if path in chosen}
+    for path, cost in costs.items():
+        if path in chosen:
+            paths[path] = 2 + cost.most / (1 + cost.most)
     return Answer(paths, chosen, subject.passes + found.forwards, pairs)
+
+
+def _attributed(subject: Subject) -> dict[AttentionPath, float]:
+    """The scores of EAP-IG, of which the largest is 1."""
+    scores = Attribution(steps=STEPS)(subject).paths
+    largest = max(scores.values(), default=0.0) or 1.0
+    return {path: min(score / largest, 1.0) for path, score in scores.items()}
 
 
 def blind(subject: Subject) -> Answer:
@@ -70,36 +76,47 @@ def _named(subject: Subject, circuit: Circuit) -> tuple[frozenset[AttentionPath]
     head that is read by a table, pairs are those with a share of `SEEN` or more.
     """
     patterns = Bench(subject.model, subject.task, subject.batch).patterns
-    pairs, chosen = torch.zeros_like(subject.pairs([])), set[AttentionPath]()
+    pairs = torch.zeros_like(subject.pairs([]))
+    chosen: set[AttentionPath] = set()
     for layer, head in circuit.useful_heads:
         mechanism = circuit.mechanisms[layer, head]
-        names = mechanism.relations if isinstance(mechanism, Paths) else ()
-        looks = {name: patterns.alone(name) > 0 for name in names}
-        for name, look in (looks or {"": patterns.dense(mechanism, (layer, head)) >= SEEN}).items():
+        if isinstance(mechanism, Paths):
+            looks = {name: patterns.alone(name) > 0 for name in mechanism.relations}
+        else:
+            looks = {"": patterns.dense(mechanism, (layer, head)) >= SEEN}
+        for name, look in looks.items():
             pairs[:, layer, head] += look
-            if name not in subject.relations:
-                both = (look * subject.cells).sum((1, 2, 3))
-                alike = both / (look + subject.cells).sum((1, 2, 3))
-                name = list(subject.relations)[int(alike.argmax())]
-            chosen.add(AttentionPath.of(layer, head, name))
+            relation = name if name in subject.relations else _likest(subject, look)
+            chosen.add(AttentionPath.of(layer, head, relation))
     return frozenset(chosen), pairs.clamp(max=1)
+
+
+def _likest(subject: Subject, look: Tensor) -> str:
+    """The relation whose pairs of positions are most like some, by their Jaccard index."""
+    shared = (look * subject.cells).sum((1, 2, 3))
+    alike = shared / (look + subject.cells).sum((1, 2, 3))
+    names = list(subject.relations)
+    return names[int(alike.argmax())]
 
 
 def head_ablation(subject: Subject) -> Answer:
     """Every head ablated alone. A path counts by its head's loss and its share of attention."""
-    shares, rise = attention(subject).paths, _rise(subject)
+    shares = attention(subject).paths
+    rise = _rise(subject)
     return Answer({path: rise[path.at] * share for path, share in shares.items()})
 
 
 @torch.no_grad()
 def _rise(subject: Subject) -> dict[Head, float]:
     """The rise of the loss without each head."""
-    own, found = subject.loss().item(), dict[Head, float]()
+    own = subject.loss().item()
+    rise: dict[Head, float] = {}
     for layer, head in subject.heads:
         keep = torch.ones(subject.model.n_layers, subject.model.n_heads, 1, 1, 1)
         keep[layer, head] = 0
-        found[layer, head] = subject.loss(lambda at, keep=keep: keep[at]).item() - own
-    return found
+        loss = subject.loss(lambda at, keep=keep: keep[at])
+        rise[layer, head] = loss.item() - own
+    return rise
 
 
 def naming(subject: Subject) -> Answer:
@@ -107,22 +124,36 @@ def naming(subject: Subject) -> Answer:
 
     A head is missed if the model's loss without it is not below the threshold.
     """
-    rise, own = _rise(subject), subject.loss().item()
+    rise = _rise(subject)
+    own = subject.loss().item()
+    chosen = set()
+    paths = dict.fromkeys(subject.paths, 0.0)
+    for head, nearest in _nearest(subject).items():
+        named = AttentionPath.of(*head, nearest)
+        paths[named] = rise[head]
+        if own + rise[head] >= THRESHOLD:
+            chosen.add(named)
+    return Answer(paths, frozenset(chosen))
+
+
+def _nearest(subject: Subject) -> dict[Head, str]:
+    """The relation that most of each head's attention is along."""
     patterns = attention_patterns(subject.model, subject.batch.inputs)
     like = along_all(patterns, subject.task.edges(subject.batch), shared=True)
-    names = [max(subject.relations, key=lambda name: like[name][at][h]) for at, h in rise]
-    nearest = dict(zip(rise, names, strict=True))
-    paths = {p: rise[p.at] * (p.relation == nearest[p.at]) for p in subject.paths}
-    missed = [head for head, loss in rise.items() if own + loss >= THRESHOLD]
-    return Answer(paths, frozenset(AttentionPath.of(*h, nearest[h]) for h in missed))
+    nearest = {}
+    for layer, head in subject.heads:
+        shares = {name: like[name][layer][head] for name in subject.relations}
+        nearest[layer, head] = max(shares, key=lambda name: shares[name])
+    return nearest
 
 
 def attention(subject: Subject) -> Answer:
     """Attention alone, along a relation where it applies."""
-    rows = subject.cells.amax(-1).sum((1, 2)).clamp(min=1).tolist()
-    count = dict(zip(subject.relations, rows, strict=True))
+    rows = subject.cells.amax(-1).sum((1, 2))
+    counts = rows.clamp(min=1).tolist()
+    count = dict(zip(subject.relations, counts, strict=True))
     along = subject.along(subject.attention())
-    return Answer({path: one / count[path.relation] for path, one in along.items()})
+    return Answer({path: share / count[path.relation] for path, share in along.items()})
 
 
 def chance(subject: Subject) -> Answer:

@@ -81,13 +81,17 @@ class _Draw:
     """By head that must be told where to look: the head that tells, and the role it has seen."""
 
     def __post_init__(self):
-        layers, heads = self.rng.randint(3, 8), self.rng.randint(1, 3)
-        self.wiring = Wiring(Labelled(depth=self.depth), layers, heads)
+        layers = self.rng.randint(3, 8)
+        heads = self.rng.randint(1, 3)
+        task = Labelled(depth=self.depth)
+        self.wiring = Wiring(task, layers, heads)
 
     def known(self) -> Known:
         """Draws routes, then decoys, and builds the model."""
-        symbols = self.rng.sample(range(1, self.depth + 1), self.depth)
-        spared = symbols[: (self.depth + 1) // 2] if self.rng.random() < 0.5 else []
+        each = range(1, self.depth + 1)
+        symbols = self.rng.sample(each, self.depth)
+        count = (self.depth + 1) // 2
+        spared = symbols[:count] if self.rng.random() < 0.5 else []
         for symbol in symbols:
             if symbol in spared:
                 self._spared_symbol(symbol)
@@ -97,9 +101,12 @@ class _Draw:
             wire.selfish = self.rng.random() < 0.5
         self._decoys()
         self._refuse_shortcuts()
-        names = [f"{'result' if s in spared else 'x'}_{s}" for s in range(1, self.depth + 1)]
+        targets = []
+        for symbol in each:
+            name = "result" if symbol in spared else "x"
+            targets += [f"{name}_{symbol}.{half}" for half in HALVES]
         return Known(
-            self.wiring.build([f"{name}.{half}" for name in names for half in HALVES]),
+            self.wiring.build(targets),
             self.wiring.task,
             frozenset(self.required),
             tuple(self.alternatives),
@@ -111,27 +118,34 @@ class _Draw:
         moves = _moves(f"x_{symbol}")
         if self.rng.random() < 0.3:
             for move in moves:
-                self.required |= self._route(symbol, self._holder(symbol), [move])
+                holder = self._holder(symbol)
+                self.required |= self._route(symbol, holder, [move])
         else:
-            self.required |= self._route(symbol, self._holder(symbol), moves, tells=True)
+            holder = self._holder(symbol)
+            self.required |= self._route(symbol, holder, moves, tells=True)
 
     def _spared_symbol(self, symbol: int) -> None:
         """Two routes of a symbol that share no path; the first carries a flag along."""
         flag = f"flag_{symbol}"
         start = self._holder(symbol)
-        first = self._route(symbol, start, [*_moves(f"x_{symbol}"), (start, flag)], private=True)
-        moves = _moves(f"spare_{symbol}")
-        second = self._route(symbol, self._holder(symbol), moves, private=True)
+        moves = [*_moves(f"x_{symbol}"), (start, flag)]
+        first = self._route(symbol, start, moves, private=True)
+        spare_start = self._holder(symbol)
+        spare_moves = _moves(f"spare_{symbol}")
+        second = self._route(symbol, spare_start, spare_moves, private=True)
         self.alternatives.append((frozenset(first), frozenset(second)))
         for half in HALVES:
-            first_half, second_half = f"x_{symbol}.{half}", f"spare_{symbol}.{half}"
-            self.wiring.gate(first_half, second_half, flag, f"result_{symbol}.{half}")
+            primary = f"x_{symbol}.{half}"
+            backup = f"spare_{symbol}.{half}"
+            self.wiring.gate(primary, backup, flag, f"result_{symbol}.{half}")
 
     @property
     def _order(self) -> list[str]:
         """The roles as they stand in a sequence: deepest pair first, the query last."""
-        pairs = range(self.depth, 0, -1)
-        return [f"s{i}" for p in pairs for i in (2 * p - 1, 2 * p)] + ["s0"]
+        order = []
+        for pair in range(self.depth, 0, -1):
+            order += [f"s{2 * pair - 1}", f"s{2 * pair}"]
+        return [*order, "s0"]
 
     def _holders(self, symbol: int) -> list[str]:
         """The roles that hold a symbol."""
@@ -152,15 +166,14 @@ class _Draw:
             private: whether no other route may use the same paths.
             tells: whether hops may be by heads that must be told where to look.
         """
-        between = self._order[self._order.index(start) + 1 : -1]
-        stops = min(self.rng.randint(0, 2), len(between))
-        roles = [start, *sorted(self.rng.sample(between, stops), key=self._order.index), "s0"]
-        layers = sorted(self.rng.sample(range(self.wiring.n_layers), stops + 1))
-        sources, targets = [source for source, _ in moves], [target for _, target in moves]
+        roles, layers = self._stops(start)
+        sources = [source for source, _ in moves]
+        targets = [target for _, target in moves]
         paths: set[AttentionPath] = set()
         for hop, layer in enumerate(layers):
             key, query = roles[hop : hop + 2]
-            landings = targets if hop == stops else [f"{target}@{query}" for target in targets]
+            is_last = hop == len(layers) - 1
+            landings = targets if is_last else [f"{target}@{query}" for target in targets]
             carried = list(zip(sources, landings, strict=True))
             for source, landing in carried:
                 self.wiring.register(landing, source)
@@ -174,9 +187,20 @@ class _Draw:
             self.hops.append(_Hop(symbol, head, query, *carried[0]))
         return paths
 
+    def _stops(self, start: str) -> tuple[list[str], list[int]]:
+        """The roles that a route goes through, from one to s0, and the layers of its hops."""
+        place = self._order.index(start)
+        between = self._order[place + 1 : -1]
+        count = min(self.rng.randint(0, 2), len(between))
+        stops = sorted(self.rng.sample(between, count), key=self._order.index)
+        every_layer = range(self.wiring.n_layers)
+        layers = sorted(self.rng.sample(every_layer, count + 1))
+        return [start, *stops, "s0"], layers
+
     def _head(self, layer: int, query: str, key: str, private: bool = False) -> Head:
         """A random head of a layer that can take a path; half the time one that has it."""
-        free, shared = [], []
+        free = []
+        shared = []
         for head, wire in self.wiring.wires.items():
             if head[0] != layer or head in self.told:
                 continue
@@ -186,24 +210,34 @@ class _Draw:
                 shared.append(head)
         if not free and not shared:
             raise _StuckError
-        head = self.rng.choice(shared if shared and self.rng.random() < 0.5 else free or shared)
+        candidates = free or shared
+        if shared and self.rng.random() < 0.5:
+            candidates = shared
+        head = self.rng.choice(candidates)
         if private:
             self.private.add((head, query))
         return head
 
     def _told_head(self, layer: int, query: str) -> tuple[Head, AttentionPath]:
         """A head of its own for a hop, and the path that moves the mark which tells it to look."""
-        unused = [h for h, w in self.wiring.wires.items() if h[0] == layer and not w.keys]
+        wires = self.wiring.wires
+        unused = [head for head, wire in wires.items() if head[0] == layer and not wire.keys]
         if not unused:
             raise _StuckError
         head = self.rng.choice(unused)
-        marked = self.rng.choice(self._order[: self._order.index(query)])
+        marked = self._seen_by(query)
         mark = f"mark_{head[0]}_{head[1]}"
         self.wiring.register(mark, marked)
-        self.wiring.wires[head].told = mark
-        teller = self._head(self.rng.randrange(layer), query, marked)
+        wires[head].told = mark
+        lower = self.rng.randrange(layer)
+        teller = self._head(lower, query, marked)
         self.told[head] = teller, marked
         return head, self.wiring.path(teller, query, marked, [(marked, mark)])
+
+    def _seen_by(self, query: str) -> str:
+        """Some role that stands before another."""
+        place = self._order.index(query)
+        return self.rng.choice(self._order[:place])
 
     def _refuse_shortcuts(self) -> None:
         """Refuses a hop to a position that already holds what it brings, by whatever path."""
@@ -212,18 +246,23 @@ class _Draw:
             known = holding.get(hop.source, set(self._holders(hop.symbol)))
             if hop.query in known:
                 raise _StuckError
-            wire = self.wiring.wires[hop.head]
-            if hop.head in self.told:
-                kept = set[str]()
-                teller, marked = self.told[hop.head]
-                tells = self.wiring.wires[teller]  # all roles that get the mark, meant to or not
-                itself = {marked} if tells.selfish and marked not in tells.keys else kept
-                asked = itself | {query for query, key in tells.keys.items() if key == marked}
-                fed = asked if set(wire.keys.values()) & known else kept
-            else:
-                kept = known - wire.keys.keys() if wire.selfish else set()
-                fed = {q for q, key in wire.keys.items() if key in known}
-            holding[hop.target] = kept | fed
+            holding[hop.target] = self._reached(hop, known)
+
+    def _reached(self, hop: _Hop, known: set[str]) -> set[str]:
+        """The roles that hold a symbol after a hop, meant to or not."""
+        wire = self.wiring.wires[hop.head]
+        if hop.head not in self.told:
+            reached = {query for query, key in wire.keys.items() if key in known}
+            return reached | (known - wire.keys.keys()) if wire.selfish else reached
+        if not known & {*wire.keys.values()}:
+            return set()
+        teller, marked = self.told[hop.head]
+        tells = self.wiring.wires[teller]
+        # All that get the mark look along the paths, meant to or not.
+        asked = {query for query, key in tells.keys.items() if key == marked}
+        if tells.selfish and marked not in tells.keys:
+            asked.add(marked)
+        return asked
 
     def _decoys(self) -> None:
         """Paths to no effect, in heads of their own and in heads that are of use."""
@@ -245,7 +284,7 @@ class _Draw:
         askers = [role for role in self._order[1:] if role not in wire.keys]
         if askers:
             query = self.rng.choice(askers)
-            key = self.rng.choice(self._order[: self._order.index(query)])
+            key = self._seen_by(query)
             self.decoys.add(self.wiring.path(head, query, key))
 
 

@@ -3,7 +3,7 @@ is with ever more of the paths that it puts first."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -48,25 +48,29 @@ class Curve:
 def curve(subject: Subject, order: Sequence[AttentionPath]) -> Curve:
     """The curve of paths in an order, the best first; attention along the others is zero."""
     counts = [int(share * len(order)) for share in SIZES]
-    margins = {
-        count: -subject.margin(
-            subject.outputs(subject.only(order[:count], FEW), part=FEW), FEW
-        ).item()
-        for count in {0, *counts}
-    }
-    nothing, whole = margins[0], margins[len(order)]
-    faithful = [(margins[count] - nothing) / (whole - nothing) for count in counts]
-    return Curve(
-        cpr=area(SIZES, faithful),
-        cmd=area(SIZES, [abs(1 - one) for one in faithful]),
-        agreement=subject.agreement(subject.only(order[: int(AGREES_AT * len(order))], FEW), FEW),
-    )
+    margins = {count: _margin(subject, order[:count]) for count in {0, *counts}}
+    nothing = margins[0]
+    gained = margins[len(order)] - nothing
+    faithful = [(margins[count] - nothing) / gained for count in counts]
+    missed = [abs(1 - share) for share in faithful]
+    fifth = int(AGREES_AT * len(order))
+    agreement = subject.agreement(subject.only(order[:fifth], FEW), FEW)
+    return Curve(area(SIZES, faithful), area(SIZES, missed), agreement)
+
+
+def _margin(subject: Subject, paths: Sequence[AttentionPath]) -> float:
+    """The margin with some paths alone."""
+    outputs = subject.outputs(subject.only(paths, FEW), part=FEW)
+    return -subject.margin(outputs, FEW).item()
 
 
 def area(places: Sequence[float], heights: Sequence[float]) -> float:
     """The area under straight lines between points."""
-    points = pairwise(zip(places, heights, strict=True))
-    return sum((right - left) * (low + high) / 2 for (left, low), (right, high) in points)
+    points = zip(places, heights, strict=True)
+    pieces = []
+    for (left, low), (right, high) in pairwise(points):
+        pieces.append((right - left) * (low + high) / 2)
+    return sum(pieces)
 
 
 @dataclass(frozen=True)
@@ -112,26 +116,39 @@ class Result:
 
 def score(subject: Subject, answer: Answer, seconds: float) -> Result:
     """Scores an answer. Of alternatives that work as well, those count that it fits best."""
-    known, passes = subject.known, round(answer.passes or subject.passes, 1)
-    ranking = tied(answer.paths, {path: subject.sizes[path.relation] for path in answer.paths})
+    known = subject.known
+    passes = answer.passes or subject.passes
+    sizes = {path: subject.sizes[path.relation] for path in answer.paths}
+    ranking = tied(answer.paths, sizes)
     order = sorted(ranking, key=lambda path: -ranking[path])
-    always = {
-        "curve": curve(subject, order),
-        "paths_all": len(order),
-        "passes": passes,
-        "seconds": round(seconds, 3),
-    }
+    its_curve = curve(subject, order)
+    result = Result(its_curve, len(order), round(passes, 1), round(seconds, 3))
     if known.knows == "paths":
-        return Result(**always, **_by_paths(subject, answer, ranking))
-    if known.knows == "nothing":
-        return Result(**always)
-    first = [*dict.fromkeys(path.at for path in order)][: len(known.heads)]
-    said = {*first} if answer.chosen is None else {path.at for path in answer.chosen}
-    found = {"exact": said == known.heads, "heads_f1": f1(said, known.heads)}
-    kept = torch.zeros(subject.model.n_layers, subject.model.n_heads, 1, 1, 1)
-    kept[tuple(zip(*known.heads, strict=True))] = 1
+        return replace(result, **_by_paths(subject, answer, ranking))
+    if known.knows == "heads":
+        return replace(result, **_by_heads(subject, answer, order))
+    return result
+
+
+def _by_heads(subject: Subject, answer: Answer, order: Sequence[AttentionPath]) -> dict[str, Any]:
+    """Scores of an answer where only the circuit's heads are known."""
+    known = subject.known
+    model = subject.model
+    if answer.chosen is None:
+        ranked = list(dict.fromkeys(path.at for path in order))
+        said = {*ranked[: len(known.heads)]}
+    else:
+        said = {path.at for path in answer.chosen}
+    kept = torch.zeros(model.n_layers, model.n_heads, 1, 1, 1)
+    for layer, head in known.heads:
+        kept[layer, head] = 1
     at_zero = subject.agreement(lambda layer: kept[layer], slice(None))
-    return Result(**always, **found, alone=known.alone, alone_at_zero=at_zero)
+    return {
+        "exact": said == known.heads,
+        "heads_f1": f1(said, known.heads),
+        "alone": known.alone,
+        "alone_at_zero": at_zero,
+    }
 
 
 def _by_paths(
@@ -139,49 +156,74 @@ def _by_paths(
 ) -> dict[str, Any]:
     """Scores of an answer where the circuit's paths are known."""
     truth = subject.known.nearest(answer.chosen, ranking)
-    groups = subject.known.alternatives
-    spare = {path for group in groups for option in group for path in option} - truth
-    fair = {path: rank for path, rank in ranking.items() if path not in spare}
-    first = frozenset(sorted(fair, key=lambda path: -fair[path])[: len(truth)])
+    fair = _without_alternatives(subject, ranking, truth)
+    ranked = sorted(fair, key=lambda path: -fair[path])
+    first = frozenset(ranked[: len(truth)])
     said = first if answer.chosen is None else answer.chosen
-    heads = {path.at for path in truth}
-    return {
-        "paths_ap": average_precision(fair, truth),
-        "exact": said == truth,
-        "own_f1": None if answer.chosen is None else f1(said, truth),
-        "heads_f1": f1({path.at for path in said}, heads),
-        "pairs_f1": _pairs_f1(subject, answer.pairs, said, truth),
-        "missing": tuple(str(path) for path in sorted(truth - said)),
-        "extra": tuple(str(path) for path in sorted(said - truth))[:20],
-        "paths_true": len(truth),
-    }
+    missing = sorted(truth - said)
+    extra = sorted(said - truth)
+    scores: dict[str, Any] = {"exact": said == truth, "paths_true": len(truth)}
+    if answer.chosen is not None:
+        scores["own_f1"] = f1(said, truth)
+    scores["paths_ap"] = average_precision(fair, truth)
+    heads = {path.at for path in said}
+    scores["heads_f1"] = f1(heads, {path.at for path in truth})
+    scores["pairs_f1"] = _pairs_f1(subject, answer.pairs, said, truth)
+    scores["missing"] = tuple(map(str, missing))
+    scores["extra"] = tuple(map(str, extra[:20]))
+    return scores
+
+
+def _without_alternatives(
+    subject: Subject, ranking: Mapping[AttentionPath, float], truth: Collection[AttentionPath]
+) -> dict[AttentionPath, float]:
+    """A ranking without the paths of alternatives that an answer fits less."""
+    spare = set()
+    for group in subject.known.alternatives:
+        spare = spare.union(*group)
+    spare -= {*truth}
+    return {path: rank for path, rank in ranking.items() if path not in spare}
 
 
 def f1(said: Collection[T], true: Collection[T]) -> float:
     """The harmonic mean of precision and recall; 1 if both are empty."""
     both = len(said) + len(true)
-    return 2 * len({*said} & {*true}) / both if both else 1.0
+    if not both:
+        return 1.0
+    hits = len({*said} & {*true})
+    return 2 * hits / both
 
 
 def _pairs_f1(subject: Subject, said: Tensor | None, *paths: Collection[AttentionPath]) -> float:
     """Of the pairs of an answer, else those of its paths, against those of the circuit's."""
     first, truth = map(subject.pairs, paths)
     said = first if said is None else said
-    asked = truth.any(-1, keepdim=True) | ~truth.any((0, 3, 4), keepdim=True)
-    weights = attention_patterns(subject.model, subject.batch.inputs) * asked
+    is_of_no_path = ~truth.any((0, 3, 4), keepdim=True)
+    asked = truth.any(-1, keepdim=True) | is_of_no_path
+    attention = attention_patterns(subject.model, subject.batch.inputs)
+    weights = attention * asked
     both = ((said + truth) * weights).sum()
-    return float(2 * (said * truth * weights).sum() / both) if both > 0 else 1.0
+    if not both > 0:
+        return 1.0
+    hits = (said * truth * weights).sum()
+    return float(2 * hits / both)
 
 
 def tied(scores: Mapping[T, float], sizes: Mapping[T, float]) -> dict[T, float]:
     """Scores as ranks: those alike to a few digits are as good, but for the smaller size."""
 
     def rounded(score: float) -> float:
-        told = score == 0 or not math.isfinite(score)
-        return score if told else round(score, DIGITS - 1 - math.floor(math.log10(abs(score))))
+        if score == 0 or not math.isfinite(score):
+            return score
+        magnitude = math.floor(math.log10(abs(score)))
+        return round(score, DIGITS - 1 - magnitude)
 
-    keys = {thing: (rounded(score), -sizes.get(thing, 0.0)) for thing, score in scores.items()}
-    rank = {key: float(i) for i, key in enumerate(sorted(set(keys.values())))}
+    keys = {}
+    for thing, score in scores.items():
+        size = sizes.get(thing, 0.0)
+        keys[thing] = rounded(score), -size
+    in_order = sorted(set(keys.values()))
+    rank = {key: float(i) for i, key in enumerate(in_order)}
     return {thing: rank[key] for thing, key in keys.items()}
 
 
@@ -191,5 +233,9 @@ def average_precision(ranking: Mapping[T, float], true: Collection[T]) -> float 
     wrong = [rank for thing, rank in ranking.items() if thing not in true]
     if not right or not wrong:
         return None
-    at = [[sum(rank >= one for rank in some) for some in (right, wrong)] for one in right]
-    return sum(hits / (hits + misses) for hits, misses in at) / len(at)
+    precisions = []
+    for least in right:
+        hits = sum(rank >= least for rank in right)
+        misses = sum(rank >= least for rank in wrong)
+        precisions.append(hits / (hits + misses))
+    return sum(precisions) / len(precisions)

@@ -80,20 +80,39 @@ def build_siit(name: str, folder: Path) -> Known:
     program = name.split()[1]
     task = RaspTask(program=program)
     pupil = Pupil(task, random.Random(name))
-    place = folder / "siit" / f"{name.removeprefix('siit ')}.safetensors"
+    stem = name.removeprefix("siit ")
+    place = folder / "siit" / f"{stem}.safetensors"
     if is_there(place):
-        pupil.model.load_state_dict(safetensors.torch.load_file(place))
+        weights = safetensors.torch.load_file(place)
+        pupil.model.load_state_dict(weights)
     else:
         pupil.learn()
+        weights = safetensors.torch.save(pupil.model.state_dict())
         place.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(place, safetensors.torch.save(pupil.model.state_dict()))
-    if (right := pupil.right()) < RIGHT:
+        write_whole(place, weights)
+    right = pupil.right()
+    if right < RIGHT:
         raise LeftOutError(f"{right:.3f} of its answers are right with some head replaced")
-    heads = frozenset((one.layer, one.head) for one in pupil.nodes if one.of_program is not None)
-    kind = programs()[program].origin
     return Known(
-        pupil.model.eval(), task, kind=kind, heads=heads, knows="heads", alone=pupil.alone()
+        pupil.model.eval(),
+        task,
+        kind=programs()[program].origin,
+        heads=frozenset((node.layer, node.head) for node in pupil.used),
+        knows="heads",
+        alone=pupil.alone(),
     )
+
+
+def _drawn_nodes(task: RaspTask, rng: random.Random) -> list[Node]:
+    """Heads in a random order, of which the first stand for the program's."""
+    of_program = {(head.layer, head.head) for head in task.compiled.heads}
+    nodes = []
+    for layer in range(task.compiled.module.n_layers):
+        heads = rng.sample(range(N_HEADS), N_HEADS)
+        for number, head in enumerate(heads):
+            its = number if (layer, number) in of_program else None
+            nodes.append(Node(layer, head, its))
+    return nodes
 
 
 class Pupil:
@@ -105,14 +124,10 @@ class Pupil:
     """
 
     def __init__(self, task: RaspTask, rng: random.Random):
-        self.task, self.rng = task, rng
+        self.task = task
+        self.rng = rng
         self.program = task.compiled.module
-        there = {(one.layer, one.head) for one in task.compiled.heads}
-        self.nodes = [
-            Node(layer, head, number if (layer, number) in there else None)
-            for layer in range(self.program.n_layers)
-            for number, head in enumerate(rng.sample(range(N_HEADS), N_HEADS))
-        ]
+        self.nodes = _drawn_nodes(task, rng)
         config = TransformerConfig(
             n_layers=self.program.n_layers,
             d_model=WIDTH,
@@ -120,30 +135,45 @@ class Pupil:
             causal=False,
             init="fan_in",
         )
-        outputs = task.d_target, task.length, task.n_read, rng.randrange(2**31)
-        self.model = Transformer(config, task.d_input, *outputs, vocabulary=task.vocabulary)
+        seed = rng.randrange(2**31)
+        sizes = task.d_input, task.d_target, task.length, task.n_read
+        self.model = Transformer(config, *sizes, seed, vocabulary=task.vocabulary)
         drawn = torch.Generator().manual_seed(rng.randrange(2**31))
         (inputs,) = task.draw(TRAINED_ON + LOOKED_AT, drawn)
-        self.seen, self.unseen = inputs[:TRAINED_ON], inputs[TRAINED_ON:]
+        self.seen = inputs[:TRAINED_ON]
+        self.unseen = inputs[TRAINED_ON:]
+
+    @property
+    def used(self) -> list[Node]:
+        """The heads that stand for one of the program's."""
+        return [node for node in self.nodes if node.of_program is not None]
 
     def learn(self) -> None:
         """Trains until it does what it should, or for so many steps."""
         draws = torch.Generator().manual_seed(self.rng.randrange(2**31))
         adam = torch.optim.Adam(self.model.parameters(), RATE)
-        used = [one for one in self.nodes if one.of_program is not None]
-        others = self.others
         for step in range(1, STEPS + 1):
             rows = torch.randint(TRAINED_ON, (BATCH,), generator=draws)
-            base, source = self.pairs(self.seen[rows])
-            some = self.rng.sample(others, self.rng.randint(1, len(others)))
-            pairs = self.swapped(base, source, [[self.rng.choice(used)], some])
-            plain, swapped, strict = (self.task.targets.loss(*pair) for pair in pairs)
+            loss = self._loss(self.seen[rows])
             adam.zero_grad()
-            (plain + swapped + STRICT * strict).backward()
+            loss.backward()
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), CLIP)
             adam.step()
             if step % EVERY == 0 and self.right() >= RIGHT:
                 break
+
+    def _loss(self, inputs: Tensor) -> Tensor:
+        """The loss as it is, with a used head exchanged, and with some that are not used."""
+        base, source = self.pairs(inputs)
+        others = self.others
+        number = self.rng.randint(1, len(others))
+        some_others = self.rng.sample(others, number)
+        one_used = [self.rng.choice(self.used)]
+        losses = []
+        for outputs, right in self.swapped(base, source, [one_used, some_others]):
+            losses.append(self.task.targets.loss(outputs, right))
+        plain, swapped, strict = losses
+        return plain + swapped + STRICT * strict
 
     @torch.no_grad()
     def right(self) -> float:
@@ -152,8 +182,9 @@ class Pupil:
         That is any head alone, and all at once that are not the program's.
         """
         alone = [[node] for node in self.nodes]
-        found = self.swapped(*self.pairs(self.unseen), [*alone, self.others])
-        return min(self.share(*pair) for pair in found)
+        base, source = self.pairs(self.unseen)
+        pairs = self.swapped(base, source, [*alone, self.others])
+        return min(self.share(outputs, right) for outputs, right in pairs)
 
     @property
     def others(self) -> list[Node]:
@@ -164,8 +195,10 @@ class Pupil:
     def alone(self) -> float:
         """The share of right answers on others when all heads but the program's are replaced."""
         base, source = self.pairs(self.unseen)
-        outputs = interchanged(self.model, base, source, [one[:2] for one in self.others])
-        return self.share(outputs, self.answers(self.program(base), base))
+        heads = [(node.layer, node.head) for node in self.others]
+        outputs = interchanged(self.model, base, source, heads)
+        right = self.answers(self.program(base), base)
+        return self.share(outputs, right)
 
     def share(self, outputs: Tensor, answers: Tensor) -> float:
         """The share of right answers."""
@@ -203,28 +236,39 @@ class Pupil:
     def answers(self, outputs: Tensor, inputs: Tensor) -> Tensor:
         """The program's answers as targets, where there is something to answer."""
         targets = self.task.targets
-        there = (inputs != self.program.pad)[:, -self.task.n_read :, None]
-        outputs = outputs[:, -self.task.n_read :]
+        n_read = self.task.n_read
+        there = (inputs != self.program.pad)[:, -n_read:, None]
+        at_queries = outputs[:, -n_read:]
         if isinstance(targets, Tokens):
-            return outputs.argmax(-1, keepdim=True).where(there, targets.nothing)
-        return outputs[:, :, None].where(there[..., None], targets.nothing)
+            tokens = at_queries.argmax(-1, keepdim=True)
+            return tokens.where(there, targets.nothing)
+        return at_queries[:, :, None].where(there[..., None], targets.nothing)
 
 
 def interchanged(model: nn.Module, base: Tensor, source: Tensor, heads: Sequence[Head]) -> Tensor:
     """The outputs for some sequences, with what some heads carry in others."""
-    points = [module for name, module in model.named_modules() if name.endswith("hook_z")]
-    kept = list[Tensor]()
+    points = _points(model)
+    kept = []
+
+    def keep(module: nn.Module, given: Any, z: Tensor) -> None:
+        kept.append(z)
 
     def put(layer: int, module: nn.Module, given: Any, z: Tensor) -> Tensor:
-        mine, z = [head for at, head in heads if at == layer], z.clone()
-        z[:, :, mine] = kept[layer][:, :, mine]
-        return z
+        mine = [head for at, head in heads if at == layer]
+        changed = z.clone()
+        changed[:, :, mine] = kept[layer][:, :, mine]
+        return changed
 
     with torch.no_grad(), ExitStack() as hooks:
         for point in points:
-            hooks.enter_context(point.register_forward_hook(lambda m, given, z: kept.append(z)))
+            hooks.enter_context(point.register_forward_hook(keep))
         model(source)
     with ExitStack() as hooks:
         for layer, point in enumerate(points):
             hooks.enter_context(point.register_forward_hook(partial(put, layer)))
         return model(base)
+
+
+def _points(model: nn.Module) -> list[nn.Module]:
+    """The modules that see what the heads of each layer read."""
+    return [module for name, module in model.named_modules() if name.endswith("hook_z")]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import torch
@@ -81,28 +81,32 @@ class Subject:
     """
 
     def __init__(self, known: Known, sequences: int = SEQUENCES):
-        self.known, self.model, self.task = known, known.model, known.task
+        self.known = known
+        self.model = known.model
+        self.task = known.task
         self.batch = held_out(self.task, sequences, 0, "cpu", "circuit")
         self.bench = Bench(self.model, self.task, self.batch)
-        there = self.bench.patterns.relations.items()
-        self.relations = {name: edges for name, edges in there if edges.use == "path"}
+        every_relation = self.bench.patterns.relations.items()
+        self.relations = {name: edges for name, edges in every_relation if edges.use == "path"}
         self.heads = self.bench.heads
-        self.paths = [
-            AttentionPath.of(*head, name) for head in self.heads for name in self.relations
-        ]
+        self.paths: list[AttentionPath] = []
+        for layer, head in self.heads:
+            self.paths += [AttentionPath.of(layer, head, name) for name in self.relations]
         self.passes = 0.0
 
     @cached_property
     def cells(self) -> Tensor:
         """The pairs of positions that every relation relates, [relation, sequence, query, key]."""
         length = self.batch.inputs.shape[1]
-        return torch.stack([edges.mask(length) for edges in self.relations.values()]).float()
+        masks = [edges.mask(length) for edges in self.relations.values()]
+        return torch.stack(masks).float()
 
     @cached_property
     def sizes(self) -> dict[str, float]:
         """The number of pairs of positions that every relation relates in a sequence."""
-        counts = self.cells.sum((1, 2, 3)) / len(self.batch.inputs)
-        return dict(zip(self.relations, counts.tolist(), strict=True))
+        totals = self.cells.sum((1, 2, 3))
+        counts = (totals / len(self.batch.inputs)).tolist()
+        return dict(zip(self.relations, counts, strict=True))
 
     @torch.no_grad()
     def attention(self) -> Tensor:
@@ -116,16 +120,17 @@ class Subject:
         Args:
             values: [sequence, layer, head, query, key].
         """
-        sums = torch.einsum("blhqk,rbqk->lhr", values, self.cells).flatten().tolist()
-        return dict(zip(self.paths, sums, strict=True))
+        sums = torch.einsum("blhqk,rbqk->lhr", values, self.cells)
+        return dict(zip(self.paths, sums.flatten().tolist(), strict=True))
 
     def pairs(self, paths: Iterable[AttentionPath]) -> Tensor:
         """The pairs of positions of paths, [sequence, layer, head, query, key]."""
-        names, n = list(self.relations), self.batch.inputs.shape[1]
-        found = torch.zeros(self.cells.shape[1], self.model.n_layers, self.model.n_heads, n, n)
+        cells = dict(zip(self.relations, self.cells, strict=True))
+        _, size, length, _ = self.cells.shape
+        counts = torch.zeros(size, self.model.n_layers, self.model.n_heads, length, length)
         for path in paths:
-            found[:, path.layer, path.head] += self.cells[names.index(str(path.relation))]
-        return found.clamp(max=1)
+            counts[:, path.layer, path.head] += cells[str(path.relation)]
+        return counts.clamp(max=1)
 
     @cached_property
     def covered(self) -> Tensor:
@@ -134,7 +139,9 @@ class Subject:
 
     def only(self, paths: Iterable[AttentionPath], part: slice) -> Keep:
         """Keeps attention along some paths, and where no relation leads, in some sequences."""
-        kept = torch.maximum(self.pairs(paths), (self.covered == 0)[:, None, None].float())[part]
+        uncovered = (self.covered == 0).float()
+        everywhere = torch.maximum(self.pairs(paths), uncovered[:, None, None])
+        kept = everywhere[part]
         return lambda layer: kept[:, layer].movedim(1, 0)
 
     def outputs(
@@ -150,28 +157,31 @@ class Subject:
         """
         inputs = self.batch.inputs[part]
         self.passes += len(inputs) / len(self.batch.inputs)
-
-        def cut(layer: int, pattern: Tensor) -> Tensor:
-            return pattern if keep is None else pattern * keep(layer).movedim(0, 1)
-
-        def read(at: Any) -> Tensor:
-            assert keep is not None
-            rows = slice(-at.pattern.shape[-2], None)  # the last queries may be all that there are
-            share = keep(at.layer).movedim(0, 1)[..., rows, :]
-            kept = at.product(at.pattern * share, halved(at.values) if gentle else at.values)
-            if instead == "nothing":
-                return kept
-            pattern, values = (one[part] for one in self._corrupted[at.layer])
-            pattern = at.pattern if instead == "values" else pattern
-            return kept + at.product(pattern * (1 - share), values)
-
-        def seen(layer: int, pattern: Tensor) -> Tensor:
-            return Tempered.apply(pattern) if gentle else pattern
-
         if instead == "nothing" and not gentle:
-            return self.model(inputs, cut)[:, -self.task.n_read :]
-        with FrozenNorms() if gentle else nullcontext():
-            return self._watched(inputs, seen, read)[:, -self.task.n_read :]
+            outputs = self.model(inputs, partial(self._cut, keep))
+        else:
+            assert keep is not None
+            read = partial(self._read, keep, instead, gentle, part)
+            seen = Tempered.apply if gentle else lambda pattern: pattern
+            with FrozenNorms() if gentle else nullcontext():
+                outputs = self._watched(inputs, lambda layer, pattern: seen(pattern), read)
+        return outputs[:, -self.task.n_read :]
+
+    def _cut(self, keep: Keep | None, layer: int, pattern: Tensor) -> Tensor:
+        """A layer's attention, with nothing in the place of what is not kept."""
+        return pattern if keep is None else pattern * keep(layer).movedim(0, 1)
+
+    def _read(self, keep: Keep, instead: Instead, gentle: bool, part: slice, at: Any) -> Tensor:
+        """What a layer's heads read, with something in the place of what is not kept."""
+        rows = slice(-at.pattern.shape[-2], None)  # the last queries may be all that there are
+        share = keep(at.layer).movedim(0, 1)[..., rows, :]
+        values = halved(at.values) if gentle else at.values
+        kept = at.product(at.pattern * share, values)
+        if instead == "nothing":
+            return kept
+        corrupted_pattern, corrupted_values = self._corrupted[at.layer]
+        pattern = at.pattern if instead == "values" else corrupted_pattern[part]
+        return kept + at.product(pattern * (1 - share), corrupted_values[part])
 
     @cached_property
     def _watched(self) -> Tapped:
@@ -207,17 +217,21 @@ class Subject:
 
     def divergence(self, keep: Keep, part: slice, instead: Instead) -> Tensor:
         """The distance from the model's own outputs. One pass over these sequences."""
-        said = self.outputs(keep, instead, part=part)
-        return self.task.targets.divergence(self._intact[part], said, self.batch.targets[part])
+        outputs = self.outputs(keep, instead, part=part)
+        targets = self.batch.targets[part]
+        return self.task.targets.divergence(self._intact[part], outputs, targets)
 
     def loss(self, keep: Keep | None = None, part: slice = slice(None)) -> Tensor:
         """The task's loss. One pass over these sequences."""
-        return self.task.targets.loss(self.outputs(keep, part=part), self.batch.targets[part])
+        outputs = self.outputs(keep, part=part)
+        return self.task.targets.loss(outputs, self.batch.targets[part])
 
     def agreement(self, keep: Keep, part: slice) -> float:
         """The share of answers that are the model's own. One pass over these sequences."""
-        targets, wanted = self.task.targets, self.batch.targets[part]
-        same = targets.same(self.outputs(keep, part=part), self._intact[part], wanted)
+        targets = self.task.targets
+        wanted = self.batch.targets[part]
+        outputs = self.outputs(keep, part=part)
+        same = targets.same(outputs, self._intact[part], wanted)
         return float(same.sum() / targets.asked(wanted).sum())
 
     def margin(self, said: Tensor, part: slice = slice(None)) -> Tensor:
@@ -231,8 +245,11 @@ class Subject:
         asked = self.task.targets.asked(targets)
         if numbers.shape == targets.shape:  # vectors
             wanted = targets[asked] - targets[asked].mean(0)
-            return -(numbers[asked] * wanted).sum(-1).mean()
-        return -numbers.gather(-1, targets.clamp(min=0)[..., None])[..., 0][asked].mean()
+            products = (numbers[asked] * wanted).sum(-1)
+            return -products.mean()
+        right = targets.clamp(min=0)[..., None]
+        logits = numbers.gather(-1, right)[..., 0]
+        return -logits[asked].mean()
 
     def gradients(self, of: Tensor, at: list[Tensor], share: float = 1.0) -> list[Tensor]:
         """The derivatives of a loss. One pass, or a share of one."""
@@ -242,5 +259,7 @@ class Subject:
     def whole(self) -> list[Tensor]:
         """For every layer, that all attention is kept, [head, sequence, query, key]."""
         size, n = self.batch.inputs.shape[:2]
-        shape = (self.model.n_heads, size, n, n)
-        return [torch.ones(shape, requires_grad=True) for _ in range(self.model.n_layers)]
+        layers = []
+        for _ in range(self.model.n_layers):
+            layers.append(torch.ones(self.model.n_heads, size, n, n, requires_grad=True))
+        return layers

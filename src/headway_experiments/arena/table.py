@@ -23,26 +23,46 @@ def markdown(rows: Sequence[Row]) -> str:
     family stands the average precision of paths, else F1 of heads, else the distance from the model
     (CMD), whatever is known; and in brackets in how many models the choice is the whole circuit.
     """
-    scored = [row for row in rows if row["method"] is not None]
-    models: dict[str, set[str]] = {}
-    for row in scored:
-        models.setdefault(row["family"], set()).add(row["model"])
-    head = ["method", *COLUMNS, *(f"{one} ({len(of)})" for one, of in models.items()), "passes"]
-    parts = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    for method in dict.fromkeys(row["method"] for row in scored):
-        some = [row for row in scored if row["method"] == method]
-        cells = [_mean([of(row) for row in some]) for of in COLUMNS.values()]
-        cells += [_family([row for row in some if row["family"] == one]) for one in models]
-        passes = median(row["passes"] for row in some)
-        parts.append(f"| {method} | {' | '.join(cells)} | {passes:.0f} |")
-    parts += ["", "## What the search missed", ""]
+    parts = [*_scores(rows), "", "## What the search missed", ""]
     for row in rows:
         if row["method"] == "headway" and row["exact"] is False:
-            parts.append(f"- *{row['model']}* ({row['family']}): missing {_list(row['missing'])};")
-            parts.append(f"  too much: {_list(row['extra'])}")
+            missing = _list(row["missing"])
+            extra = _list(row["extra"])
+            model = f"*{row['model']}* ({row['family']})"
+            parts.append(f"- {model}: missing {missing};")
+            parts.append(f"  too much: {extra}")
     parts += ["", "## Left out", ""]
-    parts += [f"- *{row['model']}*: {row['left_out']}" for row in rows if row["method"] is None]
+    for row in rows:
+        if row["method"] is None:
+            parts.append(f"- *{row['model']}*: {row['left_out']}")
     return "\n".join(parts) + "\n"
+
+
+def _scores(rows: Sequence[Row]) -> list[str]:
+    """The lines of the table: a method in each."""
+    models: dict[str, set[str]] = {}
+    methods: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["method"] is not None:
+            models.setdefault(row["family"], set()).add(row["model"])
+            methods.setdefault(row["method"], []).append(row)
+    families = [f"{family} ({len(members)})" for family, members in models.items()]
+    head = ["method", *COLUMNS, *families, "passes"]
+    lines = [_line(head), "|---" * len(head) + "|"]
+    for method, scored in methods.items():
+        cells = []
+        for score in COLUMNS.values():
+            cells.append(_mean([score(row) for row in scored]))
+        for family in models:
+            its_rows = [row for row in scored if row["family"] == family]
+            cells.append(_family(its_rows))
+        passes = median(row["passes"] for row in scored)
+        lines.append(_line([method, *cells, f"{passes:.0f}"]))
+    return lines
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def _mean(values: Sequence[float | None]) -> str:
@@ -53,8 +73,11 @@ def _mean(values: Sequence[float | None]) -> str:
 def _family(rows: Sequence[Row]) -> str:
     if all(row["exact"] is None for row in rows):
         return _mean([row["curve"]["cmd"] for row in rows])
-    known = "heads_f1" if all(row["pairs_f1"] is None for row in rows) else "paths_ap"
-    return f"{_mean([row[known] for row in rows])} ({sum(row['exact'] for row in rows)})"
+    only_heads = all(row["pairs_f1"] is None for row in rows)
+    known = "heads_f1" if only_heads else "paths_ap"
+    average = _mean([row[known] for row in rows])
+    exact = sum(row["exact"] for row in rows)
+    return f"{average} ({exact})"
 
 
 def _list(paths: Sequence[str]) -> str:
@@ -63,9 +86,12 @@ def _list(paths: Sequence[str]) -> str:
 
 def print_row(row: Row) -> None:
     """One method on one model."""
+    model = row["model"]
     if row["method"] is None:
-        print(f"{row['model']:<30} left out: {row['left_out']}", flush=True)
+        print(f"{model:<30} left out: {row['left_out']}", flush=True)
         return
-    verdict = "exact" if row["exact"] else f"CMD {row['curve']['cmd']:.3f}"
-    name, passes = f"{row['model']:<30.30} {row['method']:<14}", f"{row['passes']:6.0f} passes"
-    print(f"{name} {verdict:<9} {passes} {row['seconds']:6.1f} s", flush=True)
+    cmd = row["curve"]["cmd"]
+    verdict = "exact" if row["exact"] else f"CMD {cmd:.3f}"
+    name = f"{model:<30.30} {row['method']:<14}"
+    costs = f"{row['passes']:6.0f} passes {row['seconds']:6.1f} s"
+    print(f"{name} {verdict:<9} {costs}", flush=True)

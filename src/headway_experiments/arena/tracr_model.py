@@ -57,21 +57,31 @@ class TracrModule(nn.Module):
 
     def __init__(self, params: Any, n_heads: int, key_size: int, unembed: np.ndarray, pad: int):
         super().__init__()
-        self.n_heads, self.key_size, self.pad = n_heads, key_size, pad
-        weights = {"unembed": torch.tensor(unembed, dtype=torch.float32)}
+        self.n_heads = n_heads
+        self.key_size = key_size
+        self.pad = pad
+        self.scale = 1.0
+        self.nothing = False
+        self.weights = nn.ParameterDict()
+        self._keep("unembed", torch.tensor(unembed, dtype=torch.float32))
+        self.n_layers = 0
         for where, named in params.items():
             for name, value in named.items():
-                weights[f"{where}.{name}".replace(".", "/")] = torch.tensor(np.asarray(value))
-        self.n_layers = sum(name.endswith("attn/query/w") for name in weights)
-        self.weights = nn.ParameterDict(
-            {name: nn.Parameter(value, requires_grad=False) for name, value in weights.items()}
-        )
-        points = ({"hook_z": nn.Identity()} for _ in range(self.n_layers))
-        self.blocks = nn.ModuleList(nn.ModuleDict(one) for one in points)
-        self.scale, self.nothing = 1.0, False
+                key = f"{where}.{name}".replace(".", "/")
+                self._keep(key, torch.tensor(np.asarray(value)))
+                self.n_layers += key.endswith("attn/query/w")
+        self.blocks = nn.ModuleList()
+        for _ in range(self.n_layers):
+            block = nn.ModuleDict({"hook_z": nn.Identity()})
+            self.blocks.append(block)
+
+    def _keep(self, name: str, value: Tensor) -> None:
+        self.weights[name] = nn.Parameter(value, requires_grad=False)
 
     def _linear(self, x: Tensor, where: str) -> Tensor:
-        return x @ self.weights[f"{where}/w"] + self.weights[f"{where}/b"]
+        weight = self.weights[f"{where}/w"]
+        bias = self.weights[f"{where}/b"]
+        return x @ weight + bias
 
     def stream(self, tokens: Tensor) -> Tensor:
         """The residual stream after the last layer, [sequence, position, direction]."""
@@ -81,25 +91,37 @@ class TracrModule(nn.Module):
         padding = (tokens == self.pad)[:, None, None]
         for layer in range(self.n_layers):
             at = f"transformer/layer_{layer}"
-            read = [self._linear(x, f"{at}/attn/{name}") for name in ("query", "key", "value")]
-            query, key, value = torch.stack(read).unflatten(-1, (self.n_heads, -1)).transpose(2, 3)
-            scores = query @ key.mT / math.sqrt(self.key_size)
-            pattern = torch.softmax(scores.masked_fill(padding, -1e30), dim=-1)
-            z = self.get_submodule(f"blocks.{layer}.hook_z")((pattern @ value).transpose(1, 2))
+            z = self._attention(x, layer, padding)
             x = x + self._linear(z.flatten(2), f"{at}/attn/linear")
             hidden = torch.relu(self._linear(x, f"{at}/mlp/linear_1"))
             x = x + self._linear(hidden, f"{at}/mlp/linear_2")
         return x
+
+    def _attention(self, x: Tensor, layer: int, padding: Tensor) -> Tensor:
+        """What the heads of a layer read, [sequence, position, head, number], after its hook."""
+        query = self._by_head(x, layer, "query")
+        key = self._by_head(x, layer, "key")
+        value = self._by_head(x, layer, "value")
+        scores = query @ key.mT / math.sqrt(self.key_size)
+        pattern = torch.softmax(scores.masked_fill(padding, -1e30), dim=-1)
+        hook = self.get_submodule(f"blocks.{layer}.hook_z")
+        return hook((pattern @ value).transpose(1, 2))
+
+    def _by_head(self, x: Tensor, layer: int, name: str) -> Tensor:
+        """Queries, keys or values, [sequence, head, position, number]."""
+        numbers = self._linear(x, f"transformer/layer_{layer}/attn/{name}")
+        return numbers.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Logits of every value and, last, of none at all; or one number, scaled.
 
         RASP's None is a stream without any value, so it is the answer below one half.
         """
-        said = self.stream(tokens) @ self.weights["unembed"]
+        outputs = self.stream(tokens) @ self.weights["unembed"]
         if self.nothing:
-            said = torch.cat([said, torch.full_like(said[..., :1], 0.5)], dim=-1)
-        return said * self.scale
+            no_value = torch.full_like(outputs[..., :1], 0.5)
+            outputs = torch.cat([outputs, no_value], dim=-1)
+        return outputs * self.scale
 
 
 class Attends(NamedTuple):
@@ -143,40 +165,70 @@ def compile_program(program: Any, vocabulary: Sequence[Any], length: int) -> Com
     Raises:
         HeadwayError: if Tracr refuses the program or is not installed.
     """
-    compiling, rasp = tracr("compiler.compiling"), tracr("rasp.rasp")
-    bos, pad = compiling.COMPILER_BOS, compiling.COMPILER_PAD
     try:
-        refused = compiling.validating.static_validate(program)
-        if refused:
-            raise NotImplementedError("; ".join(one.reason for one in refused))
-        extracted = compiling.rasp_to_graph.extract_rasp_graph(program)
-        graph, sources, sink = extracted.graph, extracted.sources, extracted.sink
-        compiling.basis_inference.infer_bases(graph, sink, set(vocabulary), length)
-        bos_dir = compiling.bases.BasisDirection(rasp.tokens.label, bos)
-        compiling.expr_to_craft_graph.add_craft_components_to_rasp_graph(graph, bos_dir=bos_dir)
-        craft = compiling.craft_graph_to_model.craft_graph_to_model(graph, sources)
-        # Tracr draws weights, which takes most of its time, and clears them.
-        drawn = import_module("haiku").initializers.VarianceScaling
-        with patch.object(drawn, "__call__", lambda _, shape, dtype: np.zeros(shape, dtype)):
-            assembled = compiling.craft_model_to_transformer.craft_model_to_transformer(
-                craft, graph, sink, length, bos, pad
-            )
+        built = _built(program, vocabulary, length)
     except (NotImplementedError, ValueError, TypeError, AssertionError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise HeadwayError(f"Tracr refuses the program {program.name}: {reason}") from None
-    inputs = assembled.input_encoder.encoding_map
-    basis = [str(direction) for direction in sink["OUTPUT_BASIS"]]
-    unembed = np.zeros((len(assembled.residual_labels), len(basis)))
-    for column, direction in enumerate(basis):
-        unembed[assembled.residual_labels.index(direction), column] = 1
-    config = assembled.model_config
-    module = TracrModule(assembled.params, config.num_heads, config.key_size, unembed, inputs[pad])
+    assembled = built.assembled
+    directions = built.sink["OUTPUT_BASIS"]
+    tokens = assembled.input_encoder.encoding_map
+    module = TracrModule(
+        assembled.params,
+        assembled.model_config.num_heads,
+        assembled.model_config.key_size,
+        _unembedding(assembled.residual_labels, directions),
+        tokens[tracr("compiler.compiling").COMPILER_PAD],
+    )
     values = None
+    rasp = tracr("rasp.rasp")
     if rasp.is_categorical(program):
-        values = tuple(direction.value for direction in sink["OUTPUT_BASIS"])
-        module.scale, module.nothing = LOGITS, True
-    heads = tuple(_heads(graph, craft, rasp))
-    return Compiled(assembled, module.eval(), heads, tuple(inputs), values)
+        values = tuple(direction.value for direction in directions)
+        module.scale = LOGITS
+        module.nothing = True
+    heads = tuple(_heads(built.graph, built.craft, rasp))
+    return Compiled(assembled, module.eval(), heads, tuple(tokens), values)
+
+
+def _unembedding(labels: list[str], directions: Sequence[Any]) -> np.ndarray:
+    """Picks directions of the stream, [label, direction]."""
+    unembed = np.zeros((len(labels), len(directions)))
+    for column, direction in enumerate(directions):
+        unembed[labels.index(str(direction)), column] = 1
+    return unembed
+
+
+class _Built(NamedTuple):
+    """What Tracr makes of a program, step by step."""
+
+    graph: Any
+    sink: Any
+    craft: Any
+    assembled: Any
+
+
+def _built(program: Any, vocabulary: Sequence[Any], length: int) -> _Built:
+    """The steps of Tracr's compiler, which raises errors of many kinds."""
+    compiling = tracr("compiler.compiling")
+    rasp = tracr("rasp.rasp")
+    bos = compiling.COMPILER_BOS
+    pad = compiling.COMPILER_PAD
+    refused = compiling.validating.static_validate(program)
+    if refused:
+        raise NotImplementedError("; ".join(one.reason for one in refused))
+    extracted = compiling.rasp_to_graph.extract_rasp_graph(program)
+    graph = extracted.graph
+    sink = extracted.sink
+    compiling.basis_inference.infer_bases(graph, sink, set(vocabulary), length)
+    bos_dir = compiling.bases.BasisDirection(rasp.tokens.label, bos)
+    compiling.expr_to_craft_graph.add_craft_components_to_rasp_graph(graph, bos_dir=bos_dir)
+    craft = compiling.craft_graph_to_model.craft_graph_to_model(graph, extracted.sources)
+    assemble = compiling.craft_model_to_transformer.craft_model_to_transformer
+    # Tracr draws weights, which takes most of its time, and clears them.
+    drawn = import_module("haiku").initializers.VarianceScaling
+    with patch.object(drawn, "__call__", lambda _, shape, dtype: np.zeros(shape, dtype)):
+        assembled = assemble(craft, graph, sink, length, bos, pad)
+    return _Built(graph, sink, craft, assembled)
 
 
 def _heads(graph: Any, craft: Any, rasp: Any) -> Iterator[Attends]:

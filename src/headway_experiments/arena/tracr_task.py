@@ -58,47 +58,68 @@ class RaspTask(Task, registered=False):
         return True
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-        seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
-        rng, its = random.Random(seed), self.its
-        numbers = {token: i for i, token in enumerate(self.compiled.tokens)}
-        rows = [DRAWN[its.style](rng, its.tokens, its.length) for _ in range(count)]
+        its = self.its
+        seed = torch.randint(2**62, (), generator=generator, device=generator.device)
+        rng = random.Random(int(seed))
         drawn = torch.full((count, its.length + 1), self.compiled.module.pad)
         drawn[:, 0] = self.compiled.assembled.input_encoder.bos_encoding
-        for row, said in zip(drawn, rows, strict=True):
-            row[1 : len(said) + 1] = torch.tensor([numbers[token] for token in said])
+        for row in drawn:
+            said = DRAWN[its.style](rng, its.tokens, its.length)
+            numbers = [self._numbers[token] for token in said]
+            row[1 : len(said) + 1] = torch.tensor(numbers)
         return (drawn.to(generator.device),)
+
+    @cached_property
+    def _numbers(self) -> dict[Any, int]:
+        """The number of every token."""
+        return {token: number for number, token in enumerate(self.compiled.tokens)}
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         (inputs,) = draws
         said = [self.answers(tuple(self.read(row))) for row in inputs.tolist()]
-        values = self.compiled.values
-        if values is None:
-            targets = torch.full((*inputs[:, 1:].shape, 1, 1), torch.nan)
-            scale = self.compiled.module.scale
-            for row, answers in zip(targets, said, strict=True):
-                row[: len(answers), 0, 0] = torch.tensor(answers, dtype=torch.float32) * scale
-            return Batch(inputs, targets.to(inputs.device))
-        numbers = {value: i for i, value in enumerate(values)} | {None: len(values)}
-        targets = torch.full((*inputs[:, 1:].shape, 1), IGNORE_INDEX)
-        for row, answers in zip(targets, said, strict=True):
-            row[: len(answers), 0] = torch.tensor([numbers[answer] for answer in answers])
+        length = inputs.shape[1] - 1
+        by_number = self.compiled.values is not None
+        targets = self._numbered(said, length) if by_number else self._scaled(said, length)
         return Batch(inputs, targets.to(inputs.device))
+
+    def _scaled(self, said: list[list[Any]], length: int) -> Tensor:
+        """Answers that are numbers, [sequence, query, 1, 1]; NaN at padding."""
+        targets = torch.full((len(said), length, 1, 1), torch.nan)
+        scale = self.compiled.module.scale
+        for row, answers in zip(targets, said, strict=True):
+            numbers = torch.tensor(answers, dtype=torch.float32)
+            row[: len(answers), 0, 0] = numbers * scale
+        return targets
+
+    def _numbered(self, said: list[list[Any]], length: int) -> Tensor:
+        """Answers of a few values by number, [sequence, query, 1]; no value at all is the last."""
+        values = self.compiled.values or ()
+        numbers = {value: i for i, value in enumerate((*values, None))}
+        targets = torch.full((len(said), length, 1), IGNORE_INDEX)
+        for row, answers in zip(targets, said, strict=True):
+            told = [numbers[answer] for answer in answers]
+            row[: len(answers), 0] = torch.tensor(told)
+        return targets
 
     def read(self, row: list[int]) -> list[Any]:
         """The tokens of a sequence, without BOS and padding."""
-        return [self.compiled.tokens[one] for one in row[1:] if one != self.compiled.module.pad]
+        tokens = self.compiled.tokens
+        pad = self.compiled.module.pad
+        return [tokens[number] for number in row[1:] if number != pad]
 
     def answers(self, said: tuple[Any, ...]) -> list[Any]:
         """The program's outputs by RASP's own interpreter."""
         return self.its.program(list(said))
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
-        guesses = [self._guesses(self.read(row)) for row in batch.inputs.tolist()]
-        own = [np.eye(len(one["BOS"]), dtype=bool) for one in guesses]
-        found = {
-            name: edges_of([one[name] for one in guesses], batch.inputs) for name in self.names
-        }
-        return {**found, "own position": replace(edges_of(own, batch.inputs), use="stay")}
+        inputs = batch.inputs
+        guesses = [self._guesses(self.read(row)) for row in inputs.tolist()]
+        edges: dict[str, Edges] = {}
+        for name in self.names:
+            edges[name] = edges_of([guess[name] for guess in guesses], inputs)
+        own = [np.eye(len(guess["BOS"]), dtype=bool) for guess in guesses]
+        edges["own position"] = replace(edges_of(own, inputs), use="stay")
+        return edges
 
     @cached_property
     def names(self) -> list[str]:
@@ -111,14 +132,16 @@ class RaspTask(Task, registered=False):
     def _first(self) -> dict[str, str]:
         """By guess, the first that leads to the same positions in each of 256 sequences. What leads
         nowhere is left out."""
-        (inputs,) = self.draw(256, torch.Generator().manual_seed(1))
+        generator = torch.Generator().manual_seed(1)
+        (inputs,) = self.draw(256, generator)
         guesses = [self._guesses(self.read(row)) for row in inputs.tolist()]
-        first, found = dict[bytes, str](), dict[str, str]()
+        by_looks: dict[bytes, str] = {}
+        first: dict[str, str] = {}
         for name in guesses[0]:  # selectors come first, and so are those that stay
-            looks = np.concatenate([one[name].ravel() for one in guesses])
+            looks = np.concatenate([guess[name].ravel() for guess in guesses])
             if looks.any():
-                found[name] = first.setdefault(looks.tobytes(), name)
-        return found
+                first[name] = by_looks.setdefault(looks.tobytes(), name)
+        return first
 
     @cached_property
     def _selectors(self) -> dict[str, Any]:
@@ -127,29 +150,41 @@ class RaspTask(Task, registered=False):
         for head in self.compiled.heads:
             if head.selector not in found.values():
                 name = f"selector {head.selector.name}"
-                found[name if name not in found else f"{name} {len(found)}"] = head.selector
+                key = name if name not in found else f"{name} {len(found)}"
+                found[key] = head.selector
         return found
 
     def _guesses(self, said: list[Any]) -> dict[str, Looks]:
         """All guesses for a sequence; BOS is its first position."""
-        found, (_, key) = dict[str, Looks](), np.indices((len(said) + 1, len(said) + 1))
-        bos = key == 0
+        length = len(said) + 1
+        bos = np.zeros((length, length), bool)
+        bos[:, 0] = True
+        guesses: dict[str, Looks] = {}
         for name, selector in self._selectors.items():
-            found[name] = np.pad(np.array(selector(said), bool), ((1, 0), (1, 0)))
-            found[f"{name} and BOS"] = found[name] | bos
+            looks = _after_bos(np.array(selector(said), bool))
+            guesses[name] = looks
+            guesses[f"{name} and BOS"] = looks | bos
         for name, looks in dictionary(said, self.its.tokens).items():
-            found[name] = np.pad(looks, ((1, 0), (1, 0)))
-        return {**found, "all and BOS": found["all"] | bos, "BOS": bos}
+            guesses[name] = _after_bos(looks)
+        guesses["all and BOS"] = guesses["all"] | bos
+        guesses["BOS"] = bos
+        return guesses
 
     @cached_property
     def truth(self) -> frozenset[tuple[int, int, str]]:
         """The layer, head and relation of every selector that the compiler uses."""
-        found: set[tuple[int, int, str]] = set()
+        names = {id(selector): name for name, selector in self._selectors.items()}
+        truth: set[tuple[int, int, str]] = set()
         for head in self.compiled.heads:
-            (name,) = (n for n, s in self._selectors.items() if s is head.selector)
-            name = f"{name} and BOS" if head.counts else name
-            found.add((head.layer, head.head, self._first[name]))
-        return frozenset(found)
+            name = names[id(head.selector)]
+            guess = f"{name} and BOS" if head.counts else name
+            truth.add((head.layer, head.head, self._first[guess]))
+        return frozenset(truth)
+
+
+def _after_bos(looks: Looks) -> Looks:
+    """What positions attend to, with BOS put before them, which nobody looks at."""
+    return np.pad(looks, ((1, 0), (1, 0)))
 
 
 def dictionary(said: Sequence[Any], tokens: Sequence[Any]) -> dict[str, Looks]:
@@ -160,28 +195,33 @@ def dictionary(said: Sequence[Any], tokens: Sequence[Any]) -> dict[str, Looks]:
         tokens: all that there are.
     """
     q, k = np.indices((len(said), len(said)))
+    last = len(said) - 1
     token = np.array([tokens.index(one) for one in said])
-    same, last = token[q] == token[k], len(said) - 1
-    return {
-        **{f"offset {offset:+d}": k - q == offset for offset in (-3, -2, -1, 1, 2)},
-        "first": k == 0,
-        "last": k == last,
-        "mirror": k == last - q,
-        "earlier": k < q,
-        "up to here": k <= q,
-        "later": k > q,
-        "all": k >= 0,
-        "same token": same,
-        "same token, earlier": same & (k < q),
-        "after same token": (k > 0) & (token[q] == token[k - 1]),
-        "other tokens": ~same,
-        **{f"token {one}": token[k] == i for i, one in enumerate(tokens)},
-    }
+    same = token[q] == token[k]
+    looks: dict[str, Looks] = {}
+    for offset in (-3, -2, -1, 1, 2):
+        looks[f"offset {offset:+d}"] = k - q == offset
+    looks["first"] = k == 0
+    looks["last"] = k == last
+    looks["mirror"] = k == last - q
+    looks["earlier"] = k < q
+    looks["up to here"] = k <= q
+    looks["later"] = k > q
+    looks["all"] = k >= 0
+    looks["same token"] = same
+    looks["same token, earlier"] = same & (k < q)
+    looks["after same token"] = (k > 0) & (token[q] == token[k - 1])
+    looks["other tokens"] = ~same
+    for number, name in enumerate(tokens):
+        looks[f"token {name}"] = token[k] == number
+    return looks
 
 
 def edges_of(looks: Sequence[Looks], inputs: Tensor) -> Edges:
     """A relation's edges in some sequences: every position is a query where it has keys."""
-    mask = torch.zeros(*inputs.shape, inputs.shape[1], dtype=torch.bool)
-    for here, one in zip(mask, looks, strict=True):
-        here[: len(one), : len(one)] = torch.from_numpy(one)
+    length = inputs.shape[1]
+    mask = torch.zeros(*inputs.shape, length, dtype=torch.bool)
+    for row, its_looks in zip(mask, looks, strict=True):
+        size = len(its_looks)
+        row[:size, :size] = torch.from_numpy(its_looks)
     return Edges.where(mask.to(inputs.device))

@@ -81,10 +81,12 @@ def truth_by_exchange(
     Raises:
         LeftOutError: if no set is enough: attention is too soft for paths.
     """
-    generator = torch.Generator().manual_seed(seed)
-    exchange = Exchange.drawn(model, task, SEQUENCES, generator)
-    bench = Bench(model, task, held_out(task, SEQUENCES, seed, "cpu", "truth"))
-    candidates = [p for p in candidates_among(bench) if heads is None or p.at in heads]
+    exchange = Exchange.drawn(model, task, SEQUENCES, torch.Generator().manual_seed(seed))
+    batch = held_out(task, SEQUENCES, seed, "cpu", "truth")
+    bench = Bench(model, task, batch)
+    candidates = candidates_among(bench)
+    if heads is not None:
+        candidates = [path for path in candidates if path.at in heads]
     attention = bench.patterns.attention
 
     def attended(paths: Paths) -> float:
@@ -109,12 +111,14 @@ class _Sets:
     """Sets of candidate paths, and whether they are enough."""
 
     def __init__(self, exchange: Exchange, candidates: list[AttentionPath], rows: str | None):
-        self.exchange, self.candidates, self.rows = exchange, candidates, rows
+        self.exchange = exchange
+        self.candidates = candidates
+        self.rows = rows
         length = exchange.batch.inputs.shape[1]
-        relations = {path.relation for path in candidates}
-        self.widths = {
-            name: int(exchange.patterns.relation(name).mask(length).sum()) for name in relations
-        }
+        self.widths: dict[str, int] = {}
+        for name in {path.relation for path in candidates}:
+            cells = exchange.patterns.relation(name).mask(length)
+            self.widths[name] = int(cells.sum())
 
     def circuit(self, paths: Iterable[AttentionPath]) -> Circuit:
         """The circuit of some paths."""
@@ -134,8 +138,12 @@ class _Sets:
     @cached_property
     def required(self) -> Paths:
         """The paths without which all the other candidates are not enough."""
-        without = {gone: [p for p in self.candidates if p != gone] for gone in self.candidates}
-        return frozenset(gone for gone in without if self.soft_cost(without[gone]) >= LIMIT)
+        required = set()
+        for gone in self.candidates:
+            others = [path for path in self.candidates if path != gone]
+            if self.soft_cost(others) >= LIMIT:
+                required.add(gone)
+        return frozenset(required)
 
     def given_up(self) -> Paths:
         """What is left when path after path is given up: the widest first, then what costs least.

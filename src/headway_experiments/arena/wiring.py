@@ -3,7 +3,6 @@ paths, written into the heads of a model of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 
 import torch
 from torch import Tensor
@@ -43,14 +42,14 @@ class Labelled(Retrieval):
         batch = super().assemble(draws)
         roles = batch.roles
         count, n_roles, n_chains = roles.shape
-        k, length = self.d_token, batch.inputs.shape[1]
-        inputs = batch.inputs.new_zeros(count, length, k + n_chains + n_roles)
-        inputs[..., :k] = batch.inputs[..., :k]
-        at = torch.arange(count, device=roles.device)[:, None, None]
+        sequence = torch.arange(count, device=roles.device)[:, None, None]
         chain = torch.arange(n_chains, device=roles.device)
         role = torch.arange(n_roles, device=roles.device)[:, None]
-        inputs[at, roles, k + chain] = 1
-        inputs[at, roles, k + n_chains + role] = 1
+        first_role = self.d_token + n_chains
+        inputs = batch.inputs.new_zeros(*batch.inputs.shape[:2], first_role + n_roles)
+        inputs[..., : self.d_token] = batch.inputs[..., : self.d_token]
+        inputs[sequence, roles, self.d_token + chain] = 1
+        inputs[sequence, roles, first_role + role] = 1
         return Batch(inputs, batch.targets, roles)
 
     def flow(self) -> None:
@@ -95,9 +94,10 @@ class Wiring:
         half = self.task.d_token // 2
         self.widths = {"token.low": half, "token.high": half, "chain": self.task.n_chains}
         self.widths |= dict.fromkeys(self.task.roles, 1)
-        self.wires = {
-            (layer, head): Wire() for layer in range(self.n_layers) for head in range(self.n_heads)
-        }
+        self.wires = {}
+        for layer in range(self.n_layers):
+            for head in range(self.n_heads):
+                self.wires[layer, head] = Wire()
 
     def register(self, name: str, like: str) -> None:
         """Adds a register as wide as another."""
@@ -117,9 +117,12 @@ class Wiring:
 
     def build(self, targets: Sequence[str]) -> Transformer:
         """The model, which predicts the `targets` registers side by side."""
-        read = ["token.low", "token.high", "chain", *self.task.roles]
-        ends = accumulate((self.widths[name] for name in read), initial=0)
-        assembly = Assembly(self.widths, dict(zip(read, ends, strict=False)))
+        embeds: dict[str, int] = {}
+        first = 0
+        for name in ("token.low", "token.high", "chain", *self.task.roles):
+            embeds[name] = first
+            first += self.widths[name]
+        assembly = Assembly(self.widths, embeds)
         for at, wire in self.wires.items():
             if wire.keys:
                 assembly.heads[at] = self._matches(wire), wire.moves
@@ -128,15 +131,17 @@ class Wiring:
         return assembly.build(self.task, targets, self.n_layers, self.n_heads)
 
     def _matches(self, wire: Wire) -> list[Match]:
-        roles = [Match(query, key, SHARP) for query, key in wire.keys.items()]
+        matches = [Match("chain", "chain", SHARP)]
         if wire.told:
             keys = wire.keys.values()
-            roles = [Match(wire.told, key, 4 * SHARP) for key in keys]
-            roles += [Match(ONE, key, -3 * SHARP) for key in keys]
+            matches += [Match(wire.told, key, 4 * SHARP) for key in keys]
+            matches += [Match(ONE, key, -3 * SHARP) for key in keys]
+        else:
+            matches += [Match(query, key, SHARP) for query, key in wire.keys.items()]
         if wire.selfish:
             others = [role for role in self.task.roles if role not in wire.keys]
-            roles += [Match(role, role, SHARP) for role in others]
-        return [Match("chain", "chain", SHARP), *roles]
+            matches += [Match(role, role, SHARP) for role in others]
+        return matches
 
     def _write_gate(
         self, assembly: Assembly, primary: str, backup: str, flag: str, result: str
@@ -144,10 +149,8 @@ class Wiring:
         """For |x| ≤ c, (relu(c + x) - relu(c - x)) / 2 is x, and 0 for -c in the place of c."""
         eye = torch.eye(self.widths[primary])
         signs = torch.cat([eye, -eye])
+        count = len(signs)
         for source, steep in ((primary, STEEP), (backup, -STEEP)):
-            assembly.units(
-                self.n_layers - 1,
-                reads={source: signs, flag: torch.full((len(signs), 1), steep)},
-                bias=torch.full((len(signs),), -0.75 * steep),
-                writes={result: signs.T / 2},
-            )
+            reads = {source: signs, flag: torch.full((count, 1), steep)}
+            bias = torch.full((count,), -0.75 * steep)
+            assembly.units(self.n_layers - 1, reads, bias, writes={result: signs.T / 2})

@@ -1,6 +1,6 @@
 """The algorithm that is learnt, by setting: jumping over facts, or passing symbols on."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 
 from headway.theory import closed_form
 from headway_experiments.experiment import Drawn, Experiment, Group, Measures, Runs
@@ -22,31 +22,46 @@ def measured(runs: Runs) -> Measures:
 
 def ways_measured(found: Mapping[str, Way]) -> Measures:
     """The label of every run, the layers that it depends on, and what cuts cost."""
-    measured: Measures = {
-        "algorithm_label": {name: float(LABELS.index(way.label)) for name, way in found.items()},
-        "algorithm_layers": {name: float(len(way.layers)) for name, way in found.items()},
+    labels = {}
+    layers = dict[str, float]()
+    jumps = {}
+    passes = dict[str, float]()
+    for name, way in found.items():
+        labels[name] = float(LABELS.index(way.label))
+        layers[name] = float(len(way.layers))
+        jumps |= _beyond_first(name, way.jumps)
+        passes |= _beyond_first(name, way.passes)
+    return {
+        "algorithm_label": labels,
+        "algorithm_layers": layers,
+        "algorithm_jumps_cost": jumps,
+        "algorithm_passes_cost": passes,
     }
-    for cut in ("jumps", "passes"):
-        measured[f"algorithm_{cut}_cost"] = {
-            f"{name} {hop}": cost
-            for name, way in found.items()
-            for hop, cost in getattr(way, cut).items()
-            if hop != "x_1"
-        }
-    return measured
+
+
+def _beyond_first(name: str, costs: Mapping[str, float]) -> dict[str, float]:
+    """The costs of a run's hops from x_2 on."""
+    return {f"{name} {hop}": cost for hop, cost in costs.items() if hop != "x_1"}
 
 
 def untaught_measured(runs: Runs) -> Measures:
     """The way of every run; and of those in the fewest layers, whether they learn all hops, and if
     so whether they jump."""
     found = ways(runs)
-    tight = {name: found[name].label for name in runs if Cell.of(name).spare == 0}
-    learnt = {name: float(label != "neither") for name, label in tight.items()}
-    return ways_measured(found) | {
-        "doubling_leaps": {n: got for n, got in learnt.items() if not Cell.of(n).mixture},
-        "doubling_mixture": {n: got for n, got in learnt.items() if Cell.of(n).mixture},
-        "doubling_jumps": {n: float(tight[n] == "jumps") for n, got in learnt.items() if got},
-    }
+    leaps = {}
+    mixture = dict[str, float]()
+    jumps = dict[str, float]()
+    for name in runs:
+        cell = Cell.of(name)
+        label = found[name].label
+        if cell.spare == 0:
+            learnt = label != "neither"
+            taught = mixture if cell.mixture else leaps
+            taught[name] = float(learnt)
+            if learnt:
+                jumps[name] = float(label == "jumps")
+    doubling = {"doubling_leaps": leaps, "doubling_mixture": mixture, "doubling_jumps": jumps}
+    return ways_measured(found) | doubling
 
 
 def counts(found: Measures) -> dict[Cell, dict[Label, int]]:
@@ -55,7 +70,8 @@ def counts(found: Measures) -> dict[Cell, dict[Label, int]]:
     Args:
         found: what `measured` gives.
     """
-    return _counted({name: LABELS[int(n)] for name, n in found["algorithm_label"].items()})
+    numbers = found["algorithm_label"]
+    return _counted({name: LABELS[int(number)] for name, number in numbers.items()})
 
 
 def learnt(count: Mapping[Label, int]) -> int:
@@ -64,65 +80,73 @@ def learnt(count: Mapping[Label, int]) -> int:
 
 
 def _by_block(labels: Mapping[str, Label], layers: Mapping[str, int]) -> Measures:
-    """Of the cells in which nothing is changed: labels of the runs that have learnt all hops, and
-    the layers that they depend on against what their algorithm takes."""
-
-    def share(label: Label, chosen: Callable[[Cell], bool]) -> dict[str, float]:
-        return {
-            name: float(each == label)
-            for name, each in labels.items()
-            if each != "neither" and not Cell.of(name).change and chosen(Cell.of(name))
-        }
-
-    def beyond(label: Label, least: Callable[[int], int]) -> dict[str, float]:
-        cells = {name: Cell.of(name) for name, each in labels.items() if each == label}
-        return {
-            name: float(layers[name] - least(cell.depth))
-            for name, cell in cells.items()
-            if not cell.change and cell.depth >= 3 and cell.spare >= 1
-        }
-
-    roomy = {
-        mixture: lambda c, m=mixture: c.depth == 3 and c.spare >= 1 and c.mixture == m
-        for mixture in (False, True)
-    }
+    """Of the block: shares of ways, and how many layers more than needed are used."""
+    tight = []
+    full = []
+    mixture = []
+    more: Measures = {"jumps": {}, "passes on": {}}
+    for name, label in labels.items():
+        cell = Cell.of(name)
+        if cell.change or label == "neither":
+            continue
+        if cell.depth == 3:
+            roomy = mixture if cell.mixture else full
+            runs = roomy if cell.spare else tight
+            runs.append(name)
+        if label in more and cell.depth >= 3 and cell.spare >= 1:
+            least = closed_form(cell.depth) if label == "jumps" else cell.depth + 1
+            more[label][name] = float(layers[name] - least)
     return {
-        "algorithm_tight_jumps": share("jumps", lambda c: c.depth == 3 and c.spare == 0),
-        "algorithm_full_jumps": share("jumps", roomy[False]),
-        "algorithm_mixture_jumps": share("jumps", roomy[True]),
-        "algorithm_mixture_passes": share("passes on", roomy[True]),
-        "algorithm_jump_layers": beyond("jumps", closed_form),
-        "algorithm_pass_layers": beyond("passes on", lambda depth: depth + 1),
+        "algorithm_tight_jumps": _share("jumps", tight, labels),
+        "algorithm_full_jumps": _share("jumps", full, labels),
+        "algorithm_mixture_jumps": _share("jumps", mixture, labels),
+        "algorithm_mixture_passes": _share("passes on", mixture, labels),
+        "algorithm_jump_layers": more["jumps"],
+        "algorithm_pass_layers": more["passes on"],
     }
+
+
+def _share(label: Label, runs: Sequence[str], labels: Mapping[str, Label]) -> dict[str, float]:
+    """Whether runs go one way."""
+    return {name: float(labels[name] == label) for name in runs}
 
 
 def _by_change(labels: Mapping[str, Label]) -> Measures:
-    """The change of the share of runs that jump, by what is changed, and the runs that go on and
-    keep their label; of runs that have learnt all hops."""
-    there = _counted(labels)
-    jump = {c: count["jumps"] / learnt(count) for c, count in there.items() if learnt(count)}
-
-    def more(cell: Cell, base: Cell) -> dict[str, float]:
-        both = cell in jump and base in jump
-        return {str(cell): jump[cell] - jump[base]} if both else {}
-
-    found: Measures = {f"algorithm_by_{what}": {} for what in ("mixture", "model", "curriculum")}
-    for cell in there:
+    """The difference that each change makes to the share of runs that jump, and whether a run
+    keeps its way when it is trained for longer."""
+    jump = {}
+    for cell, count in _counted(labels).items():
+        if learnt(count):
+            jump[cell] = count["jumps"] / learnt(count)
+    mixture = {}
+    model = dict[str, float]()
+    curriculum = dict[str, float]()
+    for cell, share in jump.items():
         base = cell._replace(change="")
-        if cell.mixture and not cell.change and cell.depth == 3 and cell.spare >= 1:
-            found["algorithm_by_mixture"] |= more(cell, cell._replace(mixture=False))
-        if cell.change in MODELS:
-            found["algorithm_by_model"] |= more(cell, base)
-        if cell.change in CURRICULA:
-            found["algorithm_by_curriculum"] |= more(cell, base)
-    found["algorithm_kept"] = {
-        name: float(labels[name] == labels[before])
-        for name in labels
-        if Cell.of(name).change == LONGER
-        and (before := name.replace(f",{LONGER}", "")) in labels
-        and "neither" not in (labels[name], labels[before])
+        full = cell._replace(mixture=False)
+        is_roomy = cell.depth == 3 and cell.spare >= 1
+        if cell.mixture and not cell.change and is_roomy and full in jump:
+            mixture[str(cell)] = share - jump[full]
+        if cell.change in MODELS and base in jump:
+            model[str(cell)] = share - jump[base]
+        if cell.change in CURRICULA and base in jump:
+            curriculum[str(cell)] = share - jump[base]
+    return {
+        "algorithm_by_mixture": mixture,
+        "algorithm_by_model": model,
+        "algorithm_by_curriculum": curriculum,
+        "algorithm_kept": _kept(labels),
     }
-    return found
+
+
+def _kept(labels: Mapping[str, Label]) -> dict[str, float]:
+    """Whether runs that were trained for longer keep the way of the shorter run."""
+    kept = {}
+    for name, label in labels.items():
+        before = labels.get(name.replace(f",{LONGER}", ""), "neither")
+        if Cell.of(name).change == LONGER and "neither" not in (label, before):
+            kept[name] = float(label == before)
+    return kept
 
 
 def _counted(labels: Mapping[str, Label]) -> dict[Cell, dict[Label, int]]:
@@ -134,28 +158,38 @@ def _counted(labels: Mapping[str, Label]) -> dict[Cell, dict[Label, int]]:
 
 def shares(counts: Mapping[str, Mapping[Label, int]]) -> dict[str, dict[str, tuple[int, int]]]:
     """By setting, the runs that have learnt all hops; and of these, that jump, and that pass on."""
-    found: dict[str, dict[str, tuple[int, int]]] = {"learnt": {}, **{s: {} for s in LABELS[:2]}}
+    ways = LABELS[:2]
+    shares: dict[str, dict[str, tuple[int, int]]] = {"learnt": {}}
+    for label in ways:
+        shares[label] = {}
     for setting, count in counts.items():
         done = learnt(count)
-        found["learnt"][setting] = done, sum(count.values())
-        for label in LABELS[:2] if done else ():
-            found[label][setting] = count[label], done
-    return found
+        shares["learnt"][setting] = done, sum(count.values())
+        if done:
+            for label in ways:
+                shares[label][setting] = count[label], done
+    return shares
+
+
+def _title(cell: Cell) -> str:
+    asked = "a mixture of depths" if cell.mixture else "full depth"
+    return f"D = {cell.depth}, {asked}"
 
 
 def draw(runs: Runs) -> Drawn:
     """The block of depth, layers and mixture, and what is changed one at a time."""
-    there = counts(measured(runs))
-    changed = {cell._replace(change="") for cell in there if cell.change}
+    by_cell = counts(measured(runs))
+    changed = {cell._replace(change="") for cell in by_cell if cell.change}
     block: dict[str, dict[str, dict[Label, int]]] = {}
     changes: dict[str, dict[str, dict[Label, int]]] = {}
-    for cell, count in there.items():
-        title = f"D = {cell.depth}, " + ("a mixture of depths" if cell.mixture else "full depth")
+    for cell, count in by_cell.items():
+        title = _title(cell)
+        layers = f"{cell.layers} layers"
         if not cell.change:
-            block.setdefault(title, {})[f"{cell.layers} layers"] = count
+            block.setdefault(title, {})[layers] = count
         if cell.change or cell in changed:
             name = cell.change or "as it is"
-            changes.setdefault(f"{title}, {cell.layers} layers", {})[name] = count
+            changes.setdefault(f"{title}, {layers}", {})[name] = count
     drawn = {"algorithms": ("Which algorithm is learnt", draw_panels(_panels(block), columns=2))}
     if changes:
         title = "Which algorithm is learnt, one thing changed at a time"
@@ -164,7 +198,10 @@ def draw(runs: Runs) -> Drawn:
 
 
 def _panels(groups: Mapping[str, Mapping[str, Mapping[Label, int]]]) -> list[Panel]:
-    return [share_panel(title, "share", shares(some), [*some]) for title, some in groups.items()]
+    panels = []
+    for title, counts in groups.items():
+        panels.append(share_panel(title, "share", shares(counts), [*counts]))
+    return panels
 
 
 RUNS = Group("algorithms", "jumping or passing on", runs_of)

@@ -4,6 +4,7 @@ Both tasks compose permutations: `Named` gives their names, and `Composition` wr
 """
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 from headway.recipes import changed
@@ -46,25 +47,32 @@ NAMED: dict[str, Any] = {
 
 def config(facts: str, asked: str, layers: int, seed: int, steps: int) -> RunConfig:
     """A run, whose facts are `named` or `written`."""
-    ks, own, task = ASKED[asked], {}, Composition(asked=ASKED[asked], n_symbols=4, hidden=None)
+    ks = ASKED[asked]
+    setting = {**SETTING, "model.n_layers": layers}
     if facts == "named":
-        task, own, steps = Named(asked=ks, facts=seed), NAMED, steps + steps // 2
+        task = Named(asked=ks, facts=seed)
+        setting |= NAMED
+        steps += steps // 2
+    else:
+        task = Composition(asked=ks, n_symbols=4, hidden=None)
     base = replace(composition(ks, steps, seed), task=task)
-    return changed(base, {**SETTING, **own, "model.n_layers": layers})
+    return changed(base, setting)
 
 
 def runs_of(scale: str) -> Configs:
     """All settings of a seed before the next seed; one hop and four alone in the most layers."""
+    most = LAYERS[-1]
     sizes = {"smoke": (range(1), 20), "small": (SEEDS, 1_000), "paper": (SEEDS, 20_000)}
     seeds, steps = sizes[scale]
-    return {
-        f"{facts},{asked},layers={n},seed={s}": config(facts, asked, n, s, steps)
-        for s in seeds
-        for n in (LAYERS[-1:] if scale == "smoke" else LAYERS)
-        for facts in FACTS
-        for asked in ASKED
-        if asked != "ends" or n == LAYERS[-1]
-    }
+    configs: Configs = {}
+    for seed, layers, facts in product(seeds, LAYERS, FACTS):
+        if scale == "smoke" and layers != most:
+            continue
+        for asked in ASKED:
+            if asked != "ends" or layers == most:
+                name = f"{facts},{asked},layers={layers},seed={seed}"
+                configs[name] = config(facts, asked, layers, seed, steps)
+    return configs
 
 
 def measured(runs: Runs) -> Measures:
@@ -74,19 +82,25 @@ def measured(runs: Runs) -> Measures:
     more than the most. `heart_FACTS_used` is the number of layers that models depend on that have
     the most, were asked for all k, and solve them.
     """
-    what = [f"{facts}_{which}" for facts in FACTS for which in ("all", "doubling", "used")]
-    found: Measures = {f"heart_{name}": {} for name in ("accuracy", "ends", *what)}
+    found: Measures = {"heart_accuracy": {}, "heart_ends": {}}
+    for facts in FACTS:
+        for which in ("all", "doubling", "used"):
+            found[f"heart_{facts}_{which}"] = {}
+    most = LAYERS[-1]
     for name, run in runs.items():
         facts, asked, _, seed = name.split(",")
-        right, layers = accuracies(run), run.config.transformer.n_layers
-        found["heart_accuracy"] |= {f"{name} k={k}": r for k, r in right.items()}
+        right = accuracies(run)
+        layers = run.config.transformer.n_layers
+        for k, share in right.items():
+            found["heart_accuracy"][f"{name} k={k}"] = share
         is_solved = right[4] >= SOLVED
         if asked == "ends":
             found["heart_ends"][name] = float(is_solved)
             continue
         least = found[f"heart_{facts}_{asked}"]
-        least[seed] = min(layers if is_solved else LAYERS[-1] + 1, least.get(seed, LAYERS[-1] + 1))
-        if is_solved and (asked, layers) == ("all", LAYERS[-1]):
+        needed = layers if is_solved else most + 1
+        least[seed] = min(needed, least.get(seed, most + 1))
+        if is_solved and asked == "all" and layers == most:
             found[f"heart_{facts}_used"][name] = used(run)
     return found
 
@@ -98,19 +112,23 @@ def accuracies(run: Run, without: int | None = None) -> dict[int, float]:
         run: the run.
         without: a layer that is to attend to no other position.
     """
-    task, tap = task_of(run.config, SeveralHops), None if without is None else alone(without)
-    task = replace(task, beginnings="held out") if isinstance(task, Named) else task
+    task = task_of(run.config, SeveralHops)
+    if isinstance(task, Named):
+        task = replace(task, beginnings="held out")
+    tap = None if without is None else alone(without)
     batch = held_out(task, 512, run.config.seed, run.device, "by heart")
-    said = predictions(run.transformer(), batch, tap)
-    right = task.targets.accuracies(said, batch.targets).tolist()
-    return dict(zip(task.asked, right, strict=True))
+    outputs = predictions(run.transformer(), batch, tap)
+    right = task.targets.accuracies(outputs, batch.targets)
+    return dict(zip(task.asked, right.tolist(), strict=True))
 
 
 def used(run: Run) -> int:
     """The layers without whose attention four hops lose half of what is right above a guess."""
     guess = 1 / task_of(run.config, SeveralHops).n_symbols
-    least = guess + (1 - HALF) * (accuracies(run)[4] - guess)
-    return sum(accuracies(run, n)[4] <= least for n in range(run.config.transformer.n_layers))
+    learnt = accuracies(run)[4] - guess
+    least = guess + (1 - HALF) * learnt
+    layers = range(run.config.transformer.n_layers)
+    return sum(accuracies(run, layer)[4] <= least for layer in layers)
 
 
 RUNS = Group("by-heart", "maps named or written out, by layers", runs_of)

@@ -6,6 +6,7 @@ a time. Four layers are one more than jumping takes, and just as many as passing
 block, `UNTAUGHT`, is of more hops.
 """
 
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Self
 
 from headway.recipes import changed
@@ -97,8 +98,11 @@ class Cell(NamedTuple):
     change: str = ""
 
     def __str__(self):
-        words = f"D={self.depth}", f"spare={self.spare}", "mixture" if self.mixture else "full"
-        return ",".join((*words, self.change) if self.change else words)
+        asked = "mixture" if self.mixture else "full"
+        words = [f"D={self.depth}", f"spare={self.spare}", asked]
+        if self.change:
+            words.append(self.change)
+        return ",".join(words)
 
     @property
     def layers(self) -> int:
@@ -110,30 +114,39 @@ class Cell(NamedTuple):
         """The cell of a run, by its name."""
         depth, spare, depths, *rest = run.split(",")
         change = rest[0] if len(rest) == 2 else ""
-        return cls(int(depth[2:]), int(spare[6:]), depths == "mixture", change)
+        layers = int(spare.removeprefix("spare="))
+        return cls(int(depth.removeprefix("D=")), layers, depths == "mixture", change)
 
     def config(self, seed: int, setting: dict[str, Any]) -> RunConfig:
         """A run of it, in the setting of a scale."""
         base = fast(self.depth, seed, deepening=False)
-        own = {"model.n_layers": self.layers, "training.weight_decay": DECAY[self.depth]}
-        own |= {"training.curriculum": "mixture"} if self.mixture else {}
-        return changed(base, setting | own | (CHANGES | LEAPS).get(self.change, {}))
+        changes = dict(setting)
+        changes["model.n_layers"] = self.layers
+        changes["training.weight_decay"] = DECAY[self.depth]
+        if self.mixture:
+            changes["training.curriculum"] = "mixture"
+        changes |= (CHANGES | LEAPS).get(self.change, {})
+        return changed(base, changes)
 
 
 def cells(scale: str) -> list[Cell]:
     """The block, then the changes."""
-    spares = {"smoke": {2: (0,)}, "paper": {**SPARE, 4: (0, 1, 2)}}.get(scale, SPARE)
-    block = [
-        Cell(depth, spare, mixture)
-        for depth, those in spares.items()
-        for spare in those
-        for mixture in (False, True)
-    ]
+    spares = dict(SPARE)
+    if scale == "paper":
+        spares[4] = (0, 1, 2)
     if scale == "smoke":
-        return block
-    full = [name for name in CHANGES if name != LONGER or scale == "small"]
-    changes = [Cell(3, 1, False, name) for name in full] + [Cell(3, 1, True, n) for n in MIXED]
-    return block + changes
+        spares = {2: (0,)}
+    cells = []
+    for depth, several in spares.items():
+        for spare in several:
+            cells += [Cell(depth, spare, mixture) for mixture in (False, True)]
+    if scale == "smoke":
+        return cells
+    for change in CHANGES:
+        if change != LONGER or scale == "small":
+            cells.append(Cell(3, 1, False, change))
+    cells += [Cell(3, 1, True, change) for change in MIXED]
+    return cells
 
 
 def runs_of(scale: str) -> Configs:
@@ -143,8 +156,16 @@ def runs_of(scale: str) -> Configs:
         "small": (SEEDS, QUICK),
         "paper": (range(10), WIDE),
     }[scale]
-    there = cells(scale)
-    return {f"{cell},seed={seed}": cell.config(seed, setting) for seed in seeds for cell in there}
+    return _configs(cells(scale), seeds, setting)
+
+
+def _configs(cells: Sequence[Cell], seeds: Iterable[int], setting: dict[str, Any]) -> Configs:
+    """All cells of a seed before the next seed."""
+    configs: Configs = {}
+    for seed in seeds:
+        for cell in cells:
+            configs[f"{cell},seed={seed}"] = cell.config(seed, setting)
+    return configs
 
 
 UNTAUGHT_SEEDS = range(3100, 3110)
@@ -162,10 +183,9 @@ full depth alone left a model of five hops in four layers on its plateau for 680
 def untaught(scale: str) -> Configs:
     """All cells of `UNTAUGHT` of a seed before the next seed, with four heads and more steps."""
     longer = {**QUICK, "training.steps": 1_500, "training.save_every": 300}
-    seeds, setting, there = {
+    seeds, setting, asked = {
         "smoke": (range(1), SMOKE, UNTAUGHT[2:4]),
         "small": (UNTAUGHT_SEEDS, longer, UNTAUGHT),
         "paper": (UNTAUGHT_SEEDS, WIDE, UNTAUGHT),
     }[scale]
-    setting = {**setting, "model.n_heads": 4}
-    return {f"{cell},seed={seed}": cell.config(seed, setting) for seed in seeds for cell in there}
+    return _configs(asked, seeds, {**setting, "model.n_heads": 4})

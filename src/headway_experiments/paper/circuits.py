@@ -1,8 +1,8 @@
 """The differences of circuits: two hops, by seed and by shape."""
 
 import statistics
+from collections import Counter
 from collections.abc import Mapping
-from itertools import combinations
 from typing import Any
 
 from headway.judge import saved_discovery
@@ -28,39 +28,62 @@ def runs_of(scale: str) -> Configs:
     """Two hops, twenty seeds of one model and five each of others (`SIZES`)."""
     if scale == "smoke":
         return {f"usual,seed={seed}": smoke(3, seed) for seed in (1, 2)}
-    return {
-        f"{size},seed={seed}": changed(base(scale, 2, seed), USUAL | changes)
-        for size, changes in SIZES.items()
-        for seed in range(20 if size == "usual" else 5)
-    }
+    configs: Configs = {}
+    for size, changes in SIZES.items():
+        for seed in range(20 if size == "usual" else 5):
+            config = base(scale, 2, seed)
+            configs[f"{size},seed={seed}"] = changed(config, USUAL | changes)
+    return configs
 
 
 def measured(runs: Runs) -> Measures:
     """The heads that circuits of solved runs use, and their differences, by seed and by shape."""
-    found = {
-        name: saved_discovery(run).circuit
-        for name, run in runs.items()
-        if taken_apart(run) and is_solved(run)
-    }
-    heads = {name: float(len(circuit.useful_heads)) for name, circuit in found.items()}
-    plain = {name: circuit for name, circuit in found.items() if name.startswith("usual,")}
-    more: Measures = {"circuits_heads_above_minimum": {}, "circuits_layers_above_minimum": {}}
-    for name, circuit in plain.items():
-        least, layers = least_heads(runs[name].config), minimum(runs[name])
-        if least is not None and layers is not None:
-            more["circuits_heads_above_minimum"][name] = heads[name] - least
-            above = float(len(circuit.useful_layers) - layers)
-            more["circuits_layers_above_minimum"][name] = above
-    for size in list(SIZES)[1:]:
-        others = [name for name in found if name.startswith(f"{size},") and plain]
-        usual = statistics.mean(heads[name] for name in plain) if others else 0.0
-        more[f"circuits_more_{size}"] = {name: heads[name] - usual for name in others}
+    solved = {name: is_solved(run) for name, run in runs.items()}
+    circuits = {}
+    for name, run in runs.items():
+        if taken_apart(run) and solved[name]:
+            circuits[name] = saved_discovery(run).circuit
+    heads = {name: float(len(circuit.useful_heads)) for name, circuit in circuits.items()}
+    usual = {name: circuit for name, circuit in circuits.items() if _size(name) == "usual"}
+    shares = {name: float(is_one) for name, is_one in solved.items()}
     return {
-        "circuits_solved": {name: float(is_solved(run)) for name, run in runs.items()},
+        "circuits_solved": shares,
         "circuits_useful_heads": heads,
-        "circuits_own": _own(plain),
-        **more,
+        "circuits_own": _own(usual),
+        **_above_minimum(runs, usual),
+        **_more_than_usual(heads),
     }
+
+
+def _size(name: str) -> str:
+    """What is unusual about a run."""
+    return name.partition(",")[0]
+
+
+def _above_minimum(runs: Runs, circuits: Mapping[str, Circuit]) -> Measures:
+    """Heads and layers of circuits, less those that are needed."""
+    heads = {}
+    layers = dict[str, float]()
+    for name, circuit in circuits.items():
+        fewest = least_heads(runs[name].config)
+        lowest = minimum(runs[name])
+        if fewest is not None and lowest is not None:
+            heads[name] = float(len(circuit.useful_heads)) - fewest
+            layers[name] = float(len(circuit.useful_layers) - lowest)
+    return {"circuits_heads_above_minimum": heads, "circuits_layers_above_minimum": layers}
+
+
+def _more_than_usual(heads: Mapping[str, float]) -> Measures:
+    """Heads of circuits of unusual models, less the mean of usual ones, if there are any."""
+    usual = [count for name, count in heads.items() if _size(name) == "usual"]
+    measures: Measures = {}
+    for size in SIZES:
+        if size == "usual":
+            continue
+        others = [name for name in heads if _size(name) == size and usual]
+        mean = statistics.mean(usual) if others else 0.0
+        measures[f"circuits_more_{size}"] = {name: heads[name] - mean for name in others}
+    return measures
 
 
 def _own(circuits: Mapping[str, Circuit]) -> dict[str, float]:
@@ -68,15 +91,15 @@ def _own(circuits: Mapping[str, Circuit]) -> dict[str, float]:
 
     Which layers of a model do nothing makes no difference, nor how heads of a layer are numbered.
     """
-    looks = {
-        name: frozenset((circuit.useful_layers.index(p.layer), p.relation) for p in circuit.paths)
-        for name, circuit in circuits.items()
-    }
-    own = dict.fromkeys(looks, 1.0)
-    for a, b in combinations(looks, 2):
-        if looks[a] == looks[b]:
-            own[a] = own[b] = 0.0
-    return own if len(own) > 1 else {}
+    looks = {}
+    for name, circuit in circuits.items():
+        layers = circuit.useful_layers
+        paths = [(layers.index(path.layer), path.relation) for path in circuit.paths]
+        looks[name] = frozenset(paths)
+    if len(looks) < 2:
+        return {}
+    count = Counter(looks.values())
+    return {name: float(count[look] == 1) for name, look in looks.items()}
 
 
 RUNS = Group("circuits", "twenty seeds, and other shapes", runs_of, taken_apart=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from headway.dynamics import EMERGES_AT, hop_steps
 from headway.fields import natural
@@ -10,7 +11,6 @@ from headway.training import Curriculum, Implicit, Mixture, Run, evaluate, gener
 from headway_experiments.curricula import FinalHop, FinalMixture, Gaps, Growing, PerLayer, Scheduled
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, draw_panels, run_curves
-from headway_experiments.reading import grouped
 from headway_experiments.recipes import base
 
 WAYS: dict[str, Curriculum] = {
@@ -37,23 +37,27 @@ end, but has x_1 and x_2 read out of the layers below. `none` asks for x_3 alone
 """
 
 
+TO_THE_END: dict[str, Any] = {
+    "training.steps": 3_000,
+    "training.patience": 0,
+    "training.stop_below": 0.04,
+    "training.checkpoint_every": 0,
+}
+"""The setting at small scale: no run is given up before its end."""
+
+
 def runs_of(scale: str) -> Configs:
     """Three hops, asked for in every one of `WAYS`, in one attempt."""
-    once = {"training.steps": 3_000, "training.patience": 0, "training.stop_below": 0.04}
-    once |= {"training.checkpoint_every": 0}
-    sizes = {"paper": (range(3), {}), "small": (range(3), once)}
+    sizes = {"paper": (range(3), {}), "small": (range(3), TO_THE_END)}
     seeds, alike = sizes.get(scale, (range(1), {"task.depth": 3}))
-    ways = dict(WAYS)
-    if scale == "smoke":  # stages of five steps, where there are stages
-        staged = {way: c for way, c in ways.items() if isinstance(c, Growing | Scheduled)}
-        ways |= {way: replace(curriculum, every=5) for way, curriculum in staged.items()}
-    return {
-        f"{way},seed={seed}": changed(
-            base(scale, 3, seed), {**alike, "training.curriculum": curriculum}
-        )
-        for way, curriculum in ways.items()
-        for seed in seeds
-    }
+    configs: Configs = {}
+    for way, curriculum in WAYS.items():
+        if scale == "smoke" and isinstance(curriculum, Growing | Scheduled):
+            curriculum = replace(curriculum, every=5)  # stages of five steps
+        for seed in seeds:
+            changes = {**alike, "training.curriculum": curriculum}
+            configs[f"{way},seed={seed}"] = changed(base(scale, 3, seed), changes)
+    return configs
 
 
 def measured(runs: Runs) -> Measures:
@@ -62,38 +66,47 @@ def measured(runs: Runs) -> Measures:
     If only the last symbol is asked for, in sequences of several depths, the final loss at every
     depth is measured, too: it shows what was learnt before the answer.
     """
-    measured: Measures = {f"curriculum_{way}": {} for way in WAYS}
-    measured |= {"curriculum_steps": {}, "curriculum_by_depth": {}}
+    by_way: Measures = {f"curriculum_{way}": {} for way in WAYS}
+    steps = {}
+    by_depth = dict[str, float]()
     for name, run in runs.items():
         way, seed = name.split(",")
-        metrics, hops = run.metrics(), run.task.hops
-        measured[f"curriculum_{way}"][seed] = metrics[-1]["partial"][hops[-1]]
-        measured["curriculum_steps"] |= {
-            f"{way} {hop} {seed}": step
-            for hop, step in hop_steps(metrics, hops).items()
-            if step is not None
-        }
+        metrics = run.metrics()
+        hops = run.task.hops
+        last = metrics[-1]["partial"]
+        by_way[f"curriculum_{way}"][seed] = last[hops[-1]]
+        for hop, step in hop_steps(metrics, hops).items():
+            if step is not None:
+                steps[f"{way} {hop} {seed}"] = step
         curriculum = run.config.training.curriculum
-        final = isinstance(curriculum, Growing) and curriculum.final
-        if final or isinstance(curriculum, FinalMixture):
-            task, model = run.task, run.transformer()
-            drawn = generator_for("cpu", run.config.seed, "by depth")
-            draws = task.draw(run.config.training.eval_examples, drawn)
-            for depth in range(1, task.n_depths + 1):
-                loss = evaluate(model, task, task.shallower(draws, depth)).mean().item()
-                measured["curriculum_by_depth"][f"{way} D={depth} {seed}"] = loss
-    return measured
+        is_final = isinstance(curriculum, Growing) and curriculum.final
+        if is_final or isinstance(curriculum, FinalMixture):
+            for depth, loss in _losses_by_depth(run).items():
+                by_depth[f"{way} D={depth} {seed}"] = loss
+    return {**by_way, "curriculum_steps": steps, "curriculum_by_depth": by_depth}
+
+
+def _losses_by_depth(run: Run) -> dict[int, float]:
+    """The loss of a run's model on sequences of each depth that it was taught."""
+    task = run.task
+    model = run.transformer()
+    count = run.config.training.eval_examples
+    draws = task.draw(count, generator_for("cpu", run.config.seed, "by depth"))
+    losses = {}
+    for depth in range(1, task.n_depths + 1):
+        batch = task.shallower(draws, depth)
+        losses[depth] = evaluate(model, task, batch).mean().item()
+    return losses
 
 
 def drawn(runs: Runs) -> Drawn:
     """The partial losses of every way of asking."""
-    ways = grouped((name.split(",")[0], run) for name, run in runs.items())
-    return {
-        "curricula": (
-            "Partial losses against the step, by the way of asking",
-            draw_panels(hop_panels(ways), 4, shared=True),
-        )
-    }
+    ways: dict[str, list[Run]] = {}
+    for name, run in runs.items():
+        way, _, _ = name.partition(",")
+        ways.setdefault(way, []).append(run)
+    figure = draw_panels(hop_panels(ways), 4, shared=True)
+    return {"curricula": ("Partial losses against the step, by the way of asking", figure)}
 
 
 def hop_panels(ways: Mapping[str, Sequence[Run]]) -> list[Panel]:
@@ -101,14 +114,19 @@ def hop_panels(ways: Mapping[str, Sequence[Run]]) -> list[Panel]:
 
     What is not asked for yet can be far worse than guessing, which is not what is to be seen.
     """
-    runs = [run for several in ways.values() for run in several]
-    hops = sorted({hop for run in runs for hop in run.task.hops}, key=natural)
-    guesses = [loss for run in runs for loss in run.task.references().values()]
-    how = {"levels": {"": EMERGES_AT}, "limits": {"ylim": (0, 1.08 * max(guesses))}}
-    return [
-        Panel(way, [one for run in several for one in run_curves(run, hops)], y="loss", **how)
-        for way, several in ways.items()
-    ]
+    hops = set()
+    guesses = list[float]()
+    for several in ways.values():
+        for run in several:
+            hops.update(run.task.hops)
+            guesses += run.task.references().values()
+    in_order = sorted(hops, key=natural)
+    limits = {"ylim": (0, 1.08 * max(guesses))}
+    panels = []
+    for way, several in ways.items():
+        series = [curve for run in several for curve in run_curves(run, in_order)]
+        panels.append(Panel(way, series, y="loss", levels={"": EMERGES_AT}, limits=limits))
+    return panels
 
 
 RUNS = Group("curricula", "ways to ask for three hops", runs_of)

@@ -1,7 +1,9 @@
 """One to five hops against the layers that solve them, one head a layer."""
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+from typing import Any
 
 from headway.dynamics import hop_steps
 from headway.recipes import changed
@@ -11,7 +13,7 @@ from headway.theory import closed_form, theorem_1_bound
 from headway.training import Deepening, Run, RunConfig, fast
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, Series, draw_panels, numbered
-from headway_experiments.reading import SOLVED, correlations, grouped, is_solved, minimum, task_of
+from headway_experiments.reading import SOLVED, correlations, is_solved, minimum, task_of
 from headway_experiments.recipes import crossed, paper, smoke
 
 
@@ -45,62 +47,90 @@ def runs_of(scale: str) -> Configs:
     if scale == "smoke":
         return crossed((1, 2), (0,), smoke)
     config, layers = (printed, "1..8") if scale == "paper" else (small, "1..6")
-    return dict(grid(config, {"depth": "1..5", "layers": layers, "seed": "0..2"}).runs)
+    plan = grid(config, {"depth": "1..5", "layers": layers, "seed": "0..2"})
+    return dict(plan.runs)
 
 
 def measured(runs: Runs) -> Measures:
     """The hops that models learn against those that the theory allows; the least layers that solve
     D hops with any seed; and the steps at which x_1 is learnt with the most layers."""
-    solved = grouped(
-        (_depth(run), run.config.transformer.n_layers) for run in runs.values() if is_solved(run)
-    )
-    emerged: dict[int, list[float]] = {}
-    never: dict[str, float] = {}
-    most = max((run.config.transformer.n_layers for run in runs.values()), default=0)
+    least = _least_layers(runs)
+    first, never = _first_hop(runs)
+    beyond = {}
     for name, run in runs.items():
-        if run.config.transformer.n_layers == most:
-            metrics = run.metrics()
-            first = hop_steps(metrics, run.task.hops)["x_1"]
-            if first is None:
-                never[name] = metrics[-1]["step"]
-            else:
-                emerged.setdefault(_depth(run), []).append(first)
-    for name in never:
-        emerged.pop(_depth(runs[name]), None)
-    least = {depth: min(layers) for depth, layers in sorted(solved.items())}
-    proven = {_depth(run): minimum(run) for run in runs.values()}
-    first = {depth: statistics.mean(steps) for depth, steps in sorted(emerged.items())}
+        beyond[name] = float(learnt_hops(run) - reach(run.config))
+    least_layers = {f"D={depth}": float(layers) for depth, layers in least.items()}
+    first_hop = {f"D={depth}": step for depth, step in first.items()}
     return {
-        "depths_beyond": {
-            name: float(learnt_hops(run) - reach(run.config)) for name, run in runs.items()
-        },
-        "depths_least_layers": {f"D={depth}": float(n) for depth, n in least.items()},
-        "depths_above_minimum": {
-            f"D={depth}": float(n - bound)
-            for depth, n in least.items()
-            if (bound := proven[depth]) is not None
-        },
+        "depths_beyond": beyond,
+        "depths_least_layers": least_layers,
+        "depths_above_minimum": _above_minimum(runs, least),
         "depths_correlation": correlations({"all depths": [*least.items()]}),
-        "depths_first_hop": {f"D={depth}": step for depth, step in first.items()},
+        "depths_first_hop": first_hop,
         "depths_first_hop_correlation": correlations({"all depths": [*first.items()]}),
         "depths_first_hop_not_reached": never,
     }
+
+
+def _above_minimum(runs: Runs, least: Mapping[int, int]) -> dict[str, float]:
+    """The fewest layers by depth, less the flow minimum where it is known."""
+    proven = {_depth(run): minimum(run) for run in runs.values()}
+    above = {}
+    for depth, layers in least.items():
+        bound = proven[depth]
+        if bound is not None:
+            above[f"D={depth}"] = float(layers - bound)
+    return above
+
+
+def _least_layers(runs: Runs) -> dict[int, int]:
+    """The fewest layers of a run that solved its depth, by depth."""
+    least: dict[int, int] = {}
+    for run in runs.values():
+        if is_solved(run):
+            depth = _depth(run)
+            layers = run.config.transformer.n_layers
+            least[depth] = min(layers, least.get(depth, layers))
+    return dict(sorted(least.items()))
+
+
+def _first_hop(runs: Runs) -> tuple[dict[int, float], dict[str, float]]:
+    """Of the runs with the most layers, the mean step by depth at which their first hop emerged,
+    where it did in all of them; and the last steps of those in which it did not, by name."""
+    most = max((run.config.transformer.n_layers for run in runs.values()), default=0)
+    emerged: dict[int, list[float]] = {}
+    never: dict[str, float] = {}
+    for name, run in runs.items():
+        if run.config.transformer.n_layers == most:
+            metrics = run.metrics()
+            step = hop_steps(metrics, run.task.hops)["x_1"]
+            if step is None:
+                never[name] = metrics[-1]["step"]
+            else:
+                emerged.setdefault(_depth(run), []).append(step)
+    for name in never:
+        emerged.pop(_depth(runs[name]), None)
+    first = {depth: statistics.mean(steps) for depth, steps in sorted(emerged.items())}
+    return first, never
 
 
 def reach(config: RunConfig) -> int:
     """The most hops that the theory allows a model: the furthest x_j that its query can hold."""
     flow = config.task.flow()
     assert flow is not None  # as the retrieval problem has one
-    held = flow.holdings(config.transformer.n_layers, config.transformer.causal)[-1][flow.query]
-    return max((int(piece[2:]) for piece in held if piece.startswith("x_")), default=0)
+    holdings = flow.holdings(config.transformer.n_layers, config.transformer.causal)
+    held = holdings[-1][flow.query]
+    hops = [int(piece.removeprefix("x_")) for piece in held if piece.startswith("x_")]
+    return max(hops, default=0)
 
 
 def learnt_hops(run: Run) -> int:
     """The hops that a run has learnt from x_1 on without a gap: their partial losses are below two
     thirds of what predicting the candidates' mean costs."""
     below = run.task.references()["mean of the candidates"] * 2 / 3
-    hops = [loss < below for loss in run.metrics()[-1]["partial"].values()]
-    return hops.index(False) if False in hops else len(hops)
+    losses = run.metrics()[-1]["partial"].values()
+    learnt = takewhile(lambda loss: loss < below, losses)
+    return len(list(learnt))
 
 
 def _depth(run: Run) -> int:
@@ -109,9 +139,10 @@ def _depth(run: Run) -> int:
 
 def drawn(runs: Runs) -> Drawn:
     """The models that solved their hops, by hops and layers."""
-    solved = grouped(
-        ((_depth(run), run.config.transformer.n_layers), is_solved(run)) for run in runs.values()
-    )
+    solved = {}
+    for run in runs.values():
+        place = _depth(run), run.config.transformer.n_layers
+        solved.setdefault(place, []).append(is_solved(run))
     counts = {place: (sum(each), len(each)) for place, each in solved.items()}
     deepest = max(depth for depth, _ in counts)
     figure = draw_panels([depths_panel(max(deepest, 2), counts)])
@@ -121,26 +152,36 @@ def drawn(runs: Runs) -> Drawn:
 def depths_panel(deepest: int, trained: Mapping[tuple[int, int], tuple[int, int]]) -> Panel:
     """The least layers against the depth, and by depth and layers how many of the models solved."""
     depths = list(range(1, deepest + 1))
-    curves = {
-        "least, causal mask: ⌊log₂ D⌋ + 2": [closed_form(depth, True) for depth in depths],
-        "least, no mask: ⌈log₃(4D + 1)⌉": [closed_form(depth, False) for depth in depths],
-        "theorem 1 (Musat 2024): ⌈log₃ 2D⌉": [theorem_1_bound(depth) for depth in depths],
-    }
+    causal = [closed_form(depth, True) for depth in depths]
+    unmasked = [closed_form(depth, False) for depth in depths]
+    theorem = [theorem_1_bound(depth) for depth in depths]
+    shares = {place: solved / runs for place, (solved, runs) in trained.items()}
+    every = [place for place, share in shares.items() if share == 1]
+    some = [place for place, share in shares.items() if 0 < share < 1]
+    none = [place for place, share in shares.items() if share == 0]
     series = [
-        Series(depths, layers, numbered(i, drawstyle="steps-post"), name)
-        for i, (name, layers) in enumerate(curves.items())
+        _steps(depths, causal, 0, "least, causal mask: ⌊log₂ D⌋ + 2"),
+        _steps(depths, unmasked, 1, "least, no mask: ⌈log₃(4D + 1)⌉"),
+        _steps(depths, theorem, 2, "theorem 1 (Musat 2024): ⌈log₃ 2D⌉"),
+        *_dots(every, "trained: all seeds solved", marker="o", mfc=None),
+        *_dots(some, "trained: some seeds solved", marker="o", mfc="none"),
+        *_dots(none, "trained: none solved", marker="x", mfc=None),
     ]
-    for name, marker, fill, is_one in (
-        ("trained: all seeds solved", "o", None, lambda share: share == 1),
-        ("trained: some seeds solved", "o", "none", lambda share: 0 < share < 1),
-        ("trained: none solved", "x", None, lambda share: share == 0),
-    ):
-        places = [place for place, (solved, runs) in trained.items() if is_one(solved / runs)]
-        dots = {"color": "black", "marker": marker, "mfc": fill, "ls": "none", "ms": 6}
-        if places:
-            series.append(Series([d for d, _ in places], [n for _, n in places], dots, name))
     log = "x" if deepest > 40 else ""
     return Panel("", series, "D, retrieval steps", "layers", log=log)
+
+
+def _steps(depths: Sequence[int], layers: Sequence[int], number: int, name: str) -> Series:
+    return Series(depths, layers, numbered(number, drawstyle="steps-post"), name)
+
+
+def _dots(places: Sequence[tuple[int, int]], name: str, **look: Any) -> list[Series]:
+    """Black dots at depths and layers, if there are any."""
+    if not places:
+        return []
+    depths = [depth for depth, _ in places]
+    layers = [n for _, n in places]
+    return [Series(depths, layers, {"color": "black", **look, "ls": "none", "ms": 6}, name)]
 
 
 RUNS = Group("depths", "hops against layers", runs_of)

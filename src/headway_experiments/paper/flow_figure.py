@@ -30,8 +30,11 @@ def draw_flow(
             along the circuit (`Flow.along`).
         title: printed above.
     """
-    layers, roles, pieces = len(stages) - 1, list(flow.roles), list(flow.pieces)
-    wide, high = 0.19 * (len(roles) + len(pieces)) + 1.6, 0.19 * len(roles) + 0.7
+    layers = len(stages) - 1
+    roles = list(flow.roles)
+    pieces = list(flow.pieces)
+    wide = 0.19 * (len(roles) + len(pieces)) + 1.6
+    high = 0.19 * len(roles) + 0.7
     figure = Figure(figsize=(wide, high * layers + 0.6), layout="constrained")
     figure.suptitle(title, x=0.01, ha="left", fontsize=9.5, weight="bold")
     figure.supxlabel(KEY, x=0.01, ha="left", fontsize=7)
@@ -39,19 +42,45 @@ def draw_flow(
     grid = figure.subplots(layers, 2, squeeze=False, gridspec_kw=ratios)
     could = np.zeros((len(roles), len(roles)), bool)
     for layer, (finds, holds) in enumerate(grid):
-        before, after = stages[layer], stages[layer + 1]
+        before = stages[layer]
+        after = stages[layer + 1]
         can = flow.attends(flow.marked(before), layer) & flow.visible(causal)
-        _draw_map(finds, np.where(can, np.where(could, BEFORE, NEW), NOT), roles, roles)
         walked = [flow.ends(path) for path in paths if path.layer == layer]
-        _ring(finds, [(roles.index(key), roles.index(query)) for query, key in walked])
+        _draw_finding(finds, flow, can, could, walked)
         finds.set_title(f"layer {layer}: who can find whom", fontsize=8, weight="normal")
-        new = np.array([[piece not in before[role] for piece in pieces] for role in roles])
-        held = np.array([[piece in after[role] for piece in pieces] for role in roles])
-        _draw_map(holds, np.where(held, np.where(new, NEW, BEFORE), NOT), roles, pieces)
-        _ring(holds, [(pieces.index(flow.goal), roles.index(flow.query))])
+        _draw_holding(holds, flow, before, after)
         holds.set_title(f"after layer {layer}: who holds what", fontsize=8, weight="normal")
         could = can
     return figure
+
+
+def _draw_finding(
+    axes: Axes,
+    flow: Flow,
+    can: np.ndarray,
+    could: np.ndarray,
+    walked: Sequence[tuple[str, str]],
+) -> None:
+    """Who can find whom, who could before, and rings where a path leads."""
+    roles = list(flow.roles)
+    shades = np.where(could, BEFORE, NEW)
+    _draw_map(axes, np.where(can, shades, NOT), roles, roles)
+    rings = [(roles.index(key), roles.index(query)) for query, key in walked]
+    _ring(axes, rings)
+
+
+def _draw_holding(axes: Axes, flow: Flow, before: Holdings, after: Holdings) -> None:
+    """Who holds what, who held it before, and a ring around the goal."""
+    roles = list(flow.roles)
+    pieces = list(flow.pieces)
+    cells = np.full((len(roles), len(pieces)), NOT)
+    for row, role in enumerate(roles):
+        for column, piece in enumerate(pieces):
+            if piece in after[role]:
+                cells[row, column] = BEFORE if piece in before[role] else NEW
+    _draw_map(axes, cells, roles, pieces)
+    goal = pieces.index(flow.goal), roles.index(flow.query)
+    _ring(axes, [goal])
 
 
 def _draw_map(axes: Axes, cells: np.ndarray, down: Sequence[str], across: Sequence[str]) -> None:

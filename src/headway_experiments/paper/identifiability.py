@@ -2,10 +2,9 @@
 exchange."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +12,17 @@ from headway.errors import HeadwayError
 from headway.find import Exhaustive, candidates_among, discover, every_circuit
 from headway.judge import NoCircuitError, Yardstick
 from headway.relations import AttentionPath
-from headway.replace import Bench
+from headway.replace import Bench, Head
 from headway.sweeps import Engine
 from headway.tasks import Batch, Edges, Task
 from headway.training import fast, held_out
 from headway.training.files import is_there, read_json, write_json
 from headway.userfile import load_named
-from headway_experiments.arena.families import families
+from headway_experiments.arena.families import Family, families
 from headway_experiments.arena.tracr_programs import compiled_program, programs
 from headway_experiments.asked import altered
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures
-from headway_experiments.figures import draw_panels, share_panel
+from headway_experiments.figures import Panel, draw_panels, share_panel
 from headway_experiments.recipes import smoke
 from headway_experiments.result_files import require_writable
 from headway_experiments.talk.induction import ordinary
@@ -60,14 +59,15 @@ def runs_of(scale: str) -> Configs:
     if scale == "smoke":
         return {"D=1,seed=1": smoke(2, 1)}
     text = ordinary(2, "small")["seed=0"]
-    more = 5 if scale == "paper" else 1
-    seeds = ([(family, FIRST + i) for i in range(more * n)] for family, n in SEEDS.items())
-    turns = [one for turn in zip_longest(*seeds) for one in turn if one is not None]
-    found: Configs = {}
-    for family, seed in turns:
-        base = fast(int(family[-1]), seed) if family != "bigrams" else text
-        found[f"{family},seed={seed}"] = replace(base, seed=seed, threads=1)
-    return found
+    times = 5 if scale == "paper" else 1
+    configs: Configs = {}
+    for i in range(times * max(SEEDS.values())):
+        for family, count in SEEDS.items():
+            if i < times * count:
+                seed = FIRST + i
+                base = text if family == "bigrams" else fast(int(family[-1]), seed)
+                configs[f"{family},seed={seed}"] = replace(base, seed=seed, threads=1)
+    return configs
 
 
 class Models(Group):
@@ -92,17 +92,24 @@ class Models(Group):
 
     def found(self, scale: str, folder: Path) -> Mapping[str, Found]:
         """The circuits found so far, by model."""
-        kept = folder / "minimal"
-        names = [n for n, _ in self.models(scale, folder) if is_there(kept / f"{n}.json")]
-        return {name: read_json(kept / f"{name}.json") for name in names}
+        found = {}
+        for name, _ in self.models(scale, folder):
+            place = folder / "minimal" / f"{name}.json"
+            if is_there(place):
+                found[name] = read_json(place)
+        return found
 
     def gaps(self, scale: str, folder: Path) -> list[str]:
         """The runs that are not done, and the families that are not there."""
-        there = Counter(name.partition(",")[0] for name, _ in self.models(scale, folder))
-        left = there - Counter(name.partition(",")[0] for name in self.found(scale, folder))
-        lacking = [] if scale == "smoke" else sorted({"Tracr", "strangers"} - {*there})
-        gaps = [f"{n} of {there[one]} {one} are not looked into" for one, n in left.items()]
-        return [*super().gaps(scale, folder), *gaps, *(f"{one} are not there" for one in lacking)]
+        planned = Counter(_family(name) for name, _ in self.models(scale, folder))
+        done = Counter(_family(name) for name in self.found(scale, folder))
+        gaps = list(super().gaps(scale, folder))
+        for family, count in (planned - done).items():
+            gaps.append(f"{count} of {planned[family]} {family} are not looked into")
+        if scale != "smoke":
+            lacking = {"Tracr", "strangers"} - {*planned}
+            gaps += [f"{family} are not there" for family in sorted(lacking)]
+        return gaps
 
     def models(self, scale: str, folder: Path) -> Iterator[tuple[str, Callable[[], Solved]]]:
         """All models by name, and what makes each."""
@@ -115,36 +122,45 @@ def others(scale: str, folder: Path) -> Iterator[tuple[str, Callable[[], Solved]
     """Models that are not trained here: set by hand, built at random around a circuit, compiled by
     Tracr into two heads, and those of the folder's strangers."""
     strangers = folder / "strangers"
-    if is_there(strangers):  # a folder is data, and does not say by itself what is executed
+    has_strangers = is_there(strangers)
+    if has_strangers:  # a folder is data, and does not say by itself what is executed
         load_named("strangers", str((strangers / "strangers.py").resolve()))
-    known = families(range(FIRST, FIRST + 10), 3, strangers if is_there(strangers) else None)
-
-    def built(family: str, name: str) -> Solved:
-        one = known[family].build(name, Path())
-        return one.model, one.task
-
-    def program(name: str) -> Solved:
-        """With its own selectors as relations."""
-        model, task = built("tracr", name)
-        return model, offering(task, [own for own in task.names if own.startswith("selector ")])
-
-    def stranger(name: str) -> Solved:
-        """With the relations that its heads are read to follow, told none."""
-        model, task = built("strangers", name)
-        paths = discover(model, task, sequences=SEQUENCES, trials=False, workers=1).circuit.paths
-        return model, offering(task, sorted({str(path.relation) for path in paths}))
-
+    seeds = range(FIRST, FIRST + 10)
+    known = families(seeds, 3, strangers if has_strangers else None)
     for name in HOW[:1] if scale == "smoke" else HOW:
-        yield f"by hand,{name}", partial(built, "compiled", name)
+        yield f"by hand,{name}", partial(_built, known["compiled"], name)
     if scale == "smoke":
         return
     for name in known["planted"].names:
-        yield f"planted,{name.split()[-1]}", partial(built, "planted", name)
+        seed = name.removeprefix("planted ")
+        yield f"planted,{seed}", partial(_built, known["planted"], name)
     for name in known["tracr"].names:
-        if programs()[name].origin == "shipped" and len(compiled_program(name).heads) == 2:
-            yield f"Tracr,{name}", partial(program, name)
-    for name in known["strangers"].names if "strangers" in known else ():
-        yield f"strangers,{name.removeprefix('stranger ')}", partial(stranger, name)
+        is_shipped = programs()[name].origin == "shipped"
+        if is_shipped and len(compiled_program(name).heads) == 2:
+            yield f"Tracr,{name}", partial(_program, known["tracr"], name)
+    for name in known["strangers"].names:
+        stem = name.removeprefix("stranger ")
+        yield f"strangers,{stem}", partial(_stranger, known["strangers"], name)
+
+
+def _built(family: Family, name: str) -> Solved:
+    known = family.build(name, Path())
+    return known.model, known.task
+
+
+def _program(family: Family, name: str) -> Solved:
+    """With its own selectors as relations."""
+    model, task = _built(family, name)
+    selectors = [relation for relation in task.names if relation.startswith("selector ")]
+    return model, offering(task, selectors)
+
+
+def _stranger(family: Family, name: str) -> Solved:
+    """With the relations that its heads are read to follow, told none."""
+    model, task = _built(family, name)
+    discovery = discover(model, task, sequences=SEQUENCES, trials=False, workers=1)
+    relations = {str(path.relation) for path in discovery.circuit.paths}
+    return model, offering(task, sorted(relations))
 
 
 def offering(task: Task, names: Iterable[str]) -> Task:
@@ -182,16 +198,18 @@ def by_losses(made: Callable[[], Solved], ablation: str) -> dict[str, Any]:
     """
     try:
         model, task = made()
-        bench = Bench(model, task, held_out(task, SEQUENCES, 0, "cpu", "circuit"))
-        how = {"threshold": Yardstick.of(bench).limits(bench)[-1], "ablation": ablation}
-        found = discover(model, task, **how, sequences=SEQUENCES, trials=False, workers=1)
+        batch = held_out(task, SEQUENCES, 0, "cpu", "circuit")
+        bench = Bench(model, task, batch)
+        how: dict[str, Any] = {"ablation": ablation, "sequences": SEQUENCES}
+        how["threshold"] = Yardstick.of(bench).limits(bench)[-1]
+        found = discover(model, task, **how, trials=False, workers=1)
     except NoCircuitError as reason:
         return {"refused": str(reason)}
-    bench = Bench(model, task, bench.batch, ablation)
+    bench = Bench(model, task, batch, ablation)
     candidates = candidates_among(bench, found.circuit)
     search = Exhaustive(bench.losses, candidates, found.circuit, found.threshold, MOST)
-    circuits = sorted(sorted(map(str, paths)) for paths in search.search())
-    return {"circuits": circuits, "complete": search.searched == len(search.paths)}
+    circuits = [sorted(map(str, paths)) for paths in search.search()]
+    return {"circuits": sorted(circuits), "complete": search.searched == len(search.paths)}
 
 
 def measured(found: Mapping[str, Found]) -> Measures:
@@ -200,26 +218,61 @@ def measured(found: Mapping[str, Found]) -> Measures:
     A number is unknown if there is nothing to look for, or if not all sets were judged and fewer
     than two circuits were found.
     """
-    kinds = "circuits", "heads", "unknown", "own_most", "heads_first", "by_hand"
-    measures: Measures = {f"identifiability_{kind}": {} for kind in kinds}
-    circuits, heads, unknown, own, first, hand = measures.values()
-    for name, ways in found.items():
-        for way, one in ways.items():
-            which = f"{name},{way}"
-            if "refused" not in one and (one["complete"] or len(one["circuits"]) > 1):
-                circuits[which] = float(len(one["circuits"]))
-                sets = {frozenset(AttentionPath.parse(p).at for p in c) for c in one["circuits"]}
-                heads[which] = float(len(sets))
-            else:
-                unknown[which] = 1.0
-        counts = {a: circuits[f"{name},{a}"] for a in ABLATIONS if f"{name},{a}" in circuits}
-        if len(counts) == len(ABLATIONS):
-            own[name] = float(counts["own"] == max(counts.values()))
-            more = [(heads[f"{name},{a}"] == 1) - (n == 1) for a, n in counts.items()]
+    measures = _counted(found)
+    circuits = measures["identifiability_circuits"]
+    heads = measures["identifiability_heads"]
+    own = {}
+    first = {}
+    hand = {}
+    for name in found:
+        runs = [f"{name},{way}" for way in ABLATIONS]
+        if all(run in circuits for run in runs):
+            most = max(circuits[run] for run in runs)
+            own[name] = float(circuits[f"{name},own"] == most)
+            more = [(heads[run] == 1) - (circuits[run] == 1) for run in runs]
             first[name] = sum(more) / len(more)
             if name.startswith("by hand"):
-                hand[name] = float(set(counts.values()) == {1.0})
+                hand[name] = float(all(circuits[run] == 1 for run in runs))
+    measures["identifiability_own_most"] = own
+    measures["identifiability_heads_first"] = first
+    measures["identifiability_by_hand"] = hand
     return measures
+
+
+def _counted(found: Mapping[str, Found]) -> Measures:
+    """The minimal circuits of every model and way, and their sets of heads, where known."""
+    circuits = {}
+    heads = {}
+    unknown = {}
+    for name, ways in found.items():
+        for way, answer in ways.items():
+            run = f"{name},{way}"
+            if _is_known(answer):
+                circuits[run] = float(len(answer["circuits"]))
+                heads[run] = float(len(_sets_of_heads(answer["circuits"])))
+            else:
+                unknown[run] = 1.0
+    return {
+        "identifiability_circuits": circuits,
+        "identifiability_heads": heads,
+        "identifiability_unknown": unknown,
+    }
+
+
+def _is_known(answer: Mapping[str, Any]) -> bool:
+    """Whether all minimal circuits are found, or at least more than one."""
+    if "refused" in answer:
+        return False
+    return answer["complete"] or len(answer["circuits"]) > 1
+
+
+def _sets_of_heads(circuits: Sequence[Sequence[str]]) -> set[frozenset[Head]]:
+    """The heads of each circuit, every set once."""
+    sets = set()
+    for paths in circuits:
+        heads = frozenset(AttentionPath.parse(path).at for path in paths)
+        sets.add(heads)
+    return sets
 
 
 def shares(found: Measures, of: str) -> dict[str, dict[str, tuple[int, int]]]:
@@ -232,24 +285,38 @@ def shares(found: Measures, of: str) -> dict[str, dict[str, tuple[int, int]]]:
     counts: dict[str, dict[str, tuple[int, int]]] = {}
     for name, number in found[f"identifiability_{of}"].items():
         model, _, way = name.rpartition(",")
-        family = "retrieval" if model.startswith("D=") else model.partition(",")[0]
-        family = counts.setdefault(family, {})
-        one, any_ = family.get(way, (0, 0))
-        family[way] = one + (number == 1), any_ + (number > 0)
+        family = "retrieval" if model.startswith("D=") else _family(model)
+        ways = counts.setdefault(family, {})
+        one, some = ways.get(way, (0, 0))
+        ways[way] = one + (number == 1), some + (number > 0)
     return counts
+
+
+def _family(model: str) -> str:
+    return model.partition(",")[0]
 
 
 def drawn(models: Mapping[str, Found]) -> Drawn:
     """Shares of models with one circuit, and with one set of heads, by way of counting."""
-    found, panels = measured(models), []
-    for of, title in (("circuits", "one minimal circuit"), ("heads", "one set of heads")):
-        there = {
-            family: {way: counts[way] for way in WAYS if counts.get(way, (0, 0))[1]}
-            for family, counts in shares(found, of).items()
-        }
-        panels.append(share_panel(title, "share of models", there, WAYS))
+    found = measured(models)
+    panels = [
+        _shares_panel(found, "circuits", "one minimal circuit"),
+        _shares_panel(found, "heads", "one set of heads"),
+    ]
     title = "Models with one minimal circuit, by way of counting"
     return {"identifiability": (title, draw_panels(panels, columns=2, shared=True))}
+
+
+def _shares_panel(found: Measures, of: str, title: str) -> Panel:
+    """The shares of models by family and way, where there are models."""
+    by_family: dict[str, dict[str, tuple[int, int]]] = {}
+    for family, counts in shares(found, of).items():
+        by_family[family] = {}
+        for way in WAYS:
+            one, some = counts.get(way, (0, 0))
+            if some:
+                by_family[family][way] = one, some
+    return share_panel(title, "share of models", by_family, WAYS)
 
 
 RUNS = Models("identifiability", "small models, by seed", runs_of)

@@ -2,7 +2,7 @@
 
 from itertools import combinations, pairwise
 
-from headway.theory import minimum_layers, retrieval_flow, theorem_1_bound, witness
+from headway.theory import Flow, minimum_layers, retrieval_flow, theorem_1_bound, witness
 from headway_experiments.experiment import Drawn, Experiment, Measures
 from headway_experiments.figures import draw_panels
 from headway_experiments.paper.depths import depths_panel
@@ -10,17 +10,15 @@ from headway_experiments.paper.depths import depths_panel
 
 def theorem_1() -> Measures:
     """The exact minimum against the paper's bound, and a circuit of three layers for D = 3."""
+    above = {}
+    for depth in range(1, 65):
+        bound = theorem_1_bound(depth)
+        for mask, causal in (("causal", True), ("no mask", False)):
+            layers = minimum_layers(depth, causal=causal)
+            above[f"D={depth}, {mask}"] = float(layers - bound)
     found = witness(retrieval_flow(3))
-    return {
-        "minimum_minus_bound": {
-            f"D={depth}, {mask}": float(
-                minimum_layers(depth, causal=causal) - theorem_1_bound(depth)
-            )
-            for depth in range(1, 65)
-            for mask, causal in (("causal", True), ("no mask", False))
-        },
-        "witness_heads_d3": {f"D=3, {found.layers} layers": float(found.heads)},
-    }
+    heads = {f"D=3, {found.layers} layers": float(found.heads)}
+    return {"minimum_minus_bound": above, "witness_heads_d3": heads}
 
 
 def bounds() -> Drawn:
@@ -31,28 +29,39 @@ def bounds() -> Drawn:
 
 def shared_information() -> Measures:
     """The roles that share a piece before any layer, and the growth of what they can get."""
-    depth = 5
-    flow = retrieval_flow(depth)
+    flow = retrieval_flow(5)
+    return {"neighbours_share": _neighbours_share(flow), "reach_growth": _reach_growth(flow)}
+
+
+def _neighbours_share(flow: Flow) -> dict[str, float]:
+    """Whether two positions share a piece at the start exactly if they stand side by side."""
     starts = dict(zip(flow.roles, flow.starts, strict=True))
-    names = [f"s{i}" for i in range(2 * depth + 1)]
-    neighbours = {
-        f"{a}, {b}": float(bool(starts[a] & starts[b]) == (abs(i - j) == 1))
-        for (i, a), (j, b) in combinations(enumerate(names), 2)
-    }
+    shares = {}
+    for i, j in combinations(range(len(starts)), 2):
+        first = f"s{i}"
+        second = f"s{j}"
+        share = bool(starts[first] & starts[second])
+        are_neighbours = j - i == 1
+        shares[f"{first}, {second}"] = float(share == are_neighbours)
+    return shares
+
+
+def _reach_growth(flow: Flow) -> dict[str, float]:
+    """The largest factor by which a layer multiplies what a position holds."""
+    growth = {}
     held = flow.holdings(4, causal=False)
-    reached = [[len(pieces) for pieces in stage.values()] for stage in held]
-    growth = {
-        f"layer {layer}": max(after / before for before, after in zip(low, high, strict=True))
-        for layer, (low, high) in enumerate(pairwise(reached))
-    }
-    return {"neighbours_share": neighbours, "reach_growth": growth}
+    for layer, (before, after) in enumerate(pairwise(held)):
+        factors = [len(after[role]) / len(before[role]) for role in before]
+        growth[f"layer {layer}"] = max(factors)
+    return growth
 
 
 def flow() -> Drawn:
     """Figure 3: which positions share information."""
     from headway_experiments.paper.flow_figure import draw_flow
 
-    flow, title = retrieval_flow(5), "Positions that share information, layer by layer, D = 5"
+    flow = retrieval_flow(5)
+    title = "Positions that share information, layer by layer, D = 5"
     found = witness(flow)
     stages = flow.holdings(len({path.layer for path in found.paths}), True)
     return {"fig3": (title, draw_flow(flow, True, found.paths, stages, title))}

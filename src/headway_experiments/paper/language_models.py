@@ -5,10 +5,18 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from headway import terminal
-from headway.language import FORMULATIONS, Asked, Cell, answered, ask_local, cells, places
 from headway.sweeps import Engine
 from headway_experiments.experiment import Cost, Drawn, Experiment, Group, Measures
 from headway_experiments.figures import Panel, Series, draw_panels, numbered
+from headway_experiments.language import (
+    FORMULATIONS,
+    Asked,
+    Cell,
+    answered,
+    ask_local,
+    cells,
+    places,
+)
 
 Answers = Mapping[str, Sequence[Cell]]
 """The answers to the questions, by model."""
@@ -29,8 +37,11 @@ class Questions(Group):
 
     def costs(self, scale: str, folder: Path) -> list[Cost]:
         """The questions to every model."""
-        done = {n: len(answered(a, folder / self.name / n)) for n, a in ASKED[scale].items()}
-        return [(f"questions to {n}", a.total, done[n], 0) for n, a in ASKED[scale].items()]
+        costs = []
+        for name, asked in ASKED[scale].items():
+            done = len(answered(asked, folder / self.name / name))
+            costs.append((f"questions to {name}", asked.total, done, 0))
+        return costs
 
     def obtain(self, scale: str, folder: Path, engine: Engine | None) -> None:
         """Asks what is not answered, if there is an engine and the extra `llm`."""
@@ -40,19 +51,22 @@ class Questions(Group):
 
     def found(self, scale: str, folder: Path) -> Answers:
         """The answers so far."""
-        asked = ASKED[scale].items()
-        lines = {name: answered(one, folder / self.name / name) for name, one in asked}
-        return {name: cells(some) for name, some in lines.items() if some}
+        found = {}
+        for name, asked in ASKED[scale].items():
+            lines = answered(asked, folder / self.name / name)
+            if lines:
+                found[name] = cells(lines)
+        return found
 
     def gaps(self, scale: str, folder: Path) -> list[str]:
         """The questions that are not answered."""
         if not ASKED[scale]:
             return [f"no language models are asked at scale {scale}"]
-        gaps = [
-            f"{name} has answered {known} of {asked.total} questions"
-            for name, asked in ASKED[scale].items()
-            if (known := len(answered(asked, folder / self.name / name))) < asked.total
-        ]
+        gaps = []
+        for name, asked in ASKED[scale].items():
+            known = len(answered(asked, folder / self.name / name))
+            if known < asked.total:
+                gaps.append(f"{name} has answered {known} of {asked.total} questions")
         if gaps and find_spec("transformers") is None:
             gaps.append("transformers is not installed: pip install 'headway[llm]'")
         return gaps
@@ -60,28 +74,25 @@ class Questions(Group):
 
 def measured(answers: Answers) -> Measures:
     """The lead over guessing by its protocol, and the share of right answers, in expectation."""
-    found: Measures = {"llm_above_random": {}, "llm_accuracy": {}, "llm_equations": {}}
-    for model, cell in ((model, cell) for model, some in answers.items() for cell in some):
-        if cell.depth == min(FORMULATIONS[cell.formulation].default_depth, max(DEPTHS)):
-            name = f"{model}, {cell.formulation}, D={cell.depth}"
-            found["llm_above_random"][name] = cell.expectation - cell.chance
-            found["llm_accuracy"][name] = cell.expectation
-        if cell.formulation == "equations":
-            found["llm_equations"][f"{model}, D={cell.depth}"] = cell.expectation
-    return found
+    above = {}
+    accuracy = dict[str, float]()
+    equations = dict[str, float]()
+    for model, its_cells in answers.items():
+        for cell in its_cells:
+            default = FORMULATIONS[cell.formulation].default_depth
+            if cell.depth == min(default, max(DEPTHS)):
+                name = f"{model}, {cell.formulation}, D={cell.depth}"
+                above[name] = cell.expectation - cell.chance
+                accuracy[name] = cell.expectation
+            if cell.formulation == "equations":
+                equations[f"{model}, D={cell.depth}"] = cell.expectation
+    return {"llm_above_random": above, "llm_accuracy": accuracy, "llm_equations": equations}
 
 
 def drawn(answers: Answers) -> Drawn:
     """Figure 2: the accuracies against depth, by formulation, model and kind, and chance."""
-    found: dict[str, dict[str, list[tuple[int, float, tuple[float, float]]]]] = {}
-    for model, cell in ((model, cell) for model, some in answers.items() for cell in some):
-        lines, whose = found.setdefault(cell.formulation, {}), f"{model}, " * (len(answers) > 1)
-        for kind in ("chance", "argmax", "expectation"):
-            share = getattr(cell, kind)
-            ends = (share, share) if kind == "chance" else cell.interval(kind)
-            lines.setdefault(f"{whose}{kind}", []).append((cell.depth, share, ends))
-    panels = list[Panel]()
-    for name, lines in found.items():
+    panels = []
+    for name, lines in _by_formulation(answers).items():
         series = []
         for i, (label, points) in enumerate(lines.items()):
             x, y, ends = zip(*sorted(points), strict=True)
@@ -89,6 +100,25 @@ def drawn(answers: Answers) -> Drawn:
         panels.append(Panel(name, series, "depth", "accuracy"))
     figure = draw_panels(panels, len(panels), shared=True)
     return {"fig2": ("Accuracy of language models by formulation and depth", figure)}
+
+
+Point = tuple[int, float, tuple[float, float]]
+"""A depth, a share, and the ends of its interval."""
+
+
+def _by_formulation(answers: Answers) -> dict[str, dict[str, list[Point]]]:
+    """Points by formulation and label: of every model, what it says and what guessing gives."""
+    found: dict[str, dict[str, list[Point]]] = {}
+    for model, its_cells in answers.items():
+        whose = f"{model}, " if len(answers) > 1 else ""
+        for cell in its_cells:
+            lines = found.setdefault(cell.formulation, {})
+            for kind in ("chance", "argmax", "expectation"):
+                share = getattr(cell, kind)
+                ends = (share, share) if kind == "chance" else cell.interval(kind)
+                points = lines.setdefault(f"{whose}{kind}", [])
+                points.append((cell.depth, share, ends))
+    return found
 
 
 QUESTIONS = Questions("asked", "language models", lambda scale: {})

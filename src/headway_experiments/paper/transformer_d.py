@@ -1,11 +1,11 @@
 """Section 9 and appendix D: Transformer D in training, its circuit, and when its paths
 emerged."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from itertools import pairwise
 
-from headway.dynamics import EMERGES_AT, saved_timeline
+from headway.dynamics import EMERGES_AT, Timeline, saved_timeline
 from headway.judge import saved_discovery, trace
 from headway.recipes import changed
 from headway.relations import AttentionPath
@@ -43,39 +43,62 @@ def transformer_d(scale: str) -> Configs:
 
 def measured(run: Run) -> Row:
     """One run of Transformer D; its circuit, if it was found and dated."""
-    found: Row = {
+    losses: Row = {
         "d_val_loss": run.metrics()[-1]["val_loss"],
         "d_fall_over_plateau": _fall_over_plateau(run),
         "d_in_chain_order": in_order(run),
     }
     if not taken_apart(run):
-        return found
-    discovery, timeline = saved_discovery(run), saved_timeline(run)
-    paths, hops = discovery.circuit.paths, run.task.hops
+        return losses
+    discovery = saved_discovery(run)
+    timeline = saved_timeline(run)
+    paths = discovery.circuit.paths
     relations = [path.relation for path in paths]
+    twins = {name for name in relations if relations.count(name) > 1}
     emerged = {history.path: history.emerged for history in timeline.paths}
-    dated = sorted(step for step in emerged.values() if step is not None)
-    routes = trace(run.task, paths) if len(hops) > 1 else None
-    needs = {hop: {*routes.needs[hop]} for hop in hops if hop in routes.needs} if routes else {}
+    routes = trace(run.task, paths) if len(run.task.hops) > 1 else None
     return {
-        **found,
+        **losses,
         "d_replaced_loss": discovery.replaced_loss,
-        "d_twin_paths": len({name for name in relations if relations.count(name) > 1}),
-        # What emerged by chance at the start counts from the first checkpoint after it.
-        "d_last_over_first": dated[-1] / max(dated[0], timeline.steps[1]) if dated else None,
+        "d_twin_paths": len(twins),
+        "d_last_over_first": _last_over_first(timeline),
         "d_looks_in_order": _looks_in_order(emerged) if routes else None,
         "d_induction_first": _induction_first(emerged) if routes else None,
-        "d_reuse": {
-            f"{early}, {late}": len(needs[early] & needs[late]) for early, late in pairwise(needs)
-        },
+        "d_reuse": _reuse(run, routes.needs) if routes else {},
     }
+
+
+def _last_over_first(timeline: Timeline) -> float | None:
+    """The step at which the last path emerged, over that of the first one."""
+    dated = [history.emerged for history in timeline.paths if history.emerged is not None]
+    if not dated:
+        return None
+    # What emerged by chance at the start counts from the first checkpoint after it.
+    first = max(min(dated), timeline.steps[1])
+    return max(dated) / first
+
+
+def _reuse(run: Run, needs: Mapping[str, Collection[AttentionPath]]) -> dict[str, float]:
+    """The number of paths that hops share with the next."""
+    reuse = {}
+    traced = [hop for hop in run.task.hops if hop in needs]
+    for early, late in pairwise(traced):
+        both = {*needs[early]} & {*needs[late]}
+        reuse[f"{early}, {late}"] = len(both)
+    return reuse
 
 
 def _induction_first(emerged: Mapping[AttentionPath, float | None]) -> bool:
     """True if of all paths that lead from one pair to another s0←s2 emerged first."""
-    leaps = {path for path in emerged if len({*facts(path.relation)}) > 1}
-    between = {path: step for path in leaps if (step := emerged[path]) is not None}
-    return bool(between) and min(between, key=between.__getitem__).relation == "s0←s2"
+    leaps = {}
+    for path, step in emerged.items():
+        leads_between_facts = len({*facts(path.relation)}) > 1
+        if leads_between_facts and step is not None:
+            leaps[path] = step
+    if not leaps:
+        return False
+    first = min(leaps, key=leaps.__getitem__)
+    return first.relation == "s0←s2"
 
 
 def _looks_in_order(emerged: Mapping[AttentionPath, float | None]) -> bool | None:
@@ -83,23 +106,33 @@ def _looks_in_order(emerged: Mapping[AttentionPath, float | None]) -> bool | Non
     None if it looks at one of them only."""
     first: dict[int, float] = {}
     for path, step in emerged.items():
-        query, key = (int(role[1:]) for role in path.relation.ends or ("s0", "s0"))
+        ends = path.relation.ends or ("s0", "s0")
+        query, key = (int(role[1:]) for role in ends)
         if query == 0 and key >= 2 and step is not None:
-            first[key // 2] = min(step, first.get(key // 2, step))
-    steps = [first[number] for number in sorted(first)]
-    return steps == sorted(steps) if len(steps) > 1 else None
+            fact = key // 2
+            first[fact] = min(step, first.get(fact, step))
+    if len(first) < 2:
+        return None
+    steps = [first[fact] for fact in sorted(first)]
+    return steps == sorted(steps)
 
 
 def _fall_over_plateau(run: Run) -> float | None:
     """The steps that x_1's loss takes from 90 % of its plateau to 0.25, against those that it
     stayed above; None if it never falls."""
-    metrics, hop = run.metrics(), run.task.hops[0]
     plateau = run.task.references()["mean of the candidates"]
-    left = next((m["step"] for m in metrics if m["partial"][hop] < 0.9 * plateau), None)
-    down = next((m["step"] for m in metrics if m["partial"][hop] < plateau / 3), None)
+    left = _first_below(run, 0.9 * plateau)
+    down = _first_below(run, plateau / 3)
     if left is None or down is None:
         return None
     return (down - left) / left
+
+
+def _first_below(run: Run, level: float) -> float | None:
+    """The first step at which the loss of the first hop is below a level."""
+    hop = run.task.hops[0]
+    steps = (line["step"] for line in run.metrics() if line["partial"][hop] < level)
+    return next(steps, None)
 
 
 def figures_of(runs: Runs, name: str, stem: str, title: str) -> Drawn:
@@ -113,8 +146,13 @@ def figures_of(runs: Runs, name: str, stem: str, title: str) -> Drawn:
     """
     from headway.report.figures.saving import figure
 
-    there = having(runs, f"{name}.json") if name in ("circuit", "emergence") else runs
-    return {f"{stem}-{run}": (f"{title} of {run}", figure(there[run], name)) for run in there}
+    needs_finding = name in ("circuit", "emergence")
+    shown = having(runs, f"{name}.json") if needs_finding else runs
+    drawn: Drawn = {}
+    for run in shown:
+        its_figure = figure(shown[run], name)
+        drawn[f"{stem}-{run}"] = f"{title} of {run}", its_figure
+    return drawn
 
 
 def emerged(runs: Runs) -> Drawn:
@@ -126,21 +164,26 @@ def emerged(runs: Runs) -> Drawn:
 def paths(runs: Runs) -> Drawn:
     """Appendix D: the attention along every path against the step."""
     drawn: Drawn = {}
-    how = {
-        "y": "attention along the path",
-        "levels": {"": EMERGES_AT},
-        "limits": {"ylim": (-0.03, 1.05)},
-    }
     for name, run in having(runs, "emergence.json").items():
-        timeline, panels = saved_timeline(run), []
-        for i, history in enumerate(timeline.paths):
-            emerged = "never" if history.emerged is None else f"{history.emerged:,.0f}"
-            series = [Series(timeline.steps, history.attention, numbered(i))]
-            panels.append(Panel(f"{history.path}: {emerged}", series, **how))
+        panels = _attention_panels(saved_timeline(run))
         if panels:
             title = f"Attention along every path of {name} during training"
             drawn[f"appendix-d-{name}"] = title, draw_panels(panels, columns=4, shared=True)
     return drawn
+
+
+def _attention_panels(timeline: Timeline) -> list[Panel]:
+    """A panel for every path."""
+    levels = {"": EMERGES_AT}
+    limits = {"ylim": (-0.03, 1.05)}
+    panels = []
+    for i, history in enumerate(timeline.paths):
+        emerged = "never" if history.emerged is None else f"{history.emerged:,.0f}"
+        title = f"{history.path}: {emerged}"
+        series = [Series(timeline.steps, history.attention, numbered(i))]
+        y = "attention along the path"
+        panels.append(Panel(title, series, y=y, levels=levels, limits=limits))
+    return panels
 
 
 def having(runs: Runs, file: str) -> Runs:

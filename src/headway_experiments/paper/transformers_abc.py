@@ -24,59 +24,79 @@ def transformers_abc(scale: str) -> Configs:
         return {name: paper(3, seed) for seed, name in enumerate("ABC")}
     if scale == "smoke":
         return {f"seed={seed}": smoke(3, seed) for seed in (1, 2)}
-    return {f"seed={seed}": changed(roomy(3, seed), {"model.n_layers": 12}) for seed in range(8)}
+    deep = {"model.n_layers": 12}
+    return {f"seed={seed}": changed(roomy(3, seed), deep) for seed in range(8)}
 
 
 def circuits(runs: Runs, *_: Runs) -> Measures:
     """Section 8 and appendices C and E: Transformers A, B and C."""
-    found = {
-        name: _beyond_first(saved_discovery(run).circuit)
-        for name, run in runs.items()
-        if taken_apart(run)
-    }
-    likeness = {f"{a} and {b}": jaccard(found[a], found[b]) for a, b in combinations(found, 2)}
+    beyond = {}
+    for name, run in runs.items():
+        if taken_apart(run):
+            beyond[name] = _beyond_first(saved_discovery(run).circuit)
+    likeness = {}
+    for first, second in combinations(beyond, 2):
+        likeness[f"{first} and {second}"] = jaccard(beyond[first], beyond[second])
     return {**by_run(runs, measured), "abc_likeness": likeness}
 
 
 def measured(run: Run) -> Row:
     """One of the runs; its circuit, if it was found."""
-    found: Row = {"abc_val_loss": run.metrics()[-1]["val_loss"]}
+    val_loss = run.metrics()[-1]["val_loss"]
     if not taken_apart(run):
-        return found
+        return {"abc_val_loss": val_loss}
     discovery = saved_discovery(run)
-    circuit, necessity = discovery.circuit, discovery.evidence.necessity
-    least, useful = least_heads(run.config), circuit.useful_heads
-    first = [n for n in necessity if n.path.at in useful[:1]]
+    circuit = discovery.circuit
+    least = least_heads(run.config)
+    heads = circuit.useful_heads
+    attention = {}
+    cut = dict[str, float]()
+    needs_first = False
+    for need in discovery.evidence.necessity:
+        path = str(need.path)
+        attention[path] = need.attention
+        if need.path.at in heads[:1]:
+            needs_first = True
+        else:
+            cut[path] = need.loss
+    above_minimum = None if least is None else len(heads) - least
+    depth = task_of(run.config, Retrieval).depth
     return {
-        **found,
-        "abc_idle_share": 1 - len(useful) / len(circuit.mechanisms),
-        "abc_useful_heads": len(useful),
-        "abc_heads_above_minimum": None if least is None else len(useful) - least,
-        "abc_first_joins_pairs": _first_joins_pairs(circuit, task_of(run.config, Retrieval).depth),
+        "abc_val_loss": val_loss,
+        "abc_idle_share": 1 - len(heads) / len(circuit.mechanisms),
+        "abc_useful_heads": len(heads),
+        "abc_heads_above_minimum": above_minimum,
+        "abc_first_joins_pairs": _first_joins_pairs(circuit, depth),
         "abc_replaced_loss": discovery.replaced_loss,
-        "abc_path_attention": {str(n.path): n.attention for n in necessity},
-        "abc_path_cut": {str(n.path): n.loss for n in necessity if n not in first},
-        "abc_first_uniform": _first_uniform(run, discovery) if first else None,
+        "abc_path_attention": attention,
+        "abc_path_cut": cut,
+        "abc_first_uniform": _first_uniform(run, discovery) if needs_first else None,
     }
 
 
 def _first_uniform(run: Run, found: Discovery) -> float:
     """The loss of the circuit with its first useful head uniform, on the evidence's sequences."""
-    about = found.evidence.sequences, run.config.seed, run.device, "certificate"
-    bench = Bench(run.model(), run.task, held_out(run.task, *about), found.ablation)
-    return bench.loss(found.circuit.replacing(found.circuit.useful_heads[0], Uniform()))
+    sequences = found.evidence.sequences
+    seed = run.config.seed
+    batch = held_out(run.task, sequences, seed, run.device, "certificate")
+    bench = Bench(run.model(), run.task, batch, found.ablation)
+    first = found.circuit.useful_heads[0]
+    return bench.loss(found.circuit.replacing(first, Uniform()))
 
 
 def _first_joins_pairs(circuit: Circuit, depth: int) -> bool:
     """True if the first useful head joins the two tokens of every pair (whatever else it does)."""
     first = circuit.useful_heads[:1]
     relations = {path.relation for path in circuit.paths if path.at in first}
-    return {f"s{2 * i}←s{2 * i - 1}" for i in range(1, depth + 1)} <= relations
+    seconds = range(2, 2 * depth + 1, 2)
+    pairs = {f"s{second}←s{second - 1}" for second in seconds}
+    return pairs <= relations
 
 
 def _beyond_first(circuit: Circuit) -> list[tuple[int, str]]:
     """The paths of heads above the first useful one: rank of the layer, and relation."""
-    layers, first = circuit.useful_layers, circuit.useful_heads[:1]
+    layers = circuit.useful_layers
+    first = circuit.useful_heads[:1]
     return [(layers.index(p.layer), p.relation) for p in circuit.paths if p.at not in first]
 
 

@@ -51,8 +51,6 @@ FILE = "blind.json"
 
 def config(task: TwoHops, layers: int, **changes: int) -> RunConfig:
     """Layers of one head, with MLPs only where the end alone is asked, and Muon."""
-    d_mlp = 64 if task.asked == "end" else 0
-    shape = {"d_model": 64, "n_heads": 1, "d_mlp": d_mlp, "act_fn": "relu", "init": "orthogonal"}
     training = TrainingConfig(
         steps=4_000,
         train_examples=None,
@@ -68,7 +66,14 @@ def config(task: TwoHops, layers: int, **changes: int) -> RunConfig:
         checkpoint_every=50,
         save_every=500,
     )
-    model = TransformerConfig(n_layers=layers, **shape)
+    model = TransformerConfig(
+        n_layers=layers,
+        d_model=64,
+        n_heads=1,
+        d_mlp=64 if task.asked == "end" else 0,
+        act_fn="relu",
+        init="orthogonal",
+    )
     return RunConfig(task, model, replace(training, **changes))
 
 
@@ -76,7 +81,8 @@ def both(layers: int, scale: str) -> Configs:
     """The bridge and the end are asked for, among three chains."""
     if scale == "smoke":
         return by_seed(config(TwoHops(2, 6, "both"), layers, **SMOKE), [1])
-    return by_seed(config(TwoHops(3, 15, "both"), layers), SEEDS[: 10 if layers == 3 else 5])
+    count = 10 if layers == 3 else 5
+    return by_seed(config(TwoHops(3, 15, "both"), layers), SEEDS[:count])
 
 
 def end(scale: str) -> Configs:
@@ -88,11 +94,15 @@ def end(scale: str) -> Configs:
 
 def guesses(run: Run) -> Row:
     """The probability of the ends of all chains, and the share of right answers, at last."""
-    task, batch = cast(TwoHops, run.task), unseen(run)
+    task = cast(TwoHops, run.task)
+    batch = unseen(run)
     chances = predictions(run.transformer(), batch).softmax(-1)[:, 0]
-    among = chances.gather(-1, task.ends(batch)).sum(-1)
-    right = chances.argmax(-1) == batch.targets[:, 0, 0]
-    return {"two_hops_ends": among.mean().item(), "two_hops_end_alone": right.float().mean().item()}
+    of_ends = chances.gather(-1, task.ends(batch)).sum(-1)
+    is_right = chances.argmax(-1) == batch.targets[:, 0, 0]
+    return {
+        "two_hops_ends": of_ends.mean().item(),
+        "two_hops_end_alone": is_right.float().mean().item(),
+    }
 
 
 def end_accuracy(run: Run) -> float:
@@ -107,10 +117,12 @@ def looks(run: Run) -> dict[str, float]:
     assert batch.roles is not None
     places = dict(zip(run.task.roles, batch.roles[..., 0].T, strict=True))
     rows = torch.arange(len(patterns))
-    return {
-        f"L{layer} {role}": patterns[rows, layer, 0, places["query"], places[role]].mean().item()
-        for layer, role in ((1, "bridge"), (2, "end"))
-    }
+    query = places["query"]
+    looks = {}
+    for layer, role in ((1, "bridge"), (2, "end")):
+        attention = patterns[rows, layer, 0, query, places[role]]
+        looks[f"L{layer} {role}"] = attention.mean().item()
+    return looks
 
 
 def fall(run: Run) -> float | None:
@@ -120,9 +132,17 @@ def fall(run: Run) -> float | None:
     """
     task = cast(TwoHops, run.task)
     guess = task.reference_losses()["any chain"]["end"]
-    losses = [(line["step"], line["partial"]["end"]) for line in run.metrics()]
-    below = [[step for step, loss in losses if loss < s * guess] for s in (PLATEAU, LEARNT)]
-    return 1 - below[0][0] / below[1][0] if all(below) else None
+    left = _first_below(run, PLATEAU * guess)
+    learnt = _first_below(run, LEARNT * guess)
+    if left is None or learnt is None:
+        return None
+    return 1 - left / learnt
+
+
+def _first_below(run: Run, level: float) -> float | None:
+    """The first step at which the loss of the end is below a level."""
+    steps = (line["step"] for line in run.metrics() if line["partial"]["end"] < level)
+    return next(steps, None)
 
 
 def is_sequential(run: Run) -> bool:
@@ -136,7 +156,8 @@ def is_sequential(run: Run) -> bool:
         return {path.layer for path in paths if path.relation == wanted}
 
     copies = layers("bridge←source") & layers("end←bridge again")
-    found, ended = layers("query←bridge"), layers("query←end")
+    found = layers("query←bridge")
+    ended = layers("query←end")
     return any(a < b < c for a in copies for b in found for c in ended)
 
 
@@ -164,24 +185,29 @@ def blind(run: Run) -> dict[str, str]:
 def with_bridge(run: Run) -> Row:
     """One run of three layers that is asked for the bridge, too: what it learns, how, and how
     its heads are read."""
-    right = end_accuracy(run)
-    has_learnt = right > SOLVED
-    heads = blind(run) if has_learnt else {}
+    accuracy = end_accuracy(run)
+    has_learnt = accuracy > SOLVED
     judged = verdicts(saved_discovery(run)) if taken_apart(run) else []
-    found = {verdict.name: verdict.holds for verdict in judged}
+    holds = {verdict.name: bool(verdict.holds) for verdict in judged}
     return {
-        "two_hops_three_layers": right,
+        "two_hops_three_layers": accuracy,
         "two_hops_looks": looks(run),
-        "two_hops_enough": bool(found["enough"]) if found else None,
-        "two_hops_complete": bool(found["complete"]) if found else None,
+        "two_hops_enough": holds.get("enough"),
+        "two_hops_complete": holds.get("complete"),
         "two_hops_sequential": is_sequential(run),
         "two_hops_fall": fall(run) if has_learnt else None,
-        "two_hops_blind": {
-            f"L{layer}.H0": heads.get(f"L{layer}.H0") == name
-            for layer, name in NAMES.items()
-            if has_learnt
-        },
+        "two_hops_blind": _named_blindly(run) if has_learnt else {},
     }
+
+
+def _named_blindly(run: Run) -> dict[str, float]:
+    """Whether the heads of a model are given their names by who is told none."""
+    given = blind(run)
+    named = {}
+    for layer, name in NAMES.items():
+        head = f"L{layer}.H0"
+        named[head] = given.get(head) == name
+    return named
 
 
 def measured(three: Runs, two: Runs, alone: Runs) -> Measures:

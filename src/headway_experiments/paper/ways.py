@@ -91,10 +91,17 @@ def way_of(model: Transformer, task: Task, batch: Batch) -> Way:
         rise = evaluate(model, task, batch, tap=tap) - whole
         return torch.where(whole < EMERGES_AT, rise / (mean - whole), 0.0)
 
-    cuts = cost(without(task, jumping)), cost(without(task, passing))
-    needed = [bool((cost(alone(layer)) >= HALF).any()) for layer in range(model.n_layers)]
-    losses, jumps, passes = (dict(zip(task.hops, x.tolist(), strict=True)) for x in (whole, *cuts))
-    return Way(losses, jumps, passes, tuple(layer for layer, there in enumerate(needed) if there))
+    def by_hop(numbers: Tensor) -> dict[str, float]:
+        return dict(zip(task.hops, numbers.tolist(), strict=True))
+
+    jumps = by_hop(cost(without(task, jumping)))
+    passes = by_hop(cost(without(task, passing)))
+    layers = []
+    for layer in range(model.n_layers):
+        is_needed = cost(alone(layer)) >= HALF
+        if is_needed.any():
+            layers.append(layer)
+    return Way(by_hop(whole), jumps, passes, tuple(layers))
 
 
 def jumping(query: int, key: int) -> bool:
@@ -117,7 +124,8 @@ def without(task: Task, cut: Callable[[int, int], bool]) -> TapOf:
     """
 
     def tap_of(batch: Batch) -> Tap:
-        inputs, length = batch.inputs, batch.inputs.shape[1]
+        inputs = batch.inputs
+        length = batch.inputs.shape[1]
         off = torch.zeros(len(inputs), length, length, dtype=torch.bool, device=inputs.device)
         for name, edges in task.edges(batch).items():
             if edges.use == "path" and cut(*facts(Relation(name))):

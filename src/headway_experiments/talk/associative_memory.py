@@ -70,10 +70,12 @@ def one_step(
         rate: the learning rate.
         before: logits that are there with W = 0, as of a residual stream; by default zero.
     """
-    told = torch.zeros(len(keys), len(values), dtype=keys.dtype) if before is None else before
-    descent = -told.softmax(-1)
-    descent[torch.arange(len(keys)), classes] += 1
-    return rate * values.T @ descent.T @ (keys * frequencies[:, None])
+    logits = torch.zeros(len(keys), len(values), dtype=keys.dtype) if before is None else before
+    descent = -logits.softmax(-1)
+    items = torch.arange(len(keys))
+    descent[items, classes] += 1
+    weighted = keys * frequencies[:, None]
+    return rate * values.T @ descent.T @ weighted
 
 
 def zipf(n_items: int, exponent: float) -> Each:
@@ -97,7 +99,9 @@ def scheme(name: str, frequencies: Each, d_model: int) -> Each:
         case "frequency":
             return frequencies / frequencies.max()
         case _:
-            return (torch.arange(len(frequencies)) < max(1, d_model // 8)).to(frequencies.dtype)
+            count = max(1, d_model // 8)
+            is_first = torch.arange(len(frequencies)) < count
+            return is_first.to(frequencies.dtype)
 
 
 def error(

@@ -19,10 +19,14 @@ BAR = 0.99
 
 def items_for(parameters: float) -> int:
     """The N at which N log N is nearest to a number of parameters."""
-    low, high = 1.0, max(3.0, parameters)
+    low = 1.0
+    high = max(3.0, parameters)
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if middle * math.log(middle) < parameters else (low, middle)
+        if middle * math.log(middle) < parameters:
+            low = middle
+        else:
+            high = middle
     return max(2, round(low))
 
 
@@ -54,8 +58,10 @@ def capacity(shares: Mapping[float, float]) -> float | None:
     kept = [i for i, count in enumerate(counts) if shares[count] >= BAR]
     if not kept or kept[-1] == len(counts) - 1:
         return None
-    low, high = counts[kept[-1]], counts[kept[-1] + 1]
-    above, below = shares[low], shares[high]
+    last = kept[-1]
+    low, high = counts[last : last + 2]
+    above = shares[low]
+    below = shares[high]
     share = (above - BAR) / (above - below)
     return low * (high / low) ** share
 
@@ -125,19 +131,25 @@ def capacities(
         size: the numbers that are trained, in attention and in MLPs.
     """
     series: dict[str, dict[float, float]] = {}
-    sizes: dict[str, tuple[int, int]] = {}
+    sizes = {}
     for run in runs.values():
         model = run.config.transformer
         name = f"{shape(model)},seed={run.config.seed}"
-        batch, sizes[name] = everything(run), size(model)
-        series.setdefault(name, {})[float(len(batch.inputs))] = accuracy(run, batch)
-    found = []
-    for name, shares in series.items():
-        known, most = capacity(shares), max(shares)
-        bound = most if shares[most] >= BAR else min(shares)
-        count = bound if known is None else known
-        found.append(Kept(name, count, known is not None, *sizes[name]))
-    return found
+        sizes[name] = size(model)
+        batch = everything(run)
+        count = float(len(batch.inputs))
+        series.setdefault(name, {})[count] = accuracy(run, batch)
+    return [_kept(name, shares, sizes[name]) for name, shares in series.items()]
+
+
+def _kept(name: str, shares: Mapping[float, float], size: tuple[int, int]) -> Kept:
+    """The capacity by the shares kept of ever more; or the end that was reached or not."""
+    count = capacity(shares)
+    if count is not None:
+        return Kept(name, count, True, *size)
+    most = max(shares)
+    end = most if shares[most] >= BAR else min(shares)
+    return Kept(name, end, False, *size)
 
 
 def capacity_panel(kinds: Mapping[str, Iterable[Kept]], kept: str) -> Panel:
@@ -148,22 +160,35 @@ def capacity_panel(kinds: Mapping[str, Iterable[Kept]], kept: str) -> Panel:
         kinds: models by kind, of which at least one was bracketed.
         kept: what is kept.
     """
-    series, every = [], []
+    series = []
+    every = []
     for i, (name, models) in enumerate(kinds.items()):
-        points = [one.point for one in models if one.is_bracketed]
-        at, line = sorted({size for size, _ in points}), ""
-        if len(at) > 1:
-            logs = [[math.log(each) for each in some] for some in zip(*points, strict=True)]
-            slope, start = statistics.linear_regression(*logs)
-            line = f"{name}, slope {slope:.2f}"
-            fitted = [math.exp(start) * size**slope for size in at]
-            series.append(Series(at, fitted, numbered(i), line))
-        dots = numbered(i, marker=True, ls="none", ms=4, alpha=0.6)
-        x, y = [size for size, _ in points], [count for _, count in points]
-        series.append(Series(x, y, dots, "" if line else name))
+        points = [model.point for model in models if model.is_bracketed]
         every += points
-    share = statistics.geometric_mean(value / size for size, value in every)
+        series += _points_and_line(points, name, i)
+    share = statistics.geometric_mean(count / size for size, count in every)
     ends = [min(every)[0], max(every)[0]]
     label = f"{share:.2g} a parameter"
     series.append(Series(ends, [share * size for size in ends], dotted(), label))
     return Panel("", series, "trained parameters", kept, log="xy")
+
+
+def _points_and_line(points: Sequence[tuple[float, float]], name: str, number: int) -> list[Series]:
+    """Models by size, and the line that fits them, which has the name if there is one."""
+    line = _fitted(points, name, number)
+    sizes = [size for size, _ in points]
+    counts = [count for _, count in points]
+    look = numbered(number, marker=True, ls="none", ms=4, alpha=0.6)
+    return [*line, Series(sizes, counts, look, "" if line else name)]
+
+
+def _fitted(points: Sequence[tuple[float, float]], name: str, number: int) -> list[Series]:
+    """The power that fits points best, if they are of more than one size."""
+    sizes = sorted({size for size, _ in points})
+    if len(sizes) < 2:
+        return []
+    log_sizes = [math.log(size) for size, _ in points]
+    log_counts = [math.log(count) for _, count in points]
+    slope, start = statistics.linear_regression(log_sizes, log_counts)
+    fitted = [math.exp(start) * size**slope for size in sizes]
+    return [Series(sizes, fitted, numbered(number), f"{name}, slope {slope:.2f}")]

@@ -34,19 +34,22 @@ the last N all k are also asked for one after the other. A run ends when its los
 def curricula(scale: str) -> Configs:
     """Every k alone; several at once; and one after the other."""
     symbols, together, alone, seeds, steps = SIZES[scale]
-    ways = {**{f"k={k}": (k,) for k in alone}, "mixture": together}
-    planned: list[tuple[int, str, tuple[int, ...], Curriculum]] = [
-        (n, way, asked, Implicit()) for n in symbols for way, asked in ways.items()
-    ]
+    ways: dict[str, tuple[int, ...]] = {f"k={k}": (k,) for k in alone}
+    ways["mixture"] = together
     one_by_one = Scheduled("rising", every=max(1, steps // (2 * len(together))))
-    planned.append((symbols[-1], "easy-to-hard", together, one_by_one))
-    return {
-        f"N={n},{way},seed={seed}": changed(
-            composition(together, steps, seed), fields(n, asked, curriculum, seed)
-        )
-        for n, way, asked, curriculum in planned
-        for seed in range(seeds)
-    }
+    configs: Configs = {}
+
+    def plan(n: int, way: str, asked: tuple[int, ...], curriculum: Curriculum) -> None:
+        for seed in range(seeds):
+            base = composition(together, steps, seed)
+            changes = fields(n, asked, curriculum, seed)
+            configs[f"N={n},{way},seed={seed}"] = changed(base, changes)
+
+    for n in symbols:
+        for way, asked in ways.items():
+            plan(n, way, asked, Implicit())
+    plan(symbols[-1], "easy-to-hard", together, one_by_one)
+    return configs
 
 
 def fields(
@@ -88,8 +91,9 @@ def problem(run: Run) -> tuple[int, int]:
 
 def learnt(run: Run) -> dict[int, float]:
     """The step at which each k was learnt (its loss passes below 0.5), if it was."""
-    dated = hop_steps(run.metrics(), run.task.hops).values()
-    return {k: step for k, step in zip(asked(run), dated, strict=True) if step is not None}
+    steps = hop_steps(run.metrics(), run.task.hops).values()
+    dated = zip(asked(run), steps, strict=True)
+    return {k: step for k, step in dated if step is not None}
 
 
 def measured(runs: Runs) -> Measures:
@@ -100,29 +104,37 @@ def measured(runs: Runs) -> Measures:
     with all steps that were made, so growth is then at least so much. A mixture that learns nothing
     is not in order.
     """
-    hardest = max((problem(run) for run in runs.values() if way_of(run) == "mixture"), default=None)
+    hardest = _hardest(runs)
     times: dict[str, dict[int, float]] = {}
-    found: Measures = {f"composition_{kind}": {} for kind in KINDS}
+    measures: Measures = {f"composition_{kind}": {} for kind in KINDS}
     for name, run in runs.items():
-        way, dated = way_of(run), learnt(run)
-        every = f"N={problem(run)[0]},seed={run.config.seed}"
+        way = way_of(run)
+        dated = learnt(run)
+        which = f"N={problem(run)[0]},seed={run.config.seed}"
         if problem(run) == hardest:
-            found[f"composition_{HARDEST[way]}"][name] = last_accuracy(run)
+            measures[f"composition_{HARDEST[way]}"][name] = last_accuracy(run)
         for k, step in dated.items():
-            found["composition_steps"][f"k={k},{way},{every}"] = step
+            measures["composition_steps"][f"k={k},{way},{which}"] = step
         taken = {k: dated.get(k, run.config.training.steps) for k in asked(run)}
         if way == "alone":
-            times.setdefault(every, {}).update(taken)
+            times.setdefault(which, {}).update(taken)
         if way == "mixture":
-            found["composition_in_order"][name] = in_order(run) or 0.0
             most = max(taken)
-            found["composition_times_linear"][every] = taken[most] / (most * taken[1])
-    for every, taken in times.items():
+            measures["composition_in_order"][name] = in_order(run) or 0.0
+            measures["composition_times_linear"][which] = taken[most] / (most * taken[1])
+    for which, taken in times.items():
         most = max(taken)
         if most == 1 or 1 not in taken:
             continue  # A run is missing, as one that failed.
-        found["composition_growth"][every] = (taken[most] / taken[1]) ** (1 / (most - 1))
-    return found
+        growth = taken[most] / taken[1]
+        measures["composition_growth"][which] = growth ** (1 / (most - 1))
+    return measures
+
+
+def _hardest(runs: Runs) -> tuple[int, int] | None:
+    """The hardest problem that some run had with all k at once."""
+    problems = [problem(run) for run in runs.values() if way_of(run) == "mixture"]
+    return max(problems, default=None)
 
 
 def last_accuracy(run: Run) -> float:
@@ -133,14 +145,15 @@ def last_accuracy(run: Run) -> float:
 
 def drawn(runs: Runs) -> Drawn:
     """The partial losses by way of asking for the largest k, with the most symbols."""
-    hardest = max((problem(run) for run in runs.values() if way_of(run) == "mixture"), default=None)
+    hardest = _hardest(runs)
+    if hardest is None:
+        return {}
     panels: dict[str, list[Run]] = {}
     for run in runs.values():
-        if hardest is not None and problem(run) == hardest:
+        if problem(run) == hardest:
             way = way_of(run)
-            panels.setdefault(f"k = {hardest[1]} alone" if way == "alone" else way, []).append(run)
-    if not panels:
-        return {}
+            title = f"k = {hardest[1]} alone" if way == "alone" else way
+            panels.setdefault(title, []).append(run)
     figure = draw_panels(hop_panels(panels), 4, shared=True)
     return {"khop-curriculum": ("Hops learned, by what is asked", figure)}
 

@@ -89,13 +89,20 @@ def simple(weights: str, scale: str) -> Configs:
     Small: T = 32, width 128, batches of 32.
     """
     task = Bigrams(length=32, asked_at="in-context")
-    d_model, steps, rate, batch = 128, 300, 20.0, 32
+    d_model = 128
+    steps = 300
+    rate = 20.0
+    batch = 32
     if scale == "paper":
         task = replace(task, length=256)
-        d_model, steps, rate, batch = 256, 1000, 0.03 * 256, 512
+        d_model = 256
+        steps = 1000
+        rate = 0.03 * 256
+        batch = 512
     if scale == "smoke":
         task = replace(task, length=16, n_tokens=12, n_triggers=2)
-        d_model, steps = 32, 60
+        d_model = 32
+        steps = 60
     model = replace(SIMPLE, d_model=d_model)
     probed = 4 if weights == JOINT else 0
     each = {"momentum": 0.9, "eval_every": 10, "checkpoint_every": probed}
@@ -120,9 +127,8 @@ def three_steps(scale: str) -> Configs:
     those of later steps: the first must not make the model certain, and the second must make
     attention sharp. So the second has a rate 2000 times as large.
     """
-    length, d_model, batch = {"paper": (32, 256, 65536), "small": (12, 128, 8192)}.get(
-        scale, (8, 96, 512)
-    )
+    sizes = {"paper": (32, 256, 65536), "small": (12, 128, 8192)}
+    length, d_model, batch = sizes.get(scale, (8, 96, 512))
     task = Bigrams(
         length=length,
         n_tokens=32,
@@ -135,7 +141,8 @@ def three_steps(scale: str) -> Configs:
     stages = Trained("W_O.1 > 2e3 W_K.1 > W_K.0", every=1)
     each = {"momentum": 0.0, "eval_every": 1, "checkpoint_every": 1}
     training = moving(stages, 3, 100.0, batch, optimizer="sgd", **each)
-    return by_seed(RunConfig(task, model, training), range(1 if scale == "smoke" else 5))
+    seeds = 1 if scale == "smoke" else 5
+    return by_seed(RunConfig(task, model, training), range(seeds))
 
 
 def _seeds(scale: str) -> Iterable[int]:
@@ -196,7 +203,8 @@ def previous_recall(model: Transformer, task: Bigrams) -> float:
     scores = _scores(model, 0, places, places)
     hidden = torch.ones_like(scores, dtype=torch.bool).triu(1)
     scores = scores.masked_fill(hidden, -torch.inf)
-    return recalled(scores[1 : _after_outputs(task)], torch.arange(_after_outputs(task) - 1))
+    count = _after_outputs(task)
+    return recalled(scores[1:count], torch.arange(count - 1))
 
 
 def _after_outputs(task: Bigrams) -> int:
@@ -215,16 +223,14 @@ PROBES: dict[str, Callable[[Transformer, Bigrams], float]] = {
 def chances(task: Bigrams) -> dict[str, float]:
     """The mean of every probe if all scores are random."""
     seen = torch.arange(2, _after_outputs(task) + 1).double()
-    return {
-        OUTPUT: 1 / task.vocabulary,
-        TRIGGER: 1 / task.n_triggers,
-        PREVIOUS: (1 / seen).mean().item(),
-    }
+    previous = (1 / seen).mean().item()
+    return {OUTPUT: 1 / task.vocabulary, TRIGGER: 1 / task.n_triggers, PREVIOUS: previous}
 
 
 def histories(run: Run) -> tuple[list[int], dict[str, list[float]]]:
     """The steps of a run's checkpoints, and every probe at each."""
-    task, steps = task_of(run.config, Bigrams), run.checkpoint_steps()
+    task = task_of(run.config, Bigrams)
+    steps = run.checkpoint_steps()
     found: dict[str, list[float]] = {name: [] for name in PROBES}
     for step in steps:
         model = run.transformer(step)
@@ -242,43 +248,47 @@ def _scores(model: Transformer, layer: int, asking: Tensor, asked: Tensor) -> Te
 def measured(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Measures:
     """One layer against two, the heads that are found in two, and the order in which the three
     associative memories of an induction head are learnt."""
+    heads = {}
+    for name, run in two.items():
+        is_taken_apart = run.read("circuit.json") is not None
+        heads[name] = float(is_taken_apart and has_induction_head(run))
+    gain = {}
+    for name, run in joint.items():
+        if name in stages:
+            by_stages = final_in_context_loss(stages[name])
+            gain[name] = by_stages - final_in_context_loss(run)
     return {
         "induction_one_layer": {name: in_context_accuracy(run) for name, run in one.items()},
         "induction_two_layers": {name: in_context_accuracy(run) for name, run in two.items()},
-        "induction_heads": {
-            name: float(run.read("circuit.json") is not None and has_induction_head(run))
-            for name, run in two.items()
-        },
+        "induction_heads": heads,
         **by_run(joint, memories),
-        "induction_joint_gain": {
-            name: final_in_context_loss(stages[name]) - final_in_context_loss(run)
-            for name, run in joint.items()
-            if name in stages
-        },
+        "induction_joint_gain": gain,
     }
 
 
 def memories(run: Run) -> Row:
     """The contents of the three trained weights of a run at last, with their dates and order."""
-    steps, found = histories(run)
-    dates = {
-        probe: settled(steps, values, halfway(run, probe, values))
-        for probe, values in found.items()
-    }
-    learnt = [date for probe in (OUTPUT, TRIGGER, PREVIOUS) if (date := dates[probe]) is not None]
-    return {
-        **{f"induction_recall_{probe}": values[-1] for probe, values in found.items()},
-        **{f"induction_date_{probe}": date for probe, date in dates.items()},
-        "induction_order": len(learnt) == 3 and learnt[0] < learnt[1] < learnt[2],
-    }
+    steps, recalled = histories(run)
+    last = {}
+    dates = {}
+    for probe, values in recalled.items():
+        last[f"induction_recall_{probe}"] = values[-1]
+        dates[probe] = settled(steps, values, halfway(run, probe, values))
+    in_turn = [dates[probe] for probe in (OUTPUT, TRIGGER, PREVIOUS)]
+    learnt = [date for date in in_turn if date is not None]
+    named = {f"induction_date_{probe}": date for probe, date in dates.items()}
+    in_order = len(learnt) == 3 and learnt[0] < learnt[1] < learnt[2]
+    return {**last, **named, "induction_order": in_order}
 
 
 def has_induction_head(run: Run) -> bool:
     """True if the run's circuit explains the model, and has a previous-token head in its first
     layer and, in its second, one that attends from a trigger to what followed it."""
-    found = saved_discovery(run)
-    paths = {(layer, relation) for layer, _, relation in found.circuit.paths}
-    return found.faithful and (0, PREVIOUS_TOKEN) in paths and bool({(1, ALL), (1, LATEST)} & paths)
+    discovery = saved_discovery(run)
+    paths = {(layer, relation) for layer, _, relation in discovery.circuit.paths}
+    looks_back = (0, PREVIOUS_TOKEN) in paths
+    looks_for_repeats = (1, ALL) in paths or (1, LATEST) in paths
+    return discovery.faithful and looks_back and looks_for_repeats
 
 
 def final_in_context_loss(run: Run) -> float:
@@ -303,38 +313,39 @@ def settled(steps: Sequence[int], values: Sequence[float], level: float) -> floa
 
 def probes(run: Run) -> Row:
     """The three probes after the three steps of a run."""
-    model, task = run.transformer(), task_of(run.config, Bigrams)
+    model = run.transformer()
+    task = task_of(run.config, Bigrams)
     return {f"three_steps_{probe}": recall(model, task) for probe, recall in PROBES.items()}
 
 
 def drawn(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Drawn:
     """One layer against two; and the probes of the three memories, trained together."""
     drawn: Drawn = {}
-    pairs = {
-        "Ordinary transformers": {"one layer": one, "two layers": two},
-        "Three weights": {"together": joint, "one by one": stages},
-    }
-    panels = [
-        Panel(
-            title,
-            curves({name: losses(runs, "in-context") for name, runs in pair.items()}),
-            y="loss of in-context outputs, nats",
-        )
-        for title, pair in pairs.items()
-        if any(pair.values())
-    ]
+    ordinary = {"one layer": one, "two layers": two}
+    simplified = {"together": joint, "one by one": stages}
+    panels = []
+    for title, pair in (("Ordinary transformers", ordinary), ("Three weights", simplified)):
+        if any(pair.values()):
+            lines = {name: losses(runs, "in-context") for name, runs in pair.items()}
+            panels.append(Panel(title, curves(lines), y="loss of in-context outputs, nats"))
     if panels:
         title = "In-context outputs: losses against the step"
         drawn["induction-losses"] = title, draw_panels(panels)
     if joint:
-        probes = {name: [] for name in PROBES}
-        for steps, found in map(histories, joint.values()):
-            for name, values in found.items():
-                probes[name].append((steps, values))
-        how = {"y": "share recalled", "log": "steps", "limits": {"ylim": (0, 1.05)}}
-        figure = draw_panels([Panel("Memory recall", curves(probes), **how)])
+        figure = draw_panels([_recall_panel(joint)])
         drawn["induction-recall"] = "Memory-recall probes of the three trained weights", figure
     return drawn
+
+
+def _recall_panel(runs: Runs) -> Panel:
+    """The share that every probe recalls, against the step."""
+    lines: dict[str, list[tuple[list[int], list[float]]]] = {name: [] for name in PROBES}
+    for run in runs.values():
+        steps, recalled = histories(run)
+        for name, values in recalled.items():
+            lines[name].append((steps, values))
+    limits = {"ylim": (0, 1.05)}
+    return Panel("Memory recall", curves(lines), y="share recalled", log="steps", limits=limits)
 
 
 TITLE = "induction heads: two layers against one, and the order in which they are learnt"

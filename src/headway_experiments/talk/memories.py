@@ -9,7 +9,7 @@ are random and stay.
 """
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import product
@@ -22,7 +22,7 @@ from headway.tasks import Batch
 from headway.training import Run, RunConfig, TrainingConfig, predictions
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, Series, draw_panels, means, numbered
-from headway_experiments.reading import Row, by_run, grouped, power, task_of
+from headway_experiments.reading import Row, by_run, power, task_of
 from headway_experiments.recipes import moving
 from headway_experiments.talk import associative_memory as memory
 from headway_experiments.talk import capacity
@@ -54,18 +54,17 @@ N_ITEMS, N_CLASSES, N_SAMPLED = 4_000, 5, 200_000
 REPEATS = 10
 """Draws of all vectors, or of samples, over which an error is averaged: the laws are of means."""
 
-SHAPES = {
-    "linear": {
-        "paper": ([(d, 0) for d in (8, 16, 32, 64, 128, 256)], range(5), LINEAR),
-        "small": ([(d, 0) for d in (8, 12, 16, 24, 32, 48)], range(10), LINEAR),
-        "smoke": ([(6, 0), (12, 0)], range(1), LINEAR[7::6]),
-    },
-    "mlp": {
-        "paper": ([*product((32, 64, 128), (32, 128, 512))], range(5), MLP),
-        "small": ([*product((16, 24, 32), (8, 32, 128))], range(10), MLP),
-        "smoke": ([(12, 12)], range(1), MLP[3::3]),
-    },
+LINEAR_SHAPES = {
+    "paper": ([(d, 0) for d in (8, 16, 32, 64, 128, 256)], range(5), LINEAR),
+    "small": ([(d, 0) for d in (8, 12, 16, 24, 32, 48)], range(10), LINEAR),
+    "smoke": ([(6, 0), (12, 0)], range(1), LINEAR[7::6]),
 }
+MLP_SHAPES = {
+    "paper": ([*product((32, 64, 128), (32, 128, 512))], range(5), MLP),
+    "small": ([*product((16, 24, 32), (8, 32, 128))], range(10), MLP),
+    "smoke": ([(12, 12)], range(1), MLP[3::3]),
+}
+SHAPES = {"linear": LINEAR_SHAPES, "mlp": MLP_SHAPES}
 """Widths and hidden widths (0: linear), seeds, and the series that brackets each."""
 
 
@@ -79,26 +78,27 @@ def longer(scale: str) -> Configs:
     seeds = SHAPES["linear"][scale][1]
     if scale == "smoke":
         return _series([(6, 0)], seeds, LINEAR[7::6], 900)
-    one, other = {"paper": ((128, 0), (64, 128)), "small": ((32, 0), (24, 32))}[scale]
-    return _series([one], seeds, LINEAR, 900) | _series([other], seeds, MLP, 900)
+    linear = {"paper": (128, 0), "small": (32, 0)}[scale]
+    with_mlp = {"paper": (64, 128), "small": (24, 32)}[scale]
+    configs = _series([linear], seeds, LINEAR, 900)
+    return configs | _series([with_mlp], seeds, MLP, 900)
 
 
 def one_step(scale: str) -> Configs:
     """One step of gradient descent from zero, on all items at once, by width."""
-    widths, items, seeds = {
+    sizes = {
         "paper": ((8, 16, 32, 64, 128, 256, 512, 1024), 256, range(10)),
         "small": ((8, 16, 32, 64, 128, 256), 64, range(5)),
-    }.get(scale, ((8, 64), 16, range(1)))
-    return {
-        f"d={d},items={items},seed={seed}": RunConfig(
-            task=Associations(n_items=items, n_classes=items),
-            model=replace(BARE, d_model=d, d_mlp=0),
-            training=_training("W_O.0", 1, 10.0 * items, items, optimizer="sgd", momentum=0.0),
-            seed=seed,
-        )
-        for d in widths
-        for seed in seeds
     }
+    widths, items, seeds = sizes.get(scale, ((8, 64), 16, range(1)))
+    task = Associations(n_items=items, n_classes=items)
+    training = _training("W_O.0", 1, 10.0 * items, items, optimizer="sgd", momentum=0.0)
+    configs: Configs = {}
+    for d in widths:
+        model = replace(BARE, d_model=d, d_mlp=0)
+        for seed in seeds:
+            configs[f"d={d},items={items},seed={seed}"] = RunConfig(task, model, training, seed)
+    return configs
 
 
 def _series(
@@ -107,16 +107,19 @@ def _series(
     shares: Sequence[float],
     steps: int = 300,
 ) -> Configs:
-    """Runs that bracket what memories of some widths and hidden widths (0: linear) hold."""
+    """Memories of every shape, of fewer items and more: shares of the trained parameters."""
     seeds = tuple(seeds)
     configs: Configs = {}
     for d, m in shapes:
-        name, parameters = (f"MLP d={d} m={m}", 2 * d * m) if m else (f"linear d={d}", d * d)
-        rate, trained = (0.2, "W_in.0 W_out.0") if m else (1.0, "W_O.0")
-        for n in dict.fromkeys(capacity.items_for(share * parameters) for share in shares):
+        parameters = 2 * d * m if m else d * d
+        name = f"MLP d={d} m={m}" if m else f"linear d={d}"
+        rate = 0.2 if m else 1.0
+        trained = "W_in.0 W_out.0" if m else "W_O.0"
+        model = replace(BARE, d_model=d, d_mlp=m)
+        counts = [capacity.items_for(share * parameters) for share in shares]
+        for n in dict.fromkeys(counts):
+            training = _training(trained, steps, rate, n, cooldown_steps=steps // 2)
             for seed in seeds:
-                training = _training(trained, steps, rate, n, cooldown_steps=steps // 2)
-                model = replace(BARE, d_model=d, d_mlp=m)
                 config = RunConfig(Associations(n_items=n), model, training, seed)
                 configs[f"{name},items={n},seed={seed}"] = config
     return configs
@@ -152,22 +155,23 @@ def kept(runs: Runs) -> list[capacity.Kept]:
 
 def associative(linear: Runs, with_mlp: Runs, longer: Runs) -> Measures:
     """Capacities of linear and MLP memories, their slopes, and whether more steps change them."""
-    measured: Measures = {}
+    measures: Measures = {}
     known: dict[str, float] = {}
     for kind, runs in (("linear", linear), ("mlp", with_mlp)):
-        here = kept(runs)
-        known |= capacity.counted(here)
-        measured |= capacity.measures(here, kind, "information")
-        over = [one.point[0] for one in here if one.is_bracketed]
-        measured[f"{kind}_range"] = {"largest / smallest": max(over) / min(over)} if over else {}
-    found = kept(longer)
-    return {
-        **measured,
-        "memories_longer": {
-            one.name: one.count / known[one.name] for one in found if one.name in known
-        },
-        "memories_longer_not_bracketed": capacity.counted(found, is_bracketed=False),
-    }
+        models = kept(runs)
+        known |= capacity.counted(models)
+        measures |= capacity.measures(models, kind, "information")
+        sizes = [model.point[0] for model in models if model.is_bracketed]
+        span = {"largest / smallest": max(sizes) / min(sizes)} if sizes else {}
+        measures[f"{kind}_range"] = span
+    trained_longer = kept(longer)
+    measures["memories_longer"] = {}
+    for model in trained_longer:
+        if model.name in known:
+            measures["memories_longer"][model.name] = model.count / known[model.name]
+    open_ended = capacity.counted(trained_longer, is_bracketed=False)
+    measures["memories_longer_not_bracketed"] = open_ended
+    return measures
 
 
 def gradient(runs: Runs) -> Measures:
@@ -198,35 +202,43 @@ def seeds_of(runs: Runs) -> tuple[int, ...]:
 
 def exact_logits(seeds: Sequence[int]) -> dict[str, float]:
     """The largest distance of logits after one step from the lemma's, for orthonormal vectors."""
-    found = {}
+    errors = {}
     for n_items, n_classes in ((16, 16), (64, 64), (64, 8)):
         for seed in seeds:
-            generator = torch.Generator().manual_seed(seed)
-            keys = memory.orthonormal_vectors(n_items, 64, generator)
-            values = memory.orthonormal_vectors(n_classes, 64, generator)
-            classes = torch.randint(n_classes, (n_items,), generator=generator)
-            alike = torch.full((n_items,), 1 / n_items, dtype=keys.dtype)
-            rate = float(n_items)
-            weights = memory.one_step(values, keys, classes, alike, rate)
-            right = torch.nn.functional.one_hot(classes, n_classes).double()
-            expected = rate / n_items * (right - 1 / n_classes)
-            off = (memory.logits(weights, values, keys) - expected).abs().max().item()
-            found[f"N={n_items} classes={n_classes},seed={seed}"] = off
-    return found
+            which = f"N={n_items} classes={n_classes},seed={seed}"
+            errors[which] = _error_of_logits(n_items, n_classes, seed)
+    return errors
+
+
+def _error_of_logits(n_items: int, n_classes: int, seed: int) -> float:
+    """The most that a logit is off after a step from zero, with orthonormal vectors."""
+    generator = torch.Generator().manual_seed(seed)
+    keys = memory.orthonormal_vectors(n_items, 64, generator)
+    values = memory.orthonormal_vectors(n_classes, 64, generator)
+    classes = torch.randint(n_classes, (n_items,), generator=generator)
+    alike = torch.full((n_items,), 1 / n_items, dtype=keys.dtype)
+    rate = float(n_items)
+    weights = memory.one_step(values, keys, classes, alike, rate)
+    right = torch.nn.functional.one_hot(classes, n_classes).double()
+    expected = rate / n_items * (right - 1 / n_classes)
+    off = memory.logits(weights, values, keys) - expected
+    return off.abs().max().item()
 
 
 def _as_written(run: Run) -> float:
     """The distance of a run's logits from those of the step written down, against the largest."""
-    task, model = task_of(run.config, Associations), run.transformer()
-    keys, values = model.embed.weight, model.unembed.weight
+    task = task_of(run.config, Associations)
+    model = run.transformer()
+    keys = model.embed.weight
+    values = model.unembed.weight
     assert isinstance(keys, torch.Tensor)
     residual = keys @ values.T
     rate = run.config.training.learning_rate
     frequencies = torch.full((task.n_items,), 1 / task.n_items, dtype=keys.dtype)
     weights = memory.one_step(values, keys, task.classes(), frequencies, rate, residual)
     written = memory.logits(weights, values, keys) + residual
-    trained = predictions(model, every_item(run))[:, 0]
-    return ((trained - written).abs().max() / written.abs().max()).item()
+    off = predictions(model, every_item(run))[:, 0] - written
+    return (off.abs().max() / written.abs().max()).item()
 
 
 def zipf_exponents(seeds: tuple[int, ...]) -> Measures:
@@ -235,46 +247,61 @@ def zipf_exponents(seeds: tuple[int, ...]) -> Measures:
     Every number is a measured exponent over the expected one; where none is expected (all items
     kept alike: the error stays), the exponent itself.
     """
-    measured: Measures = {f"zipf_{name}": {} for name in EXPECTED}
-    found = {which: -power(errors.items()) for which, errors in zipf_errors(seeds).items()}
-    for (name, a, seed), fall in found.items():
+    measures: Measures = {f"zipf_{name}": {} for name in EXPECTED}
+    measures["zipf_frequency_to_first"] = {}
+    falls = {}
+    for which, errors in zipf_errors(seeds).items():
+        falls[which] = -power(errors.items())
+    for (name, a, seed), fall in falls.items():
+        run = f"a={a:g},seed={seed}"
         expected = EXPECTED[name](a)
-        measured[f"zipf_{name}"][f"a={a:g},seed={seed}"] = fall / expected if expected else fall
-    measured["zipf_frequency_to_first"] = {
-        f"a={a:g},seed={seed}": fall / found["first", a, seed]
-        for (name, a, seed), fall in found.items()
-        if name == "frequency"
-    }
-    return measured
+        measures[f"zipf_{name}"][run] = fall / expected if expected else fall
+        if name == "frequency":
+            measures["zipf_frequency_to_first"][run] = fall / falls["first", a, seed]
+    return measures
 
 
 @cache
 def zipf_errors(seeds: tuple[int, ...]) -> dict[tuple[str, float, int], dict[int, float]]:
     """The error by width, for every scheme, and by samples (`samples`), for every a and seed."""
-    drawn: dict[tuple[str, float, int], dict[int, list[float]]] = {}
-
-    def note(name: str, a: float, seed: int, at: int, error: float) -> None:
-        drawn.setdefault((name, a, seed), {}).setdefault(at, []).append(error)
-
-    frequencies = {a: memory.zipf(N_ITEMS, a) for a in EXPONENTS}
-    tails = {a: memory.zipf(N_SAMPLED, a) for a in EXPONENTS}
+    curves = {}
     for seed in seeds:
-        generator = torch.Generator().manual_seed(seed)
-        classes = torch.randint(N_CLASSES, (N_ITEMS,), generator=generator)
-        for _ in range(REPEATS):
-            for d in WIDTHS:
-                keys = memory.random_vectors(N_ITEMS, d, generator)
-                values = memory.random_vectors(N_CLASSES, d, generator)
-                for (a, p), name in product(frequencies.items(), SCHEMES):
-                    strengths = memory.scheme(name, p, d).float()
-                    weights = memory.stored(values, keys, classes, strengths)
-                    note(name, a, seed, d, memory.error(weights, values, keys, classes, p))
-            for (a, p), count in product(tails.items(), SAMPLES):
-                note("samples", a, seed, count, memory.unseen(p, count, generator))
-    return {
-        which: {at: statistics.mean(errors) for at, errors in curve.items()}
-        for which, curve in drawn.items()
-    }
+        for (name, a), errors in _errors_of(seed).items():
+            means = {at: statistics.mean(several) for at, several in errors.items()}
+            curves[name, a, seed] = means
+    return curves
+
+
+def _errors_of(seed: int) -> dict[tuple[str, float], dict[int, list[float]]]:
+    """The errors of a seed by scheme and a, at every width or number of samples."""
+    generator = torch.Generator().manual_seed(seed)
+    classes = torch.randint(N_CLASSES, (N_ITEMS,), generator=generator)
+    errors: dict[tuple[str, float], dict[int, list[float]]] = {}
+    for _ in range(REPEATS):
+        for name, a, at, error in _drawn_errors(classes, generator):
+            errors.setdefault((name, a), {}).setdefault(at, []).append(error)
+    return errors
+
+
+def _drawn_errors(
+    classes: torch.Tensor, generator: torch.Generator
+) -> Iterator[tuple[str, float, int, float]]:
+    """A scheme, a, width and error of every memory, with vectors drawn anew; then those of what
+    has not been seen, with samples in place of widths."""
+    for d in WIDTHS:
+        keys = memory.random_vectors(N_ITEMS, d, generator)
+        values = memory.random_vectors(N_CLASSES, d, generator)
+        for a, name in product(EXPONENTS, SCHEMES):
+            p = _zipf(N_ITEMS, a)
+            strengths = memory.scheme(name, p, d).float()
+            weights = memory.stored(values, keys, classes, strengths)
+            yield name, a, d, memory.error(weights, values, keys, classes, p)
+    for a, count in product(EXPONENTS, SAMPLES):
+        unseen = memory.unseen(_zipf(N_SAMPLED, a), count, generator)
+        yield "samples", a, count, unseen
+
+
+_zipf = cache(memory.zipf)
 
 
 def draw_associative(linear: Runs, with_mlp: Runs, _: Runs) -> Drawn:
@@ -290,29 +317,39 @@ def draw_associative(linear: Runs, with_mlp: Runs, _: Runs) -> Drawn:
 def draw_gradient(runs: Runs) -> Drawn:
     """A panel per exponent of the frequencies, and one for the samples: errors, dotted the power
     expected."""
-    curves = zipf_errors(seeds_of(runs)).items()
-    errors = grouped(((name, a), each) for (name, a, _), one in curves for each in one.items())
-
-    def fall(name: str, a: float, number: int, label: str) -> list[Series]:
-        *dots, mean = means(
-            errors[name, a], numbered(number, True, ls=""), label, statistics.geometric_mean
-        )
-        last, power = mean.x[-1], EXPECTED[name](a)
-        expected = [mean.y[-1] * (x / last) ** -power for x in mean.x]
-        return [*dots, mean, Series(mean.x, expected, {**numbered(number), "ls": ":"})]
-
-    kinds = {f"a = {a:g}": [(name, a, f"α: {name}") for name in SCHEMES] for a in EXPONENTS}
-    kinds["room for all that was seen"] = [("samples", a, f"a = {a:g}") for a in EXPONENTS]
+    errors: dict[tuple[str, float], list[tuple[int, float]]] = {}
+    for (name, a, _), curve in zipf_errors(seeds_of(runs)).items():
+        errors.setdefault((name, a), []).extend(curve.items())
     panels = []
-    for title, lines in kinds.items():
-        series = [
-            one for i, (name, a, label) in enumerate(lines) for one in fall(name, a, i, label)
-        ]
-        x = "samples T" if lines[0][0] == "samples" else "width d"
-        y = "error (dotted: the power expected)"
-        panels.append(Panel(title, series, x, y, log="xy"))
+    for a in EXPONENTS:
+        series = []
+        for i, name in enumerate(SCHEMES):
+            expected = EXPECTED[name](a)
+            series += _falling(errors[name, a], expected, i, f"α: {name}")
+        panels.append(_errors_panel(f"a = {a:g}", series, "width d"))
+    series = []
+    for i, a in enumerate(EXPONENTS):
+        expected = EXPECTED["samples"](a)
+        series += _falling(errors["samples", a], expected, i, f"a = {a:g}")
+    panels.append(_errors_panel("room for all that was seen", series, "samples T"))
     title = "Errors of memories of Zipf frequencies, against width and samples"
     return {"zipf-memory": (title, draw_panels(panels))}
+
+
+def _errors_panel(title: str, series: Sequence[Series], x: str) -> Panel:
+    return Panel(title, series, x, "error (dotted: the power expected)", log="xy")
+
+
+def _falling(
+    points: Sequence[tuple[int, float]], power: float, number: int, label: str
+) -> list[Series]:
+    """Errors, their means, and below a power that leads to the last mean."""
+    look = numbered(number, True, ls="")
+    *dots, mean = means(points, look, label, statistics.geometric_mean)
+    last = mean.x[-1]
+    expected = [mean.y[-1] * (x / last) ** -power for x in mean.x]
+    dotted = {**numbered(number), "ls": ":"}
+    return [*dots, mean, Series(mean.x, expected, dotted)]
 
 
 MLPS = "memories in an MLP, by width, hidden width and items"

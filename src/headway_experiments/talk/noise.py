@@ -7,6 +7,7 @@ Measured is which part of a model says noise, and what is left when that part is
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -91,11 +92,18 @@ class Said:
 
 def said(model: Transformer, task: Bigrams, batch: Batch) -> Said:
     """The likeliest tokens of a model at clean in-context outputs."""
-    wanted = batch.targets[..., task.hops.index("in-context")]
-    told, asked = predictions(model, batch).argmax(-1), wanted != IGNORE_INDEX
     assert task.noise_token is not None  # the task is one with noise
-    found = (told == wanted, told == task.noise_token, asked)
-    return Said(*((each & asked).sum(1).double().cpu() for each in found))
+    wanted = batch.targets[..., task.hops.index("in-context")]
+    asked = wanted != IGNORE_INDEX
+    told = predictions(model, batch).argmax(-1)
+    output = (told == wanted) & asked
+    noise = (told == task.noise_token) & asked
+    return Said(_counted(output), _counted(noise), _counted(asked))
+
+
+def _counted(which: Tensor) -> Tensor:
+    """The number of positions in every sequence."""
+    return which.sum(1).double().cpu()
 
 
 def gain_interval(cut: Said, intact: Said) -> tuple[float, float]:
@@ -104,16 +112,21 @@ def gain_interval(cut: Said, intact: Said) -> tuple[float, float]:
     generator = torch.Generator().manual_seed(0)
     count = len(intact.asked)
     drawn = torch.randint(count, (RESAMPLES, count), generator=generator)
-    gained = (cut.outputs - intact.outputs)[drawn].sum(1) / intact.asked[drawn].sum(1)
-    low, high = gained.quantile(torch.tensor([0.025, 0.975]).double()).tolist()
+    gained = (cut.outputs - intact.outputs)[drawn].sum(1)
+    shares = gained / intact.asked[drawn].sum(1)
+    ends = torch.tensor([0.025, 0.975]).double()
+    low, high = shares.quantile(ends).tolist()
     return low, high
 
 
 def by_fraction(run: Run, fractions: Sequence[float] = FRACTIONS) -> dict[float, Said]:
     """The likeliest tokens of the last weights, with the last layer's W_in and W_out cut."""
-    task, model = task_of(run.config, Bigrams), run.transformer()
-    batch, layers = unseen(run), matrices(model)
-    truncation, found = Truncation(layers), {}
+    task = task_of(run.config, Bigrams)
+    model = run.transformer()
+    batch = unseen(run)
+    layers = matrices(model)
+    truncation = Truncation(layers)
+    found = {}
     for fraction in fractions:
         with truncation.applied(Cut((len(layers) - 1,), "mlp", fraction)):
             found[fraction] = said(model, task, batch)
@@ -128,32 +141,40 @@ def margins(model: Transformer, task: Bigrams, batch: Batch) -> tuple[float, flo
     The last norm is taken with the scale that it has on the whole stream, so that what layers add
     to the stream adds up in logits.
     """
-    wanted = batch.targets[..., task.hops.index("in-context")]
+    assert task.noise_token is not None  # the task is one with noise
     _, cache = model.run_with_cache(
         batch.inputs, names=[("attn_out", -1), ("mlp_out", -1), ("resid_post", -1)]
     )
     attention, mlp, last = cache.values()
     norm = model.ln_final
     assert isinstance(norm, torch.nn.LayerNorm)  # as these experiments have it
-    spread = last.var(-1, correction=0, keepdim=True).add(norm.eps).sqrt()
-    assert task.noise_token is not None  # the task is one with noise
+    variance = last.var(-1, correction=0, keepdim=True)
+    spread = variance.add(norm.eps).sqrt()
+    wanted = batch.targets[..., task.hops.index("in-context")]
+    asked = wanted != IGNORE_INDEX
     noise = model.unembed.weight[task.noise_token]
     towards = noise - model.unembed.weight[wanted.clamp(min=0)]
-    asked = wanted != IGNORE_INDEX
 
     def raised(added: Tensor) -> float:
         centred = (added - added.mean(-1, keepdim=True)) / spread
-        return (centred * norm.weight * towards).sum(-1)[asked].mean().item()
+        margins = (centred * norm.weight * towards).sum(-1)
+        return margins[asked].mean().item()
 
     return raised(mlp), raised(attention)
 
 
 def histories(run: Run) -> tuple[list[int], list[float], list[float]]:
     """The steps of a run's checkpoints, and the margins of the last MLP and attention at each."""
-    task, batch = task_of(run.config, Bigrams), unseen(run).part(slice(DATED))
+    task = task_of(run.config, Bigrams)
+    batch = unseen(run).part(slice(DATED))
     steps = run.checkpoint_steps()
-    found = [margins(run.transformer(step), task, batch) for step in steps]
-    return steps, [mlp for mlp, _ in found], [attention for _, attention in found]
+    of_mlp = []
+    of_attention = []
+    for step in steps:
+        mlp, attention = margins(run.transformer(step), task, batch)
+        of_mlp.append(mlp)
+        of_attention.append(attention)
+    return steps, of_mlp, of_attention
 
 
 def learning(run: Run) -> Row:
@@ -163,24 +184,39 @@ def learning(run: Run) -> Row:
     to its largest; attention has learnt the output when its margin against the noise token is. If
     one of the two is not learnt, or not kept, the MLP does not count as first.
     """
-    cut, (steps, mlp, attention) = by_fraction(run), histories(run)
+    cut = by_fraction(run)
+    intact = cut[1.0]
+    gains: dict[str, float] = {}
+    lows: dict[str, float] = {}
+    highs: dict[str, float] = {}
+    for fraction in FRACTIONS[1:]:
+        name = f"fraction={fraction:g}"
+        gains[f"noisy_gain_{fraction:g}"] = cut[fraction].output - intact.output
+        lows[name], highs[name] = gain_interval(cut[fraction], intact)
+    mlp, attention = _dates(*histories(run))
+    return {
+        "noisy_intact": intact.output,
+        **gains,
+        "noisy_gain_low": lows,
+        "noisy_gain_high": highs,
+        "noisy_says_noise": intact.noise - cut[0.0].noise,
+        "noisy_mlp_date": mlp,
+        "noisy_attention_date": attention,
+        "noisy_mlp_first": mlp is not None and attention is not None and mlp < attention,
+    }
+
+
+def _dates(
+    steps: list[int], mlp: list[float], attention: list[float]
+) -> tuple[float | None, float | None]:
+    """The steps at which the MLP is for noise by half, and attention against it; None of both if
+    one is not in the end."""
     against = [-margin for margin in attention]
     first = crossing(steps, mlp, (mlp[0] + max(mlp)) / 2)
     second = crossing(steps, against, (against[0] + max(against)) / 2)
     if first is None or second is None or min(mlp[-1], against[-1]) <= 0:
-        first = second = None
-    gains = {f"noisy_gain_{f:g}": cut[f].output - cut[1.0].output for f in FRACTIONS[1:]}
-    ends = {f"fraction={f:g}": gain_interval(cut[f], cut[1.0]) for f in FRACTIONS[1:]}
-    return {
-        "noisy_intact": cut[1.0].output,
-        **gains,
-        "noisy_gain_low": {name: low for name, (low, _) in ends.items()},
-        "noisy_gain_high": {name: high for name, (_, high) in ends.items()},
-        "noisy_says_noise": cut[1.0].noise - cut[0.0].noise,
-        "noisy_mlp_date": first,
-        "noisy_attention_date": second,
-        "noisy_mlp_first": first is not None and second is not None and first < second,
-    }
+        return None, None
+    return first, second
 
 
 RANKS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
@@ -190,23 +226,21 @@ RANKS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 def drawn(runs: Runs) -> Drawn:
     """The margins of the last MLP and attention for the noise, against the step; and the shares of
     tokens at clean outputs with the last MLP cut to low rank."""
-    found = [histories(run) for run in runs.values()]
-    cut = [by_fraction(run, RANKS) for run in runs.values()]
-    parts = {
-        "last MLP": [(steps, mlp) for steps, mlp, _ in found],
-        "last attention": [(steps, attention) for steps, _, attention in found],
-    }
-    says = {
-        "the output": [(RANKS, [one[rank].output for rank in RANKS]) for one in cut],
-        "the noise token": [(RANKS, [one[rank].noise for rank in RANKS]) for one in cut],
-    }
+    parts: dict[str, list[Any]] = {"last MLP": [], "last attention": []}
+    says: dict[str, list[Any]] = {"the output": [], "the noise token": []}
+    for run in runs.values():
+        steps, mlp, attention = histories(run)
+        parts["last MLP"].append((steps, mlp))
+        parts["last attention"].append((steps, attention))
+        cut = by_fraction(run, RANKS)
+        says["the output"].append((RANKS, [cut[rank].output for rank in RANKS]))
+        says["the noise token"].append((RANKS, [cut[rank].noise for rank in RANKS]))
+    margin = {"y": "margin", "levels": {"neither": 0.0}}
     rank = {"x": "fraction of the full rank", "limits": {"ylim": (0, 1.05)}}
-    panels = [
-        Panel("For noise, against the output", curves(parts), y="margin", levels={"neither": 0.0}),
-        Panel("Clean outputs, last MLP cut", curves(says), y="share that says", **rank),
-    ]
+    for_noise = Panel("For noise, against the output", curves(parts), **margin)
+    cut_clean = Panel("Clean outputs, last MLP cut", curves(says), y="share that says", **rank)
     title = "Noise: what the last layer's parts say, and what is said without its MLP"
-    return {"noisy-recall": (title, draw_panels(panels))}
+    return {"noisy-recall": (title, draw_panels([for_noise, cut_clean]))}
 
 
 RUNS = Group("noisy-recall", "two layers with MLPs, one trigger, half of it noise", noisy)

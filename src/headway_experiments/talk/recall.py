@@ -48,25 +48,25 @@ KNOWN = 0.1
 NEAR = 0.15
 """The distance from ln |A_r|, as a share of it, that the loss may have in the stage in between."""
 
-SHAPES: dict[str, dict[str, list[Shape]]] = {
-    "attention": {
-        "paper": [(32, heads, 8, 0) for heads in (4, 8, 16, 32)],
-        "small": [(24, heads, 4, 0) for heads in (8, 16, 32)],
-        "smoke": [(8, 2, 4, 0), (8, 4, 4, 0)],
-    },
-    "mlp": {
-        "paper": [(32, heads, 8, 16 * heads) for heads in (2, 4, 8, 16)],
-        "small": [(24, heads, 4, 8 * heads) for heads in (6, 12, 24)],
-        "smoke": [(8, 2, 4, 16), (8, 4, 4, 32)],
-    },
-    "traded": {
-        "paper": [(32, 2, 8, 256), (32, 4, 8, 128), (32, 16, 8, 64), (32, 16, 8, 32)],
-        "small": [(24, 6, 4, 96), (24, 12, 4, 24)],
-        "smoke": [(8, 4, 4, 8)],
-    },
+ALONE = {
+    "paper": [(32, heads, 8, 0) for heads in (4, 8, 16, 32)],
+    "small": [(24, heads, 4, 0) for heads in (8, 16, 32)],
+    "smoke": [(8, 2, 4, 0), (8, 4, 4, 0)],
 }
-"""Models without an MLP, by number of heads; with as many parameters in the MLP as in attention, of
-growing size; and of one width, with more in attention, or more in the MLP."""
+"""Models without an MLP, by number of heads."""
+HALF = {
+    "paper": [(32, heads, 8, 16 * heads) for heads in (2, 4, 8, 16)],
+    "small": [(24, heads, 4, 8 * heads) for heads in (6, 12, 24)],
+    "smoke": [(8, 2, 4, 16), (8, 4, 4, 32)],
+}
+"""With as many parameters in the MLP as in attention, of growing size."""
+TRADED = {
+    "paper": [(32, 2, 8, 256), (32, 4, 8, 128), (32, 16, 8, 64), (32, 16, 8, 32)],
+    "small": [(24, 6, 4, 96), (24, 12, 4, 24)],
+    "smoke": [(8, 4, 4, 8)],
+}
+"""Of one width, with more in attention, or more in the MLP."""
+SHAPES: dict[str, dict[str, list[Shape]]] = {"attention": ALONE, "mlp": HALF, "traded": TRADED}
 
 
 def dynamics(scale: str) -> Configs:
@@ -77,38 +77,46 @@ def dynamics(scale: str) -> Configs:
     task = Recall(n_subjects=16, n_relations=4, n_answers=8, n_noise=8, length=5)
     tiny = {"attention": "linear", "init": "orthogonal", "init_scale": 0.05}
     model = replace(BARE, d_model=64, d_mlp=0, **tiny)
-    rate, often = 0.001 if scale == "paper" else 0.003, {"eval_every": every}
-    often |= {"checkpoint_every": every, "save_every": steps}
-    training = moving(Trained("W_Q W_K W_V W_O"), steps, rate, 256, **often)
+    trained = Trained("W_Q W_K W_V W_O")
+    rate = 0.001 if scale == "paper" else 0.003
+    often = {"eval_every": every, "checkpoint_every": every, "save_every": steps}
+    training = moving(trained, steps, rate, 256, **often)
     return by_seed(RunConfig(task, model, training), seeds)
 
 
 def series(kind: str, scale: str) -> Configs:
     """As many subjects as relations, so many that their facts bracket what each shape keeps."""
-    seeds, steps = {"paper": (5, 4_000), "small": (10, 4_000)}.get(scale, (1, 150))
+    seeds = {"paper": 5, "small": 10}.get(scale, 1)
+    steps = 150 if scale == "smoke" else 4_000
+    shares = SMOKE if scale == "smoke" else SHARES
     configs: Configs = {}
     for d, heads, d_head, m in SHAPES[kind][scale]:
-        expected = ATTENTION * 4 * d * heads * d_head + MLP * 2 * d * m
-        shares = SMOKE if scale == "smoke" else SHARES
-        for n in dict.fromkeys(round((share * expected) ** 0.5) for share in shares):
+        of_attention = 4 * d * heads * d_head
+        of_mlp = 2 * d * m
+        expected = ATTENTION * of_attention + MLP * of_mlp
+        model = replace(BARE, d_model=d, n_heads=heads, d_head=d_head, d_mlp=m)
+        training = _training(steps, with_mlp=m > 0)
+        sides = [round((share * expected) ** 0.5) for share in shares]
+        for n in dict.fromkeys(sides):
+            task = Recall(n_subjects=n, n_relations=n, n_answers=8, n_noise=4, length=4)
+            facts = n * n
             for seed in range(seeds):
-                name = f"d={d} H={heads} d_h={d_head} m={m},facts={n * n},seed={seed}"
-                configs[name] = RunConfig(
-                    task=Recall(n_subjects=n, n_relations=n, n_answers=8, n_noise=4, length=4),
-                    model=replace(BARE, d_model=d, n_heads=heads, d_head=d_head, d_mlp=m),
-                    training=_training(steps, with_mlp=m > 0),
-                    seed=seed,
-                )
+                name = f"{shape(model)},facts={facts},seed={seed}"
+                configs[name] = RunConfig(task, model, training, seed)
     return configs
 
 
 def _training(steps: int, with_mlp: bool) -> TrainingConfig:
     """Adam until almost nothing is left to learn, which takes fewer steps for fewer facts. At twice
     the rate, MLPs keep losing some facts again."""
-    trained = Trained("W_Q W_K W_V W_O" + (" W_in W_out" if with_mlp else ""))
+    weights = "W_Q W_K W_V W_O"
+    rate = 0.04
+    if with_mlp:
+        weights += " W_in W_out"
+        rate = 0.02
     ends = {"eval_every": min(steps, 100), "checkpoint_every": 0, "save_every": steps}
     ends |= {"cooldown_steps": steps // 2, "stop_below": 0.005, "eval_examples": 1024}
-    return moving(trained, steps, 0.02 if with_mlp else 0.04, 256, **ends)
+    return moving(Trained(weights), steps, rate, 256, **ends)
 
 
 def shape(model: TransformerConfig) -> str:
@@ -119,7 +127,8 @@ def shape(model: TransformerConfig) -> str:
 def every_fact(run: Run) -> Batch:
     """All facts, each at places of its own among noise of its own."""
     task = task_of(run.config, Recall)
-    subjects, relations = torch.arange(task.n_subjects), torch.arange(task.n_relations)
+    subjects = torch.arange(task.n_subjects)
+    relations = torch.arange(task.n_relations)
     facts = torch.cartesian_prod(subjects, relations).to(run.device)
     generator = generator_for(run.device, run.config.seed, "all facts")
     _, places, noise = task.draw(len(facts), generator)
@@ -133,9 +142,12 @@ kept = partial(capacity.capacities, shape=shape, everything=every_fact)
 def rates(known: Iterable[Kept]) -> tuple[float, float]:
     """Facts that a parameter of attention keeps, and one of the MLP, by least squares of the
     relative error."""
-    every = np.array([(one.attention, one.mlp, one.count) for one in known])
-    found = np.linalg.lstsq(every[:, :2] / every[:, 2:], np.ones(len(every)), rcond=None)[0]
-    return float(found[0]), float(found[1])
+    rows = [(model.attention, model.mlp, model.count) for model in known]
+    numbers = np.array(rows)
+    parameters_a_fact = numbers[:, :2] / numbers[:, 2:]
+    one_fact = np.ones(len(rows))
+    of_attention, of_mlp = np.linalg.lstsq(parameters_a_fact, one_fact, rcond=None)[0]
+    return float(of_attention), float(of_mlp)
 
 
 def foretold(
@@ -147,7 +159,8 @@ def foretold(
     On a straight frontier the ratios are 1; on one that bends out, more; on one that bends in,
     less. A shape of which it was not bracketed what it keeps is left out.
     """
-    ratios, by_kind = {}, {}
+    ratios = {}
+    by_kind = {}
     seeds = grouped((one.seed, one) for one in known if one.is_bracketed)
     for seed, same in sorted(seeds.items()):
         if len({one.mlp > 0 for one in same}) < 2:
@@ -162,7 +175,9 @@ def foretold(
 
 def facts_kept(attention: Runs, with_mlp: Runs, traded: Runs) -> Measures:
     """Facts kept by attention alone, and with an MLP, against parameters; and the frontier."""
-    alone, half, others = (kept(runs) for runs in (attention, with_mlp, traded))
+    alone = kept(attention)
+    half = kept(with_mlp)
+    others = kept(traded)
     ratios, by_kind = foretold(alone + half, others)
     return {
         **capacity.measures(alone, "recall_attention", "facts"),
@@ -195,18 +210,18 @@ class Losses:
 
 def course(run: Run) -> list[Losses]:
     """The losses at every checkpoint, over all facts."""
-    task, batch = task_of(run.config, Recall), every_fact(run)
+    task = task_of(run.config, Recall)
+    batch = every_fact(run)
     targets = batch.targets[:, 0]
-    answers = task.answers(run.device)
-    own = answers[(targets[:, 0] - task.first_answer) // task.n_answers]
-    found = []
+    relations = (targets[:, 0] - task.first_answer) // task.n_answers
+    own = task.answers(run.device)[relations]
+    losses = []
     for step in run.checkpoint_steps():
-        told = predictions(run.transformer(step), batch)[:, 0].double().log_softmax(-1)
-        relation = -told.gather(1, own).logsumexp(-1)
-        total = -told.gather(1, targets)[:, 0]
-        mean = relation.mean().item()
-        found.append(Losses(step, mean, total.mean().item() - mean))
-    return found
+        log_ps = predictions(run.transformer(step), batch)[:, 0].double().log_softmax(-1)
+        relation = -log_ps.gather(1, own).logsumexp(-1).mean().item()
+        total = -log_ps.gather(1, targets)[:, 0].mean().item()
+        losses.append(Losses(step, relation, total - relation))
+    return losses
 
 
 def stage(losses: Iterable[Losses], n_answers: int) -> list[Losses]:
@@ -217,25 +232,31 @@ def stage(losses: Iterable[Losses], n_answers: int) -> list[Losses]:
     def is_between(each: Losses) -> bool:
         return each.relation < KNOWN and abs(each.total - level) < NEAR * level
 
-    return list(takewhile(is_between, dropwhile(lambda each: not is_between(each), losses)))
+    from_it_on = dropwhile(lambda each: not is_between(each), losses)
+    return list(takewhile(is_between, from_it_on))
 
 
 def learning(run: Run) -> Row:
     """The order in which one run learns the relation and the subject."""
-    task, losses = task_of(run.config, Recall), course(run)
-    found, loss, uniform = stage(losses, task.n_answers), None, None
-    if found:
-        loss = sum(each.total for each in found) / len(found) / entropy(task)
-        uniform = statistics.fmean(indifference(run, each.step) for each in found)
+    task = task_of(run.config, Recall)
+    losses = course(run)
+    between = stage(losses, task.n_answers)
+    loss = None
+    uniform = None
+    if between:
+        mean = sum(each.total for each in between) / len(between)
+        loss = mean / entropy(task)
+        uniform = statistics.fmean(indifference(run, each.step) for each in between)
     steps = [each.step for each in losses]
     relation = halved(steps, [each.relation for each in losses])
     subject = halved(steps, [each.subject for each in losses])
+    order = subject / relation if relation and subject is not None else None
     return {
-        "dynamics_stage": bool(found),
+        "dynamics_stage": bool(between),
         "dynamics_loss_to_entropy": loss,
         "dynamics_uniform": uniform,
         "dynamics_start": losses[0].total / math.log(task.d_target),
-        "dynamics_order": subject / relation if relation and subject is not None else None,
+        "dynamics_order": order,
         "dynamics_end": losses[-1].total,
     }
 
@@ -249,63 +270,86 @@ def halved(steps: Sequence[int], losses: Sequence[float]) -> float | None:
 def entropy(task: Recall) -> float:
     """The mean entropy of a relation's answers over subjects, in nats: the least loss without the
     subject. It is below ln |A_r|, as answers are drawn independently."""
-    shares = torch.nn.functional.one_hot(task.facts()).double().mean(0)
-    return torch.special.entr(shares).sum(-1).mean().item()
+    answers = torch.nn.functional.one_hot(task.facts()).double()
+    shares = answers.mean(0)
+    entropies = torch.special.entr(shares).sum(-1)
+    return entropies.mean().item()
 
 
 def indifference(run: Run, step: int) -> float:
     """The mean divergence, in nats, of p(a | s, r) from its mean over subjects, at a checkpoint."""
-    task, batch = task_of(run.config, Recall), every_fact(run)
-    told = predictions(run.transformer(step), batch)[:, 0].double().softmax(-1)
-    told = told.view(task.n_subjects, task.n_relations, -1)
+    task = task_of(run.config, Recall)
+    logits = predictions(run.transformer(step), every_fact(run))[:, 0]
+    chances = logits.double().softmax(-1)
+    told = chances.view(task.n_subjects, task.n_relations, -1)
     mean = told.mean(0, keepdim=True)
-    return (told * (told / mean).log()).nan_to_num().sum(-1).mean().item()
+    terms = (told * (told / mean).log()).nan_to_num()
+    return terms.sum(-1).mean().item()
 
 
 def draw_kept(attention: Runs, mlp: Runs, traded: Runs) -> Drawn:
     """Facts kept against parameters, and what they cost in attention and in the MLP: parameters a
     fact lie on a straight line if those of attention and of the MLP are exchangeable."""
     drawn: Drawn = {}
-    found = {"attention alone": kept(attention), "as much in an MLP": kept(mlp)}
-    every = [one for some in (*found.values(), kept(traded)) for one in some if one.is_bracketed]
-    if any(one.is_bracketed for some in found.values() for one in some):
-        figure = draw_panels([capacity.capacity_panel(found, "facts kept at 99 % accuracy")])
+    kinds = {"attention alone": kept(attention), "as much in an MLP": kept(mlp)}
+    untraded = [model for models in kinds.values() for model in models]
+    if any(model.is_bracketed for model in untraded):
+        figure = draw_panels([capacity.capacity_panel(kinds, "facts kept at 99 % accuracy")])
         drawn["factual-recall"] = "Facts kept against trained parameters", figure
-    shapes = grouped((one.name.rpartition(",")[0], one) for one in every)
-    of_attention, of_mlp = rates(every) if len(shapes) > 2 else (0, 0)
-    if min(of_attention, of_mlp) > 0:
-        series = []
-        for i, (shape, seeds) in enumerate(shapes.items()):
-            x, y = [k.attention / k.count for k in seeds], [k.mlp / k.count for k in seeds]
-            look = numbered(i, marker=True, ls="none", ms=4.5, alpha=0.7)
-            series.append(Series(x, y, look, shape))
-        label = f"{of_attention:.2g} · attention + {of_mlp:.2g} · MLP = 1 fact"
-        series.append(Series([1 / of_attention, 0], [0, 1 / of_mlp], dotted(), label))
-        x, y = "parameters of attention a fact", "parameters of the MLP a fact"
+    every = [model for model in (*untraded, *kept(traded)) if model.is_bracketed]
+    panel = _frontier(every)
+    if panel is not None:
         title = "Parameters a fact: attention traded for MLP"
-        drawn["factual-recall-frontier"] = title, draw_panels([Panel("", series, x, y)])
+        drawn["factual-recall-frontier"] = title, draw_panels([panel])
     return drawn
+
+
+def _frontier(models: Sequence[Kept]) -> Panel | None:
+    """Parameters a fact by shape, and the line that fits them; None if none does."""
+    shapes = grouped((model.name.rpartition(",")[0], model) for model in models)
+    if len(shapes) < 3:
+        return None
+    of_attention, of_mlp = rates(models)
+    if min(of_attention, of_mlp) <= 0:
+        return None
+    series = []
+    for i, (shape, seeds) in enumerate(shapes.items()):
+        x = [model.attention / model.count for model in seeds]
+        y = [model.mlp / model.count for model in seeds]
+        look = numbered(i, marker=True, ls="none", ms=4.5, alpha=0.7)
+        series.append(Series(x, y, look, shape))
+    series.append(_line_of_one_fact(of_attention, of_mlp))
+    return Panel("", series, "parameters of attention a fact", "parameters of the MLP a fact")
+
+
+def _line_of_one_fact(of_attention: float, of_mlp: float) -> Series:
+    """Where parameters of two kinds keep one fact together."""
+    label = f"{of_attention:.2g} · attention + {of_mlp:.2g} · MLP = 1 fact"
+    return Series([1 / of_attention, 0], [0, 1 / of_mlp], dotted(), label)
 
 
 def draw_dynamics(runs: Runs) -> Drawn:
     """The losses of every run against the step, the stage in between shaded."""
-    panels = []
-    for name, run in runs.items():
-        n_answers, losses = task_of(run.config, Recall).n_answers, course(run)
-        found, steps = stage(losses, n_answers), [each.step for each in losses]
-        parts = {"loss": "total", "relation": "relation", "subject": "subject"}
-        lines = {
-            part: [(steps, [getattr(each, field) for each in losses])]
-            for part, field in parts.items()
-        }
-        look = {
-            "levels": {"ln |A_r|": math.log(n_answers)},
-            "shade": (found[0].step, found[-1].step) if found else None,
-            "limits": {"ylim": (0, None)},
-        }
-        panels.append(Panel(name, curves(lines), y="nats", **look))
+    panels = [_course_panel(name, run) for name, run in runs.items()]
     title = "Factual recall: the relation is learnt before the subject"
     return {"factual-recall-dynamics": (title, draw_panels(panels, shared=True))}
+
+
+def _course_panel(name: str, run: Run) -> Panel:
+    """The losses of a run, with the stage between shaded."""
+    n_answers = task_of(run.config, Recall).n_answers
+    losses = course(run)
+    steps = [each.step for each in losses]
+    lines = {
+        "loss": [(steps, [each.total for each in losses])],
+        "relation": [(steps, [each.relation for each in losses])],
+        "subject": [(steps, [each.subject for each in losses])],
+    }
+    between = stage(losses, n_answers)
+    shade = (between[0].step, between[-1].step) if between else None
+    levels = {"ln |A_r|": math.log(n_answers)}
+    limits = {"ylim": (0, None)}
+    return Panel(name, curves(lines), y="nats", levels=levels, shade=shade, limits=limits)
 
 
 KINDS = {

@@ -74,7 +74,8 @@ class Associations(Task):
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         (items,) = draws
-        return Batch(items[:, None], self.classes(items.device)[items][:, None, None])
+        classes = self.classes(items.device)[items]
+        return Batch(items[:, None], classes[:, None, None])
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
         """Empty, as a sequence has one position."""
@@ -83,7 +84,6 @@ class Associations(Task):
     def reference_losses(self) -> dict[str, dict[str, float]]:
         """Predicting all classes alike, and the frequencies of the classes, whatever the item."""
         shares = self.classes().bincount().double() / self.n_items
-        return {
-            "uniform": {"class": math.log(self.targets.vocabulary)},
-            "frequencies of classes": {"class": torch.special.entr(shares).sum().item()},
-        }
+        entropy = torch.special.entr(shares).sum().item()
+        uniform = math.log(self.targets.vocabulary)
+        return {"uniform": {"class": uniform}, "frequencies of classes": {"class": entropy}}

@@ -70,13 +70,17 @@ def synthetic(vocabulary: int, exponent: float, concentration: float | None) -> 
     """
     shares = np.arange(1, vocabulary + 1) ** -float(exponent)
     shares /= shares.sum()
-    rows, frequencies = np.tile(shares, (vocabulary, 1)), shares
-    if concentration is not None:
-        rows = np.random.default_rng(0).dirichlet(concentration * shares, size=vocabulary)
-        # p P = p and sum p = 1, solved at once: a chain that mixes slowly would take long to walk.
-        conditions = np.vstack([rows.T - np.eye(vocabulary), np.ones(vocabulary)])
-        frequencies = np.linalg.lstsq(conditions, np.eye(vocabulary + 1)[-1], rcond=None)[0]
-        frequencies = frequencies.clip(min=0) / frequencies.clip(min=0).sum()
+    if concentration is None:
+        rows = np.tile(shares, (vocabulary, 1))
+        return Chain(torch.from_numpy(shares), torch.from_numpy(rows))
+    rows = np.random.default_rng(0).dirichlet(concentration * shares, size=vocabulary)
+    # p P = p and sum p = 1, solved at once: a chain that mixes slowly would take long to walk.
+    stays = rows.T - np.eye(vocabulary)
+    conditions = np.vstack([stays, np.ones(vocabulary)])
+    wanted = np.eye(vocabulary + 1)[-1]
+    solution = np.linalg.lstsq(conditions, wanted, rcond=None)[0]
+    frequencies = solution.clip(min=0)
+    frequencies = frequencies / frequencies.sum()
     return Chain(torch.from_numpy(frequencies), torch.from_numpy(rows))
 
 
@@ -178,7 +182,8 @@ class Bigrams(Task):
         """Triggers [count, trigger], their outputs alike, and tokens [count, length + 1]."""
         tables = tables_of(self, generator.device)
         triggers = tables.frequent.expand(count, -1)
-        weights = torch.ones_like(tables.unigrams).expand(count, -1).scatter(1, triggers, 0.0)
+        alike = torch.ones_like(tables.unigrams).expand(count, -1)
+        weights = alike.scatter(1, triggers, 0.0)
         outputs = torch.multinomial(weights, self.n_triggers, True, generator=generator)
         if self.layout == "pair":
             return triggers, outputs, self._pair(triggers, outputs, generator)
@@ -193,13 +198,17 @@ class Bigrams(Task):
         generator: torch.Generator,
     ) -> Int[Tensor, "batch position"]:
         """One trigger with its output somewhere, and once more at the end; no other triggers."""
-        count, device = len(triggers), triggers.device
-        weights = tables_of(self, device).unigrams.expand(count, -1).scatter(1, triggers, 0.0)
+        device = triggers.device
+        each = len(triggers), 1
+        unigrams = tables_of(self, device).unigrams.expand(len(triggers), -1)
+        weights = unigrams.scatter(1, triggers, 0.0)
         tokens = torch.multinomial(weights, self.length + 1, True, generator=generator)
-        which = torch.randint(triggers.shape[1], (count, 1), generator=generator, device=device)
-        trigger, output = (drawn.gather(1, which) for drawn in (triggers, outputs))
-        first = torch.randint(self.length - 2, (count, 1), generator=generator, device=device)
-        tokens.scatter_(1, first, trigger).scatter_(1, first + 1, output)
+        which = torch.randint(triggers.shape[1], each, generator=generator, device=device)
+        trigger = triggers.gather(1, which)
+        output = outputs.gather(1, which)
+        first = torch.randint(self.length - 2, each, generator=generator, device=device)
+        tokens.scatter_(1, first, trigger)
+        tokens.scatter_(1, first + 1, output)
         tokens[:, -2:] = torch.cat([trigger, output], dim=1)
         return tokens
 
@@ -207,33 +216,38 @@ class Bigrams(Task):
         self, output_of: Int[Tensor, "batch token"], generator: torch.Generator
     ) -> Int[Tensor, "batch position"]:
         """Token after token; `output_of` says what must follow, `NO_KEY` where bigrams decide."""
-        count, length, noise = len(output_of), self.length + 1, self.noise
-        shape, device = (length, count, 1), output_of.device
+        shape = (self.length + 1, len(output_of), 1)
+        device = output_of.device
         tables = tables_of(self, device)
         chances = torch.rand(shape, generator=generator, device=device)
-        last = self.n_tokens - 1  # the sums may end below 1 by rounding
-        token = torch.searchsorted(tables.first, chances[0], right=True).clamp_(max=last)
+        token = self._where(tables.first, chances[0])
         tokens = [token]
         replaced = torch.zeros(shape, dtype=torch.bool, device=device)
-        if noise > 0:
-            replaced = torch.rand(shape, generator=generator, device=device) < noise
-        for place in range(1, length):
-            rows = tables.cumulative[token[:, 0]]
-            free = torch.searchsorted(rows, chances[place], right=True).clamp_(max=last)
+        if self.noise > 0:
+            replaced = torch.rand(shape, generator=generator, device=device) < self.noise
+        for place in range(1, self.length + 1):
+            free = self._where(tables.cumulative[token[:, 0]], chances[place])
             fixed = output_of.gather(1, token)
             fixed = fixed.masked_fill((fixed != NO_KEY) & replaced[place], self.n_tokens)
             token = torch.where(fixed == NO_KEY, free, fixed)
             tokens.append(token)
         return torch.cat(tokens, dim=1)
 
+    def _where(self, sums: Tensor, chances: Tensor) -> Tensor:
+        """The tokens that chances fall on, by the sums of their shares."""
+        tokens = torch.searchsorted(sums, chances, right=True)
+        return tokens.clamp_(max=self.n_tokens - 1)  # the sums may end below 1 by rounding
+
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         """Inputs are all tokens but the last, targets all but the first."""
         triggers, outputs, tokens = draws
-        inputs, following = tokens[:, :-1], tokens[:, 1:]
+        inputs = tokens[:, :-1]
+        following = tokens[:, 1:]
         # [batch, position, trigger]: whether it stands here, and whether its output follows.
         here = inputs[..., None] == triggers[:, None]
         told = here & (following[..., None] == outputs[:, None])
-        known = here & (told.cumsum(1) - told.long() > 0)
+        was_told_before = told.cumsum(1) - told.long() > 0
+        known = here & was_told_before
         in_context = (known & told).any(-1)
         noisy = torch.zeros_like(in_context)
         if self.noise_token is not None:
@@ -241,9 +255,8 @@ class Bigrams(Task):
         columns = {"in-context": in_context, "global": ~in_context & ~noisy, "noise": noisy}
         if self.asked_at == "in-context":
             columns["noise"] = noisy & known.any(-1)
-        asked = [columns[name] for name in self.hops]
-        targets = torch.stack([following.where(column, IGNORE_INDEX) for column in asked], dim=-1)
-        return Batch(inputs, targets)
+        targets = [following.where(columns[hop], IGNORE_INDEX) for hop in self.hops]
+        return Batch(inputs, torch.stack(targets, dim=-1))
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
         """The relations of an induction head, of the head before it and of one that does nothing.
@@ -252,12 +265,16 @@ class Bigrams(Task):
         to `induction (all)`, the tokens that followed it, or `induction (latest)`, the last one.
         """
         tokens = batch.inputs
-        followed = Edges.where(F.pad(self._repeats(tokens)[..., :-1], (1, 0)))
-        keys = followed.keys
+        earlier = self._repeats(tokens)[..., :-1]
+        after_earlier = F.pad(earlier, (1, 0))
+        followed = Edges.where(after_earlier)
+        latest = followed.keys
+        if latest.shape[2]:
+            latest = latest.amax(2, keepdim=True)
         return {
             PREVIOUS: previous_token(tokens),
             ALL: followed,
-            LATEST: Edges(followed.queries, keys.amax(2, keepdim=True) if keys.shape[2] else keys),
+            LATEST: Edges(followed.queries, latest),
             OWN: own_position(tokens),
         }
 
@@ -265,15 +282,17 @@ class Bigrams(Task):
         """True where a trigger at a query stood at a key before."""
         same = tokens[:, :, None] == tokens[:, None, :]
         same &= torch.ones_like(same[0]).tril(-1)
-        return same & torch.isin(tokens, self.frequent(tokens.device))[:, :, None]
+        is_frequent = torch.isin(tokens, self.frequent(tokens.device))
+        return same & is_frequent[:, :, None]
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
         """The uniform distribution, of every hop; and of tokens drawn from the text (`global`),
         predictors that know its chain alone: its entropies, in nats."""
-        entropies = {"unigrams": self.chain.unigram_entropy, "bigrams": self.chain.bigram_entropy}
-        known = {name: {"global": loss} for name, loss in entropies.items()}
-        alike = dict.fromkeys(self.hops, math.log(self.vocabulary))
-        return {"all tokens alike": alike, **(known if "global" in self.hops else {})}
+        losses = {"all tokens alike": dict.fromkeys(self.hops, math.log(self.vocabulary))}
+        if "global" in self.hops:
+            losses["unigrams"] = {"global": self.chain.unigram_entropy}
+            losses["bigrams"] = {"global": self.chain.bigram_entropy}
+        return losses
 
 
 class Tables(NamedTuple):
@@ -289,9 +308,12 @@ class Tables(NamedTuple):
 def tables_of(task: Bigrams, device: torch.device) -> Tables:
     """The tables of a task on a device. What follows noise is drawn as the first token is."""
     chain = task.chain
-    rows = torch.cat([chain.bigrams, chain.unigrams[None]]).cumsum(1)[: task.vocabulary]
-    unigrams, first, rows = (
-        numbers.to(device=device, dtype=torch.float32)
-        for numbers in (chain.unigrams, chain.unigrams.cumsum(0), rows)
+    after_each = torch.cat([chain.bigrams, chain.unigrams[None]])
+    rows = after_each.cumsum(1)[: task.vocabulary]
+    unigrams = chain.unigrams.to(device=device, dtype=torch.float32)
+    return Tables(
+        unigrams,
+        chain.unigrams.cumsum(0).to(device=device, dtype=torch.float32),
+        rows.to(device=device, dtype=torch.float32),
+        unigrams.topk(task.n_triggers).indices,
     )
-    return Tables(unigrams, first, rows, unigrams.topk(task.n_triggers).indices)

@@ -63,18 +63,21 @@ class Composition(SeveralHops):
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         """Lays out the permutations one after the other, each as its symbols in order of x."""
         given = draws[0].long()
-        targets = self.reached(given)[list(self.asked)].flatten(2).permute(1, 2, 0)
+        reached = self.reached(given)[list(self.asked)]
+        targets = reached.flatten(2).permute(1, 2, 0)
         return Batch(given.flatten(1), targets)
 
     def reached(
         self, given: Int[Tensor, "batch permutation symbol"]
     ) -> Int[Tensor, "hop batch permutation symbol"]:
         """The symbols that 0, 1, … K hops lead to, from every symbol at every permutation."""
-        once = given.gather(2, hidden_of(self, given.device).expand(len(given), -1, -1))
-        symbols = torch.arange(self.n_symbols, device=given.device).expand_as(given)
-        reached = [symbols]
+        hidden = hidden_of(self, given.device).expand(len(given), -1, -1)
+        once = given.gather(2, hidden)
+        symbols = torch.arange(self.n_symbols, device=given.device)
+        reached = [symbols.expand_as(given)]
         for j in range(self.n_permutations):
-            reached.append(once.roll(-j, 1).gather(2, reached[-1]))
+            onward = once.roll(-j, 1)
+            reached.append(onward.gather(2, reached[-1]))
         return torch.stack(reached)
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
@@ -84,29 +87,37 @@ class Composition(SeveralHops):
         σ_{i+j-1}; `after j` is the place of σ_{i+j}(y_j), at which is asked where further hops
         lead.
         """
-        size, n, most = len(batch.inputs), self.n_symbols, self.n_permutations
-        given = batch.inputs.view(size, most, n)
-        reached = self.reached(given)
-        queries = torch.arange(self.length, device=given.device).expand(size, -1)
-        hidden = hidden_of(self, given.device).expand(size, -1, -1)
-        starts = n * torch.arange(most, device=given.device)[:, None]
-        holds, after = {}, {}
+        size = len(batch.inputs)
+        n = self.n_symbols
+        most = self.n_permutations
+        device = batch.inputs.device
+        reached = self.reached(batch.inputs.view(size, most, n))
+        queries = torch.arange(self.length, device=device).expand(size, -1)
+        hidden = hidden_of(self, device).expand(size, -1, -1)
+        starts = n * torch.arange(most, device=device)[:, None]
+        holds = {}
+        after = {}
         for j in range(most):
             onward = starts.roll(-j, 0)
-            holds[f"y_{j + 1}"] = onward + hidden.roll(-j, 1).gather(2, reached[j])
+            symbols = hidden.roll(-j, 1).gather(2, reached[j])
+            holds[f"y_{j + 1}"] = _edges(queries, onward + symbols)
             if j:
-                after[f"after {j}"] = onward + reached[j]
-        return {
-            name: Edges(queries, keys.flatten(1)[..., None])
-            for name, keys in (holds | after).items()
-        }
+                after[f"after {j}"] = _edges(queries, onward + reached[j])
+        return holds | after
+
+
+def _edges(queries: Tensor, keys: Tensor) -> Edges:
+    """From every query to one key."""
+    return Edges(queries, keys.flatten(1)[..., None])
 
 
 @cache
 def hidden_of(task: Composition, device: torch.device) -> Int[Tensor, "permutation symbol"]:
     """The hidden permutations of a task on a device."""
-    n, most = task.n_symbols, task.n_permutations
+    n = task.n_symbols
+    most = task.n_permutations
     if task.hidden is None:
         return torch.arange(n, device=device).expand(most, -1)
     fixed = torch.Generator().manual_seed(task.hidden)
-    return torch.rand(most, n, generator=fixed).argsort(-1).to(device)
+    numbers = torch.rand(most, n, generator=fixed)
+    return numbers.argsort(-1).to(device)

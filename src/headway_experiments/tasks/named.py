@@ -42,24 +42,38 @@ class Named(SeveralHops):
         return self.n_symbols + self.n_names
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor]:
-        n, r, device = self.n_symbols, self.n_names, generator.device
-        order = torch.randperm(n * r * r, generator=torch.Generator().manual_seed(self.facts))
-        shown, held_out = order.to(device).tensor_split([len(order) - len(order) // 5])
-        those = held_out if self.beginnings == "held out" else shown
-        begun = those[torch.randint(len(those), (count,), generator=generator, device=device)]
-        start = begun // r**2, begun // r % r, begun % r
+        n_names = self.n_names
+        device = generator.device
         most = self.asked[-1]
-        rest = torch.randint(r, (count, most), generator=generator, device=device)
-        return (torch.cat([torch.stack(start, 1), rest[:, 2:]], 1)[:, : most + 1],)
+        begun = self._beginnings(count, generator)
+        symbol = begun // n_names**2
+        first = begun // n_names % n_names
+        second = begun % n_names
+        rest = torch.randint(n_names, (count, most), generator=generator, device=device)
+        beginnings = torch.stack([symbol, first, second], 1)
+        whole = torch.cat([beginnings, rest[:, 2:]], 1)
+        return (whole[:, : most + 1],)
+
+    def _beginnings(self, count: int, generator: torch.Generator) -> Tensor:
+        """Numbers of beginnings: a symbol and two names. A fifth of them is held out."""
+        fixed = torch.Generator().manual_seed(self.facts)
+        order = torch.randperm(self.n_symbols * self.n_names**2, generator=fixed)
+        n_shown = len(order) - len(order) // 5
+        shown, held_out = order.to(generator.device).tensor_split([n_shown])
+        those = held_out if self.beginnings == "held out" else shown
+        device = generator.device
+        return those[torch.randint(len(those), (count,), generator=generator, device=device)]
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
-        (start, *names), maps = draws[0].unbind(1), facts_of(self, draws[0].device)
+        start, *names = draws[0].unbind(1)
+        maps = facts_of(self, draws[0].device)
         reached = [start]
+        tokens = [start]
         for name in names:
             reached.append(maps[name, reached[-1]])
+            tokens.append(self.n_symbols + name)
         answers = torch.stack([reached[k] for k in self.asked], 1)
-        tokens = torch.stack([start, *(self.n_symbols + name for name in names)], 1)
-        return Batch(tokens, answers[:, None])
+        return Batch(torch.stack(tokens, 1), answers[:, None])
 
 
 @cache

@@ -82,9 +82,10 @@ class Recall(Task):
 
     def facts(self, device: torch.device | str = "cpu") -> Int[Tensor, "subject relation"]:
         """The answer of every subject and relation."""
-        shape, fixed = (self.n_subjects, self.n_relations), torch.Generator().manual_seed(0)
-        drawn = torch.randint(self.n_answers, shape, generator=fixed)
-        return (drawn + self.answers()[:, 0]).to(device)
+        fixed = torch.Generator().manual_seed(0)
+        drawn = torch.randint(self.n_answers, (self.n_subjects, self.n_relations), generator=fixed)
+        first = self.answers()[:, 0]
+        return (drawn + first).to(device)
 
     def draw(
         self, count: int, generator: torch.Generator
@@ -93,27 +94,32 @@ class Recall(Task):
         def integers(high: int, *shape: int) -> Tensor:
             return torch.randint(high, shape, generator=generator, device=generator.device)
 
-        asked = [integers(self.n_subjects, count), integers(self.n_relations, count)]
+        subject = integers(self.n_subjects, count)
+        relation = integers(self.n_relations, count)
         before = self.length - 1
-        first, second = integers(before, count), integers(before - 1, count)
+        first = integers(before, count)
+        second = integers(before - 1, count)
         places = torch.stack([first, second + (second >= first)], dim=1)
         noise = integers(max(self.n_noise, 1), count, before)
-        return torch.stack(asked, dim=1), places, noise
+        return torch.stack([subject, relation], dim=1), places, noise
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         asked, places, noise = draws
-        count, last, device = len(asked), self.length - 1, asked.device
-        tokens = torch.full((count, self.length), self.eos, device=device)
+        device = asked.device
+        last = self.length - 1
+        tokens = torch.full((len(asked), self.length), self.eos, device=device)
         tokens[:, :last] = self.first_noise + noise
         offsets = torch.tensor([0, self.n_subjects], device=device)
         tokens.scatter_(1, places, asked + offsets)
         targets = self.facts(device)[asked[:, 0], asked[:, 1]]
-        roles = torch.cat([torch.full_like(places[:, :1], last), places], dim=1)
+        query = torch.full_like(places[:, :1], last)
+        roles = torch.cat([query, places], dim=1)
         return Batch(tokens, targets[:, None, None], roles[..., None])
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
         """Predicting all tokens alike, all answers, and all answers of the relation."""
-        a, r = self.n_answers, self.n_relations
+        a = self.n_answers
+        r = self.n_relations
         return {
             "uniform": {"answer": math.log(self.vocabulary)},
             "any answer": {"answer": math.log(r * a)},

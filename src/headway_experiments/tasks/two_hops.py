@@ -65,34 +65,44 @@ class TwoHops(Task):
     ) -> tuple[Int[Tensor, "batch chain part"], Int[Tensor, "batch fact"]]:
 
         def shuffled(n: int) -> Tensor:
-            return torch.rand(count, n, generator=generator, device=generator.device).argsort(-1)
+            numbers = torch.rand(count, n, generator=generator, device=generator.device)
+            return numbers.argsort(-1)
 
-        symbols = 1 + shuffled(self.n_symbols)[:, : 3 * self.n_chains]
-        return symbols.view(count, self.n_chains, 3), shuffled(2 * self.n_chains)
+        symbols = 1 + shuffled(self.n_symbols)
+        named = symbols[:, : 3 * self.n_chains]
+        return named.view(count, self.n_chains, 3), shuffled(2 * self.n_chains)
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         """Lays out the facts in their order; the first chain is the target's."""
         chains, order = draws
-        count, device = len(chains), chains.device
-        facts = torch.stack([chains[..., :2], chains[..., 1:]], dim=2).view(count, -1, 2)
-        shown = facts.gather(1, order[..., None].expand_as(facts)).flatten(1)
-        bos, query = torch.zeros(count, 1, dtype=torch.long, device=device), chains[:, 0, :1]
-        first, second = 1 + 2 * order.argsort(-1)[:, :2].T
-        last = torch.full_like(first, shown.shape[1] + 1)
-        roles = torch.stack([last, first, first + 1, second, second + 1], dim=1)
+        count = len(chains)
+        first_fact = chains[..., :2]
+        second_fact = chains[..., 1:]
+        facts = torch.stack([first_fact, second_fact], dim=2).view(count, -1, 2)
+        places_of = order[..., None].expand_as(facts)
+        shown = facts.gather(1, places_of).flatten(1)
+        bos = torch.zeros_like(chains[:, 0, :1])
+        query = chains[:, 0, :1]
         tokens = torch.cat([bos, shown, query], dim=1)
-        targets = chains[:, 0, None, 1:] if self.asked == "both" else chains[:, 0, None, 2:]
+        places = order.argsort(-1)
+        first, second = 1 + 2 * places[:, :2].T
+        last = torch.full_like(first, tokens.shape[1] - 1)
+        roles = torch.stack([last, first, first + 1, second, second + 1], dim=1)
+        answers = chains[:, 0, None, 1:]
+        targets = answers if self.asked == "both" else answers[..., 1:]
         return Batch(tokens, targets, roles[..., None])
 
     def ends(self, batch: Batch) -> Int[Tensor, "batch chain"]:
         """The ends of all chains of every sequence, which stand once and second in their fact."""
         facts = batch.inputs[:, 1:-1].unflatten(1, (-1, 2))
-        is_end = (facts[:, :, 1, None] != facts[:, None, :, 0]).all(-1)
-        return facts[..., 1][is_end].view(len(facts), self.n_chains)
+        first = facts[..., 0]
+        second = facts[..., 1]
+        is_apart = second[:, :, None] != first[:, None]
+        is_end = is_apart.all(-1)
+        return second[is_end].view(len(facts), self.n_chains)
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
         """Predicting all tokens alike, and all ends in the sequence: the plateau of the source."""
-        return {
-            "uniform": dict.fromkeys(self.hops, math.log(self.vocabulary)),
-            "any chain": dict.fromkeys(self.hops, math.log(self.n_chains)),
-        }
+        uniform = dict.fromkeys(self.hops, math.log(self.vocabulary))
+        any_chain = dict.fromkeys(self.hops, math.log(self.n_chains))
+        return {"uniform": uniform, "any chain": any_chain}

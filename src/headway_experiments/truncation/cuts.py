@@ -81,15 +81,20 @@ class Cuts:
 
     def chosen(self, n_layers: int) -> list[int]:
         """The layers of a model that are cut, from low to high."""
-        late = range(n_layers - max(1, round(UPPER * n_layers)), n_layers)
-        return sorted(set(late if self.layers is None else self.layers))
+        if self.layers is not None:
+            return sorted(set(self.layers))
+        count = max(1, round(UPPER * n_layers))
+        return list(range(n_layers - count, n_layers))
 
     def of(self, n_layers: int) -> list[Cut]:
         """The intact model, then every cut once, of a model with so many layers."""
-        sets = [span for some in spans(self.chosen(n_layers)).values() for span in some]
         below = [fraction for fraction in self.fractions if fraction < 1]
-        cuts = [Cut(span, names, f) for names in self.weights for span in sets for f in below]
-        return list(dict.fromkeys([INTACT, *cuts]))
+        cuts = [INTACT]
+        for names in self.weights:
+            for sets in spans(self.chosen(n_layers)).values():
+                for layers in sets:
+                    cuts += [Cut(layers, names, fraction) for fraction in below]
+        return list(dict.fromkeys(cuts))
 
     def require_in(self, places: Sequence[Layer]) -> None:
         """Raises `HeadwayError` if a model lacks a layer that is cut, or one of them a weight."""
@@ -97,10 +102,11 @@ class Cuts:
         for layer in chosen:
             allowed = f"a layer of the model, from 0 to {len(places) - 1}"
             require(0 <= layer < len(places), "layers", layer, allowed)
+        parts = [part for names in self.weights for part in names.split("+")]
         for layer in chosen:
-            for part in (part for names in self.weights for part in names.split("+")):
-                has = ", ".join(places[layer]) or "none that is known"
-                allowed = f"one that layer {layer} of the model has ({has})"
+            has = ", ".join(places[layer]) or "none that is known"
+            allowed = f"one that layer {layer} of the model has ({has})"
+            for part in parts:
                 require(bool(_members(part, places[layer])), "weights", part, allowed)
 
 
@@ -108,11 +114,11 @@ def spans(layers: Sequence[int]) -> dict[str, list[tuple[int, ...]]]:
     """The sets of layers to truncate: each `alone`, and, if there are several, each with those
     above it (`upwards`).
     """
-    ordered = sorted(set(layers))
-    alone: list[tuple[int, ...]] = [(layer,) for layer in ordered]
-    if len(ordered) < 2:
-        return {"alone": alone}
-    return {"alone": alone, "upwards": [tuple(ordered[i:]) for i in range(len(ordered))]}
+    ordered = tuple(sorted(set(layers)))
+    spans: dict[str, list[tuple[int, ...]]] = {"alone": [(layer,) for layer in ordered]}
+    if len(ordered) > 1:
+        spans["upwards"] = [ordered[i:] for i in range(len(ordered))]
+    return spans
 
 
 def _members(part: str, layer: Layer) -> list[str]:
@@ -135,10 +141,11 @@ class Axes(NamedTuple):
     @classmethod
     def of(cls, cuts: Iterable[Cut]) -> Self:
         """Those of a whole plan, the intact model left out."""
-        cuts = [cut for cut in cuts if cut != INTACT]
-        weights = list(dict.fromkeys(cut.weights for cut in cuts))
-        fractions = sorted({cut.fraction for cut in cuts})
-        return cls(weights, fractions, spans([cut.layers[0] for cut in cuts]) if cuts else {})
+        changing = [cut for cut in cuts if cut != INTACT]
+        weights = list(dict.fromkeys(cut.weights for cut in changing))
+        fractions = sorted({cut.fraction for cut in changing})
+        layers = [cut.layers[0] for cut in changing]
+        return cls(weights, fractions, spans(layers) if layers else {})
 
 
 def rank_of(fraction: float, weight: Tensor) -> int:
@@ -169,15 +176,18 @@ class Truncation:
         Raises:
             HeadwayError: if a weight is not finite.
         """
-        places = [(at, name) for at in cut.layers for name in cut.names(self.layers[at])]
-        weights = [self.layers[at][name] for at, name in places]
-        before = [weight.detach().clone() for weight in weights]
+        places = [(layer, name) for layer in cut.layers for name in cut.names(self.layers[layer])]
+        before = []
+        for layer, name in places:
+            weight = self.layers[layer][name]
+            before.append((weight, weight.detach().clone()))
         try:
-            for place, weight in zip(places, weights, strict=True):
-                weight.copy_(self.nearest(*place, cut.fraction))
+            for layer, name in places:
+                nearest = self.nearest(layer, name, cut.fraction)
+                self.layers[layer][name].copy_(nearest)
             yield
         finally:
-            for weight, kept in zip(weights, before, strict=True):
+            for weight, kept in before:
                 weight.copy_(kept)
 
     def nearest(self, layer: int, name: str, fraction: float) -> Tensor:
@@ -191,10 +201,14 @@ class Truncation:
             told = f"{name} of layer {layer} holds values that are not finite"
             raise HeadwayError(f"{told}: it cannot be truncated")
         rank = rank_of(fraction, weight)
-        if rank in (0, min(weight.shape)):
-            return weight if rank else torch.zeros_like(weight)
-        if (layer, name) not in self._parts:
+        if rank == 0:
+            return torch.zeros_like(weight)
+        if rank == min(weight.shape):
+            return weight
+        place = layer, name
+        if place not in self._parts:
             exact = torch.promote_types(weight.dtype, torch.float32)
-            self._parts[layer, name] = torch.linalg.svd(weight.to(exact), full_matrices=False)
-        left, values, right = self._parts[layer, name]
-        return ((left[:, :rank] * values[:rank]) @ right[:rank]).to(weight.dtype)
+            self._parts[place] = torch.linalg.svd(weight.to(exact), full_matrices=False)
+        left, values, right = self._parts[place]
+        scaled = left[:, :rank] * values[:rank]
+        return (scaled @ right[:rank]).to(weight.dtype)

@@ -10,7 +10,7 @@ from torch import Tensor
 from headway.intervals import wilson
 from headway.training import generator_for
 from headway_experiments.truncation.cuts import INTACT, Cut
-from headway_experiments.truncation.models import Lines
+from headway_experiments.truncation.models import Lines, Odds
 from headway_experiments.truncation.texts import Completion
 
 SHARES = ("prefers", "says")
@@ -57,22 +57,35 @@ def effects(texts: Sequence[Completion], lines: Lines) -> Effects:
         texts: in the order of every line's odds.
         lines: the intact model among them.
     """
-    found: Effects = {}
+    effects: Effects = {}
     for kind in dict.fromkeys(text.kind for text in texts):
         rows = [i for i, text in enumerate(texts) if text.kind == kind]
-        generator = generator_for("cpu", "truncate", SEED, kind)
-        drawn = torch.randint(len(rows), (RESAMPLES, len(rows)), generator=generator)
-        often = torch.zeros(RESAMPLES, len(rows), dtype=torch.float64)
-        often.scatter_add_(1, drawn, torch.ones_like(drawn, dtype=torch.float64))
-        draws, values = often / len(rows), dict[Cut, Tensor]()
+        draws = _draws(kind, len(rows))
+        before = _values(lines[INTACT], rows)
+        effects[kind] = {}
         for cut, odds in lines.items():
-            three = [(odds[i].answer, odds[i].generic, odds[i].top) for i in rows]
-            answer, generic, top = torch.tensor(three, dtype=torch.float64).T
-            shares = (answer > generic).double(), (answer >= top).double()
-            values[cut] = torch.stack([answer.exp(), generic.exp(), answer - generic, *shares], 1)
-        before = values[INTACT]
-        found[kind] = {cut: _means(here, before, draws) for cut, here in values.items()}
-    return found
+            effects[kind][cut] = _means(_values(odds, rows), before, draws)
+    return effects
+
+
+def _draws(kind: str, count: int) -> Tensor:
+    """The weight of every text in every resample, [resample, text]."""
+    generator = generator_for("cpu", "truncate", SEED, kind)
+    drawn = torch.randint(count, (RESAMPLES, count), generator=generator)
+    often = torch.zeros(RESAMPLES, count, dtype=torch.float64)
+    often.scatter_add_(1, drawn, torch.ones_like(drawn, dtype=torch.float64))
+    return often / count
+
+
+def _values(odds: Sequence[Odds], rows: Sequence[int]) -> Tensor:
+    """The measures of some texts, [text, measure]."""
+    some = [odds[i] for i in rows]
+    three = [(each.answer, each.generic, each.top) for each in some]
+    answer, generic, top = torch.tensor(three, dtype=torch.float64).T
+    is_likelier = (answer > generic).double()
+    is_likeliest = (answer >= top).double()
+    measures = [answer.exp(), generic.exp(), answer - generic, is_likelier, is_likeliest]
+    return torch.stack(measures, 1)
 
 
 def to_json(found: Effects, counts: Mapping[str, int], about: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,31 +96,33 @@ def to_json(found: Effects, counts: Mapping[str, int], about: Mapping[str, Any])
         counts: how many texts there are of a kind.
         about: what was asked, and where it was computed.
     """
-    told = [
-        {"kind": kind, **asdict(cut), "count": counts[kind]}
-        | {name: [round(number, 4) for number in astuple(m)] for name, m in means.items()}
-        for kind, rows in found.items()
-        for cut, means in rows.items()
-    ]
+    effects = []
+    for kind, rows in found.items():
+        for cut, means in rows.items():
+            line = {"kind": kind, **asdict(cut), "count": counts[kind]}
+            for name, mean in means.items():
+                line[name] = [round(number, 4) for number in astuple(mean)]
+            effects.append(line)
     return {
         **about,
         "bootstrap": {"resamples": RESAMPLES, "interval": CENTRE, "seed": SEED},
         "numbers": [field.name for field in fields(Mean)],
-        "effects": told,
+        "effects": effects,
     }
 
 
 def _means(values: Tensor, before: Tensor, draws: Tensor) -> dict[str, Mean]:
-    low, high = _interval(draws @ values)
-    change_low, change_high = _interval(draws @ (values - before))
-    mean, change = values.mean(0).tolist(), (values - before).mean(0).tolist()
-    found = {}
+    change = values - before
+    lows, highs = _interval(draws @ values)
+    change_lows, change_highs = _interval(draws @ change)
+    means = {}
     for i, name in enumerate(MEASURES):
-        ends = (low[i], high[i])
+        ends = lows[i], highs[i]
         if name in SHARES:
             ends = wilson(values[:, i].sum().item(), len(values))
-        found[name] = Mean(mean[i], *ends, change[i], change_low[i], change_high[i])
-    return found
+        changes = change.mean(0)[i].item(), change_lows[i], change_highs[i]
+        means[name] = Mean(values.mean(0)[i].item(), *ends, *changes)
+    return means
 
 
 def _interval(resampled: Tensor) -> tuple[list[float], list[float]]:

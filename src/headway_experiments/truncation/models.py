@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 
 from headway.errors import HeadwayError
-from headway.language import Ledger, LocalModel, common_start
 from headway.training.files import clear_content_errors
+from headway_experiments.language import Ledger, LocalModel, common_start
 from headway_experiments.truncation.cuts import Cut, Cuts, Truncation
 from headway_experiments.truncation.texts import Completion
 from headway_experiments.truncation.weights import layers_of, named_matrices
@@ -57,8 +57,9 @@ class Truncating:
 
     def ledger(self, folder: Path) -> Ledger:
         """The folder that keeps the results."""
-        about = {"model": self.model, **asdict(self.cuts), "texts": [asdict(t) for t in self.texts]}
-        return Ledger(folder, "truncation", {"format": 1, **about})
+        texts = [asdict(text) for text in self.texts]
+        about = {"format": 1, "model": self.model, **asdict(self.cuts), "texts": texts}
+        return Ledger(folder, "truncation", about)
 
     def kept(self, folder: Path) -> Lines | None:
         """A folder's lines by `truncate_model`; None if one is missing.
@@ -74,14 +75,17 @@ class Truncating:
 
     def there(self, ledger: Ledger) -> tuple[Lines, int]:
         """The lines so far, and how many layers the model has, 0 if none tells."""
-        found, n_layers = Lines(), 0
+        lines: Lines = {}
+        n_layers = 0
         with clear_content_errors(ledger.path):
             for data in ledger.lines():
                 cut = Cut(tuple(data["layers"]), data["weights"], data["fraction"])
-                found[cut], n_layers = tuple(Odds(**one) for one in data["odds"]), data["n_layers"]
-                if len(found[cut]) != len(self.texts):
+                odds = tuple(Odds(**each) for each in data["odds"])
+                n_layers = data["n_layers"]
+                if len(odds) != len(self.texts):
                     raise HeadwayError(f"{ledger.path} does not fit the texts asked about")
-        return found, n_layers
+                lines[cut] = odds
+        return lines, n_layers
 
 
 def truncate_model(
@@ -105,21 +109,24 @@ def truncate_model(
     ledger = asked.ledger(folder)
     ledger.require_same()
     model = load()
-    layers = layers_of(model.model)
-    places = named_matrices(layers)
+    places = named_matrices(layers_of(model.model))
     asked.cuts.require_in(places)
-    wanted, truncation = asked.cuts.of(len(layers)), Truncation(places)
+    wanted = asked.cuts.of(len(places))
+    truncation = Truncation(places)
     completer = Completer(model, asked.texts)
     with ledger.writing(model.device):
-        known, _ = asked.there(ledger)
+        known = asked.there(ledger)[0]
         missing = [cut for cut in wanted if cut not in known]
         for done, cut in enumerate(missing, start=len(known) + 1):
             with truncation.applied(cut):
-                told = [asdict(one).items() for one in completer()]
-            odds = [{name: round(value, 5) for name, value in one} for one in told]
-            ledger.add({**asdict(cut), "n_layers": len(layers), "odds": odds})
+                odds = list(map(_rounded, completer()))
+            ledger.add({**asdict(cut), "n_layers": len(places), "odds": odds})
             watch(done, len(wanted))
     return asked.kept(folder) or {}
+
+
+def _rounded(odds: Odds) -> dict[str, float]:
+    return {name: round(value, 5) for name, value in asdict(odds).items()}
 
 
 class Completer:
@@ -140,20 +147,21 @@ class Completer:
         alike: dict[int, list[int]] = {}
         for number, (before, _) in enumerate(self.texts):
             alike.setdefault(len(before), []).append(number)
-        self.batches = [
-            numbers[first : first + ROWS]
-            for numbers in alike.values()
-            for first in range(0, len(numbers), ROWS)
-        ]
+        self.batches = []
+        for numbers in alike.values():
+            for first in range(0, len(numbers), ROWS):
+                self.batches.append(numbers[first : first + ROWS])
 
     @torch.no_grad()
     def __call__(self) -> list[Odds]:
         """The odds of every text, in order."""
         found: dict[int, Odds] = {}
         for numbers in self.batches:
-            ids = torch.tensor([self.texts[n][0] for n in numbers], device=self.model.device)
+            prompts = [self.texts[number][0] for number in numbers]
+            ids = torch.tensor(prompts, device=self.model.device)
             out = self.model.model(input_ids=ids, logits_to_keep=1, use_cache=False)
-            for number, row in zip(numbers, out.logits[:, -1].float().log_softmax(-1), strict=True):
+            log_ps = out.logits[:, -1].float().log_softmax(-1)
+            for number, row in zip(numbers, log_ps, strict=True):
                 answer, generic = row[self.texts[number][1]].tolist()
                 found[number] = Odds(answer, generic, row.max().item())
         return [found[number] for number in range(len(self.texts))]
@@ -161,16 +169,16 @@ class Completer:
 
 def _tokens(model: LocalModel, text: Completion) -> tuple[list[int], list[int]]:
     """The tokens that both ways to go on begin with, and the first in which each differs."""
-    ways = [model.tokens(text.after(told)) for told in (text.answer, text.generic)]
-    longest, start = max(map(len, ways)), common_start(ways)
+    answer = model.tokens(text.after(text.answer))
+    generic = model.tokens(text.after(text.generic))
+    longest = max(len(answer), len(generic))
+    shortest = min(len(answer), len(generic))
+    beginning = f"{text.prompt[:40]!r} …"
     if longest > model.context:
-        raise HeadwayError(
-            f"a text of {longest} tokens, {text.prompt[:40]!r} …, does not fit into the"
-            f" {model.context} of {model.name}"
-        )
-    if start == 0 or start >= min(map(len, ways)):
-        raise HeadwayError(
-            f"the tokens of {model.name} do not tell {text.answer!r} from {text.generic!r} after"
-            f" {text.prompt[:40]!r} …"
-        )
-    return ways[0][:start], [way[start] for way in ways]
+        size = f"{model.context} of {model.name}"
+        raise HeadwayError(f"a text of {longest} tokens, {beginning}, does not fit into the {size}")
+    start = common_start([answer, generic])
+    if start == 0 or start >= shortest:
+        both = f"{text.answer!r} from {text.generic!r}"
+        raise HeadwayError(f"the tokens of {model.name} do not tell {both} after {beginning}")
+    return answer[:start], [answer[start], generic[start]]

@@ -41,8 +41,9 @@ class Completion:
 
     def after(self, told: str) -> str:
         """The prompt, gone on with."""
-        apart = self.prompt[-1:].isspace() or told[:1].isspace()
-        return self.prompt + ("" if apart else " ") + told
+        if self.prompt[-1:].isspace() or told[:1].isspace():
+            return self.prompt + told
+        return f"{self.prompt} {told}"
 
 
 def completions(asked: tuple[str, ...]) -> list[Completion]:
@@ -74,14 +75,16 @@ def read_completions(path: Path) -> list[Completion]:
     Raises:
         HeadwayError: if it cannot be read, has no text in it, or a line is not as it should be.
     """
-    lines = enumerate(read_bytes(path).split(b"\n"), start=1)
-    numbered = [(f"{path}, line {i}", line) for i, line in lines if line.strip()]
+    lines = read_bytes(path).split(b"\n")
+    numbered = [(i, line) for i, line in enumerate(lines, start=1) if line.strip()]
     require(len(numbered) > 0, "prompts", str(path), "a file with at least one line")
-    found: list[Completion] = []
-    for where, line in numbered:
+    completions = []
+    for i, line in numbered:
+        where = f"{path}, line {i}"
         data = parsed(line, where)
         require(isinstance(data, dict), where, data, "an object with prompt, answer and generic")
-        found.append(found_in(Completion, {"kind": path.stem, **data}, where))
-        for name, text in asdict(found[-1]).items():
+        completion = found_in(Completion, {"kind": path.stem, **data}, where)
+        for name, text in asdict(completion).items():
             require(bool(text.strip()), f"{where}: {name}", text, "text that is not empty")
-    return found
+        completions.append(completion)
+    return completions

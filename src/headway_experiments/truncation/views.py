@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from rich.table import Table
 from rich.text import Text
 
 from headway.terminal import columns, console
 from headway_experiments.figures import Panel, Series, draw_panels, numbered
 from headway_experiments.truncation.cuts import INTACT, Axes, Cut
-from headway_experiments.truncation.effects import Effects
+from headway_experiments.truncation.effects import Effects, Mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,21 +23,30 @@ def print_effects(found: Effects, counts: Mapping[str, int]) -> None:
     its 95 % interval, by layers and rank."""
     out = console()
     for kind, rows in found.items():
-        means = {name: mean.value for name, mean in rows[INTACT].items()}
-        told = (
-            f"  n={counts[kind]}, intact: p(answer) {means['answer']:.3f},"
-            f" p(generic) {means['generic']:.3f}, log-odds {means['log_odds']:+.2f}"
-        )
+        intact = rows[INTACT]
+        answer = f"p(answer) {intact['answer'].value:.3f}"
+        generic = f"p(generic) {intact['generic'].value:.3f}"
+        odds = f"log-odds {intact['log_odds'].value:+.2f}"
+        told = f"  n={counts[kind]}, intact: {answer}, {generic}, {odds}"
         out.print(Text.assemble((kind, "bold"), told))
-        names, fractions, spans = Axes.of(rows)
-        for weights in names:
-            shown = columns((f"{weights}, layers",), [f"rank {f:g}" for f in fractions])
-            for layers in dict.fromkeys(layers for some in spans.values() for layers in some):
-                means = [rows[Cut(layers, weights, f)]["log_odds"] for f in fractions]
-                half = [(mean.change_high - mean.change_low) / 2 for mean in means]
-                told = [f"{m.change:+.2f} ±{h:.2f}" for m, h in zip(means, half, strict=True)]
-                shown.add_row(_span(layers), *told)
-            out.print(shown)
+        for weights in Axes.of(rows).weights:
+            out.print(_changes(rows, weights))
+
+
+def _changes(rows: Mapping[Cut, Mapping[str, Mean]], weights: str) -> Table:
+    """The change of the log-odds by layers and rank, and half of its interval."""
+    axes = Axes.of(rows)
+    ranks = [f"rank {fraction:g}" for fraction in axes.fractions]
+    table = columns((f"{weights}, layers",), ranks)
+    sets = [layers for some in axes.spans.values() for layers in some]
+    for layers in dict.fromkeys(sets):
+        cells = []
+        for fraction in axes.fractions:
+            mean = rows[Cut(layers, weights, fraction)]["log_odds"]
+            half = (mean.change_high - mean.change_low) / 2
+            cells.append(f"{mean.change:+.2f} ±{half:.2f}")
+        table.add_row(_span(layers), *cells)
+    return table
 
 
 def _span(layers: Sequence[int]) -> str:
@@ -52,15 +62,35 @@ def draw_effects(found: Effects, weights: str, span: str) -> "Figure":
     panels = []
     for measure, label in LABELS.items():
         for kind, rows in found.items():
-            _, fractions, spans = Axes.of(rows)
-            sets, series = spans[span], []
+            sets = Axes.of(rows).spans[span]
             lowest = [layers[0] for layers in sets]
-            for i, fraction in enumerate(fractions):
-                means = [rows[Cut(layers, weights, fraction)][measure] for layers in sets]
-                ends, values = [(m.low, m.high) for m in means], [m.value for m in means]
-                look = numbered(i, marker=True, ms=3.2)
-                series.append(Series(lowest, values, look, f"rank {fraction:g}", ends))
+            series = _by_rank(rows, weights, sets, measure)
             levels = {"all": rows[INTACT][measure].value}
-            limits = {"xlim": (min(lowest) - 0.5, max(lowest) + 0.5)}
-            panels.append(Panel(kind, series, SPANS[span], label, levels, limits=limits))
+            panel = Panel(kind, series, SPANS[span], label, levels, limits=_around(lowest))
+            panels.append(panel)
     return draw_panels(panels, columns=len(found))
+
+
+def _around(layers: Sequence[int]) -> dict[str, tuple[float, float]]:
+    """Limits that leave half a layer on both sides."""
+    low = min(layers)
+    high = max(layers)
+    return {"xlim": (low - 0.5, high + 0.5)}
+
+
+def _by_rank(
+    rows: Mapping[Cut, Mapping[str, Mean]],
+    weights: str,
+    sets: Sequence[tuple[int, ...]],
+    measure: str,
+) -> list[Series]:
+    """A measure by the lowest layer that is cut, rank by rank."""
+    lowest = [layers[0] for layers in sets]
+    series = []
+    for i, fraction in enumerate(Axes.of(rows).fractions):
+        means = [rows[Cut(layers, weights, fraction)][measure] for layers in sets]
+        values = [mean.value for mean in means]
+        ends = [(mean.low, mean.high) for mean in means]
+        look = numbered(i, marker=True, ms=3.2)
+        series.append(Series(lowest, values, look, f"rank {fraction:g}", ends))
+    return series

@@ -46,8 +46,12 @@ def layers_of(model: Any) -> list[nn.Module]:
         HeadwayError: if they cannot be told from its other parts.
     """
     count = model.config.get_text_config().num_hidden_layers
-    lists = [part for part in model.modules() if isinstance(part, nn.ModuleList)]
-    stacks = [stack for stack in lists if len(stack) == count and named_matrices(stack[:1])[0]]
+    stacks = []
+    for part in model.modules():
+        if isinstance(part, nn.ModuleList) and len(part) == count:
+            names = named_matrices(part[:1])[0]
+            if names:
+                stacks.append(part)
     allowed = f"one with {count} layers of attention and MLP in one list"
     require(len(stacks) == 1, "model", type(model).__name__, allowed)
     return list(stacks[0])

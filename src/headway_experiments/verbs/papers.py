@@ -57,7 +57,8 @@ def reproduce(
         raise HeadwayError(f"Missing from headway reproduce: NAME, {listed(DOCUMENTS)}")
     documents = DOCUMENTS
     if names[0].endswith(".py"):
-        documents, names = {names[0]: experiments_of(names[0])}, names[1:] or ("all",)
+        documents = {names[0]: experiments_of(names[0])}
+        names = names[1:] or ("all",)
     for document, experiments in chosen(names, documents, scale).items():
         place = folder or Path("runs") / f"{Path(document).stem}-{scale}"
         kept = results or place / "results"

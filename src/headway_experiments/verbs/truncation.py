@@ -37,9 +37,9 @@ def truncate(
     """
     from headway import terminal
     from headway.fields import values_of
-    from headway.language import LocalModel, compute_on, place_of
     from headway.training.files import write_json
     from headway_experiments.figures import can_draw
+    from headway_experiments.language import LocalModel, compute_on, place_of
     from headway_experiments.truncation.cuts import Axes, Cuts
     from headway_experiments.truncation.effects import effects, to_json
     from headway_experiments.truncation.models import Truncating, truncate_model
@@ -57,7 +57,8 @@ def truncate(
         with terminal.counting("cut") as watch:
             load = partial(LocalModel, model, "completion", device, print)
             lines = truncate_model(asked, load, place, watch)
-    found, counts = effects(asked.texts, lines), Counter(text.kind for text in asked.texts)
+    found = effects(asked.texts, lines)
+    counts = Counter(text.kind for text in asked.texts)
     print_effects(found, counts)
     about = asked.ledger(place).about()
     del about["texts"]
@@ -66,7 +67,9 @@ def truncate(
     if can_draw():
         from headway.report.figures.style import save_both
 
-        axes, title = Axes.of(lines), f"{Path(model).name} with weights cut to"
+        axes = Axes.of(lines)
+        title = f"{Path(model).name} with weights cut to"
         for names, span in product(axes.weights, axes.spans):
-            figure, stem = draw_effects(found, names, span), place / f"{names}-{span}"
+            figure = draw_effects(found, names, span)
+            stem = place / f"{names}-{span}"
             print(f"drawn in {save_both(figure, stem, f'{title} low rank')}")

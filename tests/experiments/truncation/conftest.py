@@ -3,7 +3,7 @@
 import pytest
 from tiny_model import save_tiny_model
 
-from headway.language import LocalModel
+from headway_experiments.language import LocalModel
 
 
 @pytest.fixture(scope="package")

@@ -8,7 +8,7 @@ from tiny_texts import TEXTS, write
 
 from commands import refused
 from headway.errors import HeadwayError
-from headway.language import LocalModel, common_start
+from headway_experiments.language import LocalModel, common_start
 from headway_experiments.truncation.models import Completer
 from headway_experiments.truncation.texts import KINDS, Completion, completions, read_completions
 

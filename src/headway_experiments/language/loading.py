@@ -20,8 +20,8 @@ import torch
 
 from headway.errors import HeadwayError, require
 from headway.reading import is_file, is_folder
+from headway.training import require_device
 from headway.training.files import clear_errors, clear_io_errors
-from headway.training.run import require_device
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,8 @@ PACKAGED = {
 
 def place_of(verb: str, model: str, folder: Path | None) -> Path:
     """The folder that is asked for; by default one in `runs/`, named after verb and model."""
-    return folder or Path("runs", f"{verb}-{Path(model).name.removesuffix('.gguf')}")
+    stem = Path(model).name.removesuffix(".gguf")
+    return folder or Path("runs", f"{verb}-{stem}")
 
 
 def compute_on(device: str, threads: int | None) -> None:
@@ -92,19 +93,7 @@ def located(model: str, say: Callable[[str], None] = lambda _: None) -> Path:
         HeadwayError: if there is no such model, the file is not whole, or it cannot be fetched.
     """
     if weights := PACKAGED.get(model):
-        cache = os.environ.get("HEADWAY_CACHE") or Path.home() / ".cache" / "headway"
-        name = Path(weights.pieces[0]).name.partition(".part")[0]
-        kept = Path(cache) / weights.sha256[:12] / name
-        if not is_file(kept):
-            _fetch(weights, kept, say)
-        with clear_io_errors(kept, "read"), kept.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-        if found != weights.sha256:
-            raise HeadwayError(
-                f"{kept} is not the file that is meant: its SHA-256 is {found[:12]}…, not"
-                f" {weights.sha256[:12]}…; delete it to fetch it again"
-            )
-        return kept
+        return _packaged(weights, say)
     path = Path(model)
     allowed = f"{', '.join(PACKAGED)}, a GGUF file or a folder of Hugging Face Transformers"
     require(is_file(path) or is_folder(path), "model", model, allowed)
@@ -114,6 +103,24 @@ def located(model: str, say: Callable[[str], None] = lambda _: None) -> Path:
     with clear_io_errors(path, "read"), path.open("rb") as file:
         require(file.read(4) == b"GGUF", "model", model, allowed)
     return path
+
+
+def _packaged(weights: Packaged, say: Callable[[str], None]) -> Path:
+    """Packaged weights in the cache, fetched if they are not there, and checked."""
+    cache = os.environ.get("HEADWAY_CACHE") or Path.home() / ".cache" / "headway"
+    name, _, _ = Path(weights.pieces[0]).name.partition(".part")
+    wanted = weights.sha256[:12]
+    kept = Path(cache) / wanted / name
+    if not is_file(kept):
+        _fetch(weights, kept, say)
+    with clear_io_errors(kept, "read"), kept.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != weights.sha256:
+        raise HeadwayError(
+            f"{kept} is not the file that is meant: its SHA-256 is {digest[:12]}…, not"
+            f" {wanted}…; delete it to fetch it again"
+        )
+    return kept
 
 
 def _fetch(weights: Packaged, kept: Path, say: Callable[[str], None]) -> None:

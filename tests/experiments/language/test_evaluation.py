@@ -9,7 +9,7 @@ from inspecting import QUIET, Mock, asked, metrics, run
 
 from headway.errors import HeadwayError
 from headway.intervals import wilson
-from headway.language.inspecting import depths_of
+from headway_experiments.language.inspecting import depths_of
 
 pytestmark = QUIET
 

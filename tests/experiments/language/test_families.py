@@ -6,7 +6,7 @@ from tiny_model import in_full
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, LlamaTokenizer
 
 from commands import refused
-from headway.language import LocalModel, questions
+from headway_experiments.language import LocalModel, questions
 
 SLOW = ("jamba", "minimax", "recurrent_gemma")
 """Those that differ from others in what no answer depends on."""

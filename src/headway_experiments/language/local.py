@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from headway.errors import HeadwayError, require, shown
-from headway.language.loading import loaded, located
-from headway.language.question import Question
 from headway.training.files import clear_errors
+from headway_experiments.language.loading import loaded, located
+from headway_experiments.language.question import Question
 
 Form = Literal["chat", "completion"]
 
@@ -49,7 +49,8 @@ class LocalModel:
         device: str = "cpu",
         say: Callable[[str], None] = lambda _: None,
     ):
-        self.name, self.device = model, device
+        self.name = model
+        self.device = device
         self.tokenizer, self.model = loaded(located(model, say), say)
         has_template = bool(self.tokenizer.chat_template)
         allowed = "completion: this model has no template"
@@ -89,7 +90,8 @@ class LocalModel:
         Raises:
             HeadwayError: if it also changes the text's own tokens.
         """
-        bare, whole = self._ids(PROBE), self._ids(PROBE, add_special_tokens=True)
+        bare = self._ids(PROBE)
+        whole = self._ids(PROBE, add_special_tokens=True)
         for start in range(len(whole)):
             if whole[start : start + len(bare)] == bare:
                 return whole[:start]
@@ -98,21 +100,23 @@ class LocalModel:
     def _lead(self) -> str:
         if self.form == "completion":
             return " "
-        begun, whole = self._turns("?"), self._turns("?", "0")
+        begun = self._turns("?")
+        whole = self._turns("?", "0")
         before = whole.removeprefix(begun).partition("0")[0]
         return before if before.isspace() else ""
 
     def _stops(self) -> Tensor:
         about = getattr(self.model, "generation_config", None) or self.model.config
-        ends = getattr(about, "eos_token_id", None)
-        ends = {self.tokenizer.eos_token_id, *(ends if isinstance(ends, list) else [ends])}
+        named = getattr(about, "eos_token_id", None)
+        ends = {self.tokenizer.eos_token_id}
+        ends.update(named if isinstance(named, list) else [named])
         for number in {*self.tokenizer.get_vocab().values()} & {*range(self.columns)}:
             text = self.tokenizer.decode([number])
             if text.startswith("\n") or text.lstrip(" ").startswith("."):
                 ends.add(number)
-        found = sorted(end for end in ends if end is not None and end < self.columns)
-        require(bool(found), "model", self.name, "one with a token with which an answer ends")
-        return torch.tensor(found, device=self.device)
+        stops = sorted(end for end in ends if end is not None and end < self.columns)
+        require(bool(stops), "model", self.name, "one with a token with which an answer ends")
+        return torch.tensor(stops, device=self.device)
 
     def _goes_on(self) -> bool:
         """Reads a text as a whole, and in two parts, by the cache.
@@ -120,19 +124,22 @@ class LocalModel:
         Raises:
             HeadwayError: if the model looks ahead.
         """
-        ids = self.tokens(PROBE)[: min(100, self.context)]
+        most = min(100, self.context)
+        ids = self.tokens(PROBE)[:most]
         require(len(ids) > 4, "model", self.name, "one that reads letters, digits and full stops")
         prompt = torch.tensor(ids[:-2], device=self.device)
-        rows = [ids[-2:], ids[:-3:-1]]
-        one, other = (self._whole(prompt[:1], [ids[i]])[0] for i in (1, 2))
-        if (one - other).abs().max() > 1e-3 * one.std():
+        first = self._whole(prompt[:1], [ids[1]])[0]
+        second = self._whole(prompt[:1], [ids[2]])[0]
+        if (first - second).abs().max() > 1e-3 * first.std():
             raise HeadwayError(f"{self.kind} does not read from left to right")
+        rows = [ids[-2:], ids[:-3:-1]]
         whole = self._behind(prompt, rows, cached=False)
         try:
             after = self._behind(prompt, rows, cached=True)
         except Exception:  # where a cache is missing, or has parts that do not repeat
             return False
-        return bool((after - whole).abs().max() <= 1e-3 * whole.std())
+        apart = (after - whole).abs().max()
+        return bool(apart <= 1e-3 * whole.std())
 
     def text(self, prompt: str) -> str:
         """A prompt in the form in which it is put, without the tokens in `front`."""
@@ -155,8 +162,9 @@ class LocalModel:
             HeadwayError: if the tokenizer cannot read the text, or the model does not know a token.
         """
         ids = [*self.front, *self._ids(text)]
+        largest = max(ids, default=0)
         allowed = f"below {self.columns}, as {self.kind} has no more"
-        require(max(ids, default=0) < self.columns, "token", max(ids, default=0), allowed)
+        require(largest < self.columns, "token", largest, allowed)
         return ids
 
     def _ids(self, text: str, add_special_tokens: bool = False) -> list[int]:
@@ -175,18 +183,19 @@ class LocalModel:
                 the answers apart.
         """
         text = self.text(question.prompt)
-        texts = [text, *(f"{text}{self.lead}{answer}" for answer in question.acceptable)]
-        ways = list(map(self.tokens, texts))
-        start = common_start(ways)
-        options = [way[start:] for way in ways[1:]]
-        if start == 0 or [] in options or len(set(map(tuple, options))) < len(options):
+        begin = self.tokens(text)
+        wholes = [self.tokens(f"{text}{self.lead}{answer}") for answer in question.acceptable]
+        start = common_start([begin, *wholes])
+        options = [whole[start:] for whole in wholes]
+        different = {tuple(option) for option in options}
+        if start == 0 or [] in options or len(different) < len(options):
             raise HeadwayError(f"the tokens of {self.name} do not tell the answers apart")
-        if start + max(map(len, options)) + 1 > self.context:
-            raise HeadwayError(
-                f"a prompt of {start} tokens ({question.formulation}, depth {question.depth},"
-                f" chains {question.chains}) does not fit into the {self.context} of {self.name}"
-            )
-        return torch.tensor(ways[0][:start], device=self.device), options
+        longest = max(map(len, options))
+        if start + longest + 1 > self.context:
+            which = f"{question.formulation}, depth {question.depth}, chains {question.chains}"
+            prompt = f"a prompt of {start} tokens ({which})"
+            raise HeadwayError(f"{prompt} does not fit into the {self.context} of {self.name}")
+        return torch.tensor(begin[:start], device=self.device), options
 
     def answers(self, question: Question) -> tuple[list[float], list[float]]:
         """The log-probabilities of all acceptable answers: one pass over the prompt, one over them.
@@ -200,18 +209,24 @@ class LocalModel:
                 keeps finite numbers alone.
         """
         prompt, options = self.cut(question)
-        longest, said, ended = max(map(len, options)), [], []
-        rows = [option + [0] * (longest - len(option)) for option in options]
+        rows = _padded(options)
+        said = []
+        ended = []
         with self._reading():
             behind = self._behind(prompt, rows, self.goes_on)
             for option, log_ps in zip(options, behind, strict=True):
-                tokens = torch.tensor(option, device=self.device)[:, None]
-                log_p = log_ps[: len(option)].gather(1, tokens).sum()
+                log_p = self._log_p(option, log_ps)
+                end = log_ps[len(option), self.stops].logsumexp(0)
                 said.append(log_p.item())
-                ended.append((log_p + log_ps[len(option), self.stops].logsumexp(0)).item())
+                ended.append((log_p + end).item())
         if not all(map(math.isfinite, said + ended)):
             raise HeadwayError("the model answers with values that are not finite")
         return said, ended
+
+    def _log_p(self, tokens: list[int], log_ps: Tensor) -> Tensor:
+        """The log-probability of tokens, by those of every token at every place."""
+        column = torch.tensor(tokens, device=self.device)[:, None]
+        return log_ps[: len(tokens)].gather(1, column).sum()
 
     def _behind(self, prompt: Tensor, rows: list[list[int]], cached: bool) -> Tensor:
         """Log-probabilities after a prompt, and after every token of rows of one length behind it,
@@ -219,18 +234,32 @@ class LocalModel:
         if not cached:
             return torch.stack([self._whole(prompt, row) for row in rows])
         out = self.model(input_ids=prompt[None], use_cache=True, logits_to_keep=1)
-        cache, tokens = out.past_key_values, torch.tensor(rows, device=self.device)
+        last = out.logits[:, -1:]
+        first = last.expand(len(rows), -1, -1)
+        cache = out.past_key_values
         cache.batch_repeat_interleave(len(rows))
+        tokens = torch.tensor(rows, device=self.device)
         more = self.model(input_ids=tokens, past_key_values=cache, use_cache=True).logits
-        first = out.logits[:, -1:].expand(len(rows), -1, -1)
-        return torch.cat([first, more], 1).float().log_softmax(-1)
+        logits = torch.cat([first, more], 1)
+        return logits.float().log_softmax(-1)
 
     def _whole(self, prompt: Tensor, row: list[int]) -> Tensor:
         """Log-probabilities of one row without a cache, [1 + token, next token]."""
-        ids = torch.cat([prompt, torch.tensor(row, device=self.device)])
+        after = torch.tensor(row, device=self.device)
+        ids = torch.cat([prompt, after])
         kept = len(row) + 1
-        logits = self.model(input_ids=ids[None], use_cache=False, logits_to_keep=kept).logits
-        return logits[0, -kept:].float().log_softmax(-1)
+        out = self.model(input_ids=ids[None], use_cache=False, logits_to_keep=kept)
+        return out.logits[0, -kept:].float().log_softmax(-1)
+
+
+def _padded(options: list[list[int]]) -> list[list[int]]:
+    """Token lists of one length, with zeros behind, which nothing before them attends to."""
+    longest = max(map(len, options))
+    rows = []
+    for option in options:
+        zeros = [0] * (longest - len(option))
+        rows.append(option + zeros)
+    return rows
 
 
 def common_start(ways: Sequence[Sequence[int]]) -> int:

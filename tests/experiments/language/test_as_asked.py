@@ -9,7 +9,7 @@ from tokenizers import decoders
 from transformers import ByT5Tokenizer
 
 from headway.errors import HeadwayError
-from headway.language import LocalModel, questions
+from headway_experiments.language import LocalModel, questions
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from annotated_types import Ge, Le
 
 from headway.errors import require
 from headway.fields import require_allowed
-from headway.language import names
-from headway.language.question import Question
+from headway_experiments.language import names
+from headway_experiments.language.question import Question
 
 Count = Annotated[int, Ge(1), Le(1_000_000)]
 """A number of questions that are asked."""
@@ -55,7 +55,8 @@ class Formulation(ABC):
         """
         able = [n for n in range(1, 101) if self.deepest(n)]
         allowed = f"from {able[0]} to {able[-1]} for {self.name}"
-        require(type(chains) is int and chains in able, "chains", chains, allowed)
+        is_able = type(chains) is int and chains in able
+        require(is_able, "chains", chains, allowed)
         return range(1, self.deepest(chains) + 1)
 
     def require(self, depth: int, chains: int) -> None:
@@ -67,8 +68,9 @@ class Formulation(ABC):
 
 def drawn(random: Random, names: Sequence[str], rows: int, width: int) -> list[list[str]]:
     """Rows of different names."""
-    found = random.sample(names, rows * width)
-    return [found[width * i : width * (i + 1)] for i in range(rows)]
+    several = random.sample(names, rows * width)
+    starts = range(0, rows * width, width)
+    return [several[start : start + width] for start in starts]
 
 
 def told(
@@ -120,10 +122,12 @@ class Chains(Formulation):
     def question(self, random: Random, depth: int, chains: int, rank: int) -> Question:
         """Writes the blocks, then the question."""
         symbols = self.draw(random, depth, chains)
-        every = tuple(sorted(symbols[-1]))
-        prompt = told(random, symbols, self.line)
-        prompt += self.ask(depth, symbols[0][symbols[-1].index(every[rank])])
-        return Question(self.name, depth, chains, prompt, every[rank], every, every)
+        ends = symbols[-1]
+        every = tuple(sorted(ends))
+        right = every[rank]
+        asked = symbols[0][ends.index(right)]
+        prompt = told(random, symbols, self.line) + self.ask(depth, asked)
+        return Question(self.name, depth, chains, prompt, right, every, every)
 
 
 NUMBER_ONLY = "Say directly only the numeric value, without any other words."
@@ -174,13 +178,20 @@ class Kingdoms(Chains):
     def draw(self, random: Random, depth: int, chains: int) -> list[list[str]]:
         """From what is asked about down to people."""
         levels = [random.sample(step[0], chains) for step in WORLD[:depth]]
-        return [*levels[::-1], random.sample(self.ends(chains), chains)]
+        ends = random.sample(self.ends(chains), chains)
+        return [*reversed(levels), ends]
 
 
 def of_the_world(block: int, before: str, after: str) -> str:
     """A line on people, on who lives in a kingdom, on believers, on a food, or on a mineral."""
-    who = (after, f"{after}ns", after.removesuffix("ism") + "ists", after, after)[block]
-    return f"{who[0].upper()}{who[1:]} {WORLD[block][1]} {before}."
+    who = after
+    if block == 1:
+        who = f"{after}ns"
+    if block == 2:
+        who = after.removesuffix("ism") + "ists"
+    _, verb, _ = WORLD[block]
+    subject = who[0].upper() + who[1:]
+    return f"{subject} {verb} {before}."
 
 
 KINGDOMS = Kingdoms(
@@ -207,7 +218,8 @@ class Functions(Formulation):
     paper), 3 for names of those names.
     """
 
-    name, default_depth = "functions", 2
+    name = "functions"
+    default_depth = 2
 
     def deepest(self, chains: int) -> int:
         """As many letters as there are, and numbers of one digit."""
@@ -224,27 +236,18 @@ class Functions(Formulation):
         tables = [random.sample(numbers, chains) for _ in numbers]
         # Of every round of names, the places of what each is equal to in the round before.
         meant = [random.sample(numbers, chains) for _ in renamed]
-        # From the name of a function that is asked about to its row, and from there to that of the
-        # argument.
-        row = asked_f = random.randrange(chains)
-        for places in reversed(meant[0::2]):
-            row = places[row]
-        asked_i = tables[row].index(rank)
-        for places in meant[1::2]:
-            asked_i = places.index(asked_i)
-
+        function = random.randrange(chains)
+        argument = _argument_for(rank, function, tables, meant)
         values = tuple(map(str, numbers))
-        prompt = "".join(
-            f"{function}({number}) = {value}\n"
-            for function, table in zip(functions, tables, strict=True)
-            for number, value in enumerate(table)
-        )
+        prompt = _tables_told(functions, tables)
         known = [functions, values]
-        for made, (new, places) in enumerate(zip(renamed, meant, strict=True)):
-            old = known[made % 2]
-            prompt += "".join(f"{a} = {old[b]}\n" for a, b in zip(new, places, strict=True))
-            known[made % 2] = new
-        prompt += f"What is the value of {known[0][asked_f]}({known[1][asked_i]})? {NUMBER_ONLY}"
+        for turn, (new, places) in enumerate(zip(renamed, meant, strict=True)):
+            old = known[turn % 2]
+            for name, place in zip(new, places, strict=True):
+                prompt += f"{name} = {old[place]}\n"
+            known[turn % 2] = new
+        asked = f"{known[0][function]}({known[1][argument]})"
+        prompt += f"What is the value of {asked}? {NUMBER_ONLY}"
         return Question(self.name, depth, chains, prompt, values[rank], values, values)
 
 
@@ -258,7 +261,8 @@ class Relatives(Formulation):
     she lives with another.
     """
 
-    name, default_depth = "relatives", 4
+    name = "relatives"
+    default_depth = 4
 
     def deepest(self, chains: int) -> int:
         """As many names as there are."""
@@ -272,26 +276,29 @@ class Relatives(Formulation):
 
     def question(self, random: Random, depth: int, chains: int, rank: int) -> Question:
         """Writes who lives where, who is whose relative, what one does, then the question."""
-        count, kinds = self.answers(chains), len(names.RELATIVES)
+        count = self.answers(chains)
+        kinds = len(names.RELATIVES)
         blocks = depth - 3 if depth >= 4 else max(1, depth - 1)
         homes = drawn(random, names.PEOPLE, blocks, count)
         places = random.sample(names.COUNTRIES, count)
-        person, kind = random.randrange(chains), random.randrange(kinds)
-        own, every = person * kinds + kind, tuple(sorted(places))
-        wanted = places.index(every[rank])
-        places[own], places[wanted] = places[wanted], places[own]
-
-        prompt = told(random, [*homes, places], lambda *one: f"{LIVES_WITH.line(*one)}.")
-        asked, nearer, people = homes[0][own], every, list[str]()
+        person = random.randrange(chains)
+        kind = random.randrange(kinds)
+        own = person * kinds + kind
+        every = tuple(sorted(places))
+        _put(places, own, every[rank])
+        prompt = told(random, [*homes, places], lambda *line: f"{LIVES_WITH.line(*line)}.")
+        asked = homes[0][own]
+        nearer = every
+        kin = names.RELATIVES[kind]
         if depth >= 2:
             people = random.sample(names.ASKED_ABOUT, chains)
+            first = person * kinds
             asked = people[person]
-            nearer = tuple(sorted(places[kinds * person : kinds * (person + 1)]))
-            for at, relative in enumerate(homes[0]):
-                prompt += f"{people[at // kinds]}s {names.RELATIVES[at % kinds]} is {relative}.\n"
-        if depth >= 4:
-            prompt += self._work(random, people, person, names.RELATIVES[kind])
-        whose = f"s {names.RELATIVES[kind]}" if depth in (2, 3) else ""
+            nearer = tuple(sorted(places[first : first + kinds]))
+            prompt += _kinship_told(people, homes[0])
+            if depth >= 4:
+                prompt += self._work(random, people, person, kin)
+        whose = f"s {kin}" if depth in (2, 3) else ""
         only = "Say directly only the name, without any other words."
         prompt += f"Where does {asked}{whose} live? {only}"
         return Question(self.name, depth, chains, prompt, every[rank], every, nearer)
@@ -299,17 +306,61 @@ class Relatives(Formulation):
     def _work(self, random: Random, people: Sequence[str], person: int, kin: str) -> str:
         """With which relative every profession lives, and what people do: the one who is
         asked about what makes them live with this relative."""
-        known, kinds = names.PROFESSIONS, len(names.RELATIVES)
-        professions = random.sample(known, kinds)
-        customs = dict(zip(random.sample(names.RELATIVES, kinds), professions, strict=True))
+        kinds = len(names.RELATIVES)
+        professions = random.sample(names.PROFESSIONS, kinds)
+        relatives = random.sample(names.RELATIVES, kinds)
+        customs = dict(zip(relatives, professions, strict=True))
+        works = []
+        for _ in range(0, len(people), kinds):
+            works += random.sample(names.PROFESSIONS, kinds)
         # As many people as there are professions all have another one.
-        works = [work for _ in range(0, len(people), kinds) for work in random.sample(known, kinds)]
-        other = works.index(customs[kin])
-        works[person], works[other] = works[other], works[person]
-        lines = [f"{work.capitalize()}s live with their {kin}s." for kin, work in customs.items()]
+        _put(works, person, customs[kin])
+        text = ""
+        for relative, work in customs.items():
+            text += f"{work.capitalize()}s live with their {relative}s.\n"
         for who, work in zip(people, works, strict=False):
-            lines.append(f"{who} works as {'an' if work[0] in 'aeiou' else 'a'} {work}.")
-        return "".join(f"{line}\n" for line in lines)
+            text += f"{who} works as {'an' if work[0] in 'aeiou' else 'a'} {work}.\n"
+        return text
+
+
+def _argument_for(
+    value: int, function: int, tables: Sequence[list[int]], meant: Sequence[list[int]]
+) -> int:
+    """The place of the argument for which a function has a value.
+
+    From the name of the function to its row, and from there to the name of the argument.
+    """
+    row = function
+    for places in reversed(meant[0::2]):
+        row = places[row]
+    argument = tables[row].index(value)
+    for places in meant[1::2]:
+        argument = places.index(argument)
+    return argument
+
+
+def _tables_told(functions: Sequence[str], tables: Sequence[list[int]]) -> str:
+    text = ""
+    for function, table in zip(functions, tables, strict=True):
+        for number, value in enumerate(table):
+            text += f"{function}({number}) = {value}\n"
+    return text
+
+
+def _kinship_told(people: Sequence[str], relatives: Sequence[str]) -> str:
+    kinds = names.RELATIVES
+    text = ""
+    for number, relative in enumerate(relatives):
+        who, kind = divmod(number, len(kinds))
+        text += f"{people[who]}s {kinds[kind]} is {relative}.\n"
+    return text
+
+
+def _put(items: list[str], place: int, item: str) -> None:
+    """Puts an item of a list at a place, and what was there in its place."""
+    before = items.index(item)
+    items[before] = items[place]
+    items[place] = item
 
 
 FORMULATIONS: dict[str, Formulation] = {
@@ -341,15 +392,18 @@ def places(
         HeadwayError: if there is no such formulation, or it can be asked at none of the depths or
             not with so many chains.
     """
-    found: list[tuple[str, int]] = []
-    every = [each for name in names for each in (FORMULATIONS if name == "all" else [name])]
-    for one in map(formulation, dict.fromkeys(every)):
-        wanted = [one.default_depth] if depths is None else list(dict.fromkeys(depths))
-        possible = [depth for depth in wanted if depth in one.depths(chains)]
+    every: list[str] = []
+    for name in names:
+        every += FORMULATIONS if name == "all" else [name]
+    places = []
+    for name in dict.fromkeys(every):
+        kind = formulation(name)
+        wanted = [kind.default_depth] if depths is None else list(dict.fromkeys(depths))
+        possible = [depth for depth in wanted if depth in kind.depths(chains)]
         if not possible:
-            one.require(wanted[0], chains)
-        found += [(one.name, depth) for depth in possible]
-    return tuple(found)
+            kind.require(wanted[0], chains)
+        places += [(name, depth) for depth in possible]
+    return tuple(places)
 
 
 def questions(
@@ -374,11 +428,13 @@ def questions(
     wanted = kind.default_depth if depth is None else depth
     kind.require(wanted, chains)
     require_allowed("n", count, Count)
-    answers, about = kind.answers(chains), f"{name}/{wanted}/{chains}/{seed}"
+    answers = kind.answers(chains)
+    about = f"{name}/{wanted}/{chains}/{seed}"
 
     def numbered(number: int) -> Question:
-        turn, at = number - number % answers, number % answers
-        rank = Random(f"{about}/ranks/{turn}").sample(range(answers), answers)[at]
-        return kind.question(Random(f"{about}/{number}"), wanted, chains, rank)
+        at = number % answers
+        of_the_turn = Random(f"{about}/ranks/{number - at}")
+        ranks = of_the_turn.sample(range(answers), answers)
+        return kind.question(Random(f"{about}/{number}"), wanted, chains, ranks[at])
 
     return map(numbered, range(count))

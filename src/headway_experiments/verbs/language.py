@@ -45,9 +45,11 @@ def ask(
         threads: how many compute on a CPU; by default as many as PyTorch takes.
         questions: a file, .jsonl, to write the questions to, instead of asking them.
     """
-    from headway import language, terminal
+    from headway import terminal
     from headway.fields import values_of
     from headway.training.files import write_json
+    from headway_experiments import language
+    from headway_experiments.language.table import print_cells
 
     depths = None if depth is None else values_of("depth", depth, int)
     formulations = tuple(name for word in formulation for name in word.split(","))
@@ -65,7 +67,7 @@ def ask(
     asked = language.Asked(model, form, wanted, chains, n, seed)
     with terminal.counting("asked") as watch:
         found = language.cells(language.ask_local(asked, place, watch, device=device, say=print))
-    terminal.print_cells(found)
+    print_cells(found)
     write_json(place / "cells.json", language.summary(asked, place))
     print(f"answers and cells.json are in {place}")
 
@@ -77,8 +79,8 @@ def _write_questions(file: Path, drawn: Sequence[tuple[Any, ...]]) -> None:
         file: to write.
         drawn: the arguments of `language.questions`.
     """
-    from headway import language
     from headway.training.files import write_whole
+    from headway_experiments import language
 
     lines = list[str]()
     for arguments in drawn:

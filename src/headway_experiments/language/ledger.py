@@ -15,7 +15,7 @@ import torch
 
 from headway.errors import require, shown
 from headway.fields import found_in
-from headway.training.environment import describe_environment
+from headway.training import describe_environment
 from headway.training.files import (
     append_json,
     clear_io_errors,

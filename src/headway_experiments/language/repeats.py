@@ -53,7 +53,8 @@ class Repeats(Task, registered=False):
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Tokens, all different, [sequence, token], and where the stretch begins, [sequence]."""
         each = (self.n_tokens - self.lowest) // self._drawn
-        size, device = (count, self._drawn), generator.device
+        size = (count, self._drawn)
+        device = generator.device
         rank = torch.rand(size, generator=generator, device=device).argsort(1)
         tokens = self.lowest + rank * each
         tokens += torch.randint(each, size, generator=generator, device=device)
@@ -68,7 +69,8 @@ class Repeats(Task, registered=False):
             inputs[:, 0] = self.start
         corrupted = inputs.clone()
         corrupted[:, -self.stretch :] = tokens[:, self.n_places :]
-        places = begins[:, None] + torch.arange(self.stretch + 1, device=tokens.device)
+        stretch = torch.arange(self.stretch + 1, device=tokens.device)
+        places = begins[:, None] + stretch
         repeated = inputs.gather(1, places)
         inputs[:, -self.stretch :] = repeated[:, :-1]
         return Batch(inputs, repeated[:, None, -1:], corrupted=corrupted)

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from headway import discover
-from headway.language import LocalModel, Repeats
 from headway.replace import Circuit, Corrupted, Paths
 from headway.training.data import held_out
+from headway_experiments.language import LocalModel, Repeats
 
 SMOL = "SmolLM2-135M-Instruct.Q4_1.gguf"
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from random import Random
 
-from headway.language import FORMULATIONS
+from headway_experiments.language import FORMULATIONS
 
 TEXTS = Path(__file__).parent / "appendix_a.txt"
 

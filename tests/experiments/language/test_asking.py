@@ -11,10 +11,11 @@ from tiny_model import in_full, save_tiny_model
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from commands import refused
+from commands import python, refused
 from headway.errors import HeadwayError
 from headway.intervals import wilson
-from headway.language import (
+from headway.terminal import cli
+from headway_experiments.language import (
     FORMULATIONS,
     Asked,
     Cell,
@@ -24,8 +25,16 @@ from headway.language import (
     cells,
     questions,
 )
-from headway.language.loading import PACKAGED, located
-from headway.terminal import cli
+from headway_experiments.language.loading import PACKAGED, located
+
+
+def test_the_room_loads_no_library_of_language_models_before_one_is_asked():
+    libraries = "transformers gguf inspect_ai openai"
+    code = f"""
+import sys, headway_experiments.language
+print([name for name in "{libraries}".split() if name in sys.modules])
+"""
+    assert python(code) == "[]\n"
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +77,7 @@ def counting(model, monkeypatch):
             return model.answers(question)
 
     made = Counting()
-    monkeypatch.setattr("headway.language.asking.LocalModel", lambda *_, **__: made)
+    monkeypatch.setattr("headway_experiments.language.asking.LocalModel", lambda *_, **__: made)
     return made
 
 

@@ -51,5 +51,6 @@ def matched(text: str, acceptable: Sequence[str]) -> str | None:
     """
     before = None
     while text != before:
-        before, text = text, text.strip().strip(AROUND).rstrip(FINAL)
+        before = text
+        text = text.strip().strip(AROUND).rstrip(FINAL)
     return text if text in acceptable else None

@@ -6,7 +6,7 @@ import pytest
 from inspect_ai import eval as evaluate
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
-from headway.language import questions
+from headway_experiments.language import questions
 
 KINDS = ("ResourceWarning", "DeprecationWarning")
 QUIET = [pytest.mark.filterwarnings(f"ignore::{kind}") for kind in KINDS]

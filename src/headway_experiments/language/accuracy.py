@@ -89,20 +89,26 @@ class Cell:
 
 def cells(replies: Iterable[Reply]) -> list[Cell]:
     """Sums up replies; those of a cell follow each other."""
-    found = []
-    for place, group in groupby(replies, attrgetter("place")):
-        every = list(group)
-        cell = Cell(
-            *place,
-            count=len(every),
-            argmax=mean([one.argmax == one.correct for one in every]),
-            expectation=mean([one.expectation for one in every]),
-            chance=mean([1 / one.acceptable for one in every]),
-            nearer=mean([1 / one.nearer for one in every]),
-            majority=max(Counter(one.rank for one in every).values()) / len(every),
-        )
-        found.append(cell)
-    return found
+    return [_cell(list(group)) for _, group in groupby(replies, attrgetter("place"))]
+
+
+def _cell(replies: Sequence[Reply]) -> Cell:
+    """The cell of replies that are all of one place."""
+    count = len(replies)
+    is_right = [reply.argmax == reply.correct for reply in replies]
+    expectations = [reply.expectation for reply in replies]
+    chances = [1 / reply.acceptable for reply in replies]
+    nearer = [1 / reply.nearer for reply in replies]
+    ranks = Counter(reply.rank for reply in replies)
+    return Cell(
+        *replies[0].place,
+        count=count,
+        argmax=mean(is_right),
+        expectation=mean(expectations),
+        chance=mean(chances),
+        nearer=mean(nearer),
+        majority=max(ranks.values()) / count,
+    )
 
 
 def mean(values: Sequence[float]) -> float:

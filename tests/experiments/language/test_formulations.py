@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from solver import solve
 
 from headway.errors import HeadwayError
-from headway.language import FORMULATIONS, matched, questions
-from headway.language.question import AROUND, FINAL
+from headway_experiments.language import FORMULATIONS, matched, questions
+from headway_experiments.language.question import AROUND, FINAL
 
 
 @pytest.mark.parametrize("section", DRAWS)

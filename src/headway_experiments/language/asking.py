@@ -11,12 +11,12 @@ import torch
 
 from headway.errors import HeadwayError, require
 from headway.fields import check, found_in
-from headway.language.accuracy import Reply, cells
-from headway.language.formulations import Count, formulation, questions
-from headway.language.ledger import Ledger
-from headway.language.local import Form, LocalModel
-from headway.language.question import Question
 from headway.training.files import clear_content_errors, json_lines
+from headway_experiments.language.accuracy import Reply, cells
+from headway_experiments.language.formulations import Count, formulation, questions
+from headway_experiments.language.ledger import Ledger
+from headway_experiments.language.local import Form, LocalModel
+from headway_experiments.language.question import Question
 
 Watch = Callable[[int, int], None]
 """Called with how many questions are answered, and of how many."""
@@ -85,7 +85,8 @@ def ask_local(
     replies = answered(asked, folder)
     if len(replies) == asked.total:
         return replies
-    model, ledger = LocalModel(asked.model, asked.form, **loading), asked.ledger(folder)
+    model = LocalModel(asked.model, asked.form, **loading)
+    ledger = asked.ledger(folder)
     # What a model cannot do is told before anything is written.
     first = None if replies else reply_of(model, *next(asked.questions()))
     with ledger.writing(model.device):
@@ -104,7 +105,9 @@ def reply_of(model: LocalModel, number: int, question: Question) -> Reply:
     start = time.perf_counter()
     said, ended = model.answers(question)
     # The paper's protocol asks until an answer is acceptable: so it ends with each.
-    ends = torch.tensor(ended, dtype=torch.float64).softmax(0).tolist()
+    ends = torch.tensor(ended, dtype=torch.float64).softmax(0)
+    likeliest = said.index(max(said))
+    seconds = time.perf_counter() - start
     return Reply(
         formulation=question.formulation,
         depth=question.depth,
@@ -114,12 +117,16 @@ def reply_of(model: LocalModel, number: int, question: Question) -> Reply:
         rank=question.rank,
         acceptable=len(question.acceptable),
         nearer=len(question.nearer),
-        argmax=question.acceptable[said.index(max(said))],
-        expectation=ends[question.rank],
-        said=[round(log_p, 5) for log_p in said],
-        ended=[round(log_p, 5) for log_p in ended],
-        seconds=round(time.perf_counter() - start, 3),
+        argmax=question.acceptable[likeliest],
+        expectation=ends[question.rank].item(),
+        said=_rounded(said),
+        ended=_rounded(ended),
+        seconds=round(seconds, 3),
     )
+
+
+def _rounded(log_ps: list[float]) -> list[float]:
+    return [round(log_p, 5) for log_p in log_ps]
 
 
 def answered(asked: Asked, folder: Path) -> list[Reply]:
@@ -128,7 +135,8 @@ def answered(asked: Asked, folder: Path) -> list[Reply]:
     Raises:
         HeadwayError: if it holds another asking, or is damaged.
     """
-    ledger, replies = asked.ledger(folder), list[Reply]()
+    ledger = asked.ledger(folder)
+    replies = list[Reply]()
     ledger.require_same()
     wanted = ((*place, asked.chains, n) for place in asked.places for n in range(asked.n))
     for where, line in json_lines(ledger.path):
@@ -145,7 +153,8 @@ def summary(asked: Asked, folder: Path) -> dict[str, Any]:
     Raises:
         HeadwayError: if the folder holds no asking or another, or is damaged.
     """
-    replies, about = answered(asked, folder), asked.ledger(folder).about()
+    replies = answered(asked, folder)
+    about = asked.ledger(folder).about()
     with clear_content_errors(folder / "asked.json"):
         about["environment"].pop("command", None)  # it may name folders of this machine
     return {**about, "cells": [cell.to_json() for cell in cells(replies)]}

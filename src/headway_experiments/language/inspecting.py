@@ -7,7 +7,7 @@ up.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from inspect_ai import Task, task
 from inspect_ai._util.error import PrerequisiteError
@@ -33,16 +33,24 @@ from tenacity import RetryError
 from headway.errors import HeadwayError
 from headway.fields import AtLeastOne, require_allowed, values_of
 from headway.intervals import wilson
-from headway.language.accuracy import mean
-from headway.language.asking import Asked
-from headway.language.formulations import formulation
-from headway.language.question import Question, matched
+from headway_experiments.language.accuracy import mean
+from headway_experiments.language.asking import Asked
+from headway_experiments.language.formulations import formulation
+from headway_experiments.language.question import Question, matched
 
 RETRIES = 6
 """Retries of a call, after 3, 6, 12, … seconds: a dead endpoint is given up in minutes."""
 
 ATTEMPT = 300
 """Seconds that one attempt of a call may take."""
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def of_headway(function: Function) -> Function:
+    """Have Inspect call a function `headway/…`: it names it after the package of its module."""
+    function.__module__ = "headway"
+    return function
 
 
 def task_of(name: str) -> Callable[..., Task]:
@@ -53,6 +61,7 @@ def task_of(name: str) -> Callable[..., Task]:
     Inspect prints why as one line.
     """
 
+    @of_headway
     def made(
         d: Any = None,
         n: int = 500,
@@ -63,16 +72,17 @@ def task_of(name: str) -> Callable[..., Task]:
     ) -> Task:
         try:
             for field, value in unknown.items():
-                raise HeadwayError(
-                    f"-T {field}={value} is not allowed: {name} takes d, n, chains, seed, draws"
-                )
-            places = tuple((name, depth) for depth in depths_of(d, formulation(name).default_depth))
+                allowed = f"{name} takes d, n, chains, seed, draws"
+                raise HeadwayError(f"-T {field}={value} is not allowed: {allowed}")
+            depths = depths_of(d, formulation(name).default_depth)
+            places = tuple((name, depth) for depth in depths)
             asked = Asked("", None, places, chains, n, seed)
             require_allowed("draws", draws, AtLeastOne)
         except HeadwayError as error:
             raise PrerequisiteError(escape(f"headway: {error}")) from None
+        samples = [_sample(number, question) for number, question in asked.questions()]
         return Task(
-            dataset=MemoryDataset([_sample(*one) for one in asked.questions()], name=name),
+            dataset=MemoryDataset(samples, name=name),
             solver=until_acceptable(draws),
             scorer=acceptable_answer(),
             config=GenerateConfig(temperature=1.0, max_retries=RETRIES, attempt_timeout=ATTEMPT),
@@ -107,11 +117,14 @@ def depths_of(d: Any, default: int) -> list[int]:
     """
     if d is None:
         return [default]
-    text = ",".join(map(str, d)) if isinstance(d, list | tuple) else str(d)
-    return list(dict.fromkeys(values_of("d", text, int)))
+    several = d if isinstance(d, list | tuple) else [d]
+    text = ",".join(map(str, several))
+    depths = values_of("d", text, int)
+    return list(dict.fromkeys(depths))
 
 
 @solver
+@of_headway
 def until_acceptable(draws: int) -> Solver:
     """The paper's protocol (section 4), with a cap.
 
@@ -151,18 +164,21 @@ def until_acceptable(draws: int) -> Solver:
 
 
 @metric(scores="unreduced")
+@of_headway
 def shares() -> Metric:
     """Accuracies, intervals, the share unanswered, draws and chance, overall and by depth, whose
     names begin with `D=…`. Epochs count as questions of their own."""
 
     def summed(scores: list[SampleScore]) -> Value:
         by_depth: dict[int, list[SampleScore]] = {}
-        for one in scores:
-            by_depth.setdefault((one.sample_metadata or {})["depth"], []).append(one)
-        found = _shares(scores)
+        for score in scores:
+            depth = (score.sample_metadata or {})["depth"]
+            by_depth.setdefault(depth, []).append(score)
+        every = _shares(scores)
         for depth, own in sorted(by_depth.items()):
-            found |= {f"D={depth} {name}": value for name, value in _shares(own).items()}
-        return found
+            for name, value in _shares(own).items():
+                every[f"D={depth} {name}"] = value
+        return every
 
     return summed
 
@@ -171,30 +187,47 @@ def _shares(scores: list[SampleScore]) -> dict[str, float]:
     """Shares of scores; `of_answered` is left out if nothing was answered, and all of no scores."""
     if not scores:
         return {"questions": 0.0}
-    right = sum(one.score.value == CORRECT for one in scores)
-    answered = sum(one.score.value != NOANSWER for one in scores)
-    found: dict[str, float] = {}
-    for name, count in (("accuracy", len(scores)), ("of_answered", answered)):
-        if count:
-            low, high = wilson(right, count)
-            found |= {name: right / count, f"{name}_low": low, f"{name}_high": high}
-    found["unanswered"] = (len(scores) - answered) / len(scores)
-    found["draws"] = mean([(one.score.metadata or {})["draws"] for one in scores])
-    found["chance"] = mean([1 / len((one.sample_metadata or {})["acceptable"]) for one in scores])
-    return found | {"questions": float(len(scores))}
+    count = len(scores)
+    values = [score.score.value for score in scores]
+    right = values.count(CORRECT)
+    unanswered = values.count(NOANSWER)
+    draws = []
+    chances = []
+    for score in scores:
+        draws.append((score.score.metadata or {})["draws"])
+        acceptable = (score.sample_metadata or {})["acceptable"]
+        chances.append(1 / len(acceptable))
+    shares = _with_ends("accuracy", right, count)
+    if unanswered < count:
+        shares |= _with_ends("of_answered", right, count - unanswered)
+    shares["unanswered"] = unanswered / count
+    shares["draws"] = mean(draws)
+    shares["chance"] = mean(chances)
+    shares["questions"] = float(count)
+    return shares
+
+
+def _with_ends(name: str, right: int, count: int) -> dict[str, float]:
+    """A share and the ends of its interval."""
+    low, high = wilson(right, count)
+    return {name: right / count, f"{name}_low": low, f"{name}_high": high}
 
 
 @scorer(metrics=[shares()])
+@of_headway
 def acceptable_answer() -> Scorer:
     """`C` if the last answer is the right one, `I` if it is another acceptable one, `N` if there
     was none; see `matched`."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        said, draws = state.output.completion, state.store.get("draws", 1)
+        said = state.output.completion
+        draws = state.store.get("draws", 1)
         answer = matched(said, state.metadata["acceptable"])
-        value, why = CORRECT if answer == target.text else INCORRECT, None
+        value = CORRECT if answer == target.text else INCORRECT
+        why = None
         if answer is None:
-            value, why = NOANSWER, f"no acceptable answer in {draws} draws; the last: {said!r}"
+            value = NOANSWER
+            why = f"no acceptable answer in {draws} draws; the last: {said!r}"
         reason = "invalid_response_format" if answer is None else None
         about = {"draws": draws}
         return Score(value=value, answer=answer, explanation=why, reason=reason, metadata=about)
