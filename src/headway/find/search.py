@@ -44,7 +44,8 @@ WORTHWHILE = 0.02
 """A change must close this share of what is left between the loss and the threshold."""
 
 SPENT_FIRST = 0.8
-"""The part of the loss allowed that the first head may spend of it, before all others have any."""
+"""The share of what may be lost that is open before any head is placed; the rest opens head by
+head."""
 
 DRAFT = 16
 """Sequences on which a first circuit is drafted."""
@@ -175,7 +176,7 @@ def mended(
     return circuit
 
 
-Change = tuple[Head, Mechanism]
+HeadChange = tuple[Head, Mechanism]
 """A head, and another mechanism for it."""
 
 
@@ -184,12 +185,12 @@ def likeliest_changes(
     circuit: Circuit,
     candidates: Mapping[Head, Sequence[str]],
     plain: Sequence[Mechanism],
-) -> list[Change]:
+) -> list[HeadChange]:
     """The changes of single heads that lower a circuit's loss to first order, the most first.
 
     All of them if none has a slope: then what helps is not known before.
     """
-    each = list[Change]()
+    each = list[HeadChange]()
     for head, names in candidates.items():
         others = changes(circuit.mechanisms[head], names, plain)
         each += [(head, mechanism) for mechanism in others]
@@ -202,7 +203,7 @@ def likeliest_changes(
 
 
 def first_better(
-    bench: Judging, circuit: Circuit, tried: Sequence[Change], limit: float
+    bench: Judging, circuit: Circuit, tried: Sequence[HeadChange], limit: float
 ) -> tuple[Circuit, float] | None:
     """The circuit after the best of the first few changes that go below a limit, and its loss."""
     for start in range(0, len(tried), LIKELIEST):
@@ -227,7 +228,7 @@ def changes(
 
 
 def is_freed(mechanism: Mechanism) -> bool:
-    """True if a head of a layer above may attend freely; one without a last path, too."""
+    """True if a head is freed with those above a layer, also one that has lost its last path."""
     return isinstance(mechanism, Paths) or mechanism.is_useful
 
 

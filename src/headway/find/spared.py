@@ -4,9 +4,9 @@ A head whose exchange costs nothing is no part of a circuit, however sharply it 
 heads that do the same work each can be spared as long as the other is there. So as many are spared
 as cost nothing when all of them are exchanged at once, those that alone cost least first.
 
-Their mean patterns must cost nothing, either, since a circuit has these in their place. And a head
-may carry the same in all sequences, so that nothing is lost by its exchange, but by its absence: a
-bias, or a mark that tells another head where to look. It is spared unless it follows a relation.
+Their mean patterns must cost nothing, either, since a circuit has these in their place. To exchange
+a head that carries the same in all sequences costs nothing; to remove it may: it is a bias, or a
+mark that tells another head where to look. It is spared unless it follows a relation.
 """
 
 import hashlib

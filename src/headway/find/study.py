@@ -88,7 +88,7 @@ def discover(
             least 8.
         ablation: what stands in rows without a path, of heads that have paths (`ABLATIONS`); by
             default zero, or, for such a task, mean; `corrupted` for a task that lays out corrupted
-            sequences (see `circuits.corrupted` for how it is then searched and measured).
+            sequences (see `find.corrupted` for how it is then searched and measured).
         way: to the circuit, or its name (`ways.WAYS`); by default the one that suits the task.
         candidate_attention: a head may use the paths along which it sends at least this much of
             its attention on average; tried in order until a circuit stays below the threshold,

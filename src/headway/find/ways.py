@@ -92,7 +92,7 @@ class Told(Way):
         return searched(bench, yardstick, self.candidate_attention, self.stays)
 
     def again(self, bench: Bench, circuit: Circuit) -> "Told":
-        """Where roles keep what stands there, this is searched at once."""
+        """If the circuit has paths from roles to themselves, these are searched from the start."""
         return replace(self, stays=uses_stays(bench.patterns, circuit))
 
 

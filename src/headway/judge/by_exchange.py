@@ -1,10 +1,12 @@
 """Verdicts on a circuit by exchange (see `exchange`).
 
 A circuit says along which paths heads carry something. It is *enough* if the model answers as
-before although all that is beside its paths is exchanged: with its paths as they are, hard, and
-hard with the heads above free; and if paths of a head that another stands in for do hard, too,
-while that one is exchanged. A head that attends by table is one of the circuit's; hard, it attends
-as the table says. It is *complete* if no head and no row beside it changes answers when it alone is
+before although all that is beside its paths is exchanged. This is tried with its paths as they are,
+with hard paths (heads attend along them alone), and with hard paths up to each layer. If another
+head stands in for one, that one is exchanged, and this one attends hard. A head that attends by
+table is one of the circuit's; hard, it attends as the table says.
+
+The circuit is *complete* if no head and no row beside it changes answers when it alone is
 exchanged. It has *nothing spare* if each path, and each head by table, changes answers when what it
 carries is exchanged.
 """
@@ -132,9 +134,9 @@ class _Judging:
                 needed.append(Beside(head, "by place", alone[head]))
             else:
                 needed.append(Beside(head, "votes too", alone[head]))
-        return needed + self.spared(spared)
+        return needed + self.quiet(spared)
 
-    def spared(self, heads: Sequence[Head]) -> list[Beside]:
+    def quiet(self, heads: Sequence[Head]) -> list[Beside]:
         """The heads that may carry what they carry in any other sequence of the same layout.
 
         One that is missed all the same carries what is the same in all sequences, or tells of the
@@ -331,7 +333,7 @@ def costs_alone(
     Args:
         exchange: the model.
         candidates: mechanisms by head.
-        limit: not needed: every cost is measured.
+        limit: of the judge; every cost is measured.
     """
     changes = list[Change]()
     for mechanisms in candidates:

@@ -38,7 +38,7 @@ class Certificate(Finding):
 
     Attributes:
         circuit: a mechanism for every head.
-        ablation: what stands in rows without a path (`patterns.ABLATIONS`).
+        ablation: what stands in rows without a path (`mechanism.ABLATIONS`).
         step: of the checkpoint; None if a model was given.
         seed: of the sequences.
         agreement: the least share of all sequences on which circuit and model are to agree.

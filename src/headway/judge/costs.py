@@ -17,7 +17,8 @@ from headway.replace.exchange import OWN, WHOLE_HEAD, Change, Exchange, Swap
 from headway.replace.heads import Head
 
 FEW = 0.05
-"""Where exchanging every head changes less than this share of a hop's answers, this counts."""
+"""The least share of a hop's answers that costs are relative to, however few change when every head
+is exchanged."""
 
 K = TypeVar("K")
 

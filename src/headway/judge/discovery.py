@@ -36,7 +36,7 @@ class Discovery(Finding, Shown):
         circuit: a mechanism for every head.
         yardstick: when the circuit is faithful.
         threshold: the loss to stay below by that yardstick, on the sequences of the evidence.
-        ablation: what stands in rows without a path (`patterns.ABLATIONS`).
+        ablation: what stands in rows without a path (`mechanism.ABLATIONS`).
         evidence: measured on sequences that the search did not see.
         attention: mean attention along every relation, [layer, head], by relation.
         standing: the task's roles in the order in which they stand in a sequence, each with the

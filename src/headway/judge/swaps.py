@@ -74,7 +74,7 @@ class Swaps:
         without = 1 - has_path
         theirs = self.rows_with_path(head, other)
         kept = Term(has_path, OWN, OWN)
-        # A row of which the other has a path is not exchanged whole: its attention stays.
+        # Where the other sequence has a path in this row, only the values are its.
         stays = Term(without * theirs, OWN, reads)
         return kept, stays, Term(without * (1 - theirs), other, reads)
 

@@ -99,7 +99,8 @@ def verdicts(found: Discovery) -> list[Verdict]:
       stay or are all that heads attend along, and that costs less than the limit.
     - *complete*: no head without a path and no row without a path costs as much when it alone
       carries what it carries in other sequences.
-    - *nothing spare*: each path costs as much when it is exchanged, or cut.
+    - *nothing spare*: each path costs as much when it is exchanged or cut, alone or beside all that
+      is not of the circuit.
 
     Args:
         found: the circuit, and the evidence for it.

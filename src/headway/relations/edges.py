@@ -1,4 +1,5 @@
-"""Relations between positions: where they lead in every sequence of a batch; those of any."""
+"""Relations between positions: where they lead in every sequence of a batch; and relations that any
+sequence has."""
 
 from dataclasses import dataclass
 from functools import cached_property

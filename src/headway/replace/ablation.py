@@ -161,7 +161,7 @@ class Bench(Judging):
             model: with a tap.
             task: what it was trained on.
             batch: the sequences.
-            rows: what stands in rows without a path (`patterns.ABLATIONS`).
+            rows: what stands in rows without a path (`mechanism.ABLATIONS`).
             shared: whether a `Transformer` computes once what candidates have in common. The losses
                 are the same either way.
 

@@ -12,16 +12,18 @@ A mechanism of your own is a frozen dataclass that derives from `Mechanism` and 
         kind = "first"
 
         def pattern(self, patterns, head):
-            rows = torch.zeros_like(patterns.own[:, *head])
+            rows = torch.zeros(patterns.shape, dtype=patterns.dtype)
             rows[..., 0] = 1
             return rows
+
+With `fills = "attend to the first position"` it may also fill rows without a path.
 
 An installed package offers it under its kind, by an entry point of the group `headway.mechanisms`.
 """
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import torch
 from jaxtyping import Float
@@ -52,7 +54,7 @@ class Mechanism:
 
     Attributes:
         kind: the name by which a circuit's file calls it; none if it takes arguments.
-        fills: what is in rows without a path if it fills these, in words; none if it never does.
+        fills: completes "rows without a path …"; empty if it cannot be a fill.
     """
 
     kind: ClassVar[str] = ""
@@ -235,8 +237,7 @@ class Paths(Mechanism):
         return bool(self.relations)
 
     def fill(self, patterns: "Patterns") -> Mechanism | None:
-        """The fill of rows that have no path; None stands for zeros, which they are if no row has
-        one."""
+        """What fills rows without a path; None stands for zeros, as where there are no paths."""
         name = (self.rows or patterns.rows) if self.relations else "zero"
         return None if name == "zero" else fill_named(name)
 
@@ -300,14 +301,16 @@ NOTHING = Paths(frozenset())
 
 
 def fill_named(name: str) -> Mechanism:
-    """The mechanism that fills rows without a path, by its name; zeros are none.
+    """The mechanism that fills rows without a path, by its name; "zero" has none.
 
     Raises:
         HeadwayError: if there is none.
     """
-    if name not in ABLATIONS:
-        refuse(name)
-    return MECHANISMS[name]()
+    if name in MECHANISMS:
+        mechanism = MECHANISMS[name]()
+        if mechanism.fills:
+            return mechanism
+    refuse(name)
 
 
 def mechanism_of(written: Any) -> Mechanism:
@@ -331,7 +334,7 @@ def mechanism_of(written: Any) -> Mechanism:
     )
 
 
-def refuse(mechanism: object) -> None:
+def refuse(mechanism: object) -> NoReturn:
     """Raises `HeadwayError`: this is no mechanism, or no fill of rows without a path."""
     kinds = f"{', '.join([*MECHANISMS, 'zero'])}, Paths or KnockOut"
     raise HeadwayError(

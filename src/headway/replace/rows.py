@@ -1,7 +1,7 @@
 """Where a head matters: the rows of its attention that move the answers when they are changed.
 
 This is measured, one row at a time. (The blind reader, which compares many relations, has weights
-of its own, to first order: `reading.row_weights`.)
+of its own, to first order: `find.blind.row_weights`.)
 """
 
 import math

@@ -90,7 +90,7 @@ class Subject:
 
         Args:
             circuit: a mechanism for every head.
-            rows: what stands in rows without a path (`patterns.ABLATIONS`).
+            rows: what stands in rows without a path (`mechanism.ABLATIONS`).
             purpose: a word for what they are drawn for.
             count: how many sequences in all.
             shared: see `Bench`; by default everything is computed by whole forward passes.
