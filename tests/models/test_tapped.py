@@ -16,9 +16,11 @@ CAUSAL = torch.ones(LENGTH, LENGTH, dtype=torch.bool).tril()
 
 @pytest.mark.parametrize("kind", ["sdpa", "softmax", "einsum"])
 def test_a_model_of_ones_own(kind):
-    reference, wrapped = Nano("softmax", "softmax"), tapped(Nano(kind, kind), X[:1])
-    expected, (found, seen) = reference(X), looked(wrapped)
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+    reference = Nano("softmax", "softmax")
+    wrapped = tapped(Nano(kind, kind), X[:1])
+    expected = reference(X)
+    outputs, seen = looked(wrapped)
+    torch.testing.assert_close(outputs, expected, atol=1e-5, rtol=0)
     assert (wrapped.n_layers, wrapped.n_heads) == (2, 2)
     for pattern, block in zip(seen, reference.blocks, strict=True):
         torch.testing.assert_close(pattern, block.pattern, atol=1e-5, rtol=0)
@@ -39,7 +41,9 @@ def test_a_head_without_a_pattern_is_gone(kind, layer):
 
 def zeroed(layer, head):
     def tap(at, pattern):
-        return pattern.index_fill(1, torch.tensor(head), 0) if at == layer else pattern
+        if at != layer:
+            return pattern
+        return pattern.index_fill(1, torch.tensor(head), 0)
 
     return tap
 
@@ -47,19 +51,23 @@ def zeroed(layer, head):
 def test_gradients_reach_the_pattern():
     """Of the output by a head's strength; the oracle is a difference of two outputs."""
     model = Nano("sdpa", "softmax").double()
-    wrapped = tapped(model, X.double())
     x = X.double()
+    wrapped = tapped(model, x)
 
     def output(strength):
+        strengths = torch.stack([strength, torch.ones_like(strength)])
+
         def tap(layer, pattern):
-            return pattern * torch.stack([strength, torch.ones_like(strength)])[:, None, None]
+            return pattern * strengths[:, None, None]
 
         return wrapped(x, tap).square().sum()
 
     strength = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
     (slope,) = torch.autograd.grad(output(strength), strength)
     step = torch.tensor(1e-5, dtype=torch.float64)
-    measured = (output(strength + step) - output(strength - step)) / (2 * step)
+    above = output(strength + step)
+    below = output(strength - step)
+    measured = (above - below) / (2 * step)
     assert slope.item() == pytest.approx(measured.item(), rel=1e-6)
 
 
@@ -68,23 +76,31 @@ class Attends(nn.Module):
 
     def __init__(self, grouped=False, **options):
         super().__init__()
-        self.grouped, self.options = grouped, options
+        self.grouped = grouped
+        self.options = options
 
     def forward(self, x):
         query = x.view(*x.shape[:2], 4, -1).transpose(1, 2)
-        key = query.flip(1)[:, :2] if self.grouped else query.flip(1)
-        return F.scaled_dot_product_attention(query, key, value=key * 2, **self.options).transpose(
-            1, 2
-        )
+        key = query.flip(1)
+        if self.grouped:
+            key = key[:, :2]
+        z = F.scaled_dot_product_attention(query, key, value=key * 2, **self.options)
+        return z.transpose(1, 2)
 
 
-LONELY = CAUSAL & (torch.arange(LENGTH) != 2)[:, None]  # the third query has no key
+NOT_THE_THIRD = torch.arange(LENGTH) != 2
+
+
+LONELY = CAUSAL & NOT_THE_THIRD[:, None]  # the third query has no key
+
+
+AT_MINUS_INFINITY = BIAS.masked_fill(~CAUSAL, -torch.inf)
 OPTIONS = {
     "plain": {},
     "causal": {"is_causal": True, "scale": 0.3},
     "bool": {"attn_mask": CAUSAL},
     "float": {"attn_mask": BIAS},
-    "minus infinity": {"attn_mask": BIAS.masked_fill(~CAUSAL, -torch.inf), "scale": 2.0},
+    "minus infinity": {"attn_mask": AT_MINUS_INFINITY, "scale": 2.0},
     "grouped": {"grouped": True, "enable_gqa": True, "is_causal": True},
     "no key": {"attn_mask": LONELY},
 }
@@ -93,8 +109,8 @@ OPTIONS = {
 @pytest.mark.parametrize("name", OPTIONS)
 def test_attention_in_the_open_is_that_of_torch(name):
     module = Attends(**OPTIONS[name])
-    found, (pattern,) = looked(tapped(module, X))
-    torch.testing.assert_close(found, module(X), atol=1e-6, rtol=0)
+    outputs, (pattern,) = looked(tapped(module, X))
+    torch.testing.assert_close(outputs, module(X), atol=1e-6, rtol=0)
     expected = torch.ones(3, 4, LENGTH)
     if name == "no key":
         expected[:, :, 2] = 0
@@ -106,7 +122,8 @@ class LastQueries(nn.Module):
 
     def __init__(self, bias, count):
         super().__init__()
-        self.bias, self.count = bias, count
+        self.bias = bias
+        self.count = count
 
     def forward(self, x):
         keys = x.view(*x.shape[:2], 4, -1).transpose(1, 2)
@@ -121,12 +138,14 @@ class LastQueries(nn.Module):
 def test_causal_masks_that_are_their_sizes(bias, count):
     module = LastQueries(bias, count)
     wrapped = tapped(module, X)
-    assert (wrapped.n_layers, wrapped.n_heads, wrapped.mixers) == (1, 4, ())
-    found, (pattern,) = looked(wrapped)
-    torch.testing.assert_close(found, module(X), atol=1e-6, rtol=0)
-    first = 1 + (LENGTH - count if bias is causal_lower_right else 0)
-    allowed = torch.ones(count, LENGTH).tril(first - 1).bool()
-    assert torch.equal(pattern[:, :, -count:] > 0, allowed.expand(3, 4, -1, -1))
+    assert (wrapped.n_layers, wrapped.n_heads) == (1, 4)
+    assert wrapped.mixers == ()
+    outputs, (pattern,) = looked(wrapped)
+    torch.testing.assert_close(outputs, module(X), atol=1e-6, rtol=0)
+    diagonal = LENGTH - count if bias is causal_lower_right else 0
+    allowed = torch.ones(count, LENGTH).tril(diagonal).bool()
+    is_read = pattern[:, :, -count:] > 0
+    assert torch.equal(is_read, allowed.expand(3, 4, -1, -1))
 
 
 class SelfAttention(nn.Module):
@@ -136,14 +155,19 @@ class SelfAttention(nn.Module):
         super().__init__()
         torch.manual_seed(0)
         self.inner = nn.MultiheadAttention(WIDTH, 4, batch_first=batch_first, **options)
-        self.need_weights, self.mask, self.batch_first = need_weights, mask, batch_first
+        self.need_weights = need_weights
+        self.mask = mask
+        self.batch_first = batch_first
 
     def both(self, x, need_weights, average):
-        x = x * 3 if self.batch_first else x.transpose(0, 1) * 3
-        found, pattern = self.inner(
-            *(x, x, x), need_weights=need_weights, attn_mask=self.mask, average_attn_weights=average
-        )
-        return found if self.batch_first else found.transpose(0, 1), pattern
+        x = x * 3
+        if not self.batch_first:
+            x = x.transpose(0, 1)
+        options = {"need_weights": need_weights, "average_attn_weights": average}
+        outputs, pattern = self.inner(x, x, x, attn_mask=self.mask, **options)
+        if not self.batch_first:
+            outputs = outputs.transpose(0, 1)
+        return outputs, pattern
 
     def forward(self, x):
         return self.both(x, self.need_weights, average=True)
@@ -177,23 +201,33 @@ def test_an_encoder_is_kept_from_its_fast_path(norm_first):
         without.layers[1].self_attn.out_proj.weight[:, 12:] = 0
         wrapped = tapped(module, X)
         assert (wrapped.n_layers, wrapped.n_heads) == (3, 4)
-        torch.testing.assert_close(looked(wrapped)[0], module(X), atol=1e-5, rtol=0)
-        torch.testing.assert_close(wrapped(X, zeroed(1, 3)), without(X), atol=1e-5, rtol=0)
+        outputs, _ = looked(wrapped)
+        torch.testing.assert_close(outputs, module(X), atol=1e-5, rtol=0)
+        cut = wrapped(X, zeroed(1, 3))
+        torch.testing.assert_close(cut, without(X), atol=1e-5, rtol=0)
 
 
-def test_headways_own_model_has_the_same_tap_either_way():
+@pytest.fixture(scope="module")
+def own_model():
     config = TransformerConfig(n_layers=3, n_heads=2, d_model=16)
-    model = Transformer(config, d_input=WIDTH, d_target=4, n_positions=LENGTH, n_read=2)
-    wrapped = tapped(model, X)
-    found, seen = looked(wrapped)
-    expected = attention_patterns(model, X).unbind(1)
-    torch.testing.assert_close(found, model(X))
+    return Transformer(config, d_input=WIDTH, d_target=4, n_positions=LENGTH, n_read=2)
+
+
+def test_headways_own_model_has_the_same_tap_either_way(own_model):
+    wrapped = tapped(own_model, X)
+    outputs, seen = looked(wrapped)
+    expected = attention_patterns(own_model, X).unbind(1)
+    torch.testing.assert_close(outputs, own_model(X))
     torch.testing.assert_close(seen[:2], list(expected[:2]))
-    torch.testing.assert_close(seen[2][:, :, -2:], expected[2][:, :, -2:])
-    assert not seen[2][:, :, :-2].any()  # the last layer is computed where it is read
-    for one in (model, wrapped):
-        assert isinstance(one, Tappable)
-        assert (one.n_layers, one.n_heads) == (3, 2)
+    last = seen[2]
+    torch.testing.assert_close(last[:, :, -2:], expected[2][:, :, -2:])
+    assert not last[:, :, :-2].any()  # the last layer is computed where it is read
+
+
+def test_headways_own_model_is_tappable_either_way(own_model):
+    for model in (own_model, tapped(own_model, X)):
+        assert isinstance(model, Tappable)
+        assert (model.n_layers, model.n_heads) == (3, 2)
     assert not isinstance(nn.Linear(1, 1), Tappable)
 
 
@@ -202,10 +236,16 @@ def test_the_wrapper_is_the_module_otherwise():
     wrapped = tapped(module)
     assert torch.equal(wrapped(X), module(X))
     assert list(wrapped.state_dict()) == list(module.state_dict())
+    weights = {id(weight) for weight in wrapped.parameters()}
+    assert weights == {id(weight) for weight in module.parameters()}
+    assert not wrapped.eval().module.training
+    outputs = wrapped.double()(X.double(), lambda _, pattern: pattern)
+    assert outputs.dtype == torch.float64
+
+
+def test_weights_loaded_into_the_wrapper_are_the_module_s():
+    module = Nano("sdpa")
     other = Nano("softmax")
     nn.init.zeros_(other.blocks[0].out.weight)
-    wrapped.load_state_dict(other.state_dict())
+    tapped(module).load_state_dict(other.state_dict())
     assert not module.blocks[0].out.weight.any()
-    assert {id(weight) for weight in wrapped.parameters()} == set(map(id, module.parameters()))
-    assert not wrapped.eval().module.training
-    assert wrapped.double()(X.double(), lambda _, pattern: pattern).dtype == torch.float64

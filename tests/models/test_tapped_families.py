@@ -26,72 +26,57 @@ GROUPED = {**WIDE, "num_key_value_heads": 2}
 EIGHT = {**GROUPED, "head_dim": 8}
 GEMMA = {**EIGHT, "sliding_window": 6}
 SLIDING = {**GROUPED, "sliding_window": 5}
+EAGER = ("eager",)
 BOTH = ("eager", "sdpa")
+OPT = {**SIZES, "ffn_dim": 48, "word_embed_proj_dim": 32, "init_std": 0.3}
+DEBERTA = {**WIDE, "relative_attention": True, "pos_att_type": ["c2p", "p2c"]}
+DEEPSEEK = {**WIDE, "num_key_value_heads": 4, "moe_intermediate_size": 16}
+DEEPSEEK |= {"q_lora_rank": 8, "kv_lora_rank": 8, "v_head_dim": 8}
+DEEPSEEK |= {"qk_rope_head_dim": 4, "qk_nope_head_dim": 4}
+DEEPSEEK |= {"n_routed_experts": 4, "n_group": 2, "topk_group": 1}
+DEEPSEEK |= {"num_experts_per_tok": 2, "first_k_dense_replace": 1}
+GPT_OSS = {**EIGHT, "num_local_experts": 4, "sliding_window": 5}
 # The name of a family's classes, the options of its config, the end of the output projection's
 # name, and the ways in which the library computes it.
 FAMILIES = {
     "GPT2LMHeadModel": (SIZES, "attn.c_proj", BOTH),
-    "LlamaForCausalLM": (GROUPED, "o_proj", BOTH),
     "GPTNeoXForCausalLM": (WIDE, "attention.dense", BOTH),
-    "Gemma2ForCausalLM": (GEMMA, "o_proj", ("eager",)),
+    "OPTForCausalLM": (OPT, "out_proj", BOTH),
+    "BloomForCausalLM": (SIZES, "self_attention.dense", EAGER),
+    "FalconForCausalLM": (SIZES, "self_attention.dense", BOTH),
+    "PhiForCausalLM": (GROUPED, "self_attn.dense", BOTH),
+    "BertForMaskedLM": (WIDE, "attention.output.dense", BOTH),
+    "DebertaV2ForMaskedLM": (DEBERTA, "attention.output.dense", EAGER),
+}
+FAMILIES |= {
+    "LlamaForCausalLM": (GROUPED, "o_proj", BOTH),
+    "Gemma2ForCausalLM": (GEMMA, "o_proj", EAGER),
     "Gemma3ForCausalLM": (GEMMA, "o_proj", BOTH),
     "MistralForCausalLM": (SLIDING, "o_proj", BOTH),
     "MixtralForCausalLM": ({**GROUPED, "num_local_experts": 10}, "o_proj", BOTH),
     "Qwen3ForCausalLM": (EIGHT, "o_proj", BOTH),
-    "OPTForCausalLM": (
-        {**SIZES, "ffn_dim": 48, "word_embed_proj_dim": 32, "init_std": 0.3},
-        "out_proj",
-        BOTH,
-    ),
-    "BloomForCausalLM": (SIZES, "self_attention.dense", ("eager",)),
-    "FalconForCausalLM": (SIZES, "self_attention.dense", BOTH),
-    "PhiForCausalLM": (GROUPED, "self_attn.dense", BOTH),
-    "BertForMaskedLM": (WIDE, "attention.output.dense", BOTH),
-    "DebertaV2ForMaskedLM": (
-        {**WIDE, "relative_attention": True, "pos_att_type": ["c2p", "p2c"]},
-        "attention.output.dense",
-        ("eager",),
-    ),
-    "DeepseekV3ForCausalLM": (
-        {
-            **{**WIDE, "num_key_value_heads": 4, "moe_intermediate_size": 16},
-            **{"q_lora_rank": 8, "kv_lora_rank": 8, "qk_rope_head_dim": 4, "qk_nope_head_dim": 4},
-            **{"v_head_dim": 8, "n_routed_experts": 4, "n_group": 2, "topk_group": 1},
-            **{"num_experts_per_tok": 2, "first_k_dense_replace": 1},
-        },
-        "o_proj",
-        BOTH,
-    ),
-    "GptOssForCausalLM": (
-        {**EIGHT, "num_local_experts": 4, "sliding_window": 5},
-        "o_proj",
-        ("eager",),
-    ),
+    "DeepseekV3ForCausalLM": (DEEPSEEK, "o_proj", BOTH),
+    "GptOssForCausalLM": (GPT_OSS, "o_proj", EAGER),
 }
 GPT2 = {"vocab_size": 31, "n_positions": 64, "n_embd": 32, "n_layer": 3, "n_head": 4}
 GPT2 |= {"bos_token_id": 1, "eos_token_id": 2}
 LOCAL = {"attention_types": [[["global", "local", "global"], 1]], "window_size": 5}
+SHAPED = "Gemma Helium Glm"
+WITH_GROUPS = "Qwen2 StableLm Cohere Olmo Olmo2 Granite Starcoder2 Phi3 SmolLM3 Nemotron"
 # The name of a family's classes, and the options of its config.
-MORE = {
-    "GPTNeoForCausalLM": {**SIZES, **LOCAL, "num_layers": 3, "num_heads": 4},
-    "GPTJForCausalLM": {**GPT2, "rotary_dim": 4},
-    "CodeGenForCausalLM": {**GPT2, "rotary_dim": 4},
-    "GPTBigCodeForCausalLM": GPT2,
-    "Qwen2MoeForCausalLM": {**GROUPED, "num_experts": 4}
-    | dict.fromkeys(("moe_intermediate_size", "shared_expert_intermediate_size"), 16),
-    **dict.fromkeys(("GemmaForCausalLM", "HeliumForCausalLM", "GlmForCausalLM"), EIGHT),
-    **dict.fromkeys(("Qwen2ForCausalLM", "StableLmForCausalLM", "CohereForCausalLM"), GROUPED),
-    **dict.fromkeys(("OlmoForCausalLM", "Olmo2ForCausalLM", "GraniteForCausalLM"), GROUPED),
-    **dict.fromkeys(("Starcoder2ForCausalLM", "Phi3ForCausalLM", "SmolLM3ForCausalLM"), GROUPED),
-    "NemotronForCausalLM": GROUPED,
-    "Cohere2ForCausalLM": SLIDING,
-    **dict.fromkeys(("PersimmonForCausalLM", "BioGptForCausalLM"), WIDE),
-    "RobertaForMaskedLM": {**WIDE, "pad_token_id": 1},
-    "ElectraForMaskedLM": {**WIDE, "embedding_size": 32},
-    "RoFormerForMaskedLM": {**WIDE, "embedding_size": 32},
-    "AlbertForMaskedLM": {**WIDE, "embedding_size": 16},
-    "ModernBertForMaskedLM": {**WIDE, "local_attention": 6, "cls_token_id": 1, "sep_token_id": 2},
-}
+MORE = {"GPTBigCodeForCausalLM": GPT2, "Cohere2ForCausalLM": SLIDING}
+MORE["GPTNeoForCausalLM"] = {**SIZES, **LOCAL, "num_layers": 3, "num_heads": 4}
+MORE |= {f"{name}ForCausalLM": {**GPT2, "rotary_dim": 4} for name in ("GPTJ", "CodeGen")}
+MIXED = {**GROUPED, "num_experts": 4, "moe_intermediate_size": 16}
+MORE["Qwen2MoeForCausalLM"] = {**MIXED, "shared_expert_intermediate_size": 16}
+MORE |= {f"{name}ForCausalLM": EIGHT for name in SHAPED.split()}
+MORE |= {f"{name}ForCausalLM": GROUPED for name in WITH_GROUPS.split()}
+MORE |= {f"{name}ForCausalLM": WIDE for name in ("Persimmon", "BioGpt")}
+MORE["RobertaForMaskedLM"] = {**WIDE, "pad_token_id": 1}
+MORE |= {f"{name}ForMaskedLM": {**WIDE, "embedding_size": 32} for name in ("Electra", "RoFormer")}
+MORE["AlbertForMaskedLM"] = {**WIDE, "embedding_size": 16}
+MODERN = {**WIDE, "local_attention": 6, "cls_token_id": 1, "sep_token_id": 2}
+MORE["ModernBertForMaskedLM"] = MODERN
 SMALL = {"vocab_size": 31, "hidden_size": 32}
 QUICK = {"GPT2LMHeadModel", "LlamaForCausalLM", "GPTNeoForCausalLM", "Qwen2ForCausalLM"}
 QUICK |= {"DiffLlamaForCausalLM", "OlmoeForCausalLM", "BartForConditionalGeneration"}
@@ -99,7 +84,12 @@ QUICK.add("attn_cog_signed")
 
 
 def marked(name, *more):
-    return pytest.param(name, *more, marks=() if name in QUICK else pytest.mark.slow)
+    marks = () if name in QUICK else pytest.mark.slow
+    return pytest.param(name, *more, marks=marks)
+
+
+def some_tokens(length=10):
+    return torch.randint(3, 31, (3, length))
 
 
 CASES = [marked(name, how) for name, (_, _, hows) in FAMILIES.items() for how in hows]
@@ -110,70 +100,96 @@ LAYER, HEAD, WIDTH = 1, 2, 8
 @pytest.mark.parametrize("length", [10, WIDTH])  # the second is a head's width, too
 def test_family(name, how, length):
     model = made(name, how)
-    ids = torch.randint(3, 31, (3, length))
+    ids = some_tokens(length)
+    sink = int(name == "GptOssForCausalLM")
     with torch.no_grad():
-        sink = int(name == "GptOssForCausalLM")
-        seen = seen_as_it_is(model, ids, 3, lambda: model(ids).logits, sink)
+        plain = model(ids).logits
+        seen = seen_as_it_is(model, ids, 3, plain, sink)
         patterns = made(name, "eager")(ids, output_attentions=True).attentions
         for pattern, known in zip(seen, patterns, strict=True):
             # A sink is the last key, which the library leaves out.
             torch.testing.assert_close(pattern[..., :length], known, atol=1e-5, rtol=0)
             assert known.std() > 0.05
-        found = tapped(model, ids)(ids, without_pattern)
+        outputs = tapped(model, ids)(ids, without_pattern)
         expected = without_head(model, name)(ids).logits
-        close(found, expected)
-        assert (found - model(ids).logits).abs().max() > 0.01 * found.abs().max()
+        close(outputs, expected)
+        difference = (outputs - plain).abs().max()
+        assert difference > 0.01 * outputs.abs().max()
 
 
 def made(name, how=None, options=None):
     torch.manual_seed(0)
     family = getattr(hf, name)
-    config = family.config_class(**options or FAMILIES[name][0])
-    return family._from_config(config, **({"attn_implementation": how} if how else {})).eval()
+    if options is None:
+        options, *_ = FAMILIES[name]
+    config = family.config_class(**options)
+    chosen = {"attn_implementation": how} if how else {}
+    model = family._from_config(config, **chosen)
+    return model.eval()
 
 
 def without_pattern(layer, pattern):
-    return pattern.index_fill(1, torch.tensor(HEAD), 0) if layer == LAYER else pattern
+    if layer != LAYER:
+        return pattern
+    return pattern.index_fill(1, torch.tensor(HEAD), 0)
 
 
 def without_head(model, name):
     """The model with the head's columns of the output projection at zero."""
     cut = copy.deepcopy(model)
-    end = FAMILIES[name][1]
+    _, end, _ = FAMILIES[name]
     maps = [module for path, module in cut.named_modules() if path.endswith(end)]
     assert len(maps) == 3
     weight = maps[LAYER].weight
     columns = weight.T if name.startswith("GPT2") else weight  # its maps are transposed
-    columns[:, HEAD * WIDTH : (HEAD + 1) * WIDTH] = 0
+    start = HEAD * WIDTH
+    columns[:, start : start + WIDTH] = 0
     return cut
 
 
-def close(found, expected):
+def close(outputs, expected):
     """Equal to 1e-5 of the largest output."""
     size = expected.abs().max().clamp(min=1)
-    torch.testing.assert_close(found / size, expected / size, atol=1e-5, rtol=0)
+    torch.testing.assert_close(outputs / size, expected / size, atol=1e-5, rtol=0)
+
+
+def patterns_seen(wrapped, ids):
+    """The outputs with a tap that gives copies, and the patterns that it saw."""
+    seen = []
+
+    def keep(_, own):
+        seen.append(own)
+        return own.clone()
+
+    outputs = wrapped(ids, keep)
+    return outputs, seen
 
 
 def seen_as_it_is(model, ids, n_layers, plain, beside=0):
-    """The tap changes nothing, sees whole rows, and reaches the output."""
-    wrapped, seen = tapped(model, ids), []
-    assert (wrapped.n_layers, wrapped.n_heads, wrapped.mixers) == (n_layers, 4, ())
-    close(wrapped(ids, lambda _, own: seen.append(own) or own.clone()), plain())
-    length = ids.shape[1]
+    """The tap changes nothing of the plain outputs, sees whole rows, and reaches the output."""
+    wrapped = tapped(model, ids)
+    assert (wrapped.n_layers, wrapped.n_heads) == (n_layers, 4)
+    assert wrapped.mixers == ()
+    outputs, seen = patterns_seen(wrapped, ids)
+    close(outputs, plain)
+    batch, length = ids.shape
     for own in seen:
-        assert own.shape == (len(ids), 4, length, length + beside)
-        torch.testing.assert_close(own.sum(-1), torch.ones(len(ids), 4, length))
-    cut = wrapped(ids, lambda layer, own: own * (layer != n_layers - 1))
-    assert (cut - plain()).abs().max() > 1e-3 * plain().abs().max()
+        assert own.shape == (batch, 4, length, length + beside)
+        torch.testing.assert_close(own.sum(-1), torch.ones(batch, 4, length))
+    last = n_layers - 1
+    cut = wrapped(ids, lambda layer, own: own * (layer != last))
+    difference = (cut - plain).abs().max()
+    assert difference > 1e-3 * plain.abs().max()
     return seen
 
 
 @pytest.mark.parametrize("name", [marked(name) for name in MORE])
 def test_more_families(name):
     model = made(name, options=MORE[name])
-    ids = torch.randint(3, 31, (3, 10))
+    ids = some_tokens()
     with torch.no_grad():
-        seen_as_it_is(model, ids, 3, lambda: model(ids).logits)
+        plain = model(ids).logits
+        seen_as_it_is(model, ids, 3, plain)
 
 
 TWO = {**EIGHT, "num_hidden_layers": 2, "sliding_window": 5}
@@ -235,8 +251,10 @@ def attentions_of(output):
     """The library's patterns, in the order in which they are computed."""
     if "encoder_attentions" not in output:
         return list(output.attentions)
-    pairs = zip(output.decoder_attentions, output.cross_attentions, strict=True)
-    return [*output.encoder_attentions, *(pattern for pair in pairs for pattern in pair)]
+    patterns = list(output.encoder_attentions)
+    for pair in zip(output.decoder_attentions, output.cross_attentions, strict=True):
+        patterns.extend(pair)
+    return patterns
 
 
 @pytest.mark.parametrize("name", [marked(name) for name in ALIKE])
@@ -244,18 +262,21 @@ def test_kinds_of_families(name):
     """Every pattern is the library's own."""
     model = made(name, "eager", ALIKE[name])
     model.config.use_cache = False
-    ids = torch.randint(3, 31, (3, 10))
+    ids = some_tokens()
+    given = {"input_ids": ids}
+    module = model
+    if model.config.is_encoder_decoder:
+        given["decoder_input_ids"] = ids
+        module = Both(model)
     with torch.no_grad():
-        given = {"input_ids": ids}
-        if model.config.is_encoder_decoder:
-            given["decoder_input_ids"] = ids
-        known = attentions_of(model(**given, output_attentions=True))
-        wrapped, seen = tapped(Both(model) if len(given) > 1 else model, ids[:2]), []
-        found = wrapped(ids, lambda _, own: seen.append(own) or own.clone())
+        output = model(**given, output_attentions=True)
+        wrapped = tapped(module, ids[:2])
+        outputs, seen = patterns_seen(wrapped, ids)
+    known = attentions_of(output)
     assert (wrapped.n_layers, wrapped.n_heads) == (len(known), 4)
     for pattern, expected in zip(seen, known, strict=True):
         torch.testing.assert_close(pattern, expected, atol=1e-5, rtol=0)
-    close(found, model(**given).logits)
+    close(outputs, model(**given).logits)
 
 
 HYBRIDS = {
@@ -270,62 +291,70 @@ HYBRIDS = {
 def test_hybrids_are_seen_with_what_else_mixes_positions(name):
     model = made(name, "eager", HYBRIDS[name])
     model.config.use_cache = False
-    ids = torch.randint(3, 31, (3, 10))
+    ids = some_tokens()
     with torch.no_grad():
         with pytest.warns(UserWarning, match="mixes positions by"):
             wrapped = tapped(model, ids[:2])
-        seen = []
-        wrapped(ids, lambda _, own: seen.append(own) or own)
-        known = model(ids, output_attentions=True).attentions
+        _, seen = patterns_seen(wrapped, ids)
+        attentions = model(ids, output_attentions=True).attentions
+    known = [pattern for pattern in attentions if pattern is not None]
     assert (wrapped.n_layers, wrapped.n_heads) == (1, 4)
-    torch.testing.assert_close(seen, [x for x in known if x is not None], atol=1e-5, rtol=0)
+    torch.testing.assert_close(seen, known, atol=1e-5, rtol=0)
+
+
+UNSEEN = [
+    ("FNetForMaskedLM", SMALL, "no attention was seen"),
+    ("LongformerForMaskedLM", {**WIDE, "attention_window": 4}, "einsum to"),
+    ("YosoForMaskedLM", WIDE, r"another by torch.matmul to \[4, 10, 10\]"),
+    ("ConvBertForMaskedLM", {**WIDE, "head_ratio": 2}, "another by torch.matmul"),
+    ("MambaForCausalLM", SMALL, "no attention"),
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "options", "why"),
-    [
-        ("FNetForMaskedLM", SMALL, "no attention was seen"),
-        ("LongformerForMaskedLM", {**WIDE, "attention_window": 4}, "einsum to"),
-        ("YosoForMaskedLM", WIDE, r"another by torch.matmul to \[4, 10, 10\]"),
-        ("ConvBertForMaskedLM", {**WIDE, "head_ratio": 2}, "another by torch.matmul"),
-        ("MambaForCausalLM", SMALL, "no attention"),
-    ],
-)
+@pytest.mark.parametrize(("name", "options", "why"), UNSEEN)
 def test_what_attends_in_another_way_is_refused(name, options, why):
     model = made(name, options={**options, "num_hidden_layers": 2})
+    ids = some_tokens()
     with pytest.raises(HeadwayError, match=why):
-        tapped(model, torch.randint(3, 31, (3, 10)))
+        tapped(model, ids)
 
 
-# The options of a Decoder, and how many keys are no position.
-OPTIONS = {
-    "plain": ({}, 0),
+# The options of a Decoder with keys that are no position, and how many.
+BESIDE = {
     "memory": ({"attn_num_mem_kv": 4}, 4),
     "zero key": ({"attn_add_zero_kv": True}, 1),
     "memory and zero key": ({"attn_num_mem_kv": 2, "attn_add_zero_kv": True}, 3),
-    "flash": ({"attn_flash": True}, 0),
     "flash, memory": ({"attn_flash": True, "attn_num_mem_kv": 3}, 3),
     "learned sink": ({"attn_head_learned_sink": True}, 1),
     "memory tokens": ({}, 3),
-    "rotary": ({"rotary_pos_emb": True}, 0),
-    "alibi": ({"alibi_pos_bias": True}, 0),
-    "relative": ({"rel_pos_bias": True}, 0),
-    "one key head": ({"attn_one_kv_head": True}, 0),
-    "gated values": ({"attn_gate_values": True}, 0),
-    "heads that talk": ({"attn_pre_talking_heads": True}, 0),
-    "soft clamp": ({"attn_softclamp_logits": True}, 0),
-    "residual": ({"residual_attn": True}, 0),
 }
+
+
+# Options that are on or off, whose keys are the positions.
+PLAIN = {
+    "flash": "attn_flash",
+    "rotary": "rotary_pos_emb",
+    "alibi": "alibi_pos_bias",
+    "relative": "rel_pos_bias",
+    "one key head": "attn_one_kv_head",
+    "gated values": "attn_gate_values",
+    "heads that talk": "attn_pre_talking_heads",
+    "soft clamp": "attn_softclamp_logits",
+    "residual": "residual_attn",
+}
+
+
+OPTIONS = {"plain": ({}, 0), **BESIDE}
+OPTIONS |= {name: ({option: True}, 0) for name, option in PLAIN.items()}
 
 
 def of_x_transformers(options, tokens=None):
     library = pytest.importorskip("x_transformers")
     torch.manual_seed(0)
     layers = library.Decoder(dim=32, depth=2, heads=4, attn_dim_head=16, **options)
-    model = library.TransformerWrapper(
-        num_tokens=31, max_seq_len=64, num_memory_tokens=tokens, attn_layers=layers
-    )
+    sizes = {"num_tokens": 31, "max_seq_len": 64, "num_memory_tokens": tokens}
+    model = library.TransformerWrapper(**sizes, attn_layers=layers)
     return model.eval()
 
 
@@ -334,11 +363,19 @@ def of_x_transformers(options, tokens=None):
 @pytest.mark.filterwarnings("ignore")
 def test_options_of_x_transformers(name):
     options, beside = OPTIONS[name]
-    model = of_x_transformers(options, beside if name == "memory tokens" else None)
-    ids = torch.randint(3, 31, (3, 10))
+    memory_tokens = beside if name == "memory tokens" else None
+    model = of_x_transformers(options, memory_tokens)
+    ids = some_tokens()
     with torch.no_grad():
-        own = seen_as_it_is(model, ids, 2, lambda: model(ids), beside)[0][..., :10]
-        assert not own.triu(1).any()  # each position is where it says
+        plain = model(ids)
+        seen = seen_as_it_is(model, ids, 2, plain, beside)
+    positions = seen[0][..., :10]
+    assert not positions.triu(1).any()  # each position is where it says
+
+
+def patterns_of(intermediates):
+    """The patterns that x-transformers keeps of its attention."""
+    return [attended.post_softmax_attn for attended in intermediates if attended]
 
 
 SWITCHES = """attn_cog_signed attn_hard attn_qk_norm attn_l2_distance attn_selective attn_use_cope
@@ -354,14 +391,15 @@ WEIGHED = dict.fromkeys(SWITCHES.split(), True) | NUMBERS
 def test_x_transformers_own_weights(option):
     """Every pattern is what the library says of itself."""
     model = of_x_transformers({option: WEIGHED[option]})
-    ids = torch.randint(3, 31, (3, 10))
+    ids = some_tokens()
     with torch.no_grad():
         expected, said = model(ids, return_intermediates=True)
-        wrapped, seen = tapped(model, ids[:2]), []
-        found = wrapped(ids, lambda _, own: seen.append(own) or own.clone())
-    close(found, expected)
-    known = [attended.post_softmax_attn for attended in said.attn_intermediates if attended]
-    assert (wrapped.n_layers, wrapped.n_heads, len(known)) == (2, 4, 2)
+        wrapped = tapped(model, ids[:2])
+        outputs, seen = patterns_seen(wrapped, ids)
+    close(outputs, expected)
+    known = patterns_of(said.attn_intermediates)
+    assert (wrapped.n_layers, wrapped.n_heads) == (2, 4)
+    assert len(known) == 2
     torch.testing.assert_close(seen, known, atol=1e-5, rtol=0)
 
 
@@ -369,14 +407,14 @@ def test_x_transformers_own_weights(option):
 @pytest.mark.filterwarnings("ignore")
 def test_x_transformers_heads_that_talk_behind_the_softmax():
     model = of_x_transformers({"attn_post_talking_heads": True})
-    talks = [m for m in model.modules() if isinstance(m, torch.nn.Conv2d)]
-    ids = torch.randint(3, 31, (3, 10))
+    talks = [module for module in model.modules() if isinstance(module, torch.nn.Conv2d)]
+    ids = some_tokens()
     with torch.no_grad():
         for talk in talks:
             torch.nn.init.normal_(talk.weight)
         _, said = model(ids, return_intermediates=True)
-        wrapped, seen = tapped(model, ids[:2]), []
-        wrapped(ids, lambda _, own: seen.append(own) or own.clone())
-        pairs = zip(talks, said.attn_intermediates, strict=True)
-        known = [talk(attended.post_softmax_attn) for talk, attended in pairs]
+        wrapped = tapped(model, ids[:2])
+        _, seen = patterns_seen(wrapped, ids)
+        softmaxes = patterns_of(said.attn_intermediates)
+        known = [talk(pattern) for talk, pattern in zip(talks, softmaxes, strict=True)]
     torch.testing.assert_close(seen, known, atol=1e-5, rtol=0)

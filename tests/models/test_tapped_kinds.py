@@ -11,7 +11,10 @@ from headway.models import tapped
 from nano import looked
 
 LENGTH, WIDTH = 8, 16
-X = torch.randn(3, LENGTH, WIDTH, generator=torch.Generator().manual_seed(0))
+
+
+SEED = torch.Generator().manual_seed(0)
+X = torch.randn(3, LENGTH, WIDTH, generator=SEED)
 
 
 def split(x, heads=2):
@@ -25,25 +28,32 @@ def joined(z):
 def attended(x, keys=None, hidden=None):
     """Eager attention of two heads, whose keys are their values."""
     query = split(x)
-    keys = query if keys is None else keys
+    if keys is None:
+        keys = query
     scores = query @ keys.mT
-    scores = scores if hidden is None else scores.masked_fill(hidden, -torch.inf)
-    return joined(scores.softmax(-1) @ keys)
+    if hidden is not None:
+        scores = scores.masked_fill(hidden, -torch.inf)
+    pattern = scores.softmax(-1)
+    return joined(pattern @ keys)
 
 
 def sdpa(query, keys):
-    return joined(F.scaled_dot_product_attention(query, keys, keys))
+    z = F.scaled_dot_product_attention(query, keys, keys)
+    return joined(z)
 
 
 class Net(nn.Module):
     def __init__(self, forward):
         super().__init__()
         torch.manual_seed(0)
-        self.conv, self.gru = nn.Conv1d(WIDTH, WIDTH, 3, padding=1), nn.GRU(WIDTH, WIDTH)
-        self.places, self.out = nn.Linear(LENGTH, LENGTH), nn.Linear(WIDTH, WIDTH)
+        self.conv = nn.Conv1d(WIDTH, WIDTH, 3, padding=1)
+        self.gru = nn.GRU(WIDTH, WIDTH)
+        self.places = nn.Linear(LENGTH, LENGTH)
+        self.out = nn.Linear(WIDTH, WIDTH)
         self.token = nn.Parameter(torch.randn(1, 1, WIDTH))
         self.memory = nn.Parameter(torch.randn(1, 2, 6, WIDTH // 2))
-        nn.init.zeros_(self.out.weight), nn.init.zeros_(self.out.bias)
+        nn.init.zeros_(self.out.weight)
+        nn.init.zeros_(self.out.bias)
         self.run = forward
 
     def forward(self, x):
@@ -57,24 +67,32 @@ def blocks(x):
 
 def block_local(net, x):
     y = blocks(x)
-    return attended(x + ((y @ y.mT).softmax(-1) @ y).flatten(1, 2))
+    pattern = (y @ y.mT).softmax(-1)
+    return attended(x + (pattern @ y).flatten(1, 2))
 
 
 def blocks_as_heads(net, x):
     y = blocks(x).unflatten(-1, (2, -1)).transpose(2, 3)
-    return x + F.scaled_dot_product_attention(y, y, y).transpose(2, 3).flatten(1, 2).flatten(2)
+    z = F.scaled_dot_product_attention(y, y, y)
+    return x + z.transpose(2, 3).flatten(1, 2).flatten(2)
 
 
 # Other orders of axes.
+def turned_around(net, x):
+    return attended(x.flip(1)).flip(1) + x
+
+
 def query_head_key(net, x):
     h = x.unflatten(-1, (2, -1))
     pattern = torch.einsum("bqhd,bkhd->bqhk", h, h).softmax(-1)
-    return x + torch.einsum("bqhk,bkhd->bqhd", pattern, h).flatten(2)
+    z = torch.einsum("bqhk,bkhd->bqhd", pattern, h)
+    return x + z.flatten(2)
 
 
 def key_query(net, x):
     h = split(x)
-    return x + joined((h @ h.mT).softmax(-2).mT @ h)
+    pattern = (h @ h.mT).softmax(-2)
+    return x + joined(pattern.mT @ h)
 
 
 def heads_first(n_heads):
@@ -92,69 +110,112 @@ def heads_first(n_heads):
 # Not by a product and a softmax.
 def softmax_by_hand(net, x):
     weights = (x @ x.mT / WIDTH).exp()
-    return attended(x) + weights / weights.sum(-1, keepdim=True) @ x
+    total = weights.sum(-1, keepdim=True)
+    return attended(x) + weights / total @ x
+
+
+def linear(net, x):
+    return attended(x) + x.softmax(-1) @ (x.mT @ x)
 
 
 def under_vmap(net, x):
     def one(y):
         h = y.unflatten(-1, (2, -1)).transpose(0, 1)
-        return ((h @ h.mT).softmax(-1) @ h).transpose(0, 1).flatten(1)
+        pattern = (h @ h.mT).softmax(-1)
+        return (pattern @ h).transpose(0, 1).flatten(1)
 
     return x + torch.vmap(one)(x)
 
 
 # Tokens that the module puts in.
 def with_token(net, x):
-    return torch.cat([net.token.expand(len(x), -1, -1), x], 1)
+    token = net.token.expand(len(x), -1, -1)
+    return torch.cat([token, x], 1)
 
 
 def token_that_relays(net, x):
     y = with_token(net, x)
-    return attended(y + attended(y))[:, 1:]
+    relayed = y + attended(y)
+    return attended(relayed)[:, 1:]
+
+
+def token_that_is_read_out(net, x):
+    return attended(with_token(net, x))[:, :1]
+
+
+# No attention, or to nothing.
+def convolution_alone(net, x):
+    return x + net.conv(x.mT).mT
+
+
+def nothing_of_the_input(net, x):
+    return attended(x * 0)
 
 
 REFUSED = {
-    "block local": (block_local, "by torch.Tensor.matmul to [1, 2, 4, 4]"),
-    "blocks as heads": (blocks_as_heads, "[4, 4, 4], are not [head, query, key] of its 8 pos"),
-    "turned around": (
-        lambda net, x: attended(x.flip(1)).flip(1) + x,
-        "[2, 8, 8], are not [head, query, key]",
-    ),
-    "query, head, key": (query_head_key, "[8, 2, 8], are not [head, query, key]"),
-    "key, query": (key_query, "by torch.Tensor.matmul to [1, 2, 8, 8]"),
-    "heads first": (heads_first(4), "[4, 2, 8, 8] is not allowed: it must be [batch, …] with a"),
-    "as many heads first": (heads_first(2), "or the first dimension of patterns is not the batch"),
-    "softmax by hand": (softmax_by_hand, "by torch.Tensor.matmul to [1, 8, 8]"),
-    "linear": (
-        lambda net, x: attended(x) + x.softmax(-1) @ (x.mT @ x),
-        "by torch.Tensor.matmul to [1, 16, 16]",
-    ),
-    "under vmap": (under_vmap, "attention inside torch.vmap cannot be tapped"),
-    "token that relays": (token_that_relays, "by torch.Tensor.matmul to [1, 2, 9, 8]"),
-    "token that is read out": (
-        lambda net, x: attended(with_token(net, x))[:, :1],
-        "by torch.Tensor.matmul to [1, 2, 9, 8]",
-    ),
-    "convolution alone": (
-        lambda net, x: x + net.conv(x.mT).mT,
-        "another by torch.nn.functional.conv1d to [1, 16, 8]",
-    ),
-    "nothing of the input": (
-        lambda net, x: attended(x * 0),
-        "nothing that Net gives depends on the example inputs",
-    ),
+    block_local: "by torch.Tensor.matmul to [1, 2, 4, 4]",
+    blocks_as_heads: "[4, 4, 4], are not [head, query, key] of its 8 pos",
+    turned_around: "[2, 8, 8], are not [head, query, key]",
+    query_head_key: "[8, 2, 8], are not [head, query, key]",
+    key_query: "by torch.Tensor.matmul to [1, 2, 8, 8]",
+    softmax_by_hand: "by torch.Tensor.matmul to [1, 8, 8]",
+    linear: "by torch.Tensor.matmul to [1, 16, 16]",
+    under_vmap: "attention inside torch.vmap cannot be tapped",
+    token_that_relays: "by torch.Tensor.matmul to [1, 2, 9, 8]",
+    token_that_is_read_out: "by torch.Tensor.matmul to [1, 2, 9, 8]",
+    convolution_alone: "another by torch.nn.functional.conv1d to [1, 16, 8]",
+    nothing_of_the_input: "nothing that Net gives depends on the example inputs",
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+def name_of(forward):
+    return forward.__name__
+
+
+@pytest.mark.parametrize("forward", REFUSED, ids=name_of)
 @pytest.mark.parametrize("batch", [1, 3])
-def test_what_is_not_seen_is_named(name, batch):
-    forward, said = REFUSED[name]
-    with refusing(said):
+def test_what_is_not_seen_is_named(forward, batch):
+    with refusing(REFUSED[forward]):
         tapped(Net(forward), X[:batch])
 
 
+HEADS_FIRST = {
+    4: "[4, 2, 8, 8] is not allowed: it must be [batch, …] with a",
+    2: "or the first dimension of patterns is not the batch",
+}
+
+
+@pytest.mark.parametrize("n_heads", HEADS_FIRST)
+@pytest.mark.parametrize("batch", [1, 3])
+def test_heads_before_the_batch_are_refused(n_heads, batch):
+    net = Net(heads_first(n_heads))
+    with refusing(HEADS_FIRST[n_heads]):
+        tapped(net, X[:batch])
+
+
 # Other ways in which positions reach one another.
+def convolved(net, x):
+    return attended(x + net.conv(x.mT).mT)
+
+
+def recurrent(net, x):
+    out, _ = net.gru(x.transpose(0, 1))
+    return attended(x + out.transpose(0, 1))
+
+
+def shifted(net, x):
+    before = F.pad(x[:, :-1], (0, 0, 1, 0))
+    return attended(x + before)
+
+
+def summed_up(net, x):
+    return attended(x + x.cumsum(1))
+
+
+def mean_of_all(net, x):
+    return (x + attended(x)).mean(1, keepdim=True)
+
+
 def added_in_place(net, x):
     x = x + attended(x)
     x[:, 1:] += x[:, :-1].clone()
@@ -163,17 +224,16 @@ def added_in_place(net, x):
 
 def key_that_is_a_mean(net, x):
     h = split(x)
-    return attended(x, torch.cat([h.mean(2, keepdim=True), h], 2))
+    mean = h.mean(2, keepdim=True)
+    return attended(x, torch.cat([mean, h], 2))
 
 
 OTHERWISE = {
-    "conv1d to [1, 16, 8]": lambda net, x: attended(x + net.conv(x.mT).mT),
-    "torch.gru to [8, 1, 16]": lambda net, x: attended(
-        x + net.gru(x.transpose(0, 1))[0].transpose(0, 1)
-    ),
-    "torch.Tensor.add to [1, 8, 16]": lambda net, x: attended(x + F.pad(x[:, :-1], (0, 0, 1, 0))),
-    "cumsum to [1, 8, 16]": lambda net, x: attended(x + x.cumsum(1)),
-    "mean to [1, 1, 16]": lambda net, x: (x + attended(x)).mean(1, keepdim=True),
+    "conv1d to [1, 16, 8]": convolved,
+    "torch.gru to [8, 1, 16]": recurrent,
+    "torch.Tensor.add to [1, 8, 16]": shifted,
+    "cumsum to [1, 8, 16]": summed_up,
+    "mean to [1, 1, 16]": mean_of_all,
     "mean to [1, 2, 1, 8]": key_that_is_a_mean,
     "add_ to [1, 7, 16]": added_in_place,
 }
@@ -191,9 +251,11 @@ def test_other_ways_than_attention_are_named(mixer):
 def by_rows(flat, expert):
     """Rows for an expert, taken out and put back."""
     out = torch.zeros_like(flat)
-    for chosen in (flat[:, 0] > 0, flat[:, 0] <= 0):
+    gate = flat[:, 0]
+    for chosen in (gate > 0, gate <= 0):
         (rows,) = torch.where(chosen)
-        out.index_add_(0, rows, expert(flat[rows]) * flat[rows, :1])
+        weighted = expert(flat[rows]) * flat[rows, :1]
+        out.index_add_(0, rows, weighted)
     return out
 
 
@@ -213,46 +275,107 @@ def packed(flat, expert):
     return out
 
 
-@pytest.mark.parametrize("route", [by_rows, by_order, packed])
-@pytest.mark.parametrize("seed", range(3))
-def test_routes_of_rows_mix_no_positions(route, seed):
-    x = torch.randn(3, LENGTH, WIDTH, generator=torch.Generator().manual_seed(seed))
+def rows_of(x):
+    """What attention gives, a row for every position of every sequence."""
+    return attended(x).reshape(-1, WIDTH)
 
-    def routed(net, x):
-        return x + route(attended(x).reshape(-1, WIDTH), torch.tanh).view(x.shape)
 
-    def behind_a_convolution(net, x):
-        return routed(net, x + net.conv(x.mT).mT)
+def routed(route):
+    def forward(net, x):
+        return x + route(rows_of(x), torch.tanh).view(x.shape)
 
-    def with_attention(net, x):
-        y = attended(x).reshape(-1, WIDTH)
-        return x + route(y, lambda rows: (rows @ rows.mT).relu() @ rows).view(x.shape)
+    return forward
 
-    assert tapped(Net(routed), x).mixers == ()
+
+def routed_behind_a_convolution(route):
+    after = routed(route)
+
+    def forward(net, x):
+        return after(net, x + net.conv(x.mT).mT)
+
+    return forward
+
+
+def routed_to_attention(route):
+    def expert(rows):
+        return (rows @ rows.mT).relu() @ rows
+
+    def forward(net, x):
+        return x + route(rows_of(x), expert).view(x.shape)
+
+    return forward
+
+
+ROUTES = [by_rows, by_order, packed]
+
+
+@pytest.fixture(params=range(3))
+def inputs(request):
+    generator = torch.Generator().manual_seed(request.param)
+    return torch.randn(3, LENGTH, WIDTH, generator=generator)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_routes_of_rows_mix_no_positions(route, inputs):
+    net = Net(routed(route))
+    assert tapped(net, inputs).mixers == ()
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_convolution_before_a_route_is_named_alone(route, inputs):
+    net = Net(routed_behind_a_convolution(route))
     with pytest.warns(UserWarning, match="mixes positions by"):
-        (mixer,) = tapped(Net(behind_a_convolution), x).mixers
-    assert mixer == "torch.nn.functional.conv1d to [1, 16, 8]"
+        wrapped = tapped(net, inputs)
+    assert wrapped.mixers == ("torch.nn.functional.conv1d to [1, 16, 8]",)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_an_expert_that_attends_is_refused(route, inputs):
+    net = Net(routed_to_attention(route))
     with pytest.raises(HeadwayError):
-        tapped(Net(with_attention), x)
+        tapped(net, inputs)
 
 
 # Keys that are no position, and positions that are no query.
 def memory_first(net, x):
-    return attended(x, torch.cat([net.memory.expand(len(x), -1, -1, -1), split(x)], 2))
+    memory = net.memory.expand(len(x), -1, -1, -1)
+    keys = torch.cat([memory, split(x)], 2)
+    return attended(x, keys)
 
 
 def memory_on_both_sides(net, x):
     memory = net.memory.expand(len(x), -1, -1, -1)
-    return attended(x, torch.cat([memory[:, :, :1], split(x), memory[:, :, 1:2]], 2))
+    first = memory[:, :, :1]
+    last = memory[:, :, 1:2]
+    keys = torch.cat([first, split(x), last], 2)
+    return attended(x, keys)
 
 
 def token_in_front(net, x):
-    hidden = ~torch.ones(LENGTH + 1, LENGTH + 1, dtype=torch.bool).tril()
+    whole = torch.ones(LENGTH + 1, LENGTH + 1, dtype=torch.bool)
+    hidden = ~whole.tril()
     return attended(with_token(net, x), hidden=hidden)[:, 1:]
 
 
 def last_query_alone(net, x):
-    return x[:, -1:] + sdpa(split(x[:, -1:]), split(x))
+    query = split(x[:, -1:])
+    return x[:, -1:] + sdpa(query, split(x))
+
+
+def softmaxes_of(net, monkeypatch):
+    """The softmaxes that a net takes of `X`."""
+    softmaxes = []
+    softmax = torch.Tensor.softmax
+
+    def kept(*given):
+        result = softmax(*given)
+        softmaxes.append(result)
+        return result
+
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.Tensor, "softmax", kept)
+        net(X)
+    return softmaxes
 
 
 BESIDE = {
@@ -262,54 +385,60 @@ BESIDE = {
 }
 
 
-@pytest.mark.parametrize("forward", BESIDE, ids=lambda forward: forward.__name__)
+@pytest.mark.parametrize("forward", BESIDE, ids=name_of)
 def test_keys_that_are_no_position_come_last(forward, monkeypatch):
-    net, softmaxes = Net(forward), []
-    softmax = torch.Tensor.softmax
-    monkeypatch.setattr(
-        torch.Tensor, "softmax", lambda *given: softmaxes.append(softmax(*given)) or softmaxes[-1]
-    )
-    net(X)
-    monkeypatch.undo()
-    (pattern,), keys = softmaxes, BESIDE[forward]
+    net = Net(forward)
+    (pattern,) = softmaxes_of(net, monkeypatch)
+    keys = BESIDE[forward]
     others = [key for key in range(pattern.shape[-1]) if key not in keys]
-    queries = keys if forward is token_in_front else range(LENGTH)
+    queries = keys if forward is token_in_front else list(range(LENGTH))
+    expected = pattern[:, :, queries][..., keys + others]
     with torch.no_grad():
-        wrapped = tapped(net, X)
-        found, seen = looked(wrapped, X)
-        torch.testing.assert_close(found, net(X))
-        torch.testing.assert_close(seen[0], pattern[:, :, list(queries)][..., keys + others])
+        outputs, seen = looked(tapped(net, X), X)
+        torch.testing.assert_close(outputs, net(X))
+        torch.testing.assert_close(seen[0], expected)
 
-        def second_reads_sixth(_, own):
-            own = own.clone()
-            own[:, :, 1] = F.one_hot(torch.tensor(5), own.shape[-1])
-            return own
 
-        found = wrapped(X, second_reads_sixth)[:, 1]
-        torch.testing.assert_close(found, X[:, 5])
+@pytest.mark.parametrize("forward", BESIDE, ids=name_of)
+def test_an_edit_reaches_positions_by_their_numbers_beside_other_keys(forward):
+    def second_reads_sixth(_, own):
+        own = own.clone()
+        own[:, :, 1] = F.one_hot(torch.tensor(5), own.shape[-1])
+        return own
+
+    with torch.no_grad():
+        wrapped = tapped(Net(forward), X)
+        outputs = wrapped(X, second_reads_sixth)
+    torch.testing.assert_close(outputs[:, 1], X[:, 5])
 
 
 def test_a_single_query_is_that_of_the_last_position():
     net = Net(last_query_alone)
-    found, seen = looked(tapped(net, X), X)
-    torch.testing.assert_close(found, net(X))
-    assert seen[0].shape == (3, 2, LENGTH, LENGTH)
-    torch.testing.assert_close(seen[0].sum(-1)[..., -1], torch.ones(3, 2))
-    assert not seen[0][:, :, :-1].any()
+    outputs, seen = looked(tapped(net, X), X)
+    torch.testing.assert_close(outputs, net(X))
+    pattern = seen[0]
+    assert pattern.shape == (3, 2, LENGTH, LENGTH)
+    sums = pattern.sum(-1)
+    torch.testing.assert_close(sums[..., -1], torch.ones(3, 2))
+    assert not pattern[:, :, :-1].any()
 
 
 def test_rows_that_see_nothing_are_zero():
     hidden = ~torch.ones(LENGTH, LENGTH).tril(-1).bool()
 
     def strict(net, x):
-        scores = (split(x) @ split(x).mT).masked_fill(hidden, -torch.inf)
-        return joined(scores.softmax(-1).nan_to_num(0.0) @ split(x))
+        h = split(x)
+        scores = (h @ h.mT).masked_fill(hidden, -torch.inf)
+        pattern = scores.softmax(-1).nan_to_num(0.0)
+        return joined(pattern @ h)
 
     net = Net(strict)
-    found, seen = looked(tapped(net, X), X)
-    torch.testing.assert_close(found, net(X))
-    assert not seen[0][:, :, 0].any()
-    torch.testing.assert_close(seen[0][:, :, 1:].sum(-1), torch.ones(3, 2, LENGTH - 1))
+    outputs, seen = looked(tapped(net, X), X)
+    torch.testing.assert_close(outputs, net(X))
+    pattern = seen[0]
+    assert not pattern[:, :, 0].any()
+    sums = pattern[:, :, 1:].sum(-1)
+    torch.testing.assert_close(sums, torch.ones(3, 2, LENGTH - 1))
 
 
 @pytest.mark.parametrize("tokens", [torch.zeros(2, 4, dtype=torch.long), torch.arange(8)[None]])
@@ -330,16 +459,27 @@ def test_an_error_of_a_tap_is_the_tap_s():
     def tap(layer, pattern):
         raise KeyError("mine")
 
+    wrapped = tapped(Net(memory_first), X)
     with pytest.raises(KeyError, match="mine"):
-        tapped(Net(memory_first), X)(X, tap)
+        wrapped(X, tap)
 
 
-@pytest.mark.parametrize("kind", ["sdpa", "softmax"])
-def test_a_tap_may_edit_in_place(kind):
-    def forward(net, x):
-        return x + (sdpa(split(x), split(x)) if kind == "sdpa" else attended(x))
+def by_sdpa(net, x):
+    h = split(x)
+    return x + sdpa(h, h)
 
+
+def by_softmax(net, x):
+    return x + attended(x)
+
+
+def silenced(_, own):
+    return own.zero_()
+
+
+@pytest.mark.parametrize("forward", [by_sdpa, by_softmax])
+def test_a_tap_may_edit_in_place(forward):
     wrapped = tapped(Net(forward), X)
-    torch.testing.assert_close(wrapped(X, lambda _, own: own.zero_()), X)
+    torch.testing.assert_close(wrapped(X, silenced), X)
     with torch.inference_mode():
-        torch.testing.assert_close(wrapped(X, lambda _, own: own.zero_()), X)
+        torch.testing.assert_close(wrapped(X, silenced), X)

@@ -33,14 +33,39 @@ class Around(nn.Module):
 
     def __init__(self, before=None, after=None, kind="sdpa"):
         super().__init__()
-        self.inner, self.before, self.after = Nano(kind), before, after
+        self.inner = Nano(kind)
+        self.before = before
+        self.after = after
         self.calls = 0
 
     def forward(self, x):
         self.calls += 1
-        x = self.before(self, x) if self.before else x
+        if self.before:
+            x = self.before(self, x)
         x = self.inner(x)
-        return self.after(self, x) if self.after else x
+        if self.after:
+            x = self.after(self, x)
+        return x
+
+
+def noise(_, x):
+    return x + 0.1 * torch.randn_like(x)
+
+
+def state(module, x):
+    return x + 0.1 * module.calls
+
+
+def whole_numbers(_, x):
+    return x.argmax(-1)
+
+
+def as_a_dict(_, x):
+    return {"logits": x}
+
+
+def nothing(_, x):
+    return ()
 
 
 class Mixes(nn.Module):
@@ -54,20 +79,40 @@ class Mixes(nn.Module):
 
 DIFFER = "Around keeps state between calls or draws at random"
 OPERATOR = "headway_tests.flash_attn.default is called"
+
+
+NO_PRODUCT = "by torch.Tensor.matmul to [1, 2, 6, 6]"
 REFUSED = {
     "no attention": (Mixes(), "no attention was seen: Mixes"),
     "operator": (Nano("custom"), OPERATOR),
     "operator behind": (Nano("sdpa", "custom"), OPERATOR),
     "sigmoid": (Nano("sigmoid"), "in Nano one position reaches another by torch.Tensor.matmul to"),
-    "sigmoid behind": (Nano("sdpa", "sigmoid"), "by torch.Tensor.matmul to [1, 2, 6, 6]"),
-    "sigmoid in front": (Nano("sigmoid", "softmax"), "by torch.Tensor.matmul to [1, 2, 6, 6]"),
+    "sigmoid behind": (Nano("sdpa", "sigmoid"), NO_PRODUCT),
+    "sigmoid in front": (Nano("sigmoid", "softmax"), NO_PRODUCT),
     "heads": (Nano("sdpa", "softmax", n_heads=(2, 3)), "by layer of Nano = [(2, 0), (3, 0)]"),
-    "noise": (Around(lambda _, x: x + 0.1 * torch.randn_like(x)), DIFFER),
-    "state": (Around(lambda self, x: x + 0.1 * self.calls), DIFFER),
-    "whole numbers": (Around(after=lambda _, x: x.argmax(-1)), "output of Around is a Tensor"),
-    "dict": (Around(after=lambda _, x: {"logits": x}), "output of Around is a dict"),
-    "empty": (Around(after=lambda _, x: ()), "output of Around is a tuple"),
 }
+REFUSED |= {
+    "noise": (Around(noise), DIFFER),
+    "state": (Around(state), DIFFER),
+    "whole numbers": (Around(after=whole_numbers), "output of Around is a Tensor"),
+    "dict": (Around(after=as_a_dict), "output of Around is a dict"),
+    "empty": (Around(after=nothing), "output of Around is a tuple"),
+}
+
+
+class Drops(nn.Module):
+    def forward(self, x):
+        p = 0.1 * self.training
+        return F.scaled_dot_product_attention(x, x, x, dropout_p=p)
+
+
+def encoder():
+    layer = nn.TransformerEncoderLayer(WIDTH, 4, 32, batch_first=True)
+    return nn.TransformerEncoder(layer, 1)
+
+
+def with_a_module():
+    return nn.Sequential(nn.Dropout(0.1), Nano("sdpa"))
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -76,17 +121,11 @@ def test_a_module_that_cannot_be_tapped(name):
     assert said in refusal(module)
 
 
-@pytest.mark.parametrize("where", ["sdpa", "module", "encoder"])
-def test_dropout(where):
-    class Drops(nn.Module):
-        def forward(self, x):
-            return F.scaled_dot_product_attention(x, x, x, dropout_p=0.1 * self.training)
-
-    layer = nn.TransformerEncoderLayer(WIDTH, 4, 32, batch_first=True)
-    module = {"sdpa": Drops(), "module": nn.Sequential(nn.Dropout(0.1), Nano("sdpa"))}
-    module["encoder"] = nn.TransformerEncoder(layer, 1)
-    assert "dropout is on (p = 0.1)" in refusal(module[where])
-    assert tapped(module[where].eval(), X).n_layers == 1
+@pytest.mark.parametrize("make", [Drops, with_a_module, encoder])
+def test_dropout(make):
+    module = make()
+    assert "dropout is on (p = 0.1)" in refusal(module)
+    assert tapped(module.eval(), X).n_layers == 1
 
 
 class Trains(nn.Module):
@@ -94,7 +133,8 @@ class Trains(nn.Module):
 
     def __init__(self, part):
         super().__init__()
-        self.inner, self.part = Nano("sdpa").eval(), part
+        self.inner = Nano("sdpa").eval()
+        self.part = part
 
     def forward(self, x):
         return self.part(self.inner(x))
@@ -102,8 +142,16 @@ class Trains(nn.Module):
 
 @pytest.mark.parametrize("part", [nn.Dropout1d(0.2), nn.AlphaDropout(0.2)], ids=str)
 def test_dropout_of_other_kinds(part):
-    assert "dropout is on (p = 0.2): call .eval()" in refusal(Trains(part))
+    module = Trains(part)
+    assert "dropout is on (p = 0.2): call .eval()" in refusal(module)
     assert tapped(Trains(part).eval(), X).n_layers == 1
+
+
+def partly_traced(module):
+    return nn.Sequential(nn.Identity(), traced(module))
+
+
+EXPORTED = "GraphModule is exported (torch.export)"
 
 
 def test_a_module_in_training_mode_is_told_so():
@@ -147,32 +195,30 @@ def traced(module):
 
 
 SEALED = {
-    "traced": (traced, "is traced or scripted (TorchScript): its calls cannot be seen"),
-    "part of it traced": (
-        lambda module: nn.Sequential(nn.Identity(), traced(module)),
-        "Sequential is traced or scripted",
-    ),
-    "exported": (exported, "GraphModule is exported (torch.export)"),
-    "exported, for any batch": (of_any_batch, "GraphModule is exported (torch.export)"),
-    "quantised": (quantised, "is quantised: what it rounds to depends on the whole batch"),
+    traced: "is traced or scripted (TorchScript): its calls cannot be seen",
+    partly_traced: "Sequential is traced or scripted",
+    exported: EXPORTED,
+    of_any_batch: EXPORTED,
+    quantised: "is quantised: what it rounds to depends on the whole batch",
 }
 
 
-@pytest.mark.parametrize("name", SEALED)
+@pytest.mark.parametrize("make", SEALED)
 @pytest.mark.parametrize("kind", ["sdpa", "softmax"])
 @pytest.mark.filterwarnings("ignore")
-def test_what_was_done_to_a_module_is_told(name, kind):
-    make, said = SEALED[name]
-    told = refusal(make(Nano(kind)))
-    assert said in told
+def test_what_was_done_to_a_module_is_told(make, kind):
+    module = make(Nano(kind))
+    told = refusal(module)
+    assert SEALED[make] in told
     assert told.endswith("give the module that it was made from")
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_discovery_of_a_traced_module_is_refused_in_the_same_words():
     task = Hops(asked=(1,), n_symbols=4, n_places=8)
-    n_tokens = task.vocabulary
-    module = nn.Sequential(nn.Embedding(n_tokens, WIDTH), Nano("sdpa"), nn.Linear(WIDTH, n_tokens))
+    embed = nn.Embedding(task.vocabulary, WIDTH)
+    unembed = nn.Linear(WIDTH, task.vocabulary)
+    module = nn.Sequential(embed, Nano("sdpa"), unembed)
     inputs = task.sample(2, torch.Generator().manual_seed(0)).inputs
     script = torch.jit.trace(module, inputs, check_trace=False)
     with refusing("is traced or scripted (TorchScript)"):
@@ -182,15 +228,18 @@ def test_discovery_of_a_traced_module_is_refused_in_the_same_words():
 def test_a_graph_of_calls_is_no_exported_module():
     class Attends(nn.Module):
         def forward(self, x):
-            return F.scaled_dot_product_attention(x[:, None], x[:, None], x[:, None])[:, 0]
+            heads = x[:, None]
+            return F.scaled_dot_product_attention(heads, heads, heads)[:, 0]
 
-    assert tapped(torch.fx.symbolic_trace(Attends()), X).n_layers == 1
+    graph = torch.fx.symbolic_trace(Attends())
+    assert tapped(graph, X).n_layers == 1
 
 
-def test_inputs_of_another_shape():
-    for inputs in (X[0, 0], X[:0], X[..., None]):
-        shape = list(inputs.shape)
-        assert refusal(Nano("sdpa"), inputs).startswith(f"shape of inputs = {shape} is not allowed")
+@pytest.mark.parametrize("inputs", [X[0, 0], X[:0], X[..., None]], ids=lambda x: str(x.shape))
+def test_inputs_of_another_shape(inputs):
+    shape = list(inputs.shape)
+    told = refusal(Nano("sdpa"), inputs)
+    assert told.startswith(f"shape of inputs = {shape} is not allowed")
 
 
 def test_layers_and_heads_before_they_are_known():
@@ -219,33 +268,59 @@ def split(x):
 
 def additive(x):
     """Scores that are no product."""
-    return torch.tanh(x[:, :, None] + x[:, None])[..., :4].permute(0, 3, 1, 2).softmax(-1)
+    sums = x[:, :, None] + x[:, None]
+    scores = torch.tanh(sums)[..., :4].permute(0, 3, 1, 2)
+    return scores.softmax(-1)
 
 
 def grouped(x):
     """Scores [batch, key head, query head of it, query, key]."""
     query = split(x).unflatten(1, (2, 2))
-    return torch.softmax(query @ query[:, :, :1].mT, -1).flatten(1, 2)
+    key = query[:, :, :1]
+    return torch.softmax(query @ key.mT, -1).flatten(1, 2)
 
 
 def flat(x):
     """Scores [batch * head, query, key], as in Bloom."""
     query = split(x).flatten(0, 1)
-    scores = BIAS.repeat(len(x), 1, 1).baddbmm(batch1=query, batch2=query.mT, beta=0.5)
+    bias = BIAS.repeat(len(x), 1, 1)
+    scores = bias.baddbmm(batch1=query, batch2=query.mT, beta=0.5)
     return F.softmax(scores, dim=2).view(len(x), 4, LENGTH, LENGTH)
 
 
 def viewed(x):
     """Such scores, with a key that is no position, as [batch, head, query, key]."""
     query = split(x).flatten(0, 1)
-    keys = torch.cat([query, torch.zeros(4 * len(x), 1, query.shape[-1])], 1)
-    return torch.bmm(query, keys.mT).view(len(x), 4, LENGTH, LENGTH + 1).softmax(3)
+    beside = torch.zeros(4 * len(x), 1, query.shape[-1])
+    keys = torch.cat([query, beside], 1)
+    scores = torch.bmm(query, keys.mT)
+    return scores.view(len(x), 4, LENGTH, LENGTH + 1).softmax(3)
 
 
 def sink(x):
     """A key beside the positions."""
     query = split(x)
-    return torch.cat([query @ query.mT, torch.ones(len(x), 4, LENGTH, 1)], -1).softmax(-1)
+    beside = torch.ones(len(x), 4, LENGTH, 1)
+    scores = torch.cat([query @ query.mT, beside], -1)
+    return scores.softmax(-1)
+
+
+class Weighed(nn.Module):
+    """Attention by a function of the input; keys that are no position have values of 0."""
+
+    def __init__(self, weigh):
+        super().__init__()
+        self.weigh = weigh
+
+    def forward(self, x):
+        pattern = self.weigh(x)
+        beside = pattern.shape[-1] - LENGTH
+        values = F.pad(split(x), (0, 0, 0, beside))
+        return (pattern @ values).transpose(1, 2)
+
+
+def without_third_head(_, pattern):
+    return pattern.index_fill(1, torch.tensor(2), 0)
 
 
 WAYS = [additive, grouped, flat, viewed, sink]
@@ -253,21 +328,14 @@ WAYS = [additive, grouped, flat, viewed, sink]
 
 @pytest.mark.parametrize("weigh", WAYS)
 def test_other_ways_to_write_attention(weigh):
-    class Module(nn.Module):
-        def forward(self, x):
-            pattern = weigh(x)
-            values = F.pad(split(x), (0, 0, 0, pattern.shape[-1] - LENGTH))
-            return (pattern @ values).transpose(1, 2)
-
-    wrapped = tapped(Module(), X)
-    expected, (found, seen) = wrapped(X), looked(wrapped)
-    torch.testing.assert_close(found, expected)
+    wrapped = tapped(Weighed(weigh), X)
+    expected = wrapped(X)
+    outputs, seen = looked(wrapped)
+    torch.testing.assert_close(outputs, expected)
     torch.testing.assert_close(seen, [weigh(X)])
     assert (wrapped.n_layers, wrapped.n_heads) == (1, 4)
     expected[:, :, 2] = 0
-    torch.testing.assert_close(
-        wrapped(X, lambda _, pattern: pattern.index_fill(1, torch.tensor(2), 0)), expected
-    )
+    torch.testing.assert_close(wrapped(X, without_third_head), expected)
 
 
 class Decoys(nn.Module):
@@ -278,16 +346,19 @@ class Decoys(nn.Module):
     def __init__(self):
         super().__init__()
         torch.manual_seed(0)
-        self.router, self.unembed = nn.Linear(WIDTH, LENGTH), nn.Linear(WIDTH, LENGTH)
+        self.router = nn.Linear(WIDTH, LENGTH)
+        self.unembed = nn.Linear(WIDTH, LENGTH)
         self.up = nn.Parameter(torch.randn(LENGTH, WIDTH, LENGTH) / 4)
         self.down = nn.Parameter(torch.randn(LENGTH, LENGTH, WIDTH) / 4)
 
     def forward(self, x):
-        self.pattern = torch.softmax(torch.bmm(x, x.transpose(1, 2)) / 8, -1)
+        scores = torch.bmm(x, x.transpose(1, 2)) / 8
+        self.pattern = torch.softmax(scores, -1)
         x = torch.bmm(self.pattern, x)
         experts = (x[:, None] @ self.up).relu() @ self.down
         shares = F.softmax(self.router(x), -1).mT[..., None]
-        return self.unembed((shares * experts).sum(1)).softmax(-1)
+        mixed = (shares * experts).sum(1)
+        return self.unembed(mixed).softmax(-1)
 
 
 def test_other_softmaxes_are_left_alone():

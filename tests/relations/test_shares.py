@@ -34,8 +34,22 @@ PATTERN = rows_of(
 )
 
 
+FIRST_BY_SECOND = edges_of([1, 3], [[0], [1]])
+"""At rows 1 and 3, to positions 0 and 1: shares of 0.6 and 0.3."""
+
+
 def along(edges, **more):
-    return attention_along(PATTERN[:, None, None], edges, **more).item()
+    patterns = PATTERN[:, None, None]
+    return attention_along(patterns, edges, **more).item()
+
+
+def test_attention_along_is_averaged_over_rows():
+    assert along(FIRST_BY_SECOND) == pytest.approx((0.6 + 0.3) / 2)
+
+
+def test_attention_along_is_summed_over_keys():
+    edges = edges_of([2], [[0, 1]])
+    assert along(edges) == pytest.approx(0.3)
 
 
 def test_attention_along_is_summed_over_keys_and_averaged_over_rows():
@@ -44,25 +58,44 @@ def test_attention_along_is_summed_over_keys_and_averaged_over_rows():
 
 
 def test_rows_and_keys_that_there_are_not_count_for_nothing():
-    assert along(edges_of([1, 3, -1], [[0, -1], [0, 1], [0, 0]])) == pytest.approx((0.6 + 0.8) / 2)
-    assert along(edges_of([-1, -1], [[0], [1]])) == 0.0
+    edges = edges_of([1, 3, -1], [[0, -1], [0, 1], [0, 0]])
+    assert along(edges) == pytest.approx((0.6 + 0.8) / 2)
+
+
+def test_without_rows_there_is_no_attention():
+    edges = edges_of([-1, -1], [[0], [1]])
+    assert along(edges) == 0.0
 
 
 def test_shared_attention_counts_no_more_at_a_key_than_a_path_puts_there():
     edges = edges_of([3, 2], [[0, 1], [2, -1]])
     assert along(edges, shared=True) == pytest.approx((0.5 + 0.3 + 0.7) / 2)
-    assert along(edges_of([2], [[1, 2]]), shared=True) == pytest.approx(0.2 + 0.5)
+    whole = edges_of([2], [[1, 2]])
+    assert along(whole, shared=True) == pytest.approx(0.2 + 0.5)
 
 
 def test_rows_count_by_their_weight():
-    weights = torch.tensor([0.0, 0.75, 0.0, 0.25])[None, None, None]
-    edges = edges_of([1, 3], [[0], [1]])
-    assert along(edges, rows=weights) == pytest.approx(0.75 * 0.6 + 0.25 * 0.3)
-    assert along(edges, rows=torch.zeros(1, 1, 1, 4)) == 0.0
+    weights = torch.tensor([[[[0.0, 0.75, 0.0, 0.25]]]])
+    weighted = along(FIRST_BY_SECOND, rows=weights)
+    assert weighted == pytest.approx(0.75 * 0.6 + 0.25 * 0.3)
 
 
-FIRST = rows_of([1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]).bool()
+def test_rows_without_weight_count_for_nothing():
+    weights = torch.zeros(1, 1, 1, 4)
+    assert along(FIRST_BY_SECOND, rows=weights) == 0.0
+
+
+FIRST = torch.zeros(1, 4, 4, dtype=torch.bool)
+
+
+FIRST[..., 0] = True
 """Every row leads to the first position."""
+
+
+def rivals_of_first(named=FIRST, **masks):
+    """Those of a relation to the first position, by this pattern."""
+    by_name = {name.replace("_", " "): mask for name, mask in masks.items()}
+    return rivals_of("first", named, by_name, PATTERN, EVEN)
 
 
 def differing(row, *keys):
@@ -74,37 +107,40 @@ def differing(row, *keys):
 
 
 def test_a_rival_is_told_from_a_relation_where_the_two_differ():
-    (rival,) = rivals_of("first", FIRST, {"other": differing(3, 1)}, PATTERN, EVEN)
-    assert (rival.relation, rival.rival) == ("first", "other")
+    (rival,) = rivals_of_first(other=differing(3, 1))
+    assert rival.relation == "first"
+    assert rival.rival == "other"
     assert rival.same == pytest.approx(0.75)
-    assert (rival.follows, rival.instead) == pytest.approx((0.5, 0.3))
+    assert rival.follows == pytest.approx(0.5)
+    assert rival.instead == pytest.approx(0.3)
     assert not rival.wins
 
 
 def test_where_a_rival_has_more_keys_these_alone_speak_for_it():
-    (rival,) = rivals_of("first", FIRST, {"wider": differing(3, 0, 1, 3)}, PATTERN, EVEN)
-    assert (rival.follows, rival.instead) == pytest.approx((0.5, 0.3 + 0.2))
+    (rival,) = rivals_of_first(wider=differing(3, 0, 1, 3))
+    assert rival.follows == pytest.approx(0.5)
+    assert rival.instead == pytest.approx(0.3 + 0.2)
 
 
 def test_what_differs_nowhere_or_on_most_rows_is_no_rival():
     one = differing(1, 1)
-    three = rows_of([1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]).bool()
-    masks = {"same": FIRST.clone(), "three rows": three, "one row": one}
-    assert [x.rival for x in rivals_of("first", FIRST, masks, PATTERN, EVEN)] == ["one row"]
+    three = torch.eye(4, dtype=torch.bool)[None]
+    rivals = rivals_of_first(same=FIRST.clone(), three_rows=three, one_row=one)
+    assert [rival.rival for rival in rivals] == ["one row"]
 
 
 def test_rows_where_the_relation_has_no_key_tell_nothing_of_rivals():
     named = FIRST.clone()
     named[0, :2] = False
-    (rival,) = rivals_of("first", named, {"other": differing(3, 1)}, PATTERN, EVEN)
+    (rival,) = rivals_of_first(named, other=differing(3, 1))
     assert rival.same == pytest.approx(0.5)
 
 
 def test_of_many_rivals_those_are_told_that_are_followed_most():
-    masks = {f"to {key}": differing(3, key) for key in (1, 2, 3)}
-    masks["to 1 and 2"] = differing(3, 1, 2)
-    told = rivals_of("first", FIRST, masks, PATTERN, EVEN)
-    assert [rival.rival for rival in told] == ["to 1", "to 1 and 2", "to 3"]
+    masks = {f"to_{key}": differing(3, key) for key in (1, 2, 3)}
+    masks["to_1_and_2"] = differing(3, 1, 2)
+    rivals = rivals_of_first(**masks)
+    assert [rival.rival for rival in rivals] == ["to 1", "to 1 and 2", "to 3"]
 
 
 def test_the_largest_shares_are_taken_one_after_the_other():
@@ -117,12 +153,21 @@ def test_the_largest_shares_are_taken_one_after_the_other():
     assert shares["first position"] == pytest.approx((0.6 + 0.1 + 0.5) / 4)
 
 
+def with_a_sink(pattern, share):
+    """The pattern with a key that is no position, at which every row puts this share."""
+    return torch.nn.functional.pad(pattern, (0, 1), value=share)
+
+
 def test_attention_to_what_is_no_position_is_named():
-    sink = torch.nn.functional.pad(0.5 * PATTERN, (0, 1), value=0.5)
-    shares = largest({"first position": FIRST}, sink, EVEN)
+    pattern = with_a_sink(0.5 * PATTERN, 0.5)
+    shares = largest({"first position": FIRST}, pattern, EVEN)
     assert shares["keys that are no position"] == pytest.approx(0.5)
-    little = torch.nn.functional.pad(PATTERN, (0, 1), value=0.04)
-    assert list(largest({"first position": FIRST}, little, EVEN)) == ["first position"]
+
+
+def test_a_little_attention_to_what_is_no_position_is_passed_over():
+    pattern = with_a_sink(PATTERN, 0.04)
+    shares = largest({"first position": FIRST}, pattern, EVEN)
+    assert list(shares) == ["first position"]
 
 
 def test_a_mechanism_is_followed_by_token():
@@ -133,30 +178,39 @@ def test_a_mechanism_is_followed_by_token():
     assert shares == pytest.approx({7: (1 + 0.7) / 2, 8: 0.4, 9: 0.2})
 
 
-@pytest.mark.parametrize(
-    ("shares", "told"),
-    [
-        ({1: 1.0, 2: 0.9, 5: 0.1}, ("1–2", 0.95, 0.1)),
-        ({1: 0.6, 2: 0.2, 3: 0.3}, ("1", 0.6, 0.25)),
-        ({1: 0.5, 2: 0.25}, None),
-        ({1: 0.5}, None),
-        ({}, None),
-        ({t: float(t % 2) for t in range(8)}, ("1, 3, 5, 7", 1.0, 0.0)),
-        ({t: float(t % 2) for t in range(10)}, None),
-    ],
-)
-def test_tokens_are_split_in_two_if_their_shares_are_far_apart(shares, told):
+FAR_APART = [
+    ({1: 1.0, 2: 0.9, 5: 0.1}, "1–2", (0.95, 0.1)),
+    ({1: 0.6, 2: 0.2, 3: 0.3}, "1", (0.6, 0.25)),
+    ({token: float(token % 2) for token in range(8)}, "1, 3, 5, 7", (1.0, 0.0)),
+]
+
+
+@pytest.mark.parametrize(("shares", "tokens", "means"), FAR_APART)
+def test_tokens_are_split_in_two_if_their_shares_are_far_apart(shares, tokens, means):
     split = split_of(shares)
-    assert (split is None) == (told is None)
-    if split and told:
-        assert split[0] == told[0]
-        assert split[1:] == pytest.approx(told[1:])
+    assert split is not None
+    assert split[0] == tokens
+    assert split[1:] == pytest.approx(means)
+
+
+UNSPLIT = [
+    {1: 0.5, 2: 0.25},
+    {1: 0.5},
+    {},
+    {token: float(token % 2) for token in range(10)},
+]
+
+
+@pytest.mark.parametrize("shares", UNSPLIT)
+def test_other_tokens_are_not_split(shares):
+    assert split_of(shares) is None
 
 
 def test_other_sequences_may_tell_which_tokens_are_which():
     shares = {1: 0.2, 2: 0.9}
     assert split_of(shares, {1: 0.9, 2: 0.2}) is None
-    assert split_of(shares, {1: 0.1, 2: 0.8, 3: 1.0}) == ("2", 0.9, 0.2)
+    others = {1: 0.1, 2: 0.8, 3: 1.0}
+    assert split_of(shares, others) == ("2", 0.9, 0.2)
 
 
 def test_whole_numbers_are_told_in_short():

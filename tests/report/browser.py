@@ -120,6 +120,10 @@ class Visit:
         self.page.mouse.click(x, y)
         return self.shown()
 
+    def next_sequence(self) -> None:
+        """Presses the button that leads to the next sequence."""
+        self.page.get_by_role("button", name="next sequence").first.click()
+
     def words(self, selector: str) -> str:
         """The text of the one element that there is of a kind, spaces made one."""
         return " ".join((self.page.locator(selector).text_content() or "").split())

@@ -43,92 +43,145 @@ def data_of(page):
 
 def answers(data, index, variant=0, sequence=0):
     """Hop, answer and whether it is right, of the first query of a sequence at a step."""
-    one = data["sequences"][sequence]
-    questions, steps = one["questions"], data["answer_steps"]
+    shown = data["sequences"][sequence]
+    questions = shown["questions"]
+    steps = data["answer_steps"]
     nearest = min(range(len(steps)), key=lambda i: abs(steps[i] - index))
     start = (variant * len(steps) + nearest) * len(questions)
-    given = unpacked(one["answers"], -1).tolist()[start : start + len(questions)]
+    given = unpacked(shown["answers"], -1).tolist()[start:]
     hops = data["task"]["hops"]
-    return [
-        [hops[q["hop"]]["label"], one["names"][answer], answer == q["answer"]]
-        for q, answer in zip(questions, given, strict=True)
-        if q["position"] == questions[0]["position"]
-    ]
+    position = questions[0]["position"]
+    told = []
+    for question, answer in zip(questions, given, strict=False):
+        if question["position"] == position:
+            label = hops[question["hop"]]["label"]
+            told.append([label, shown["names"][answer], answer == question["answer"]])
+    return told
+
+
+PARTS = ("h1", ".answers", ".stage svg", ".says", ".choices", ".time")
 
 
 @pytest.mark.parametrize("address", ["", f"#cut={FIRST}"])
 def test_the_first_screen_is_whole_also_of_a_link_to_a_cut(visit, learnt, address):
     seen = visit(learnt, address=address)
-    assert ("Click it again to heal" in seen.words(".says")) == bool(address)
+    heals = "Click it again to heal" in seen.words(".says")
+    assert heals == bool(address)
     for width, height in ((1920, 1080), (1280, 720), (390, 844)):
         seen.look(width, "light", height)
-        for part in ("h1", ".answers", ".stage svg", ".says", ".choices", ".time"):
+        for part in PARTS:
             box = seen.page.locator(part).first.bounding_box()
             assert 0 <= box["y"] <= height - box["height"], (width, part)
             assert 0 <= box["x"] <= width - box["width"], (width, part)
 
 
-def test_what_is_shown_is_of_the_moment(visit, learnt):
-    seen, data = visit(learnt), data_of(learnt)
-    keys = [path["key"] for path in data["circuit"]["paths"]]
-    edges = [
-        key
-        for key, path in zip(keys, data["circuit"]["paths"], strict=True)
-        for _ in path["cells"][0]
-    ]
-    along = unpacked(data["sequences"][0]["along"], -1).tolist()
-    for index, step in [*enumerate(data["steps"])][::-12]:
+def last_of(data):
+    """The index of the last step."""
+    return len(data["steps"]) - 1
+
+
+def keys_of(data):
+    """The paths of the circuit by their keys."""
+    return [path["key"] for path in data["circuit"]["paths"]]
+
+
+def moments(data):
+    """Every twelfth step from the last on backwards, by index."""
+    return range(last_of(data), -1, -12)
+
+
+def test_answers_are_those_of_the_moment(visit, learnt):
+    seen = visit(learnt)
+    data = data_of(learnt)
+    for index in moments(data):
         shown = seen.go_to(index)
+        step = data["steps"][index]
         assert shown["step"] == f"step {step:,}"
         assert shown["answers"] == answers(data, index)
+
+
+def test_losses_are_those_of_the_moment(visit, learnt):
+    seen = visit(learnt)
+    data = data_of(learnt)
+    for index in moments(data):
+        step = data["steps"][index]
+        shown = seen.go_to(index)
         before = [loss for at, loss in data["losses"][1]["points"] if at <= step]
-        losses = [(text.split()[0], float(text.split()[1])) for text in shown["losses"]]
+        words = [text.split() for text in shown["losses"]]
+        losses = [(name, float(loss)) for name, loss, *_ in words]
         assert losses == [("x₁", pytest.approx(loss, rel=0.01)) for loss in before[-1:]]
-        row = along[index * len(edges) : (index + 1) * len(edges)]
+
+
+def test_arrows_are_as_strong_as_attention_of_the_moment(visit, learnt):
+    seen = visit(learnt)
+    data = data_of(learnt)
+    edges = [path["key"] for path in data["circuit"]["paths"] for _ in path["cells"][0]]
+    along = unpacked(data["sequences"][0]["along"], -1).tolist()
+    for index in moments(data):
+        shown = seen.go_to(index)
+        start = index * len(edges)
+        row = along[start : start + len(edges)]
         for key, opacity in shown["arrows"]:
             shares = [share / 100 for share, edge in zip(row, edges, strict=True) if edge == key]
-            assert min(abs(opacity - 0.35 - 0.65 * share) for share in shares) < 0.011
-    heads = {key for key, _ in shown["arrows"]}
-    assert heads == {PAIR, FIRST}
+            errors = [abs(opacity - 0.35 - 0.65 * share) for share in shares]
+            assert min(errors) < 0.011
+        assert {key for key, _ in shown["arrows"]} == {PAIR, FIRST}
 
 
 def test_a_cut_changes_the_answers_to_those_without_the_path(visit, learnt):
-    seen, data = visit(learnt), data_of(learnt)
-    last = len(data["steps"]) - 1
-    keys = [path["key"] for path in data["circuit"]["paths"]]
-    assert seen.shown()["answers"] == answers(data, last)
-    for key in keys:
+    seen = visit(learnt)
+    data = data_of(learnt)
+    last = last_of(data)
+    whole = answers(data, last)
+    assert seen.shown()["answers"] == whole
+    changes = False
+    for variant, key in enumerate(keys_of(data), start=1):
+        without = answers(data, last, variant)
         shown = seen.cut(key)
         assert shown["cut"] == [key]
-        assert shown["answers"] == answers(data, last, 1 + keys.index(key))
+        assert shown["answers"] == without
+        changes = changes or without != whole
         seen.page.keyboard.press("Escape")
         assert seen.shown()["cut"] == []
-    assert any(answers(data, last, 1 + i) != answers(data, last) for i in range(len(keys)))
+    assert changes
+
+
+def test_a_path_to_cut_is_chosen_from_a_list(visit, learnt):
+    seen = visit(learnt)
     seen.page.get_by_label("path to cut").select_option(FIRST)
     assert seen.shown()["cut"] == [FIRST]
-    seen.page.locator("section", has_text="emerges at step").last.locator("tbody td").first.hover()
+
+
+def test_a_path_is_pointed_at_from_its_row(visit, learnt):
+    seen = visit(learnt)
+    section = seen.page.locator("section", has_text="emerges at step").last
+    section.locator("tbody td").first.hover()
     seen.settle()
-    assert seen.page.locator(".arrow.pointed").get_attribute("data-path") == PAIR
+    arrow = seen.page.locator(".arrow.pointed")
+    assert arrow.get_attribute("data-path") == PAIR
 
 
 def test_a_cut_is_told_with_the_numbers_of_the_moment(visit, learnt):
-    seen, data = visit(learnt, address=f"#cut={FIRST}"), data_of(learnt)
+    seen = visit(learnt, address=f"#cut={FIRST}")
+    data = data_of(learnt)
     (along,) = [curve for curve in data["along"] if curve["key"] == FIRST]
     (without,) = [curve for curve in data["without"] if curve["key"] == FIRST]
-    for index in (1, len(data["steps"]) - 1):
+    whole = data["without"][-1]
+    for index in (1, last_of(data)):
         seen.go_to(index)
-        found = re.findall(r"(?:attention|loss|it) (\d[\d.]*\d)", seen.words(".says"))
-        values = [one["points"][index][1] for one in (along, data["without"][-1], without)]
-        assert list(map(float, found)) == pytest.approx(values, rel=0.01)
+        told = re.findall(r"(?:attention|loss|it) (\d[\d.]*\d)", seen.words(".says"))
+        values = [curve["points"][index][1] for curve in (along, whole, without)]
+        assert [float(number) for number in told] == pytest.approx(values, rel=0.01)
 
 
 def test_any_sequence_and_query_can_be_chosen(visit, learnt):
-    seen, data = visit(learnt), data_of(learnt)
-    last = len(data["steps"]) - 1
+    seen = visit(learnt)
+    data = data_of(learnt)
+    last = last_of(data)
     assert len(data["sequences"]) == 8
     for number in range(8):
         assert seen.shown()["answers"] == answers(data, last, sequence=number)
-        seen.page.get_by_role("button", name="next sequence").first.click()
+        seen.next_sequence()
     assert "sequence 1 of 8" in seen.words(".hero .stepper")
     before = seen.words(".asks")
     seen.page.get_by_label("asked at").select_option("1")
@@ -141,112 +194,195 @@ def test_the_address_keeps_what_is_shown(visit, learnt):
     assert seen.page.evaluate("location.hash") == ""
     seen.go_to(3)
     seen.cut(FIRST)
-    seen.page.get_by_role("button", name="next sequence").first.click()
+    seen.next_sequence()
     seen.wait_until("location.hash.includes('sequence=2')")
-    shown = visit(learnt, address=seen.page.evaluate("location.hash")).shown()
+    address = seen.page.evaluate("location.hash")
+    shown = visit(learnt, address=address).shown()
     assert shown == seen.shown()
-    assert (shown["step"], shown["cut"]) == (f"step {steps[3]:,}", [FIRST])
-    for nonsense in ("#step=9e9&cut=7.7.s9&sequence=99", "#%&&=&%E0%A4%A", "#asked=77&x"):
-        shown = visit(learnt, address=nonsense).shown()
-        assert (shown["step"], shown["cut"]) == (f"step {steps[-1]:,}", [])
+    assert shown["step"] == f"step {steps[3]:,}"
+    assert shown["cut"] == [FIRST]
+
+
+NONSENSE = ["#step=9e9&cut=7.7.s9&sequence=99", "#%&&=&%E0%A4%A", "#asked=77&x"]
+
+
+@pytest.mark.parametrize("address", NONSENSE)
+def test_of_a_nonsensical_address_the_last_step_is_shown(visit, learnt, address):
+    last = data_of(learnt)["steps"][-1]
+    shown = visit(learnt, address=address).shown()
+    assert shown["step"] == f"step {last:,}"
+    assert shown["cut"] == []
 
 
 def test_it_plays_once_by_itself_and_when_it_is_asked_to(visit, learnt):
     seen = visit(learnt, reduced_motion="no-preference")
-    last = f"step {data_of(learnt)['steps'][-1]:,}"
-    seen.page.get_by_role("button", name="pause").wait_for()
-    seen.page.keyboard.press(" ")
-    seen.page.clock.install()
-    seen.page.reload()
-    seen.page.clock.run_for(2000)
+    page = seen.page
+    step = data_of(learnt)["steps"][-1]
+    last = f"step {step:,}"
+    page.get_by_role("button", name="pause").wait_for()
+    page.keyboard.press(" ")
+    page.clock.install()
+    page.reload()
+    page.clock.run_for(2000)
     assert seen.shown()["step"] == last
-    seen.page.get_by_role("button", name="play").click()
-    seen.page.clock.run_for(1000)
-    seen.page.keyboard.press(" ")
+    page.get_by_role("button", name="play").click()
+    page.clock.run_for(1000)
+    page.keyboard.press(" ")
     paused = seen.words(".step")
     assert paused != last
-    seen.page.clock.run_for(8000)
+    page.clock.run_for(8000)
     assert seen.words(".step") == paused
-    seen.page.get_by_role("button", name="play").click()
-    seen.page.clock.run_for(9000)
+    page.get_by_role("button", name="play").click()
+    page.clock.run_for(9000)
     assert seen.words(".step") == last
-    assert visit(learnt).page.get_by_role("button", name="play").is_visible()
+
+
+def test_with_reduced_motion_it_waits_to_be_played(visit, learnt):
+    seen = visit(learnt)
+    assert seen.page.get_by_role("button", name="play").is_visible()
 
 
 def test_maps_are_read_cell_by_cell(visit, two_hops):
-    seen, data = visit(two_hops), data_of(two_hops)
-    attention, size = data["attention"], len(data["sequences"][0]["labels"])
-    values, steps = unpacked(attention["packed"], -1).tolist(), len(attention["steps"])
-    box = seen.page.locator(".cells").first
-    box.scroll_into_view_if_needed()
-    place = box.bounding_box()
+    seen = visit(two_hops)
+    data = data_of(two_hops)
+    attention = data["attention"]
+    size = len(data["sequences"][0]["labels"])
+    n_steps = len(attention["steps"])
+    values = unpacked(attention["packed"], -1).tolist()
+    cells = seen.page.locator(".cells").first
+    cells.scroll_into_view_if_needed()
+    box = cells.bounding_box()
     for row, column in ((0, 0), (size - 1, 1), (size - 1, size - 1)):
-        seen.page.mouse.move(
-            place["x"] + (column + 0.5) * place["width"] / size,
-            place["y"] + (row + 0.5) * place["height"] / size,
-        )
-        share = values[(row * size + column) * steps + steps - 1] / 100
+        x = box["x"] + (column + 0.5) * box["width"] / size
+        y = box["y"] + (row + 0.5) * box["height"] / size
+        seen.page.mouse.move(x, y)
+        cell = row * size + column
+        share = values[(cell + 1) * n_steps - 1] / 100
         read = seen.words("[aria-labelledby=inside] output")
         assert f"({row}) reads" in read
         assert f"({column}):" in read
-        assert float(read.rpartition(":")[2]) == pytest.approx(share)
+        _, _, told = read.rpartition(":")
+        assert float(told) == pytest.approx(share)
 
 
-def test_tables_sort_and_say_how(visit, learnt, tmp_path):
-    seen, data = visit(learnt), data_of(learnt)
-    table = seen.page.locator("figure.table", has_text="emerges at step").first
+def table_of_paths(seen):
+    return seen.page.locator("figure.table", has_text="emerges at step").first
+
+
+def test_tables_sort_and_say_how(visit, learnt):
+    table = table_of_paths(visit(learnt))
     assert "Sorted by layer and head" in table.text_content()
     table.get_by_role("button", name="attention").click()
     assert "Sorted by attention, smallest first" in table.text_content()
-    shares = [float(text) for text in table.locator("tbody td:nth-child(3)").all_text_contents()]
+    cells = table.locator("tbody td:nth-child(3)").all_text_contents()
+    shares = [float(text) for text in cells]
     assert shares == sorted(shares)
+
+
+def test_tables_are_kept_as_csv(visit, learnt, tmp_path):
+    seen = visit(learnt)
+    table = table_of_paths(seen)
+    file = tmp_path / "paths.csv"
     with seen.page.expect_download() as download:
         table.get_by_role("button", name="CSV").click()
-    download.value.save_as(tmp_path / "paths.csv")
-    text = (tmp_path / "paths.csv").read_text(encoding="utf-8")
-    found = {float(row["attention"]) for row in csv.DictReader(io.StringIO(text))}
-    assert found == {row[2] for row in data["evidence"]["rows"]}
+    download.value.save_as(file)
+    text = file.read_text(encoding="utf-8")
+    shares = {float(row["attention"]) for row in csv.DictReader(io.StringIO(text))}
+    rows = data_of(learnt)["evidence"]["rows"]
+    assert shares == {row[2] for row in rows}
 
 
-def test_figures_are_kept_and_need_nothing_else(visit, learnt, tmp_path):
+def test_a_drawing_is_kept_and_needs_nothing_else(visit, learnt, tmp_path):
     seen = visit(learnt)
-    drawn = ElementTree.fromstring(seen.kept("circuit as SVG", tmp_path))
-    words = "".join(drawn.itertext())
+    drawing = ElementTree.fromstring(seen.kept("circuit as SVG", tmp_path))
+    words = "".join(drawing.itertext())
     for label in ("layer 0", "layer 1", "right"):
         assert label in words
-    for element in drawn.iter():
-        assert element.tag.rpartition("}")[2] not in ("style", "script", "foreignObject")
+    for element in drawing.iter():
+        _, _, tag = element.tag.rpartition("}")
+        assert tag not in ("style", "script", "foreignObject")
         assert "var(" not in "".join(element.attrib.values())
+
+
+def test_a_picture_is_kept_at_twice_its_size(visit, learnt, tmp_path):
+    seen = visit(learnt)
     box = seen.page.locator(".stage svg").bounding_box()
-    size = [int.from_bytes(seen.kept_bytes("PNG", tmp_path)[i : i + 4]) for i in (16, 20)]
-    assert size == [2 * box["width"], 2 * box["height"]]
-    tikz, circuit = seen.kept("TikZ", tmp_path), data_of(learnt)["circuit"]
-    assert tikz.count("\\draw") == sum(len(path["cells"][0]) for path in circuit["paths"])
+    png = seen.kept_bytes("PNG", tmp_path)
+    assert int.from_bytes(png[16:20]) == 2 * box["width"]
+    assert int.from_bytes(png[20:24]) == 2 * box["height"]
+
+
+def test_a_drawing_for_latex_is_kept(visit, learnt, tmp_path):
+    tikz = visit(learnt).kept("TikZ", tmp_path)
+    paths = data_of(learnt)["circuit"]["paths"]
+    assert tikz.count("\\draw") == sum(len(path["cells"][0]) for path in paths)
     for part in ("\\begin{tikzpicture}", "{layer 1}", "{headway1}{RGB}{10,96,184}"):
         assert part in tikz
-    head, *rows = csv.reader(io.StringIO(seen.kept("CSV", tmp_path)))
+
+
+def test_curves_are_kept_as_csv(visit, learnt, tmp_path):
+    text = visit(learnt).kept("CSV", tmp_path)
+    head, *rows = csv.reader(io.StringIO(text))
     assert head == ["curve", "step", "value"]
-    assert {row[0] for row in rows} >= {"training", "x₁"}
+    names = {row[0] for row in rows}
+    assert {"training", "x₁"} <= names
 
 
-def test_two_steps_are_compared(visit, learnt):
-    seen, data = visit(learnt), data_of(learnt)
-    seen.page.get_by_text("Compare two steps").click()
-    seen.page.get_by_label("step to compare with").select_option("1")
-    rows = seen.page.locator("details", has_text="Compare two steps").locator("tbody tr")
-    shown = {
-        cells[0].inner_text(): [cell.get_attribute("title") for cell in cells[1:]]
-        for cells in (row.locator("td").all() for row in rows.all())
-    }
-    for *curves, name in [
-        *((*both, both[0]["name"]) for both in zip(data["along"], data["without"], strict=False)),
-        (data["without"][-1], "nothing cut"),
-    ]:
-        values = [str(curve["points"][i][1]) for curve in curves for i in (1, -1)]
-        assert [value for value in shown[name] if value is not None] == values
-    steps, losses = data["steps"], data["losses"][1]["points"]
-    hop = [max(point for point in losses if point[0] <= steps[i])[1] for i in (1, -1)]
-    assert [float(one) for one in shown["x₁"][2:]] == hop
+def compared(visit, learnt):
+    """The values of the table that compares the second step with the last, by name."""
+    page = visit(learnt).page
+    page.get_by_text("Compare two steps").click()
+    page.get_by_label("step to compare with").select_option("1")
+    rows = page.locator("details", has_text="Compare two steps").locator("tbody tr")
+    values = {}
+    for row in rows.all():
+        name, *cells = row.locator("td").all()
+        values[name.inner_text()] = [cell.get_attribute("title") for cell in cells]
+    return values
+
+
+def at_both(curve):
+    """The values of a curve at the second step and the last, as they are written."""
+    points = curve["points"]
+    return [str(points[1][1]), str(points[-1][1])]
+
+
+def test_two_steps_are_compared_path_by_path(visit, learnt):
+    data = data_of(learnt)
+    shown = compared(visit, learnt)
+    *without, whole = data["without"]
+    for along, cut in zip(data["along"], without, strict=True):
+        values = [value for value in shown[along["name"]] if value is not None]
+        assert values == at_both(along) + at_both(cut)
+    values = [value for value in shown["nothing cut"] if value is not None]
+    assert values == at_both(whole)
+
+
+def test_two_steps_are_compared_hop_by_hop(visit, learnt):
+    data = data_of(learnt)
+    points = data["losses"][1]["points"]
+    losses = []
+    for index in (1, -1):
+        step = data["steps"][index]
+        _, loss = max(point for point in points if point[0] <= step)
+        losses.append(loss)
+    shown = compared(visit, learnt)["x₁"]
+    assert [float(value) for value in shown[2:]] == losses
+
+
+@pytest.fixture(scope="module")
+def deep(tmp_path_factory):
+    """The page of twelve layers, of which two have a path."""
+    folder = tmp_path_factory.mktemp("deep")
+    config = tiny_config(Retrieval(depth=1, n_chains=2))
+    twelve = replace(config.transformer, n_layers=12)
+    run = train(replace(config, model=twelve), folder / "run")
+    heads = {(layer, 0): Uniform() for layer in range(12)}
+    heads[3, 0] = Paths(frozenset({"s2←s1"}))
+    heads[8, 0] = Paths(frozenset({"s0←s2"}))
+    discover(run, circuit=Circuit(heads), threshold=ANY_LOSS, sequences=8)
+    run.write("circuit.json", run.read("circuit_given.json"))
+    return written(run, folder)
 
 
 def test_the_circuit_stands_alone_where_it_is_embedded(visit, learnt):
@@ -262,33 +398,28 @@ def test_the_page_is_short_and_light(visit, learnt):
     assert learnt.file.stat().st_size <= 300_000
 
 
-def test_idle_layers_of_a_deep_model_fold(visit, tmp_path):
-    config = tiny_config(Retrieval(depth=1, n_chains=2))
-    deep = replace(config, model=replace(config.transformer, n_layers=12))
-    run = train(deep, tmp_path / "run")
-    heads = {(layer, 0): Uniform() for layer in range(12)}
-    heads |= {(3, 0): Paths(frozenset({"s2←s1"})), (8, 0): Paths(frozenset({"s0←s2"}))}
-    discover(run, circuit=Circuit(heads), threshold=ANY_LOSS, sequences=8)
-    run.write("circuit.json", run.read("circuit_given.json"))
-    page = written(run, tmp_path)
-    for width, names in ((1280, "layer 9–11 idle"), (390, "9–11")):
-        seen = visit(page, viewport={"width": width, "height": 844})
-        rows = seen.page.locator(".hero text.layer")
-        texts = [" ".join(text.split()) for text in rows.all_text_contents()]
-        assert len(texts) == 5
-        assert texts[-1] == names
-        boxes = [box for box in (rows.nth(i).bounding_box() for i in range(5)) if box]
-        assert all(low["y"] - high["y"] >= 11 for low, high in pairwise(boxes))
+@pytest.mark.parametrize(("width", "name"), [(1280, "layer 9–11 idle"), (390, "9–11")])
+def test_idle_layers_of_a_deep_model_fold(visit, deep, width, name):
+    seen = visit(deep, viewport={"width": width, "height": 844})
+    rows = seen.page.locator(".hero text.layer")
+    texts = [" ".join(text.split()) for text in rows.all_text_contents()]
+    assert len(texts) == 5
+    assert texts[-1] == name
+    boxes = [rows.nth(i).bounding_box() for i in range(5)]
+    drawn = [box for box in boxes if box]
+    for low, high in pairwise(drawn):
+        assert low["y"] - high["y"] >= 11
 
 
 def test_it_prints_on_five_pages_with_the_circuit(visit, learnt):
-    seen = visit(learnt)
-    pages = seen.page.pdf().count(b"/Type /Page\n") or seen.page.pdf().count(b"/Type /Page")
+    page = visit(learnt).page
+    pdf = page.pdf()
+    pages = pdf.count(b"/Type /Page\n") or pdf.count(b"/Type /Page")
     assert 1 <= pages <= 5
-    seen.page.emulate_media(media="print")
-    assert seen.page.locator(".stage svg.circuit").is_visible()
-    assert seen.page.evaluate(NARROWED) <= 500
-    assert not seen.page.get_by_role("button", name="circuit as SVG").is_visible()
+    page.emulate_media(media="print")
+    assert page.locator(".stage svg.circuit").is_visible()
+    assert page.evaluate(NARROWED) <= 500
+    assert not page.get_by_role("button", name="circuit as SVG").is_visible()
 
 
 @pytest.fixture(scope="module", params=["learnt", "hops", "reassigned", "associations", "recall"])
@@ -309,7 +440,7 @@ def test_anyone_can_read_and_use_it(visit, any_page):
 def test_a_click_leaves_no_focus_box_and_keys_show_one(visit, learnt):
     seen = visit(learnt)
     style = "getComputedStyle(document.activeElement).outlineStyle"
-    seen.page.get_by_role("button", name="next sequence").first.click()
+    seen.next_sequence()
     assert seen.page.evaluate(style) == "none"
     seen.page.keyboard.press("Tab")
     assert seen.page.evaluate(style) == "solid"

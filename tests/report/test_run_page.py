@@ -54,32 +54,48 @@ def test_the_page_is_whole_and_runs_its_own_script_only(run, live):
         assert line in "".join(page.words)
 
 
-def test_the_numbers_are_those_of_the_folder(run):
-    data, circuit = page_data(report(run)), run.read("circuit.json")
-    timeline, evidence = run.read("emergence.json"), circuit["evidence"]
+def test_the_evidence_is_that_of_the_folder(run):
+    data = page_data(report(run))
+    evidence = run.read("circuit.json")["evidence"]
     costs = evidence["judgement"]["paths"]
-    assert [row[2:5] for row in data["evidence"]["rows"]] == [
-        [n["attention"], max(costs[n["path"]]["changed"], costs[n["path"]]["rise"]), n["loss"]]
-        for n in evidence["necessity"]
-    ]
-    assert {
-        *evidence["alone"].values(),
-        *(p[key] for p in timeline["paths"] for key in ("emerged", "needed") if p[key] is not None),
-        *(step for step in timeline["hops"].values() if step is not None),
-    } <= numbers(data)
-    lines = run.metrics()
-    losses = [[line["step"], short(line["partial"]["x_1"])] for line in lines]
+    rows = []
+    for necessity in evidence["necessity"]:
+        cost = costs[necessity["path"]]
+        worst = max(cost["changed"], cost["rise"])
+        rows.append([necessity["attention"], worst, necessity["loss"]])
+    assert [row[2:5] for row in data["evidence"]["rows"]] == rows
+
+
+def test_all_numbers_of_the_folder_are_on_the_page(run):
+    shown = numbers(page_data(report(run)))
+    timeline = run.read("emergence.json")
+    alone = run.read("circuit.json")["evidence"]["alone"]
+    assert set(alone.values()) <= shown
+    for path in timeline["paths"]:
+        assert {path["emerged"], path["needed"]} - {None} <= shown
+    assert set(timeline["hops"].values()) - {None} <= shown
+
+
+def test_losses_and_steps_are_those_of_the_folder(run):
+    data = page_data(report(run))
+    losses = [[line["step"], short(line["partial"]["x_1"])] for line in run.metrics()]
     assert data["losses"][1]["points"] == losses
     assert data["steps"] == run.checkpoint_steps()
-    names = [path_key(AttentionPath.parse(one["path"])) for one in timeline["paths"]]
+
+
+def test_curves_are_those_of_the_folder(run):
+    data = page_data(report(run))
+    timeline = run.read("emergence.json")
+    names = [path_key(AttentionPath.parse(path["path"])) for path in timeline["paths"]]
     assert [path["key"] for path in data["circuit"]["paths"]] == names
     *without, model = data["without"]
     for curves, measured in ((data["along"], "attention"), (without, "loss_without")):
         assert [curve["key"] for curve in curves] == names
-        for curve, one in zip(curves, timeline["paths"], strict=True):
-            assert [value for _, value in curve["points"]] == list(map(short, one[measured]))
-    measured = zip(timeline["steps"], map(short, timeline["loss"]), strict=True)
-    assert model["points"] == list(map(list, measured))
+        for curve, path in zip(curves, timeline["paths"], strict=True):
+            values = [value for _, value in curve["points"]]
+            assert values == [short(value) for value in path[measured]]
+    losses = zip(timeline["steps"], timeline["loss"], strict=True)
+    assert model["points"] == [[step, short(loss)] for step, loss in losses]
 
 
 def test_a_path_is_marked_where_it_emerges_and_its_loss_where_it_is_needed(run):
@@ -95,43 +111,71 @@ def test_a_path_is_marked_where_it_emerges_and_its_loss_where_it_is_needed(run):
     assert model.mark is None
 
 
-def test_attention_and_answers_are_those_of_the_checkpoints(run):
-    data, findings, task = page_data(report(run)), Findings.of(run), run.task
-    batch, paths = findings.sequences.part(slice(8)), saved_discovery(run).circuit.paths
-    steps, heads, size = data["steps"], data["attention"]["heads"], task.length
-    kept = data["attention"]["steps"]
-    maps = unpacked(data["attention"]["packed"], 8, len(heads), size, size, len(kept))
+def test_maps_are_those_of_the_checkpoints(run):
+    data = page_data(report(run))
+    inputs = Findings.of(run).sequences.part(slice(8)).inputs
+    attention = data["attention"]
+    size = run.task.length
+    shape = (8, len(attention["heads"]), size, size, len(attention["steps"]))
+    maps = unpacked(attention["packed"], *shape).astype(int)
+    for number, index in enumerate(attention["steps"]):
+        patterns = attention_patterns(run.model(data["steps"][index]), inputs)
+        expected = hundredths(patterns).flatten(1, 2).numpy()
+        assert abs(maps[..., number] - expected).max() <= 1
+
+
+def test_attention_along_paths_is_that_of_the_checkpoints(run):
+    data = page_data(report(run))
+    inputs = Findings.of(run).sequences.part(slice(8)).inputs
+    paths = saved_discovery(run).circuit.paths
+    for i, step in enumerate(data["steps"]):
+        patterns = attention_patterns(run.model(step), inputs)
+        for number, shown in enumerate(data["sequences"]):
+            expected = []
+            for path, drawn in zip(paths, data["circuit"]["paths"], strict=True):
+                pattern = patterns[number, path.layer, path.head]
+                for query, key in drawn["cells"][number]:
+                    expected.append(int(hundredths(pattern[query, key])))
+            along = unpacked(shown["along"], len(data["steps"]), len(expected))
+            assert list(along[i]) == expected
+
+
+def are_right(run, step, batch):
+    """Whether every query is answered, with none and each path cut: [cut, sequence, query, hop]."""
+    paths = saved_discovery(run).circuit.paths
+    cuts = [{path.at: KnockOut(frozenset({path.relation}))} for path in paths]
+    with torch.no_grad():
+        bench = Bench(run.model(step), run.task, batch)
+        parts = [bench.outputs([{}, *cuts], part) for part in bench.parts]
+    outputs = torch.cat(parts, 1)
+    return torch.stack([run.task.targets.right(said, batch.targets) for said in outputs])
+
+
+def test_answers_are_those_of_the_checkpoints(run):
+    data = page_data(report(run))
+    task = run.task
+    batch = Findings.of(run).sequences.part(slice(8))
+    steps = data["steps"]
     for i, step in enumerate(steps):
-        patterns = attention_patterns(run.model(step), batch.inputs)
-        if i in kept:
-            close = (
-                maps[..., kept.index(i)].astype(int) - hundredths(patterns).flatten(1, 2).numpy()
-            )
-            assert abs(close).max() <= 1
-        with torch.no_grad():
-            bench = Bench(run.model(step), task, batch)
-            cut = [{path.at: KnockOut(frozenset({path.relation}))} for path in paths]
-            outputs = torch.cat([bench.outputs([{}, *cut], part) for part in bench.parts], 1)
-        right = torch.stack([task.targets.right(said, batch.targets) for said in outputs])
-        for number, one in enumerate(data["sequences"]):
-            cells = [
-                (p, q, k)
-                for p, each in zip(paths, data["circuit"]["paths"], strict=True)
-                for q, k in each["cells"][number]
-            ]
-            along = unpacked(one["along"], len(steps), len(cells))
-            assert list(along[i]) == [
-                int(hundredths(patterns[number, p.layer, p.head, q, k])) for p, q, k in cells
-            ]
-            told = unpacked(one["answers"], 1 + len(paths), len(steps), len(one["questions"]))
-            for j, question in enumerate(one["questions"]):
-                query = question["position"] - size + task.n_read
+        right = are_right(run, step, batch)
+        for number, shown in enumerate(data["sequences"]):
+            questions = shown["questions"]
+            told = unpacked(shown["answers"], len(right), len(steps), len(questions))
+            for j, question in enumerate(questions):
+                query = question["position"] - task.length + task.n_read
                 is_right = right[:, number, query, question["hop"]].tolist()
                 assert [answer == question["answer"] for answer in told[:, i, j]] == is_right
-    for one, roles in zip(data["sequences"], batch.roles, strict=True):
-        for position, (place, chain) in enumerate(zip(one["places"], one["chains"], strict=True)):
-            role = data["circuit"]["places"][place]["role"]
-            assert roles[task.roles.index(role), chain] == position
+
+
+def test_places_and_chains_are_those_of_the_roles(run):
+    data = page_data(report(run))
+    batch = Findings.of(run).sequences.part(slice(8))
+    places = data["circuit"]["places"]
+    for shown, roles in zip(data["sequences"], batch.roles, strict=True):
+        pairs = zip(shown["places"], shown["chains"], strict=True)
+        for position, (place, chain) in enumerate(pairs):
+            role = run.task.roles.index(places[place]["role"])
+            assert roles[role, chain] == position
 
 
 def test_every_finding_is_on_the_page(run):

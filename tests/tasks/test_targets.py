@@ -10,25 +10,33 @@ from headway.tasks import IGNORE_INDEX, Tokens, Vectors
 
 
 def random(*shape: int) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(0))
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(*shape, generator=generator)
 
 
 def test_the_loss_of_vectors_is_the_mean_of_the_losses_of_the_hops():
-    predicted, targets, vectors = random(5, 3, 8), random(5, 3, 3, 4)[:, :, :2], Vectors(4)
+    vectors = Vectors(4)
+    predicted = random(5, 3, 8)
+    targets = random(5, 3, 3, 4)[:, :, :2]
     hops = vectors.partial_losses(predicted, targets)
     assert hops.shape == (2,)
-    assert hops[1] == pytest.approx((predicted[..., 4:] - targets[:, :, 1]).square().mean().item())
+    second = F.mse_loss(predicted[..., 4:], targets[:, :, 1])
+    assert hops[1] == pytest.approx(second.item())
     whole = F.mse_loss(predicted, targets.flatten(2)).item()
     assert hops.mean().item() == pytest.approx(whole)
     assert vectors.loss(predicted, targets).item() == pytest.approx(whole)
 
 
 def test_vectors_that_are_not_asked_count_for_nothing_and_have_no_gradient():
-    predicted, targets, vectors = random(5, 3, 8).requires_grad_(), random(5, 3, 2, 4), Vectors(4)
+    vectors = Vectors(4)
+    predicted = random(5, 3, 8).requires_grad_()
+    targets = random(5, 3, 2, 4)
     targets[0, 1, 0] = math.nan
     targets = vectors.leaving_out(targets, [1])
-    asked = [(s, q) for s in range(5) for q in range(3) if (s, q) != (0, 1)]
-    expected = sum((predicted[s, q, :4] - targets[s, q, 0]).square().mean() for s, q in asked) / 14
+    squares = (predicted[..., :4] - targets[:, :, 0]).square().mean(-1)
+    asked = ~targets[:, :, 0].isnan().any(-1)
+    assert asked.sum() == 14
+    expected = squares[asked].mean()
     loss = vectors.loss(predicted, targets)
     assert loss.item() == pytest.approx(expected.item())
     loss.backward()
@@ -38,37 +46,81 @@ def test_vectors_that_are_not_asked_count_for_nothing_and_have_no_gradient():
     assert not predicted.grad[0, 1].any()
 
 
-def test_partial_losses_of_tokens():
-    logits, tokens = random(4, 3, 5), Tokens(5)
-    targets = torch.tensor([[[1, IGNORE_INDEX], [IGNORE_INDEX, 2], [3, 4]]] * 4)
+def a_token_asked_here_and_there():
+    """Logits, targets of two hops of which some are not asked, and the losses of those that are."""
+    logits = random(4, 3, 5)
+    places = [[1, IGNORE_INDEX], [IGNORE_INDEX, 2], [3, 4]]
+    targets = torch.tensor([places] * 4)
     targets[0, 0, 0] = IGNORE_INDEX
     told = logits.log_softmax(-1)
-    first = [-told[s, q, targets[s, q, 0]] for s in range(4) for q in (0, 2) if (s, q) != (0, 0)]
-    second = [-told[s, q, targets[s, q, 1]] for s in range(4) for q in (1, 2)]
-    expected = [torch.stack(x).mean().item() for x in (first, second)]
-    assert tokens.partial_losses(logits, targets).tolist() == pytest.approx(expected)
-    whole = torch.stack(first + second).mean().item()
-    assert tokens.loss(logits, targets).item() == pytest.approx(whole)
+    losses = {0: [], 1: []}
+    for sequence in range(4):
+        for query, hop in ((0, 0), (1, 1), (2, 0), (2, 1)):
+            if (sequence, query) != (0, 0):
+                token = targets[sequence, query, hop]
+                losses[hop].append(-told[sequence, query, token])
+    return logits, targets, losses
+
+
+def means(losses):
+    return [torch.stack(of_hop).mean().item() for of_hop in losses.values()]
+
+
+def test_partial_losses_of_tokens():
+    logits, targets, losses = a_token_asked_here_and_there()
+    partial = Tokens(5).partial_losses(logits, targets)
+    assert partial.tolist() == pytest.approx(means(losses))
+
+
+def test_the_loss_of_tokens_is_over_all_that_are_asked():
+    logits, targets, losses = a_token_asked_here_and_there()
+    whole = torch.stack(losses[0] + losses[1]).mean()
+    assert Tokens(5).loss(logits, targets).item() == pytest.approx(whole.item())
+
+
+def test_errors_of_parts_of_a_batch_are_those_of_the_whole():
+    logits, targets, losses = a_token_asked_here_and_there()
+    tokens = Tokens(5)
     often = tokens.how_often(targets)
-    halves = [tokens.errors(logits[i : i + 2], targets[i : i + 2], often) for i in (0, 2)]
-    assert torch.cat(halves).mean(0).tolist() == pytest.approx(expected)
+    first = tokens.errors(logits[:2], targets[:2], often)
+    second = tokens.errors(logits[2:], targets[2:], often)
+    whole = torch.cat([first, second])
+    assert whole.mean(0).tolist() == pytest.approx(means(losses))
 
 
-def test_hops_that_have_logits_of_their_own():
-    logits, own, shared = random(4, 3, 2 * 5), Tokens(5, own_logits=True), Tokens(5)
-    targets = torch.randint(5, (4, 3, 2), generator=torch.Generator().manual_seed(0))
-    targets[0, :, 1] = targets[1, 2, 0] = IGNORE_INDEX
-    hops = [(logits[..., :5], targets[:, :, :1]), (logits[..., 5:], targets[:, :, 1:])]
-    for name in ("partial_losses", "accuracies", "each"):
-        apart = torch.cat([getattr(shared, name)(*hop) for hop in hops], dim=-1)
-        assert torch.allclose(getattr(own, name)(logits, targets), apart, atol=1e-6)
-    asked = [F.cross_entropy(said.mT, wanted[..., 0], reduction="none") for said, wanted in hops]
+def logits_of_two_hops():
+    """Logits of their own for two hops, and targets of which some are not asked."""
+    logits = random(4, 3, 2 * 5)
+    generator = torch.Generator().manual_seed(0)
+    targets = torch.randint(5, (4, 3, 2), generator=generator)
+    targets[0, :, 1] = IGNORE_INDEX
+    targets[1, 2, 0] = IGNORE_INDEX
+    return logits, targets
+
+
+@pytest.mark.parametrize("name", ["partial_losses", "accuracies", "each"])
+def test_hops_that_have_logits_of_their_own(name):
+    logits, targets = logits_of_two_hops()
+    own = getattr(Tokens(5, own_logits=True), name)
+    shared = getattr(Tokens(5), name)
+    first = shared(logits[..., :5], targets[:, :, :1])
+    second = shared(logits[..., 5:], targets[:, :, 1:])
+    apart = torch.cat([first, second], dim=-1)
+    assert torch.allclose(own(logits, targets), apart, atol=1e-6)
+
+
+def test_the_loss_of_hops_that_have_logits_of_their_own():
+    logits, targets = logits_of_two_hops()
+    first = F.cross_entropy(logits[..., :5].mT, targets[..., 0], reduction="sum")
+    second = F.cross_entropy(logits[..., 5:].mT, targets[..., 1], reduction="sum")
     count = (targets != IGNORE_INDEX).sum()
-    assert torch.allclose(own.loss(logits, targets), sum(x.sum() for x in asked) / count)
+    loss = Tokens(5, own_logits=True).loss(logits, targets)
+    assert torch.allclose(loss, (first + second) / count)
 
 
 def test_what_is_never_asked_costs_nothing_and_has_no_accuracy():
-    targets, tokens = torch.full((2, 3, 1), IGNORE_INDEX), Tokens(5)
+    tokens = Tokens(5)
+    targets = torch.full((2, 3, 1), IGNORE_INDEX)
     logits = random(2, 3, 5)
     assert tokens.loss(logits, targets) == 0
     assert tokens.partial_losses(logits, targets).tolist() == [0]
@@ -84,9 +136,12 @@ def test_tokens_diverge_by_the_information_that_is_lost_where_something_is_asked
     other = torch.tensor([[[math.log(3), 0.0], [-5.0, 5.0]]])
     targets = torch.tensor([[[1], [IGNORE_INDEX]]])
     lost = 0.5 * math.log(0.5 / 0.75) + 0.5 * math.log(0.5 / 0.25)
-    assert tokens.divergence(logits, other, targets).item() == pytest.approx(lost)
-    assert tokens.divergence(other, logits, targets).item() != pytest.approx(lost)
-    assert tokens.divergence(logits, other, torch.full_like(targets, IGNORE_INDEX)) == 0
+    forwards = tokens.divergence(logits, other, targets)
+    backwards = tokens.divergence(other, logits, targets)
+    assert forwards.item() == pytest.approx(lost)
+    assert backwards.item() != pytest.approx(lost)
+    unasked = torch.full_like(targets, IGNORE_INDEX)
+    assert tokens.divergence(logits, other, unasked) == 0
 
 
 def test_vectors_diverge_by_their_mean_squared_difference_where_something_is_asked():
@@ -95,7 +150,8 @@ def test_vectors_diverge_by_their_mean_squared_difference_where_something_is_ask
     other = torch.tensor([[[1.0, 5.0], [0.0, 0.0]]])
     targets = torch.zeros(1, 2, 1, 2)
     targets[0, 1] = math.nan
-    assert vectors.divergence(predicted, other, targets).item() == pytest.approx(9 / 2)
+    divergence = vectors.divergence(predicted, other, targets)
+    assert divergence.item() == pytest.approx(9 / 2)
 
 
 def test_answers_are_the_same_if_all_their_numbers_are_and_one_is_asked_for():
@@ -103,26 +159,44 @@ def test_answers_are_the_same_if_all_their_numbers_are_and_one_is_asked_for():
     targets = torch.tensor([[[[0.0, 1.0]], [[0.0, -1.0]], [[math.nan, math.nan]]]])
     first = torch.tensor([[[0.1, 0.9], [0.1, -0.9], [0.0, 1.0]]])
     second = torch.tensor([[[0.2, 0.6], [0.1, 0.9], [0.0, 1.0]]])
-    assert vectors.same(first, second, targets)[0, :, 0].tolist() == [True, False, False]
-    assert vectors.right(first, targets)[0, :, 0].tolist() == [True, True, False]
-    assert vectors.right(second, targets)[0, :, 0].tolist() == [True, False, False]
+    same = vectors.same(first, second, targets)
+    assert same[0, :, 0].tolist() == [True, False, False]
+    first_right = vectors.right(first, targets)
+    assert first_right[0, :, 0].tolist() == [True, True, False]
+    second_right = vectors.right(second, targets)
+    assert second_right[0, :, 0].tolist() == [True, False, False]
 
 
 def test_what_is_not_asked_is_no_answer_to_choose():
     """The prediction is nearest to 0, which would stand for a target that there is not."""
+    vectors = Vectors(1)
     targets = torch.tensor([[[[1.0]], [[3.0]], [[math.nan]]]])
     predicted = torch.tensor([[[-0.5], [2.5], [0.0]]])
-    assert Vectors(1).answers(predicted, targets)[0, :2, 0, 0].tolist() == [1.0, 3.0]
-    assert Vectors(1).right(predicted, targets)[0, :, 0].tolist() == [True, True, False]
+    answers = vectors.answers(predicted, targets)
+    assert answers[0, :2, 0, 0].tolist() == [1.0, 3.0]
+    right = vectors.right(predicted, targets)
+    assert right[0, :, 0].tolist() == [True, True, False]
 
 
 def test_logits_count_less_their_mean():
+    tokens = Tokens(5)
     logits = random(2, 3, 5)
     targets = torch.zeros(2, 3, 2, dtype=torch.long)
-    numbers = Tokens(5).numbers(logits + 7.0, targets)
+    numbers = tokens.numbers(logits + 7.0, targets)
     assert numbers.shape == (2, 3, 2, 5)
-    assert torch.allclose(numbers, Tokens(5).numbers(logits, targets), atol=1e-5)
+    assert torch.allclose(numbers, tokens.numbers(logits, targets), atol=1e-5)
     assert torch.allclose(numbers.sum(-1), torch.zeros(2, 3, 2), atol=1e-5)
+
+
+def test_a_query_chooses_among_the_answers_of_its_sequence():
+    targets = torch.zeros(2, 3, 1, 4)
+    targets[0, :2] = math.nan
+    assert Vectors(4).choices(targets) == 3
+
+
+def test_a_query_chooses_among_all_tokens():
+    targets = torch.zeros(2, 3, 1, dtype=torch.long)
+    assert Tokens(5).choices(targets) == 5
 
 
 def test_a_query_chooses_among_the_answers_of_its_sequence_or_all_tokens():
@@ -133,9 +207,11 @@ def test_a_query_chooses_among_the_answers_of_its_sequence_or_all_tokens():
 
 
 def test_numbers_put_out_at_a_query():
-    assert Vectors(4).width(3) == 12
+    vectors = Vectors(4)
+    assert vectors.width(3) == 12
     assert Tokens(5).width(3) == 5
     assert Tokens(5, own_logits=True).width(3) == 15
     predicted = random(2, 7, 12)
     targets = torch.zeros(2, 3, 2, 4)
-    assert torch.equal(Vectors(4).at_queries(predicted, targets), predicted[:, 4:, :8])
+    at_queries = vectors.at_queries(predicted, targets)
+    assert torch.equal(at_queries, predicted[:, 4:, :8])

@@ -31,18 +31,105 @@ from headway.training.curriculum import CURRICULA
 from sampling import depth_of, stream_of
 
 
-def test_it_goes_from_one_hop_to_the_whole_by_what_as_many_layers_can_do():
-    def stages(depth):
-        found = Deepening().stages(Retrieval(depth=depth))
-        return [(tuple(one.depths), one.hops, one.reach) for one in found]
+def stages(depth):
+    """The depths, hops and reach of every stage."""
+    found = Deepening().stages(Retrieval(depth=depth))
+    return [(tuple(stage.depths), stage.hops, stage.reach) for stage in found]
 
-    mixed = ((1, 3), 3, 3)
-    assert stages(2) == [((1, 2), 2, 2), ((2,), 2, 2)]
-    assert stages(3) == [mixed, ((3,), 3, 3)]
-    assert stages(5)[:3] == [mixed, ((3,), 3, 5), ((3, 5), 5, 5)]
-    seven = [mixed, ((3,), 3, 7), ((3, 4, 5, 6, 7), 3, 7), ((3, 7), 7, 7)]
-    assert stages(7) == [*seven, ((7,), 7, 7)]
-    assert stages(8) == [*seven, ((7,), 7, 8), ((7, 8), 8, 8), ((8,), 8, 8)]
+
+ONE_AND_THREE = ((1, 3), 3, 3)
+
+
+TO_SEVEN = [ONE_AND_THREE, ((3,), 3, 7), ((3, 4, 5, 6, 7), 3, 7), ((3, 7), 7, 7)]
+
+
+STAGES = {
+    2: [((1, 2), 2, 2), ((2,), 2, 2)],
+    3: [ONE_AND_THREE, ((3,), 3, 3)],
+    7: [*TO_SEVEN, ((7,), 7, 7)],
+    8: [*TO_SEVEN, ((7,), 7, 8), ((7, 8), 8, 8), ((8,), 8, 8)],
+}
+
+
+@pytest.mark.parametrize("depth", STAGES)
+def test_it_goes_from_one_hop_to_the_whole_by_what_as_many_layers_can_do(depth):
+    assert stages(depth) == STAGES[depth]
+
+
+def test_it_goes_from_one_hop_to_the_whole_beyond_what_three_layers_can_do():
+    assert stages(5)[:3] == [ONE_AND_THREE, ((3,), 3, 5), ((3, 5), 5, 5)]
+
+
+def batches_of(stream, stage):
+    """The batches of sixty steps at a stage."""
+    return [stream.asked(step, stage)[1] for step in range(1, 61)]
+
+
+def hops_asked(batches):
+    return {batch.targets.shape[2] for batch in batches}
+
+
+DEPTHS = [{1, 3}, {3}, {3, 4}, {4}]
+"""Of sequences of four hops, by stage."""
+
+
+@pytest.mark.parametrize("stage", range(4))
+def test_batches_are_those_of_the_stage(stage):
+    stream = stream_of(Deepening(), Retrieval(depth=4, position_code="pair"))
+    batches = batches_of(stream, stage)
+    depths = {depth_of(batch) for batch in batches}
+    assert depths == DEPTHS[stage]
+    assert hops_asked(batches) == DEPTHS[stage]
+
+
+STARTS = [
+    (0, 1, set(range(4, 13))),
+    (0, 3, {4}),
+    (1, 3, set(range(5))),
+    (2, 4, {0}),
+]
+"""A stage, a depth, and the pairs at which its sequences start."""
+
+
+@pytest.mark.parametrize(("stage", "depth", "pairs"), STARTS)
+def test_batches_are_anywhere_within_the_reach_of_the_stage(stage, depth, pairs):
+    task = Retrieval(depth=4, position_code="pair")
+    code = code_of(task, torch.device("cpu"))  # pyright: ignore[reportArgumentType]
+    batches = batches_of(stream_of(Deepening(), task), stage)
+    firsts = [batch.inputs[0, 0, 4:] for batch in batches if depth_of(batch) == depth]
+    starts = set()
+    for pair in range(16):
+        if any(torch.allclose(first, code[2 * pair]) for first in firsts):
+            starts.add(pair)
+    assert starts == pairs
+
+
+def test_last_batches_are_of_the_whole_task():
+    task = Retrieval(depth=4, position_code="pair")
+    code = code_of(task, torch.device("cpu"))  # pyright: ignore[reportArgumentType]
+    for batch in batches_of(stream_of(Deepening(), task), 3):
+        assert torch.equal(batch.inputs[0, :, 4:], code)
+
+
+def test_batches_of_longer_sequences_ask_for_the_hops_that_are_known():
+    stream = stream_of(Deepening(), Retrieval(depth=7, position_code="pair"))
+    batches = batches_of(stream, 2)
+    assert hops_asked(batches) == {3}
+    assert {depth_of(batch) for batch in batches} == {3, 4, 5, 6, 7}
+
+
+JUDGED = {
+    0: (Ask(3, range(3), 0, 3), 0.4),
+    2: (Ask(7, range(3), 0, 3), 0.4),
+    3: (Ask(7, range(7), 0, 4), 0.4),
+    4: None,
+}
+
+
+@pytest.mark.parametrize("stage", JUDGED)
+def test_longer_sequences_are_judged_by_the_hops_that_are_known(stage):
+    task = Retrieval(depth=7, position_code="pair")
+    assert Deepening(learnt=0.4).judged(stage, task) == JUDGED[stage]
 
 
 def test_batches_are_those_of_the_stage_anywhere_within_its_reach():
@@ -89,23 +176,26 @@ DEEPENING = RunConfig(
 
 def test_layers_beyond_those_of_shallow_sequences_write_nothing_until_these_are_learnt(tmp_path):
     run = train(DEEPENING, tmp_path / "run")
-    first, last = run.transformer(0), run.transformer(12)
+    first = run.transformer(0)
+    last = run.transformer(12)
+    start = first.state_dict()
     assert not first.layers[3].attn.out.weight.any()
     assert first.layers[1].attn.out.weight.any()
     for step in (3, 6):  # three hops pass through three layers
         for name, weight in run.transformer(step).state_dict().items():
             if name.startswith("blocks.3."):
-                assert torch.equal(weight, first.state_dict()[name])
-    assert not torch.equal(last.layers[3].attn.out.weight, first.layers[3].attn.out.weight)
+                assert torch.equal(weight, start[name])
+    assert not torch.equal(last.layers[3].attn.out.weight, start["blocks.3.attn.out.weight"])
 
 
 def test_stages_are_resumed_to_the_same_bits(tmp_path):
     whole = train(DEEPENING, tmp_path / "whole")
     with pytest.raises(InterruptError):
         train(DEEPENING, tmp_path / "cut", stop_at(8))
-    again = resume(tmp_path / "cut").transformer().state_dict()
-    weights = whole.transformer().state_dict()
-    assert all(torch.equal(weight, again[name]) for name, weight in weights.items())
+    resumed = resume(tmp_path / "cut")
+    weights = resumed.transformer().state_dict()
+    for name, weight in whole.transformer().state_dict().items():
+        assert torch.equal(weight, weights[name])
 
 
 @pytest.fixture
@@ -125,13 +215,18 @@ def late() -> Iterator[type[Curriculum]]:
 
 
 def test_a_curriculum_may_be_ones_own(late, tiny, with_training, tmp_path):
-    config = changed(with_training(tiny, curriculum=late(2)), {"training.curriculum.after": 5})
+    config = with_training(tiny, curriculum=late(2))
+    config = changed(config, {"training.curriculum.after": 5})
     assert config.training.curriculum == late(5)
     run = train(config, tmp_path / "run")
     assert Run.open(run.folder).config == config
     stream = Stream(config)
-    counts = [stream.asked(step)[1].targets.shape[2] for step in range(1, 8)]
+    batches = [stream.asked(step)[1] for step in range(1, 8)]
+    counts = [batch.targets.shape[2] for batch in batches]
     assert counts == [1] * 5 + [2] * 2
+
+
+def test_fields_of_ones_own_curriculum_are_checked(late):
     with pytest.raises(HeadwayError, match=r"^training.curriculum.after = 0 is not allowed"):
         late(0)
 
@@ -139,35 +234,46 @@ def test_a_curriculum_may_be_ones_own(late, tiny, with_training, tmp_path):
 def test_a_mixture_holds_every_depth_about_equally_often():
     stream = stream_of(Mixture(), Retrieval(depth=4))
     depths = [depth_of(stream.asked(step)[1]) for step in range(1, 401)]
-    assert all(70 <= depths.count(depth) <= 130 for depth in (1, 2, 3, 4))
+    for depth in (1, 2, 3, 4):
+        assert 70 <= depths.count(depth) <= 130
+
+
+def only(batch, task, hops):
+    """The batch, asking for these hops alone."""
+    others = [hop for hop in range(task.n_hops) if hop not in hops]
+    targets = task.targets.leaving_out(batch.targets, others)
+    return replace(batch, targets=targets)
+
+
+def small_model(task, **options):
+    config = TransformerConfig(2, 16, **options)
+    sizes = (task.d_input, task.d_target, task.length, task.n_read)
+    return Transformer(config, *sizes, 0, task.vocabulary)
 
 
 @pytest.mark.parametrize("hop", [0, 2])
 def test_a_step_counts_only_what_it_asks_for(hop):
     task = Retrieval(depth=3)
-    model = Transformer(TransformerConfig(2, 16), task.d_input, task.d_target, task.length, 4)
+    model = small_model(task)
     batch = task.sample(8, torch.Generator().manual_seed(0))
     before = evaluate(model, task, batch)
-    rest = [other for other in range(3) if other != hop]
-    batch = replace(batch, targets=task.targets.leaving_out(batch.targets, rest))
-    loss = Implicit().loss(model, task.targets, batch, Ask())
+    loss = Implicit().loss(model, task.targets, only(batch, task, [hop]), Ask())
     loss.backward()
     assert loss.item() == pytest.approx(before[hop].item(), rel=1e-5)
     assert model.unembed.weight.grad is not None
     rows = model.unembed.weight.grad.unflatten(0, (3, 4))
+    rest = [other for other in range(3) if other != hop]
     assert rows[hop].abs().sum() > 0
     assert rows[rest].abs().sum() == 0
 
 
 @pytest.mark.parametrize("task", [Retrieval(depth=3), Hops(asked=(1, 2, 4), n_places=8)])
 def test_a_batch_of_fewer_hops_is_judged_by_these(task):
-    model = Transformer(
-        TransformerConfig(2, 16, causal=False),
-        *(task.d_input, task.d_target, task.length, task.n_read, 0, task.vocabulary),
-    )
+    model = small_model(task, causal=False)
     batch = task.sample(8, torch.Generator().manual_seed(0))
-    first = replace(batch, targets=batch.targets[:, :, :2])
-    assert torch.allclose(evaluate(model, task, first), evaluate(model, task, batch)[:2])
-    masked = replace(batch, targets=task.targets.leaving_out(batch.targets, [2]))
-    losses = [Implicit().loss(model, task.targets, one, Ask()).item() for one in (first, masked)]
-    assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+    fewer = replace(batch, targets=batch.targets[:, :, :2])
+    whole = evaluate(model, task, batch)
+    assert torch.allclose(evaluate(model, task, fewer), whole[:2])
+    of_fewer = Implicit().loss(model, task.targets, fewer, Ask())
+    of_masked = Implicit().loss(model, task.targets, only(batch, task, [0, 1]), Ask())
+    assert of_fewer.item() == pytest.approx(of_masked.item(), rel=1e-6)
