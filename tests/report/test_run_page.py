@@ -192,27 +192,40 @@ def test_every_finding_is_on_the_page(run):
     assert [row[0] for row in data["heads"]["rows"]] == ["L0.H0", "L1.H0"]
 
 
+def scores_to_keys(run, path_at, edges, cache):
+    """The mean score of a head to the keys of its relations, above that to other keys."""
+    layer, head = path_at
+    own = [path.relation for path in Findings.of(run).paths if path.at == path_at]
+    masks = [edges[name].mask(run.task.length) for name in own]
+    there = torch.stack(masks).any(0)
+    raw = cache["attn_scores", layer][:, head]
+    others = raw.isfinite() & ~there
+    finite = raw.nan_to_num(neginf=0)
+    to_keys = (finite * there).sum(-1) / there.sum(-1)
+    to_others = (finite * others).sum(-1) / others.sum(-1)
+    both = there.any(-1) & others.any(-1)
+    return (to_keys - to_others)[both].mean().item()
+
+
 def test_what_finds_a_key_is_parted_by_place_and_symbol(run):
-    findings, model = Findings.of(run), run.model(6)
+    findings = Findings.of(run)
     batch = held_out(run.task, SEQUENCES, run.config.seed, "cpu", "emergence")
-    _, cache = model.run_with_cache(batch.inputs)
-    edges, found = run.task.edges(batch), parted(findings)
-    assert set(found) == {path.at for path in findings.paths}
-    for (layer, head), (scores, moved) in found.items():
-        own = [path.relation for path in findings.paths if path.at == (layer, head)]
-        there = torch.stack([edges[name].mask(run.task.length) for name in own]).any(0)
-        raw = cache["attn_scores", layer][:, head]
-        rows = there.any(-1)
-        others = raw.isfinite() & ~there
-        means = [(raw.nan_to_num(neginf=0) * one).sum(-1) / one.sum(-1) for one in (there, others)]
-        expected = (means[0] - means[1])[rows & others.any(-1)].mean()
-        assert sum(scores) == pytest.approx(float(expected), abs=0.01)
+    _, cache = run.model(6).run_with_cache(batch.inputs)
+    edges = run.task.edges(batch)
+    heads = parted(findings)
+    assert set(heads) == {path.at for path in findings.paths}
+    for at, (scores, moved) in heads.items():
+        expected = scores_to_keys(run, at, edges, cache)
+        assert sum(scores) == pytest.approx(expected, abs=0.01)
         assert 0 < moved < 1
-    data = page_data(report(run))["heads"]
-    assert data["head"][3:] == [*QK, "OV: symbol"]
-    assert [row[3:] for row in data["rows"]] == [
-        [*scores, moved] for scores, moved in found.values()
-    ]
+
+
+def test_the_parts_of_every_head_are_on_the_page(run):
+    heads = parted(Findings.of(run))
+    table = page_data(report(run))["heads"]
+    assert table["head"][3:] == [*QK, "OV: symbol"]
+    cells = [[*scores, moved] for scores, moved in heads.values()]
+    assert [row[3:] for row in table["rows"]] == cells
 
 
 @pytest.mark.parametrize("rows", sorted(set(ABLATIONS) - {"corrupted"}))
@@ -226,23 +239,25 @@ def test_the_ablation_is_named_where_there_are_losses(run, rows):
 
 
 def test_what_is_missing_names_its_command(unfinished, tmp_path):
-    run = Run.open(shutil.copytree(unfinished.folder, tmp_path / "run"))
-    data = page_data(report(run))
+    folder = shutil.copytree(unfinished.folder, tmp_path / "run")
+    data = page_data(report(Run.open(folder)))
     assert data["circuit"] is None
     assert "headway circuit " in data["missing"]["circuit"]
     assert "emergence" not in data["missing"]
     assert data["sequences"]
     commands = [f"headway {verb} run" for verb in ("circuit", "emergence", "report")]
-    assert data["again"].splitlines()[:3] == commands
+    again = data["again"].splitlines()
+    assert again[:3] == commands
 
 
 def test_without_dates_the_command_that_dates_is_named(run):
     run.remove("emergence.json")
     data = page_data(report(run))
-    assert data["missing"] == {
-        "emergence": f"The circuit's paths are not dated yet: headway emergence {run.folder}"
-    }
-    assert data["along"] == data["without"] == []
+    command = f"headway emergence {run.folder}"
+    told = f"The circuit's paths are not dated yet: {command}"
+    assert data["missing"] == {"emergence": told}
+    assert data["along"] == []
+    assert data["without"] == []
 
 
 def test_every_verdict_is_shown_with_its_reason_and_what_is_next(finished):

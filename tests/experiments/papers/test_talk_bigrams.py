@@ -27,42 +27,64 @@ from headway_experiments.tasks import Bigrams
 
 def short(config, **training):
     fields = {"steps": 12, "cooldown_steps": 0, "eval_every": 6, "checkpoint_every": 6}
-    return replace(config, training=replace(config.training, **fields | training))
+    shortened = replace(config.training, **fields | training)
+    return replace(config, training=shortened)
 
 
 @pytest.fixture(scope="module")
 def noisy(tmp_path_factory):
-    return train(short(noise.noisy("smoke")["seed=0"]), tmp_path_factory.mktemp("runs") / "noisy")
+    config = short(noise.noisy("smoke")["seed=0"])
+    folder = tmp_path_factory.mktemp("runs")
+    return train(config, folder / "noisy")
 
 
 @pytest.fixture(scope="module")
 def joint(tmp_path_factory):
-    config = short(
-        induction.simple(induction.JOINT, "smoke")["seed=0"], steps=60, checkpoint_every=4
-    )
-    return train(config, tmp_path_factory.mktemp("runs") / "joint")
+    whole = induction.simple(induction.JOINT, "smoke")["seed=0"]
+    config = short(whole, steps=60, checkpoint_every=4)
+    folder = tmp_path_factory.mktemp("runs")
+    return train(config, folder / "joint")
+
+
+def left_of_the_margins(task, model, inputs, wanted):
+    """Margins when the last layer adds nothing, at the norm's scale of before."""
+    first, last = model.streams(inputs, lambda _, pattern: pattern)
+    scale = last.var(-1, correction=0, keepdim=True).add(1e-5).sqrt()
+    centred = (first - first.mean(-1, keepdim=True)) / scale
+    rows = model.unembed.weight
+    towards = rows[task.noise_token] - rows[wanted]
+    return (centred * towards).sum(-1)
 
 
 def test_margins_add_up_to_the_logits(noisy):
-    task, model = noisy.task, noisy.model()
+    task = noisy.task
+    model = noisy.model()
     batch = induction.unseen(noisy)
-    wanted = batch.targets[..., task.hops.index("in-context")]
-    asked = wanted != IGNORE_INDEX
+    targets = batch.targets[..., task.hops.index("in-context")]
+    asked = targets != IGNORE_INDEX
+    wanted = targets.clamp(min=0)
     logits = predictions(model, batch)
-    told = logits[..., task.noise_token] - logits.gather(-1, wanted.clamp(min=0)[..., None])[..., 0]
+    told = logits[..., task.noise_token] - logits.gather(-1, wanted[..., None])[..., 0]
     mlp, attention = noise.margins(model, task, batch)
-    block = model.layers[-1]
-    # What is left of the logits when the last layer adds nothing, at the norm's scale of before.
-    first, last = model.streams(batch.inputs, lambda _, pattern: pattern)
-    scale = last.var(-1, correction=0, keepdim=True).add(1e-5).sqrt()
-    centred = (first - first.mean(-1, keepdim=True)) / scale
-    towards = model.unembed.weight[task.noise_token] - model.unembed.weight[wanted.clamp(min=0)]
-    rest = (centred * towards).sum(-1)[asked].mean().item()
+    rest = left_of_the_margins(task, model, batch.inputs, wanted)[asked].mean().item()
     assert mlp + attention + rest == pytest.approx(told[asked].mean().item(), abs=1e-4)
+
+
+def test_an_mlp_of_zeros_has_no_margin(noisy):
+    model = noisy.model()
+    block = model.layers[-1]
     assert block.mlp is not None
     block.mlp.down.weight.zero_()
-    none, _ = noise.margins(model, task, batch)
+    none, _ = noise.margins(model, noisy.task, induction.unseen(noisy))
     assert none == pytest.approx(0, abs=1e-6)
+
+
+def test_an_interval_of_equal_gains_is_one_number():
+    asked = torch.full((400,), 2.0).double()
+    half = torch.arange(400).remainder(2).double()
+    intact = noise.Said(half, asked - half, asked)
+    better = noise.Said(half + 1, asked - half - 1, asked)
+    assert noise.gain_interval(better, intact) == pytest.approx((0.5, 0.5))
 
 
 @pytest.fixture(scope="module")
@@ -91,9 +113,8 @@ def test_the_interval_of_a_gain_is_that_of_its_sequences():
     asked = torch.full((400,), 2.0).double()
     half = torch.arange(400).remainder(2).double()
     intact = noise.Said(half, asked - half, asked)
-    better = noise.Said(half + 1, asked - half - 1, asked)
-    assert noise.gain_interval(better, intact) == pytest.approx((0.5, 0.5))
-    low, high = noise.gain_interval(noise.Said(asked, 0 * asked, asked), intact)
+    best = noise.Said(asked, 0 * asked, asked)
+    low, high = noise.gain_interval(best, intact)
     assert low < 0.75 < high
     # 0.5 - half/2 by sequence: a standard deviation of 0.25, 1.96 of it over sqrt(400) each way.
     assert high - low == pytest.approx(2 * 1.96 * 0.25 / 20, rel=0.15)
@@ -206,14 +227,17 @@ def simple(task, seed=0):
 def planted(task, sharpness=400.0):
     """An induction head written by hand, each of its memories a sum of outer products."""
     model = simple(task)
-    vectors = torch.linalg.qr(torch.randn(D, D, generator=torch.Generator().manual_seed(1)))[0]
-    tokens, places = vectors[:20], vectors[20 : 20 + task.length]
+    drawn = torch.randn(D, D, generator=torch.Generator().manual_seed(1))
+    vectors, _ = torch.linalg.qr(drawn)
+    tokens = vectors[:20]
+    places = vectors[20 : 20 + task.length]
     told = vectors[44:64]
     model.embed.weight.copy_(tokens)
     model.pos_embed.weight.copy_(places)
     model.unembed.weight.copy_(vectors[64:84])
     first, second = (block.attn for block in model.layers)
-    for attention, value in ((first, told.T @ tokens), (second, torch.eye(D))):
+    values = {first: told.T @ tokens, second: torch.eye(D)}
+    for attention, value in values.items():
         attention.qkv.weight[2 * D :] = value
         attention.out.weight.copy_(torch.eye(D))
     first.qkv.weight[D : 2 * D] = sharpness * places[1:].T @ places[:-1]
@@ -223,15 +247,32 @@ def planted(task, sharpness=400.0):
     return model
 
 
-def test_an_induction_head_written_by_hand_recalls_everything_and_works():
-    task, model = TASK, planted(TASK)
-    assert {name: probe(model, task) for name, probe in PROBES.items()} == dict.fromkeys(PROBES, 1)
-    batch = task.sample(64, torch.Generator().manual_seed(0))
+@pytest.mark.parametrize("name", PROBES)
+def test_an_induction_head_written_by_hand_recalls_everything(name):
+    probe = PROBES[name]
+    assert probe(planted(TASK), TASK) == 1
+
+
+def test_an_induction_head_written_by_hand_works():
+    model = planted(TASK)
+    batch = TASK.sample(64, torch.Generator().manual_seed(0))
     # The first position sees itself alone, and takes its own token for the one before it.
-    usual = ~torch.isin(batch.inputs[:, 0], task.frequent())
-    wanted, told = batch.targets[usual, :, 0], model(batch.inputs)[usual].argmax(-1)
-    assert (wanted != IGNORE_INDEX).sum() > 100
-    assert told.eq(wanted)[wanted != IGNORE_INDEX].all()
+    usual = ~torch.isin(batch.inputs[:, 0], TASK.frequent())
+    wanted = batch.targets[usual, :, 0]
+    told = model(batch.inputs)[usual].argmax(-1)
+    asked = wanted != IGNORE_INDEX
+    assert asked.sum() > 100
+    assert told.eq(wanted)[asked].all()
+
+
+def with_random_attention(task, seed):
+    """A model whose keys and outputs are drawn."""
+    model = simple(task, seed)
+    generator = torch.Generator().manual_seed(seed)
+    for block in model.layers:
+        block.attn.qkv.weight[D : 2 * D].normal_(generator=generator)
+        block.attn.out.weight.normal_(generator=generator)
+    return model
 
 
 @pytest.mark.parametrize("name", [OUTPUT, TRIGGER, PREVIOUS])
@@ -250,18 +291,15 @@ def test_a_probe_tells_of_one_memory_alone(name):
 
 def test_random_weights_recall_by_chance():
     task = Bigrams(length=12, n_tokens=12, n_triggers=3)
-    found = {name: [] for name in PROBES}
+    recalled_by = {name: [] for name in PROBES}
     for seed in range(80):
-        model = simple(task, seed)
-        generator = torch.Generator().manual_seed(seed)
-        for block in model.layers:
-            for weight in (block.attn.qkv.weight[D : 2 * D], block.attn.out.weight):
-                weight.normal_(generator=generator)
+        model = with_random_attention(task, seed)
         for name, probe in PROBES.items():
-            found[name].append(probe(model, task))
+            recalled_by[name].append(probe(model, task))
     for name, expected in chances(task).items():
-        values = torch.tensor(found[name])
-        assert abs(values.mean() - expected) < 5 * values.std() / len(values) ** 0.5
+        shares = torch.tensor(recalled_by[name])
+        standard_error = shares.std() / len(shares) ** 0.5
+        assert abs(shares.mean() - expected) < 5 * standard_error
 
 
 def test_the_share_recalled_counts_rows():
