@@ -100,7 +100,7 @@ CAPS = {
     "src/headway/training": Cap(13962, 5.85, 0.018),
     "src/headway/verbs": Cap(2161, 5.04, 0.000),
     "benchmarks": Cap(8100, 8.13, 0.128),
-    "tests": Cap(None, 7.51, 0.047),
+    "tests": Cap(None, 7.49, 0.047),
     "src/headway_experiments": Cap(58814, 6.49, 0.046),
 }
 """By folder, with those below it; `*` stands for a folder's own files."""

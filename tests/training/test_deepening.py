@@ -104,7 +104,7 @@ def test_batches_are_anywhere_within_the_reach_of_the_stage(stage, depth, pairs)
     assert starts == pairs
 
 
-def test_last_batches_are_of_the_whole_task():
+def test_the_last_batches_are_of_the_whole_task():
     task = Retrieval(depth=4, position_code="pair")
     code = code_of(task, torch.device("cpu"))  # pyright: ignore[reportArgumentType]
     for batch in batches_of(stream_of(Deepening(), task), 3):
