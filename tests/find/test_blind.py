@@ -186,6 +186,16 @@ def test_a_head_that_does_the_work_of_another_is_not_left_at_its_mean():
     assert path.relation == "previous token"
 
 
+def test_heads_that_exchange_needs_are_not_idle_though_another_does_their_work():
+    twins = Line(before, weights=(1.0, 1.0))
+    bench = Bench(twins, Before(), Before().sample(64, torch.Generator().manual_seed(0)))
+    both = [(0, 0), (0, 1)]
+    assert Reader(bench).idle() != []
+    assert Reader(bench, needed=both).idle() == []
+    needed = read(bench, needed=both).mechanisms
+    assert {str(needed[head]) for head in both} == {"previous token"}
+
+
 def test_a_head_that_changes_no_answer_is_idle():
     class Deaf(Line):
         def forward(self, inputs, tap=None):

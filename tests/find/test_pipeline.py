@@ -109,6 +109,7 @@ def test_an_argument_that_is_not_allowed_is_named(solved, found):
 def test_a_checkpoint_has_a_circuit_of_its_own(solved, found):
     before, last = solved.checkpoint_steps()[-2:]
     at = discover(solved, step=before, trials=False, sequences=64)
+    assert at.asked == {"step": before, "sequences": 64}
     kept = solved.read(f"circuit_{before:07d}.json")
     assert (kept["step"], Discovery.from_json(kept)) == (before, at)
     assert solved.read("circuit.json")["step"] == last

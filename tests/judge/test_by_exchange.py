@@ -239,3 +239,12 @@ def test_a_head_by_table_that_is_not_needed_is_spare():
     exchange = backward(TwoBack(), n_heads=2, n_writing=1)
     judged = judge(exchange, Circuit({(0, 0): Tabled(), (0, 1): Tabled()}))
     assert judged.broken() == {"nothing spare": ["L0.H1"]}
+
+
+def test_two_tables_on_the_same_sequences_are_judged_apart():
+    exchange = backward(TwoBack(), n_heads=1, n_writing=1)
+    elsewhere = backward(TwoBack(), n_heads=1, n_writing=1, distance=1).patterns.tables
+    right = judge(exchange, Circuit({(0, 0): Tabled(exchange.patterns.tables)}))
+    wrong = judge(exchange, Circuit({(0, 0): Tabled(elsewhere)}))
+    assert right.broken() == {}
+    assert "enough" in wrong.broken()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pytest
 import torch
 
+from headway.errors import HeadwayError
 from headway.judge.by_exchange import judge
 from headway.replace import Bench, Circuit, Exchange, Uniform
 from headway.replace.mechanism import ABLATIONS, MECHANISMS, Mechanism
@@ -66,3 +67,10 @@ def test_it_is_judged_as_a_part_of_the_circuit(known, circuit):
 def test_fills_of_rows_are_mechanisms():
     assert {*ABLATIONS} >= {"zero", "uniform", "own", "mean", "resample", "corrupted"}
     assert {*ABLATIONS} - {"zero"} <= {*MECHANISMS}
+
+
+@pytest.mark.parametrize("rows", ["identity", "by table", "before", "sideways"])
+def test_what_fills_no_rows_is_no_ablation(known, rows):
+    batch = held_out(known.task, 8, 0, "cpu")
+    with pytest.raises(HeadwayError, match=r"ablation = .* is not allowed: it must be one of zero"):
+        Bench(known.model, known.task, batch, rows)

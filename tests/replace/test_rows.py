@@ -10,6 +10,8 @@ from headway import Batch, Task
 from headway.replace import rows
 from headway.replace.rows import measured_weights
 from headway.tasks import IGNORE_INDEX
+from headway.training import held_out
+from headway_experiments.arena import compiled
 
 LENGTH, TOKENS = 9, 8
 PLACE, CONTENT = 4, 6
@@ -139,3 +141,24 @@ def test_a_row_weighs_what_zeros_move_as_far_as_it_attends_by_place(is_last_aske
         targets[:, -1] = IGNORE_INDEX
     weights = measured_weights(Shown(pattern), TokenBefore(), Batch(tokens, targets))
     assert by_place(weights)[-2:].tolist() == pytest.approx(expected)
+
+
+def test_rows_of_the_last_layer_that_nothing_reads_weigh_nothing(
+    monkeypatch,
+):
+    known = compiled(2)
+    batch = held_out(known.task, 16, 0, "cpu")
+    last = known.model.n_layers - 1
+    few = measured_weights(known.model, known.task, batch, [(last, 0)])
+    monkeypatch.setattr(rows.Outputs, "_first_read", lambda self, head: 0)
+    every = measured_weights(known.model, known.task, batch, [(last, 0)])
+    assert few.sum() > 0
+    assert torch.equal(few, every)
+
+
+def test_rows_of_lower_layers_are_all_tried():
+    known = compiled(2)
+    batch = held_out(known.task, 16, 0, "cpu")
+    first_read = batch.inputs.shape[1] - batch.targets.shape[1]
+    weights = measured_weights(known.model, known.task, batch, [(0, 0)])
+    assert weights[:, 0, 0, :first_read].sum() > 0

@@ -18,7 +18,7 @@ from headway.judge.discovery import Refusal
 from headway.training import Run, train
 from headway.training.files import write_tensors
 from headway.training.finding import LEFT_BY_RUNS, run_folders
-from headway.training.run import FOUND_OUT
+from headway.training.run import FINDINGS, FOUND_OUT, kind_of
 
 LOSSES = {"x_1": 1.0, "x_2": 1.0}
 EVALUATION = {"train_loss": 1.0, "val_loss": 1.0, "partial": LOSSES, "seconds": 1.0}
@@ -168,6 +168,11 @@ def test_rewinding_forgets_all_that_was_found_out(tiny, tmp_path, name):
     assert not (run.folder / name).exists()
     findings = (Discovery, MinimalCircuits, Timeline, Dependence, Certificate, Refusal)
     assert {kind.FILE for kind in findings} <= {*FOUND_OUT}
+
+
+@pytest.mark.parametrize("file", FINDINGS)
+def test_a_finding_is_kept_in_the_file_of_its_kind(file):
+    assert file == kind_of(file).FILE
 
 
 BESIDE = ("figures", "results", "asked")

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 from annotated_types import Gt, Le, MinLen
 
-from headway.errors import HeadwayError
+from headway.errors import HeadwayError, require
 from headway.fields import AtLeastOne, Positive, require_allowed
 from headway.find.search import CANDIDATE_ATTENTION
 from headway.find.ways import Blind, Given, Told, Way, way_for
@@ -110,6 +110,8 @@ def discover(
     require_allowed("sequences", sequences, Sequences)
     require_allowed("candidate_attention", candidate_attention, Shares)
     require_allowed("workers", workers, AtLeastOne | None)
+    allowed = "left out where a circuit is given: nothing is searched then"
+    require(way is None or circuit is None, "way", way, allowed)
     given = circuit
     if circuit is not None:
         circuit, known = given_or_own(circuit)

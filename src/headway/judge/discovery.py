@@ -11,7 +11,7 @@ from headway.judge.looks import Look
 from headway.judge.yardstick import Yardstick
 from headway.late import Shown
 from headway.replace.circuit import Circuit, WrittenCircuit
-from headway.replace.mechanism import ABLATIONS
+from headway.replace.mechanism import ABLATIONS, is_fill
 from headway.replace.patterns import Attention
 from headway.tasks import Task
 from headway.text import command
@@ -110,7 +110,7 @@ class Discovery(Finding, Shown):
         self._require_parts()
         rows = self.ablation
         allowed = f"one of {', '.join(ABLATIONS)}"
-        require(rows in ABLATIONS, "ablation", rows, allowed)
+        require(is_fill(rows), "ablation", rows, allowed)
         shapes = {tuple(map(len, table)) for table in self.attention.values()}
         require(len(shapes) < 2, "attention", shapes, "of as many heads along every relation")
 
@@ -198,7 +198,8 @@ def _written(file: str | Path) -> tuple[Circuit, str | None]:
     rows = fields.get("ablation")
     heads = fields.get("circuit", data)
     allowed = f"one of {', '.join(ABLATIONS)}"
-    require(rows in (None, *ABLATIONS), f"{file}: ablation", rows, allowed)
+    is_known = rows is None or (isinstance(rows, str) and is_fill(rows))
+    require(is_known, f"{file}: ablation", rows, allowed)
     require(heads != {}, f"{file}: circuit", {}, "a mechanism for every head")
     try:
         return Circuit.from_json(heads), rows

@@ -300,17 +300,20 @@ NOTHING = Paths(frozenset())
 """The head attends to nothing: all its rows are zero."""
 
 
+def is_fill(name: str) -> bool:
+    """True if something of this name may fill rows without a path (see `ABLATIONS`)."""
+    return name in ABLATIONS or (name in MECHANISMS and bool(MECHANISMS[name].fills))
+
+
 def fill_named(name: str) -> Mechanism:
     """The mechanism that fills rows without a path, by its name; "zero" has none.
 
     Raises:
         HeadwayError: if there is none.
     """
-    if name in MECHANISMS:
-        mechanism = MECHANISMS[name]()
-        if mechanism.fills:
-            return mechanism
-    refuse(name)
+    if not is_fill(name):
+        refuse(name)
+    return MECHANISMS[name]()
 
 
 def mechanism_of(written: Any) -> Mechanism:
