@@ -256,8 +256,7 @@ class _Study:
         lost = self.cost_beside(told)
         if lost < LIMIT:
             return told
-        blind = Blind()
-        read = self.attempt(blind, blind.rows)
+        read = self.attempt(Blind(), Blind.rows)
         is_better = read.serves and self.cost_beside(read) < lost
         return read if is_better else told
 

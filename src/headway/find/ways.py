@@ -9,7 +9,7 @@ package offers it under its kind, by an entry point of the group `headway.ways`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -145,7 +145,7 @@ class Given(Way):
         given: the circuit.
     """
 
-    given: Circuit = field(default_factory=lambda: Circuit({}))
+    given: Circuit
 
     def circuit(self, bench: Bench, yardstick: Yardstick) -> Circuit:
         """The circuit itself."""
@@ -199,9 +199,9 @@ def searched(
 
     paths = bench.patterns.used_as("path")
     own = bench.patterns.used_as("stay")
-    with_own = [*paths, *own]
-    without_own = [] if stays else [paths]
-    among = [*without_own, with_own] if own or stays else [paths]
+    among = [] if stays else [paths]
+    if own:
+        among.append([*paths, *own])
     spared = spared_once(bench)
     limits = yardstick.limits(bench)
     tried = list[Circuit]()

@@ -11,7 +11,7 @@ from headway.judge.looks import Look
 from headway.judge.yardstick import Yardstick
 from headway.late import Shown
 from headway.replace.circuit import Circuit, WrittenCircuit
-from headway.replace.mechanism import ABLATIONS, is_fill
+from headway.replace.mechanism import require_fill
 from headway.replace.patterns import Attention
 from headway.tasks import Task
 from headway.text import command
@@ -109,8 +109,7 @@ class Discovery(Finding, Shown):
         self._require_hops()
         self._require_parts()
         rows = self.ablation
-        allowed = f"one of {', '.join(ABLATIONS)}"
-        require(is_fill(rows), "ablation", rows, allowed)
+        require_fill(rows, "ablation")
         shapes = {tuple(map(len, table)) for table in self.attention.values()}
         require(len(shapes) < 2, "attention", shapes, "of as many heads along every relation")
 
@@ -197,9 +196,8 @@ def _written(file: str | Path) -> tuple[Circuit, str | None]:
     fields = data if isinstance(data, dict) else {}
     rows = fields.get("ablation")
     heads = fields.get("circuit", data)
-    allowed = f"one of {', '.join(ABLATIONS)}"
-    is_known = rows is None or (isinstance(rows, str) and is_fill(rows))
-    require(is_known, f"{file}: ablation", rows, allowed)
+    if rows is not None:
+        require_fill(rows, f"{file}: ablation")
     require(heads != {}, f"{file}: circuit", {}, "a mechanism for every head")
     try:
         return Circuit.from_json(heads), rows

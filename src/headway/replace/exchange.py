@@ -173,8 +173,7 @@ class Exchange:
         sequences, positions = self.batch.inputs.shape[:2]
         vectors = sequences * positions * self.model.n_layers
         numbers = self.outputs_of[OWN].numel()
-        by_memory = min(MOST_VECTORS // vectors, MOST_NUMBERS // numbers)
-        at_once = max(1, min(TOGETHER, by_memory))
+        at_once = max(1, min(TOGETHER, MOST_VECTORS // vectors, MOST_NUMBERS // numbers))
         for start in range(0, len(changes), at_once):
             yield from self._outputs(changes[start : start + at_once])
 

@@ -29,7 +29,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.errors import HeadwayError, shown
+from headway.errors import HeadwayError, require, shown
 from headway.relations.fitted import Tables
 from headway.relations.paths import require_name
 from headway.replace.heads import Head
@@ -180,8 +180,8 @@ class Identity(Mechanism):
 
     def pattern(self, patterns: "Patterns", head: Head) -> Rows:
         """Ones on the diagonal."""
-        _, queries, keys = patterns.shape
-        diagonal = torch.eye(queries, keys, dtype=patterns.dtype, device=patterns.visible.device)
+        visible = patterns.visible[0]
+        diagonal = torch.eye(*visible.shape, dtype=patterns.dtype, device=visible.device)
         return diagonal.expand(patterns.shape)
 
 
@@ -293,16 +293,31 @@ class KnockOut(Mechanism):
         return own.masked_fill(is_cut, 0.0)
 
     def __str__(self):
-        return f"not {'  '.join(sorted(self.relations))}"
+        return "knocked out"
 
 
 NOTHING = Paths(frozenset())
 """The head attends to nothing: all its rows are zero."""
 
 
-def is_fill(name: str) -> bool:
+def is_fill(name: object) -> bool:
     """True if something of this name may fill rows without a path (see `ABLATIONS`)."""
-    return name in ABLATIONS or (name in MECHANISMS and bool(MECHANISMS[name].fills))
+    if not isinstance(name, str) or name not in MECHANISMS:
+        return name == "zero"
+    return bool(MECHANISMS[name].fills)
+
+
+def require_fill(name: object, field: str) -> None:
+    """Makes sure that something of this name may fill rows without a path.
+
+    Args:
+        name: of it.
+        field: that names it.
+
+    Raises:
+        HeadwayError: if not.
+    """
+    require(is_fill(name), field, name, f"one of {', '.join(ABLATIONS)}")
 
 
 def fill_named(name: str) -> Mechanism:
@@ -311,9 +326,7 @@ def fill_named(name: str) -> Mechanism:
     Raises:
         HeadwayError: if there is none.
     """
-    if not is_fill(name):
-        refuse(name)
-    return MECHANISMS[name]()
+    return MECHANISMS[name]() if is_fill(name) else refuse(name)
 
 
 def mechanism_of(written: Any) -> Mechanism:

@@ -17,7 +17,7 @@ from headway.relations.edges import NO_KEY
 from headway.relations.fitted import Tables
 from headway.relations.shares import attention_along
 from headway.replace.heads import Head
-from headway.replace.mechanism import ABLATIONS, Mechanism, is_fill, refuse
+from headway.replace.mechanism import Mechanism, refuse, require_fill
 from headway.tasks import Batch, Edges, Task
 from headway.userfile import described
 
@@ -36,7 +36,7 @@ class Patterns:
     def __init__(
         self, model: Tappable, batch: Batch, relations: dict[str, Edges], rows: str = "zero"
     ):
-        require(is_fill(rows), "ablation", rows, "one of " + ", ".join(ABLATIONS))
+        require_fill(rows, "ablation")
         self.model, self.batch, self.rows = model, batch, rows
         self.visible, self._padding, self.dtype = what_is_seen(model, batch.inputs)
         sequences, length = batch.inputs.shape[:2]

@@ -97,12 +97,10 @@ class Outputs:
 
         In the last layer of a `Transformer` only positions that are read attend to any effect.
         """
-        layer, _ = head
-        is_last = layer == self.model.n_layers - 1
+        is_last = head[0] == self.model.n_layers - 1
         if not is_last or not isinstance(self.model, Transformer):
             return 0
-        _, length = self.batch.inputs.shape[:2]
-        return length - self.batch.targets.shape[1]
+        return self.batch.inputs.shape[1] - self.batch.targets.shape[1]
 
     def _distances(self, tap: Tap) -> Float[Tensor, " sequence"]:
         asked = self.task.targets.asked(self.batch.targets)
