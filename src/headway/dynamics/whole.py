@@ -44,7 +44,7 @@ NAMED = 5
 """The most missing checkpoints that are named."""
 
 Findings = Mapping[type[Finding], Any]
-"""What was found in a run, by kind."""
+"""The findings of a run, by kind."""
 
 
 def faults_of(folder: Path) -> list[str]:
@@ -109,7 +109,7 @@ def disagreements(run: Run, found: Findings) -> Iterator[str]:
 
 
 def _disagreement(finding: Finding, heads: set[Head], discovery: Discovery | None) -> str | None:
-    """What a finding is about instead of the run's model and circuit; None if it is about these."""
+    """The other model or circuit that a finding is about; None if it is about the run's."""
     other = "is of another model than config.json"
     strange = [head for head in heads_in(finding, heads) if head not in heads]
     if strange:

@@ -134,7 +134,7 @@ class _Looked:
         self.patterns = bench.patterns
 
     def cells(self, path: AttentionPath) -> Bool[Tensor, "sequence query key"]:
-        """Where a path leads."""
+        """The cells that a path leads to."""
         return self.patterns.one_hot(frozenset({path.relation})) > 0
 
     def along(self, seen: Tensor, path: AttentionPath, part: slice) -> Tensor:

@@ -103,7 +103,7 @@ class MinimalCircuits(Finding):
 
     @property
     def sentences(self) -> list[str]:
-        """What was judged, and what was found, in words."""
+        """The sets that were judged and found, in words."""
         circuits = counted(len(self.circuits), "minimal circuit")
         candidates = counted(len(self.candidates), "candidate path")
         sets = counted(self.judged, "set")

@@ -92,7 +92,7 @@ def follows(bench: Bench, head: Head) -> bool:
 
 
 def _how_many(costs_of: CostsOf, found: Sequence[Head], left: Sequence[Head]) -> int:
-    """How many of the heads left, from the first, can be spared along with those found."""
+    """The number of heads left, from the first, that can be spared along with those found."""
 
     def possible(count: int) -> bool:
         (cost,) = costs_of([[*found, *left[:count]]])

@@ -151,7 +151,7 @@ def _file_of(circuit: Any) -> str:
 
 @dataclass(frozen=True)
 class Options:
-    """How `discover` goes about it (see there)."""
+    """The options of `discover` (see there)."""
 
     threshold: float | None
     sequences: int
@@ -252,7 +252,7 @@ class _Study:
         return Attempt(way, bench, yardstick, circuit, seen)
 
     def read_if_better(self, told: Attempt) -> Attempt:
-        """What heads are read to do, if the circuit is not enough and less is lost with that."""
+        """The attempt by blind reading, if the circuit is not enough and less is lost with that."""
         lost = self.cost_beside(told)
         if lost < LIMIT:
             return told
@@ -261,7 +261,7 @@ class _Study:
         return read if is_better else told
 
     def cost_beside(self, attempt: Attempt) -> float:
-        """What it costs to exchange all that is beside a circuit; 0 if that cannot be known."""
+        """The cost of exchanging all that is beside a circuit; 0 if that cannot be known."""
         cost, passes = cost_beside(self.subject, attempt.circuit, self.options.sequences)
         attempt.bench.add_forwards(passes)
         return cost
@@ -358,7 +358,7 @@ def require_learnt(bench: Bench, threshold: float) -> None:
 
 
 def cost_beside(subject: Subject, circuit: Circuit, sequences: int) -> tuple[float, int]:
-    """What it costs to exchange all that is beside a circuit, and how many passes that took.
+    """The cost of exchanging all that is beside a circuit, and the passes that it took.
 
     It is 0 if nothing can be exchanged.
     """

@@ -110,7 +110,7 @@ class _Judging:
         )
 
     def key_of(self, what: str) -> tuple[Hashable, ...]:
-        """What is done with the circuit, as a key."""
+        """The key of a change of the circuit."""
         paths = map(self.swaps.key_of, self.names)
         tables = [(head, mechanism.told_by) for head, mechanism in self.tables.items()]
         return (what, *self.by_place, *paths, *tables)
@@ -210,7 +210,7 @@ class _Judging:
 
     @property
     def hard_parts(self) -> str:
-        """What the circuit consists of, in words."""
+        """The kinds of parts of the circuit, in words."""
         if not self.tables:
             return "paths"
         return "paths and tables" if self.names else "tables"
@@ -311,7 +311,7 @@ class _Judging:
 
 
 def _up_to(layer: int, by_head: Mapping[Head, T]) -> dict[Head, T]:
-    """What is of the heads of the layers up to one."""
+    """The entries of heads in the layers up to one."""
     return {head: what for head, what in by_head.items() if head[0] <= layer}
 
 
@@ -325,7 +325,7 @@ def _keep_most(most: dict[AttentionPath, Cost], costs: Mapping[AttentionPath, Co
 def costs_alone(
     exchange: Exchange, candidates: Sequence[Candidate], limit: float = LIMIT
 ) -> list[float]:
-    """What it costs to leave a circuit alone, of several circuits.
+    """The costs of leaving each of several circuits alone.
 
     All that is beside its paths is exchanged, and its heads attend along them alone. Heads without
     a mechanism are left as they are.

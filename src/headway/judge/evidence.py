@@ -169,7 +169,7 @@ def _fresh_losses(
 
 
 def judged(subject: Subject, circuit: Circuit, bench: Bench) -> tuple[Judgement | None, str]:
-    """What changes of the model cost by exchange; None and why if nothing can be exchanged.
+    """The costs of exchanges in the model; None and why if nothing can be exchanged.
 
     Its passes count among those of the bench. No other thread may call the model meanwhile.
     """

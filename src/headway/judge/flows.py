@@ -20,7 +20,7 @@ from headway.tasks import Task
 from headway.theory import Along, Flow, Holdings, chain_depth, closed_form, is_code
 
 Stages = Sequence[Holdings]
-"""What every role holds before each layer, and in the end."""
+"""The pieces that every role holds before each layer, and in the end."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def trace(task: Task | Cast, paths: Sequence[AttentionPath]) -> Routes | None:
 
 
 def _stages(standing: Sequence[Place], asked: str, paths: Sequence[AttentionPath]) -> Stages:
-    """What every role holds before each layer, if heads attend along these paths."""
+    """The pieces that every role holds before each layer, if heads attend along these paths."""
     roles = tuple(place.role for place in standing)
     starts = tuple(frozenset({place.symbol, place.group}) for place in standing)
     return Flow(roles, starts, asked).along(paths, causal=False).stages
@@ -162,7 +162,7 @@ def lost_without(
 def _lost(
     flow: Flow, whole: Along, others: Sequence[AttentionPath], causal: bool, asked: set[str]
 ) -> Lost:
-    """What is lost if only these paths of a circuit are left.
+    """The pieces that are lost if only these paths of a circuit are left.
 
     Args:
         flow: of the task.

@@ -1,4 +1,4 @@
-"""What changes of a model cost, as data: the verdicts on a circuit follow from it."""
+"""The costs of changes of a model, as data: the verdicts on a circuit follow from them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -73,12 +73,12 @@ K = TypeVar("K")
 
 
 def costly(costs: Mapping[K, Cost], limit: float = LIMIT) -> list[K]:
-    """What costs as much as the limit."""
+    """The keys of costs that reach the limit."""
     return [what for what, cost in costs.items() if cost.most >= limit]
 
 
 def costless(costs: Mapping[K, Cost], limit: float = LIMIT) -> list[K]:
-    """What costs less than the limit."""
+    """The keys of costs below the limit."""
     return [what for what, cost in costs.items() if cost.most < limit]
 
 

@@ -1,4 +1,4 @@
-"""What heads of a circuit read while parts of them are exchanged: paths, or rows without a path."""
+"""Swaps of parts of a circuit's heads: of paths, or of rows without a path."""
 
 from collections.abc import Hashable, Sequence
 
@@ -35,7 +35,7 @@ class Swaps:
                     self.by_place.add(head)
 
     def key_of(self, head: Head) -> tuple[Hashable, ...]:
-        """What the circuit says of a head, as a key."""
+        """The key of what the circuit says of a head."""
         return (head, head in self.by_place, *self.names[head])
 
     def along(self, head: Head) -> Mechanism:

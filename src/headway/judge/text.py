@@ -63,7 +63,7 @@ def evidence_lines(found: Discovery) -> list[str]:
 
 
 def without_paths(circuit: Circuit) -> str:
-    """What attention brings in a faithful circuit that has no path."""
+    """A sentence on attention in a faithful circuit that has no path."""
     brought = "what attention brings is not needed, or from the same places in all sequences"
     if circuit.tabled_heads:
         names = enumerated(map(name_of, circuit.tabled_heads))
@@ -146,7 +146,7 @@ def likeness_table(found: Discovery) -> list[str]:
 
 
 def _likeness_row(name: str, altered: Likeness) -> list[str]:
-    """What an altered model has in common with the intact one, as cells of a table."""
+    """The likeness of an altered model to the intact one, as cells of a table."""
     row = [name, f"{altered.loss:.4f}"]
     row += [percent(altered.agreement), percent(altered.sequence_agreement)]
     for number in (altered.r2, altered.faithfulness):

@@ -22,7 +22,7 @@ BESIDE_LIMIT = f"(limit {LIMIT:g})"
 """What stands behind a cost."""
 
 IN_RUN = "RUN/"
-"""What the name of a file starts with that `discover` left in the run's folder."""
+"""The start of the name of a file that `discover` left in the run's folder."""
 
 
 @dataclass(frozen=True)

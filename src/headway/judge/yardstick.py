@@ -307,7 +307,7 @@ def likenesses(bench: Bench, circuit: Circuit, yardstick: Yardstick) -> Likeness
 def _likeness(
     bench: Bench, outputs: Outputs, intact: Outputs, own: Losses, most: Losses
 ) -> Likeness:
-    """How like the intact model an altered one is.
+    """The likeness of an altered model to the intact one.
 
     Args:
         bench: with the sequences.
@@ -363,7 +363,7 @@ def r2(bench: Bench, altered: Outputs, intact: Outputs) -> float | None:
 
 
 def _numbers(bench: Bench, outputs: Outputs, asked: Tensor) -> Tensor:
-    """What a model answers in numbers, of the hops that count; 0 where nothing is asked."""
+    """A model's answers in numbers, of the hops that count; 0 where nothing is asked."""
     numbers = bench.task.targets.numbers(outputs, bench.batch.targets)
     return numbers[..., bench.columns, :].where(asked, 0.0).double()
 

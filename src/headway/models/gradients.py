@@ -1,4 +1,4 @@
-"""Where a pass keeps gradients from what it computes."""
+"""Places at which a pass keeps gradients from what it computes."""
 
 from collections.abc import Callable
 from typing import Any

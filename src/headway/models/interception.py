@@ -141,7 +141,7 @@ class Scores:
 
 
 class Turned(NamedTuple):
-    """How a pattern is laid out in a call.
+    """The layout of a pattern in a call.
 
     Attributes:
         there: turns what is given to the call into [..., query, key].
@@ -221,7 +221,7 @@ class Interception(TorchFunctionMode):
         self.site_of: list[int | None] = []
         """The site of every softmax over keys; None if it is late."""
         self.keys_of: list[int] = []
-        """How many keys every softmax is over."""
+        """The number of keys that every softmax is over."""
         self.caught: MutableMapping[Tensor, tuple[int, Tensor]] = WeakTensorKeyDictionary()
         """The site of what met values late, and what the tap put in its place."""
 
@@ -389,7 +389,7 @@ class Interception(TorchFunctionMode):
         return pattern
 
     def _before(self, pattern: Tensor) -> Tensor:
-        """What a late softmax gives to the module."""
+        """The pattern that a late softmax gives to the module."""
         return pattern
 
     def _meeting(
@@ -426,7 +426,7 @@ class Interception(TorchFunctionMode):
         return min(self.length, *counts)
 
     def _met(self, meeting: Meeting, out: Tensor) -> Tensor:
-        """What is read where a pattern meets values.
+        """The product of a pattern with values.
 
         Args:
             meeting: of the two.
@@ -485,7 +485,7 @@ class Interception(TorchFunctionMode):
 def _for_every_query(
     shared: Float[Tensor, "*batch group key _"], query: Float[Tensor, "*batch head query _"]
 ) -> Float[Tensor, "*batch head key _"]:
-    """What groups of heads share, once for each head that has a query."""
+    """Tensors that groups of heads share, once for each head that has a query."""
     in_group = query.shape[-3] // shared.shape[-3]
     return shared.repeat_interleave(in_group, -3)
 
@@ -570,7 +570,7 @@ def summed_over(
 
 
 def _turned_in(equation: object, given: list[Tensor], pattern: Tensor, values: Tensor) -> Turned:
-    """How an equation of `einsum` lays out a pattern that meets values, both among its operands."""
+    """The layout of a pattern that meets values in an `einsum`, both among its operands."""
     terms, kept = _terms(equation, given)
     letters = terms[id(pattern)].removeprefix("...")
     keys = set(letters) - set(kept)
@@ -594,7 +594,7 @@ def _terms(equation: object, given: list[Tensor]) -> tuple[dict[int, str], str]:
 def _called(
     func: Callable[..., Any], args: Any, kwargs: Any, pair: tuple[Tensor, Tensor], *new: Tensor
 ) -> Tensor:
-    """What a function gives if a pair of tensors among its arguments is exchanged."""
+    """The outcome of a function with a pair of tensors among its arguments exchanged."""
     by_id = {id(old): other for old, other in zip(pair, new, strict=True)}
     named = {name: by_id.get(id(arg), arg) for name, arg in kwargs.items()}
     given = _exchanged(args, by_id)

@@ -17,7 +17,7 @@ class _Direct:
 
     @staticmethod
     def apply(function: Callable[..., Any], _: bool, *args: Any) -> Any:
-        """What the function gives, without a checkpoint."""
+        """The outputs of the function, without a checkpoint."""
         return function(*args)
 
 
@@ -27,12 +27,12 @@ def _nothing(*_: Any, **__: Any) -> Iterator[None]:
 
 
 INSTEAD = {"CheckpointFunction": _Direct, "_checkpoint_without_reentrant_generator": _nothing}
-"""What stands for parts of `torch.utils.checkpoint`, by their names there."""
+"""Substitutes for parts of `torch.utils.checkpoint`, by their names there."""
 OWN = {name: getattr(checkpoint, name) for name in INSTEAD if hasattr(checkpoint, name)}
 
 
 class _Inside:
-    """How many passes are inside `kept` now, in all threads."""
+    """The number of passes inside `kept` now, in all threads."""
 
     def __init__(self):
         self.lock = threading.Lock()

@@ -340,7 +340,7 @@ class Assembled:
         self.is_true = True
 
     def __call__(self, site: int, own: Tensor) -> Tensor:
-        """What the module gets in the place of a site's pattern."""
+        """The substitute that the module gets for a site's pattern."""
         if site >= len(self.parts):  # the caller counts them afterwards
             return own
         part = self.parts[site]
@@ -370,7 +370,7 @@ class Assembled:
             self.put[part] = part.of(used)
 
     def _read(self, read: Read) -> Tensor:
-        """What heads read, asked for once it is what they read in the end."""
+        """The values that heads read, asked for once they are final."""
         number = self.n_products
         self.n_products += 1
         if number in self.products:

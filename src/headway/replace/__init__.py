@@ -1,4 +1,4 @@
-"""What stands in a head's place (mechanisms, patterns, exchange), and what the model then does."""
+"""Mechanisms, patterns and exchange in the place of heads, and the outputs of a model with them."""
 
 from typing import TYPE_CHECKING
 

@@ -175,7 +175,7 @@ class Circuit(Shown):
 
 
 def _selected(mechanism: Mechanism, stream: str) -> str:
-    """What a head selects, as a program says it."""
+    """The selection of a head, as a program says it."""
     if not isinstance(mechanism, Paths):
         return f"table({stream})"
     names = [name.replace(ELSE, '", otherwise="') for name in sorted(mechanism.relations)]

@@ -52,7 +52,7 @@ class Term(NamedTuple):
 
 
 Swap = Sequence[Term]
-"""What a head reads: the sum of these terms."""
+"""A sum of terms that a head reads."""
 
 WHOLE_HEAD: Swap = (Term(1.0, PARTNER, PARTNER),)
 """The head carries all that it carries in the partner."""

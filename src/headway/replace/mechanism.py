@@ -50,7 +50,7 @@ all rows are zero.)"""
 
 @dataclass(frozen=True)
 class Mechanism:
-    """What a head does in place of its own attention.
+    """A pattern that stands in place of a head's own attention.
 
     Attributes:
         kind: the name by which a circuit's file calls it; none if it takes arguments.
@@ -73,7 +73,7 @@ class Mechanism:
 
     @property
     def told_by(self) -> Hashable:
-        """All that decides its pattern."""
+        """The key of its pattern: all that decides it."""
         return self
 
     def needs_own(self, patterns: "Patterns") -> bool:
@@ -124,7 +124,7 @@ class Unchanged(Mechanism):
         return True
 
     def edit(self, patterns: "Patterns", own: Rows, start: int, part: slice) -> Rows:
-        """What the head attends to."""
+        """The head's own rows."""
         return own
 
 
@@ -139,7 +139,7 @@ class Mean(Mechanism):
         _ = patterns.means
 
     def pattern(self, patterns: "Patterns", head: Head) -> Rows:
-        """The same rows in every sequence."""
+        """Mean rows, alike in every sequence."""
         return patterns.means[head].expand(patterns.shape)
 
 
@@ -237,7 +237,7 @@ class Paths(Mechanism):
         return bool(self.relations)
 
     def fill(self, patterns: "Patterns") -> Mechanism | None:
-        """What fills rows without a path; None stands for zeros, as where there are no paths."""
+        """The fill of rows without a path; None stands for zeros, as where there are no paths."""
         name = (self.rows or patterns.rows) if self.relations else "zero"
         return None if name == "zero" else fill_named(name)
 

@@ -373,7 +373,7 @@ def attention_slopes(
     seen = list[Tensor]()
 
     def value(edit: Tap) -> Tensor:
-        """What is measured of a pass whose patterns are edited."""
+        """The measure of a pass whose patterns are edited."""
         seen.clear()
 
         def tap(layer: int, pattern: Tensor) -> Tensor:

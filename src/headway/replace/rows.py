@@ -69,7 +69,7 @@ class Outputs:
     def moved(
         self, head: Head, own: Float[Tensor, "sequence query key"]
     ) -> Float[Tensor, "sequence query"]:
-        """What depends on every row of a head, given its own attention."""
+        """The weight of every row of a head, given its own attention."""
         mean = own.mean(0)
         by_mean = self.moved_by(head, mean)
         by_zero = self.moved_by(head, torch.zeros_like(mean))

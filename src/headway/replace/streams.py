@@ -46,14 +46,14 @@ class Stream(NamedTuple):
 
     @property
     def below(self) -> "Stream":
-        """The same before the last layer."""
+        """This stream before its last layer."""
         layers = self.layers - 1
         mechanisms = frozenset(each for each in self.mechanisms if each[0][0] < layers)
         return Stream(self.start, self.stop, layers, mechanisms)
 
 
 class Streams:
-    """What is known of a model's residual streams under candidates.
+    """Known residual streams of a model under candidates.
 
     Args:
         model: whose streams are kept.

@@ -222,7 +222,7 @@ def has_tap(model: Any) -> TypeGuard[Tappable]:
 
 
 def parameters_of(model: Any) -> Mapping[str, inspect.Parameter]:
-    """What a model takes, by name; nothing if it does not tell, as a scripted one."""
+    """The arguments of a model, by name; none if it does not tell, as a scripted one."""
     function = model.forward if isinstance(model, nn.Module) else model
     try:
         return inspect.signature(function).parameters

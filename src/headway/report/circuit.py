@@ -25,10 +25,10 @@ from headway.theory import (
 )
 
 Leads = list[list[tuple[int, int]]]
-"""Where a relation leads in every example: pairs of positions, query and key."""
+"""Pairs of positions, query and key, that a relation joins in every example."""
 
 Cells = dict[str, Leads]
-"""Where relations lead, by their names."""
+"""These pairs by the name of the relation."""
 
 NOTHING_LOST = Lost((), (), ())
 
@@ -140,7 +140,7 @@ def _measured(discovery: Discovery) -> dict[AttentionPath, list[Cell]]:
 
 
 def _evidence_note(discovery: Discovery, timeline: Timeline | None) -> str:
-    """What the columns of the evidence mean."""
+    """The meaning of the columns of the evidence."""
     curves = ""
     if timeline is not None:
         curves = f" (curves: of {timeline.sequences} others)"

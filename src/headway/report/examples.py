@@ -136,7 +136,7 @@ def _n_with_maps(findings: Findings, n_steps: int) -> int:
 def _memory_key(
     findings: Findings, step: int, with_answers: bool, count: int
 ) -> tuple[object, ...]:
-    """What a snapshot depends on, the time of its checkpoint included."""
+    """The key of a snapshot, with the time of its checkpoint."""
     file = findings.run.checkpoint_path(step)
     changed = file.stat().st_mtime_ns if is_there(file) else 0
     return step, changed, with_answers, count, *findings.followed_heads, *findings.paths
@@ -236,7 +236,7 @@ def packed(values: UInt8[Tensor, "..."]) -> str:
 
 
 class Standing:
-    """Where the positions of a sequence stand, and what its answers are called.
+    """The places of the positions of a sequence, and the names of its answers.
 
     Attributes:
         task: of the sequence.

@@ -21,7 +21,7 @@ SEQUENCES = 128
 
 PARTS = ("place", "symbol")
 Parts = list[Float[Tensor, "batch position d_head"]]
-"""What queries, keys or values have from their place and from their symbol, as in `PARTS`."""
+"""The parts of queries, keys or values from their place and from their symbol, as in `PARTS`."""
 
 QK = [f"QK: {query}, {key}" for query in PARTS for key in PARTS]
 

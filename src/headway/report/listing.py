@@ -103,7 +103,7 @@ def list_page(folder: Path, rows: Sequence[Row], version: str) -> RunsPage:
 
 
 def _counts(rows: Sequence[Row]) -> str:
-    """How many runs there are, and in which states."""
+    """The number of runs, and of those in each state."""
     states = Counter(row.state for row in rows)
     parts = [f"{count} {state}" for state, count in states.most_common()]
     return " · ".join([counted(len(rows), "run"), *parts])
@@ -206,7 +206,7 @@ def _steps(member: Findings) -> Cell:
 
 
 def _circuit_cells(member: Findings) -> dict[str, Cell]:
-    """What is known of a run's circuit, beside the flow minimum."""
+    """A run's circuit in a cell, beside the flow minimum."""
     columns = ("useful heads", "layers used", "flow minimum", "circuit loss", *NAMES)
     cells: dict[str, Cell] = dict.fromkeys(columns)
     cells["flow minimum"] = member.least

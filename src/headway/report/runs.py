@@ -131,7 +131,7 @@ def _circuits(members: Members) -> dict[str, Circuit]:
 
 
 def _lacking(found: Runs) -> Iterator[Section]:
-    """What the folders lack, and which runs are missing or cannot be read, if there are such."""
+    """Notes on folders that lack something, and on runs that are missing or cannot be read."""
     notes = [f"{member.name}: {member.lacks}" for member in found.members if member.lacks]
     if len(notes) > MOST_NOTES:
         more = len(notes) - MOST_NOTES
@@ -162,7 +162,7 @@ def _headline(found: Runs) -> Iterator[str]:
 
 
 def _progress(found: Runs, n_done: int) -> str:
-    """How many runs are done, and what became of the others."""
+    """The number of runs that are done, and the end of the others."""
     states = Counter(member.status for member in found.members)
     counts = {state: states[state] for state in ("failed", "running", "stopped")}
     counts["not started"] = len(found.missing)
@@ -175,7 +175,7 @@ def _progress(found: Runs, n_done: int) -> str:
 
 
 def _sizes_of_circuits(discoveries: Sequence[Discovery], minimum: str | None) -> str:
-    """How many circuits are enough, and what they take beside the flow minimum, if it is one."""
+    """The number of circuits that are enough, and their size beside the flow minimum."""
     enough = [verdicts(discovery)[0].holds is True for discovery in discoveries]
     n_enough = sum(enough)
     are = "is" if n_enough == 1 else "are"
@@ -369,7 +369,7 @@ def _shared(members: Members) -> Iterator[Section]:
 
 
 def _together(title: str, members: Members) -> Section:
-    """What the circuits of alike runs have in common, and every relation of theirs, by run."""
+    """Common relations of the circuits of alike runs, and every relation of theirs, by run."""
     circuits = [member.discovery.circuit for member in members if member.discovery]
     comparison = compare(circuits)
     relations = "no relation in common"

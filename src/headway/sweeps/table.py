@@ -23,7 +23,7 @@ STATUSES = ("done", "failed", "running", "stopped", "unreadable")
 
 
 FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What formulas begin with in spreadsheets, in letters of both widths."""
+"""Characters that begin formulas in spreadsheets, in both widths."""
 
 UNWRITABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 """Characters that break a line or the cells of it, or are half of one."""

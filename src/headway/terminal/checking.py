@@ -32,7 +32,7 @@ def print_task(task: Task) -> None:
 
 
 def _size(task: Task) -> str:
-    """What a sequence consists of."""
+    """The parts of a sequence."""
     made_of = f"one of {task.vocabulary} tokens"
     if task.vocabulary is None:
         made_of = f"{task.d_input} numbers"
@@ -40,14 +40,14 @@ def _size(task: Task) -> str:
 
 
 def _relations(task: Task, batch: Batch) -> str:
-    """How many relations a circuit can use, by their use."""
+    """The number of relations that a circuit can use, by their use."""
     uses = Counter(edges.use for edges in task.relations(batch).values())
     named = [f"{name}: {uses[use]}" for use, name in USES.items() if uses[use]]
     return "; ".join(named) or "none"
 
 
 def _least_layers(task: Task) -> str:
-    """How many layers an answer takes by the flow of information."""
+    """The number of layers that an answer takes by the flow of information."""
     flow = task.flow()
     least = None if flow is None else flow.minimum_layers(causal=not task.looks_ahead)
     return "not known" if least is None else f"an answer takes at least {least} layers"

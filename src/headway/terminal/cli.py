@@ -211,7 +211,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def _standing_alone(parameter: inspect.Parameter, several: bool) -> dict[str, Any]:
-    """How many words a parameter takes that stand alone, and what help calls them."""
+    """The number of words that a parameter takes, and their name in help."""
     metavar = "RECIPE FIELD=VALUE" if parameter.name == "words" else parameter.name.upper()
     needed = parameter.default is parameter.empty
     nargs = None if needed else "?"

@@ -164,7 +164,7 @@ def following() -> Iterator[SweepWatch]:
 
 
 def ended_line(board: Board, name: str) -> str:
-    """How a run of a sweep has ended, and how many have."""
+    """The end of a run of a sweep, and the count of those that have ended."""
     run = board.runs[name]
     if run.state == "done":
         end = f"done  step {run.step}"
@@ -180,7 +180,7 @@ def ended_line(board: Board, name: str) -> str:
 
 
 def running_line(board: Board) -> str:
-    """How far some runs of a sweep are, and how long all take."""
+    """The progress of some runs of a sweep, and the time that all take."""
     running = board.named("running")
     steps = list[str]()
     for name in running[:4]:

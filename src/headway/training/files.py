@@ -284,7 +284,7 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any])
 
 @dataclass(frozen=True)
 class Header:
-    """What a file of tensors says that it holds; no tensor is read for it.
+    """The header of a file of tensors; no tensor is read for it.
 
     Attributes:
         shapes: of the tensors, by name.
@@ -334,7 +334,7 @@ def _tensors_in(path: Path) -> Iterator[Any]:
 
 
 def _header_of(file: Any, path: Path) -> Header:
-    """What an open file of tensors says that it holds; `ValueError` if that is no object."""
+    """The header of an open file of tensors; `ValueError` if that is no object."""
     about = parsed((file.metadata() or {}).get("about", "{}").encode(), path)
     if not isinstance(about, dict):
         raise ValueError("its content does not match its checksum")

@@ -73,7 +73,7 @@ def _is_run(folder: Path) -> bool:
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """What tells a folder from all others, whatever it is called; None if it is not to be had."""
+    """The identity of a folder, whatever it is called; None if it is not to be had."""
     try:
         about = folder.stat()
     except (OSError, ValueError):
